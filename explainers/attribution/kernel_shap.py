@@ -1,0 +1,66 @@
+"""KernelSHAP (Lundberg and Lee, 2017), its fit through Captum: Shapley values by regression on sampled coalitions.
+
+    P(|z| = k) ∝ (n-1) / (k (n-k)),   argmin_s Σ_z (p(label | z) - b - z·s)²   with b = p(∅) and Σ s = p(x) - p(∅)
+
+Coalitions come in pairs, each with its complement (Covert and Lee, 2021), which cancels much of the noise. One seed
+agrees badly with another when samples are few, so they grow with the length of the text and the spread is shown.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from captum._utils.models.linear_model import SkLearnLinearRegression
+from numpy.typing import NDArray
+
+from explainers.attribution.surrogate import last_of, refine, single_unit
+from explainers.explanation import Attribution
+from explainers.models.classifier import TextClassifier
+from explainers.models.encoding import Encoding, Erasure
+
+CERTAIN = 1e6  # Captum's weight of the two ends, which the regression must meet
+
+
+@dataclass(frozen=True)
+class KernelShap:
+    """Costs `samples` passes, or `per_unit` for each unit where that is more."""
+
+    samples: int = 500
+    per_unit: int = 20
+    erasure: Erasure = "mask"
+    seed: int = 0
+
+    def attribute(self, model: TextClassifier, encoding: Encoding, label: int) -> Attribution:
+        return last_of(self.refine(model, encoding, label))
+
+    def refine(self, model: TextClassifier, encoding: Encoding, label: int) -> Iterator[Attribution]:
+        if len(encoding.units) == 1:
+            yield single_unit("kernel_shap", model, encoding, label, self.erasure)
+            return
+        masks = self.masks(len(encoding.units))
+        weights = np.ones(len(masks))
+        weights[:2] = CERTAIN
+        yield from refine(
+            "kernel_shap",
+            model,
+            encoding,
+            label,
+            masks=masks,
+            weights=weights,
+            blocks=np.arange(len(masks)) // 2,  # a coalition and its complement; the two ends are block 0
+            erasure=self.erasure,
+            ridge=0.0,
+            seed=self.seed,
+            final=SkLearnLinearRegression(),
+        )
+
+    def masks(self, units: int) -> NDArray[np.bool_]:
+        """(samples, units): nothing, everything, then each coalition followed by its complement."""
+        pairs = max(self.samples, self.per_unit * units) // 2 - 1
+        chance = np.random.default_rng(self.seed)
+        sizes = np.arange(1, units)
+        kernel = 1 / (sizes * (units - sizes))
+        size = chance.choice(sizes, pairs, p=kernel / kernel.sum())
+        coalitions = chance.random((pairs, units)).argsort(axis=1).argsort(axis=1) < size[:, None]
+        both = np.stack([coalitions, ~coalitions], axis=1).reshape(-1, units)
+        return np.vstack([np.zeros((1, units), dtype=bool), np.ones((1, units), dtype=bool), both])

@@ -1,0 +1,27 @@
+"""Occlusion (Zeiler and Fergus, 2014; leave-one-out, Li et al., 2016), through Captum: one unit erased at a time.
+
+score_u = p(label | x) - p(label | x without u)
+"""
+
+from dataclasses import dataclass
+
+import torch
+from captum.attr import FeatureAblation
+
+from explainers.explanation import Attribution, floats
+from explainers.models.classifier import TextClassifier
+from explainers.models.encoding import Encoding, Erasure
+
+
+@dataclass(frozen=True)
+class Occlusion:
+    """Costs one pass per unit and one for the whole text."""
+
+    erasure: Erasure = "mask"
+
+    def attribute(self, model: TextClassifier, encoding: Encoding, label: int) -> Attribution:
+        present = torch.ones(1, len(encoding.units))
+        scores = FeatureAblation(model.of_class(encoding, label, self.erasure)).attribute(
+            present, baselines=0, perturbations_per_eval=len(encoding.units)
+        )
+        return Attribution("occlusion", encoding, label, floats(scores), signed=True)

@@ -1,0 +1,168 @@
+"""All methods on one decision: run one after the other, the quick ones first, each measured as soon as it is done."""
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from explainers.attribution.random_floor import RandomFloor
+from explainers.errors import Cancelled, ExplanationError
+from explainers.explanation import Attribution
+from explainers.methods import Entry, chosen
+from explainers.metrics.faithfulness import METRICS, noise
+from explainers.metrics.masking import Asked, MaskingPath, masking_path
+from explainers.models.classifier import TextClassifier
+from explainers.models.encoding import Encoding, Erasure, UnitKind
+from explainers.models.meter import Meter
+
+ORDERS = 10  # random orders of which the band and the control figure are made
+QUICK_FIRST = ("one pass", "chance", "gradients", "one by one", "sampled")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a comparison depends on besides model, text and class."""
+
+    unit: UnitKind = "word"
+    erasure: Erasure = "mask"
+    samples: int = 500
+    steps: int = 50
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A finished attribution, its masking path and its figures by metric id; `noise` is their standard deviation."""
+
+    attribution: Attribution
+    path: MaskingPath
+    metrics: dict[str, float]
+    noise: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Chance:
+    """The random control: the paths of `ORDERS` random orders; figures are their mean."""
+
+    paths: tuple[MaskingPath, ...]
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        return {metric.id: float(np.mean(self.scores(metric.id))) for metric in METRICS}
+
+    def scores(self, metric_id: str) -> list[float]:
+        (metric,) = (metric for metric in METRICS if metric.id == metric_id)
+        return [metric.score(path) for path in self.paths]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A method that could not explain this decision, and the sentence that says why."""
+
+    method: str
+    reason: str
+
+
+Event = Attribution | Measured | Chance | Failed
+
+
+@dataclass(frozen=True)
+class Question:
+    """One decision to explain. `encoding` must have units; `label` is the class whose probability is explained."""
+
+    model: TextClassifier
+    encoding: Encoding
+    label: int
+    settings: Settings = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        if not self.encoding.units:
+            raise ExplanationError("There is nothing to explain: the text has no words. Type at least one.")
+
+
+def run(question: Question, entries: Iterable[Entry], meter: Meter) -> Iterator[Event]:
+    """Estimates and results as they come. `meter.cancel` stops it within one batch by raising `Cancelled`.
+
+    A method that fails yields `Failed` and the others go on.
+    """
+    model, encoding, label = question.model.metered(meter), question.encoding, question.label
+    asked = Asked(model, encoding, question.settings.erasure)
+    waiting = sorted(entries, key=lambda entry: QUICK_FIRST.index(entry.kind))
+    chance_due = True
+    for entry in waiting:
+        if entry.kind == "sampled" and chance_due:  # the band before the slow ones
+            yield chance(asked, label, question.settings.seed)
+            chance_due = False
+        final = None
+        try:
+            for final in estimates(entry, question, meter):
+                yield final
+            if final is not None:
+                yield measured(asked, final)
+        except Cancelled:
+            raise
+        except ExplanationError as error:
+            yield Failed(entry.id, str(error))
+    if chance_due:
+        yield chance(asked, label, question.settings.seed)
+
+
+def estimates(entry: Entry, question: Question, meter: Meter) -> Iterator[Attribution]:
+    """One attribution, or several that grow better, with what they have cost so far."""
+    settings = question.settings
+    method = entry.make(erasure=settings.erasure, seed=settings.seed, samples=settings.samples, steps=settings.steps)
+    model = question.model.metered(meter)
+    calls, spent, started = meter.calls, 0.0, time.perf_counter()
+    refine = getattr(method, "refine", None)
+    steps = refine(model, question.encoding, question.label) if refine else iter(
+        [method.attribute(model, question.encoding, question.label)]
+    )  # fmt: skip
+    for estimate in steps:
+        spent += time.perf_counter() - started
+        yield estimate.costing(spent, meter.calls - calls)
+        started = time.perf_counter()  # what the reader of the estimate does is not the method's time
+
+
+def measured(asked: Asked, attribution: Attribution) -> Measured:
+    path = masking_path(asked, attribution.scores, attribution.label)
+    return Measured(
+        attribution,
+        path,
+        {metric.id: metric.score(path) for metric in METRICS},
+        noise(asked, attribution.draws, attribution.label),
+    )
+
+
+def chance(asked: Asked, label: int, seed: int) -> Chance:
+    orders = (
+        RandomFloor(seed=1000 * (seed + 1) + draw).attribute(asked.model, asked.encoding, label)
+        for draw in range(ORDERS)
+    )
+    return Chance(tuple(masking_path(asked, order.scores, label) for order in orders))
+
+
+def leading(scores: dict[str, float], noises: dict[str, float], floor: list[float], *, higher: bool) -> frozenset[str]:
+    """The methods whose figure is best, where that is a real difference; else nobody.
+
+    Real means: outside the 95 % band of the random orders, and ahead of every method that is not itself among the
+    best by more than 1.96 standard deviations of their chance and by more than what two decimals show.
+    """
+    sign = 1 if higher else -1
+    if not scores:
+        return frozenset()
+    best = max(scores, key=lambda method: sign * scores[method])
+    tied = {
+        method
+        for method in scores
+        if abs(scores[best] - scores[method]) <= max(0.005, 1.96 * float(np.hypot(noises[best], noises[method])))
+    }
+    edge = float(np.quantile(floor, 0.975 if higher else 0.025)) if floor else -np.inf * sign
+    beats_chance = sign * scores[best] > sign * edge
+    return frozenset(tied) if beats_chance and len(tied) < max(len(scores), 2) else frozenset()
+
+
+def default_methods() -> tuple[Entry, ...]:
+    return chosen(
+        ("integrated_gradients", "lime", "kernel_shap", "occlusion", "gradient_x_input", "attention_mean", "random")
+    )

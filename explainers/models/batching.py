@@ -1,0 +1,44 @@
+"""Many rows through a model in batches that fit: sized to length, halved when memory runs out, down to one."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from explainers.errors import ExplanationError
+
+TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65536}
+
+
+def rows_per_batch(length: int, device: str) -> int:
+    """How many rows of `length` tokens go into one batch: as many as keep the device busy and a cancel quick."""
+    return max(1, TOKENS_PER_BATCH.get(device, 8192) // max(length, 1))
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+def in_batches(
+    rows: Sequence[int], size: int, forward: Callable[[Sequence[int]], Tensor]
+) -> Iterator[tuple[Sequence[int], Tensor]]:
+    """Yields each batch's row numbers and results; after running out of memory it goes on with half the size."""
+    start = 0
+    while start < len(rows):
+        batch = rows[start : start + size]
+        try:
+            result = forward(batch)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                raise ExplanationError(
+                    "There is not enough memory to run the model even on one input at a time. "
+                    "Shorten the text, close other programs or choose a smaller model."
+                ) from error
+            size = len(batch) // 2
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            continue
+        yield batch, result
+        start += len(batch)

@@ -1,0 +1,98 @@
+"""Embedded models: a folder with what was trained on top of the base weights, and a card that says how.
+
+assets/bundles/<name>/weights.safetensors   encoder layers (or LoRA adapter) and head, fp16
+assets/bundles/<name>/card.json             labels, data, splits, seed, command, accuracy, checksum
+"""
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from explainers.errors import ModelUnavailable
+from explainers.models.base import base_folder, sha256
+from explainers.models.classifier import TextClassifier
+from explainers.models.network import PooledClassifier, encoder
+
+BUNDLES = Path(__file__).parents[2] / "assets" / "bundles"
+WEIGHTS, CARD = "weights.safetensors", "card.json"
+LONGEST = 256  # tokens, what all-MiniLM-L6-v2 was trained to read
+
+
+def tokenizer(folder: Path, longest: int) -> Tokenizer:
+    found = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    found.no_padding()  # the file asks for padding to 128
+    found.enable_truncation(longest)
+    return found
+
+
+def card(folder: Path) -> dict[str, Any]:
+    """What is known about a bundle. Raises `ModelUnavailable` if the card is missing or not readable."""
+    try:
+        found: dict[str, Any] = json.loads((folder / CARD).read_text(encoding="utf-8"))
+        if not isinstance(found["labels"], list) or not isinstance(found["sha256"], str):
+            raise TypeError
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise damaged(folder, f"{CARD} cannot be read") from error
+    return found
+
+
+def damaged(folder: Path, why: str) -> ModelUnavailable:
+    return ModelUnavailable(
+        f"The model {folder.name!r} is damaged: {why}. "
+        f"Restore its files with `git checkout -- assets/bundles/{folder.name}`."
+    )
+
+
+def weights(folder: Path) -> dict[str, Tensor]:
+    """The trained tensors, after their checksum was compared with the card's."""
+    path = folder / WEIGHTS
+    if not path.is_file():
+        raise damaged(folder, f"{WEIGHTS} is missing")
+    if sha256(path) != card(folder)["sha256"]:
+        raise damaged(folder, f"the checksum of {WEIGHTS} is not the one on its card")
+    try:
+        return {name: tensor.float() for name, tensor in load_file(path).items()}
+    except SafetensorError as error:
+        raise damaged(folder, f"{WEIGHTS} cannot be read") from error
+
+
+def merged(network: PooledClassifier, trained: dict[str, Tensor], rank: int) -> PooledClassifier:
+    """Puts the trained tensors into the network; a LoRA adapter is added to the weights it adapts: W + 2·B·A."""
+    if rank:
+        down = {name: tensor for name, tensor in trained.items() if ".lora_A." in name}
+        for name, a in down.items():
+            b = trained[name.replace(".lora_A.", ".lora_B.")]
+            layer = cast(nn.Linear, network.get_submodule(name.split(".lora_A.")[0]))
+            layer.weight.data += 2.0 * b @ a  # peft's scale: lora_alpha / r, and our alpha is 2 r
+        trained = {name: tensor for name, tensor in trained.items() if ".lora_" not in name}
+    network.load_state_dict(trained, strict=False)
+    return network
+
+
+def load_bundle(folder: Path, device: torch.device) -> TextClassifier:
+    known = card(folder)
+    base = base_folder()
+    trained = weights(folder)
+    try:
+        network = merged(PooledClassifier(encoder(base), len(known["labels"])), trained, known["recipe"]["rank"])
+    except (RuntimeError, KeyError, AttributeError) as error:
+        raise damaged(folder, f"{WEIGHTS} does not fit the architecture") from error
+    splitter = tokenizer(base, LONGEST)
+    vocabulary = splitter.get_vocab()
+    return TextClassifier(
+        name=folder.name,
+        labels=tuple(known["labels"]),
+        module=network,
+        tokenizer=splitter,
+        filler=vocabulary["[MASK]"],
+        padding=vocabulary["[PAD]"],
+        version=known["sha256"][:12],
+        pooled=True,
+        device=device,
+    )

@@ -1,0 +1,235 @@
+"""A frozen text classifier, and the one door through which every method and metric asks it.
+
+`probabilities` takes many hard masks of one input; `soft` takes differentiable ones; `states` shows what is inside.
+The model is the same after every call: it is never trained, no gradient is stored, no hook stays. Any number of
+threads may ask at the same time; the lock is held for one batch, so that nobody waits for a whole explanation.
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
+from explainers.models.batching import in_batches, rows_per_batch
+from explainers.models.encoding import Encoding, Erasure, UnitKind, encode
+from explainers.models.meter import Meter
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class States:
+    """What is inside the model for one input: L tokens, H heads, d dimensions."""
+
+    hidden: tuple[Tensor, ...]  # embedding output, then every layer's output: (L, d) each
+    attentions: tuple[Tensor, ...]  # per layer (H, L, L): row = the token that attends
+    pooled: bool  # whether the class is read from the mean over tokens rather than from the first one
+
+
+@dataclass
+class TextClassifier:
+    """`module(input_ids | inputs_embeds, attention_mask, token_type_ids)` gives logits (B, C) or an object with them.
+
+    `base_model` below it has word embeddings (`get_input_embeddings`) and an `embeddings` module.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    module: nn.Module
+    tokenizer: Tokenizer
+    filler: int  # the id of [MASK], or of the unknown token where there is no mask token
+    padding: int
+    version: str  # checksum or commit
+    pooled: bool = False
+    segmented: bool = True  # whether it takes token_type_ids
+    multi_label: bool = False
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    meter: Meter = field(default_factory=Meter)
+    lock: RLock = field(default_factory=RLock)
+
+    def __post_init__(self) -> None:
+        self.module.to(self.device).requires_grad_(False).eval()
+
+    def metered(self, meter: Meter) -> "TextClassifier":
+        """The same model, whose use is counted by `meter` and stops when it says so."""
+        other = copy.copy(self)
+        other.meter = meter
+        return other
+
+    def encode(self, example: str | Example, unit: UnitKind = "word") -> Encoding:
+        given = Example(example) if isinstance(example, str) else example
+        with self.lock:  # a tokenizer's truncation is its state
+            return encode(self.tokenizer, (given.text, given.pair) if given.pair is not None else (given.text,), unit)
+
+    def without(self, encoding: Encoding, removed: Sequence[int], erasure: Erasure) -> Encoding:
+        """The encoding with some units erased for good."""
+        return encoding.without(removed, erasure, self.filler)
+
+    def probabilities(self, encoding: Encoding, keeps: ArrayLike, erasure: Erasure = "mask") -> Floats:
+        """p(class) for each mask: keeps (B, units), true = kept → (B, C). Equal masks are computed once.
+
+        `erasure`: "mask" puts the mask token in a removed token's place, "delete" drops it and closes the gap,
+        "zero" multiplies its embedding (after LayerNorm) by 0. Special tokens are never removed.
+        """
+        masks = np.asarray(keeps, dtype=bool).reshape(-1, len(encoding.units))
+        if erasure not in ("mask", "delete", "zero"):
+            raise ExplanationError(f"There is no erasure {erasure!r}. Choose one of: mask, delete, zero.")
+        unique, back = np.unique(masks, axis=0, return_inverse=True)
+        if not len(masks):
+            return np.zeros((0, len(self.labels)))
+        kept = encoding.tokens_kept(unique)  # (U, L)
+        lengths = kept.sum(axis=1) if erasure == "delete" else np.full(len(kept), len(encoding.ids))
+        order = np.argsort(lengths, kind="stable").tolist()
+        found = np.zeros((len(unique), len(self.labels)))
+        size = rows_per_batch(len(encoding.ids), self.device.type)
+        for rows, result in in_batches(order, size, lambda rows: self._hard(encoding, kept[rows], erasure)):
+            found[rows] = result.double().cpu().numpy()
+        return found[back.reshape(-1)]
+
+    def soft(self, encoding: Encoding, mask: Tensor, erasure: Erasure = "mask") -> Tensor:
+        """Logits for differentiable masks in [0, 1]: (B, units) → (B, C).
+
+        "mask" blends each word embedding with the mask token's, m·e + (1-m)·e_[MASK]; "zero" multiplies the embedding
+        after LayerNorm by m. "delete" cannot be soft; it is read as "mask".
+        """
+        owners = torch.tensor(encoding.owners, device=self.device)
+        wide = torch.cat([mask.to(self.device), mask.new_ones(len(mask), 1).to(self.device)], dim=1)
+        multiplier = wide[:, owners]  # (B, L); fixed tokens read the last column, which is 1
+        multiplier = multiplier * (
+            torch.tensor([p not in encoding.zeroed for p in range(len(owners))], device=self.device)
+        )
+        with self._batch(len(mask)):
+            if erasure == "zero":
+                ids = torch.tensor(encoding.ids, device=self.device).expand(len(mask), -1)
+                with self._scaled_embeddings(multiplier):
+                    return self._logits(input_ids=ids, segments=self._segments(encoding, len(mask)))
+            blend = multiplier[:, :, None]  # (B, L, 1)
+            words, filler = self._word_embeddings(encoding)
+            blended = blend * words + (1 - blend) * filler
+            return self._logits(inputs_embeds=blended, segments=self._segments(encoding, len(mask)))
+
+    def soft_probabilities(self, encoding: Encoding, mask: Tensor, erasure: Erasure = "mask") -> Tensor:
+        """`soft` as probabilities (B, C)."""
+        return self._normalised(self.soft(encoding, mask, erasure))
+
+    def of_class(self, encoding: Encoding, label: int, erasure: Erasure) -> Callable[[Tensor], Tensor]:
+        """p(label) as a function of masks (B, units) in a tensor, the form in which Captum asks."""
+        return lambda masks: torch.from_numpy(self.probabilities(encoding, masks.bool().numpy(), erasure)[:, label])
+
+    def states(self, encoding: Encoding) -> States:
+        """Hidden states and attentions of the unmasked input; no gradient."""
+        with self._batch(1), torch.inference_mode(), self._scaled_embeddings(self._present(encoding)):
+            ids = torch.tensor([encoding.ids], device=self.device)
+            found = self.base(
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                output_hidden_states=True,
+                output_attentions=True,
+                **self._segments(encoding, 1),
+            )
+        attentions = tuple(layer[0] for layer in found.attentions or ())
+        return States(tuple(layer[0] for layer in found.hidden_states), attentions, self.pooled)
+
+    @property
+    def base(self) -> nn.Module:
+        return cast(nn.Module, self.module.base_model)
+
+    @property
+    def parameters_count(self) -> int:
+        return sum(weight.numel() for weight in self.module.parameters())
+
+    def _hard(self, encoding: Encoding, kept: NDArray[np.bool_], erasure: Erasure) -> Tensor:
+        """Probabilities (B, C) for masks over tokens (B, L)."""
+        ids, segments = np.asarray(encoding.ids), np.asarray(encoding.segments)
+        with self._batch(len(kept)), torch.inference_mode():
+            if erasure == "delete":
+                lengths = kept.sum(axis=1)
+                present = np.arange(max(lengths.max(), 1)) < lengths[:, None]  # (B, L')
+                rows = np.full(present.shape, self.padding)
+                kinds = np.zeros(present.shape, dtype=np.int64)
+                rows[present], kinds[present] = (
+                    np.tile(ids, (len(kept), 1))[kept],
+                    np.tile(segments, (len(kept), 1))[kept],
+                )
+                attention = None if present.all() else self._tensor(present)
+                logits = self._logits(
+                    input_ids=self._tensor(rows), attention=attention, segments=self._kinds(self._tensor(kinds))
+                )
+            elif erasure == "mask":
+                fixed = np.asarray([p in encoding.zeroed for p in range(len(ids))])
+                rows = np.where(kept | fixed, ids, self.filler)
+                with self._scaled_embeddings(self._present(encoding)):
+                    logits = self._logits(input_ids=self._tensor(rows), segments=self._segments(encoding, len(kept)))
+            else:
+                rows = np.tile(ids, (len(kept), 1))
+                with self._scaled_embeddings(torch.from_numpy(kept).to(self.device)):
+                    logits = self._logits(input_ids=self._tensor(rows), segments=self._segments(encoding, len(kept)))
+            return self._normalised(logits)
+
+    def _normalised(self, logits: Tensor) -> Tensor:
+        return logits.sigmoid() if self.multi_label else logits.softmax(dim=-1)
+
+    @contextmanager
+    def _batch(self, rows: int) -> Iterator[None]:
+        with self.lock, self.meter.batch(rows):
+            yield
+
+    @contextmanager
+    def _scaled_embeddings(self, multiplier: Tensor | None) -> Iterator[None]:
+        """During the block the embedding output is multiplied, (B, L) onto (B, L, d)."""
+        if multiplier is None:
+            yield
+            return
+        embeddings = getattr(self.base, "embeddings", None)
+        if not isinstance(embeddings, nn.Module):
+            raise ExplanationError(f"The operator “zero” needs an embedding layer that {self.name} does not have.")
+        scale = multiplier[:, :, None]
+        handle = embeddings.register_forward_hook(lambda _module, _args, output: output * scale.to(output.dtype))
+        try:
+            yield
+        finally:
+            handle.remove()
+
+    def _present(self, encoding: Encoding) -> Tensor | None:
+        if not encoding.zeroed:
+            return None
+        return torch.tensor([[p not in encoding.zeroed for p in range(len(encoding.ids))]], device=self.device)
+
+    def _word_embeddings(self, encoding: Encoding) -> tuple[Tensor, Tensor]:
+        """The input's word embeddings (1, L, d) and the mask token's (1, 1, d), without position and LayerNorm."""
+        table = cast(nn.Module, self.base.get_input_embeddings())  # type: ignore[operator]
+        ids = torch.tensor([*encoding.ids, self.filler], device=self.device)
+        with torch.no_grad():
+            both = table(ids)[None]
+        return both[:, :-1], both[:, -1:]
+
+    def _logits(
+        self,
+        *,
+        segments: dict[str, Tensor],
+        input_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        attention: Tensor | None = None,
+    ) -> Tensor:
+        inputs = {"input_ids": input_ids} if inputs_embeds is None else {"inputs_embeds": inputs_embeds}
+        found = self.module(attention_mask=attention, **inputs, **segments)
+        return cast(Tensor, found if isinstance(found, Tensor) else found.logits)
+
+    def _segments(self, encoding: Encoding, rows: int) -> dict[str, Tensor]:
+        return self._kinds(torch.tensor(encoding.segments, device=self.device).expand(rows, -1))
+
+    def _kinds(self, kinds: Tensor) -> dict[str, Tensor]:
+        return {"token_type_ids": kinds} if self.segmented else {}
+
+    def _tensor(self, array: NDArray[np.generic]) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, dtype=torch.long)

@@ -1,0 +1,78 @@
+"""Any sequence classifier of the hub, or of a local folder: safetensors only, no remote code, fast tokenizer only."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import torch
+
+from explainers.errors import ModelUnavailable
+from explainers.models.classifier import TextClassifier
+
+LONGEST = 512  # tokens read at most, also where a model would take more: an explanation costs hundreds of passes
+
+
+def load_pretrained(name: str, device: torch.device) -> TextClassifier:
+    """`name` is `owner/model`, `owner/model@revision` or a folder."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    identifier, _, revision = name.partition("@") if not Path(name).is_dir() else (name, "", "")
+    if Path(identifier).is_dir() and not any(Path(identifier).glob("*.safetensors")):
+        raise ModelUnavailable(
+            f"{identifier} holds no .safetensors file; other weight formats can run code and are refused."
+        )
+    where = {"revision": revision or None, "trust_remote_code": False}
+    try:
+        splitter = AutoTokenizer.from_pretrained(identifier, use_fast=True, **where)
+        module, report = AutoModelForSequenceClassification.from_pretrained(
+            identifier, use_safetensors=True, attn_implementation="eager", output_loading_info=True, **where
+        )
+    except Exception as error:  # the libraries raise a dozen types here; all mean: this name does not load
+        raise ModelUnavailable(
+            f"The model {name!r} could not be loaded: {_first_sentence(error)} "
+            "Give the id of a text classifier on the Hugging Face hub or a folder with its files."
+        ) from error
+    if report["missing_keys"]:
+        raise ModelUnavailable(
+            f"{name!r} is not a trained classifier: "
+            f"it has no weights for {', '.join(sorted(report['missing_keys'])[:3])}."
+        )
+    if not splitter.is_fast:
+        raise ModelUnavailable(f"{name!r} has no fast tokenizer, so its tokens cannot be placed in the text.")
+    core = splitter.backend_tokenizer
+    core.no_padding()
+    core.enable_truncation(min(splitter.model_max_length, _positions(module.config), LONGEST))
+    filler = splitter.mask_token_id if splitter.mask_token_id is not None else splitter.unk_token_id
+    if filler is None:
+        raise ModelUnavailable(f"{name!r} has neither a mask nor an unknown token to put in a removed word's place.")
+    config = module.config
+    return TextClassifier(
+        name=name,
+        labels=tuple(str(config.id2label[index]) for index in range(config.num_labels)),
+        module=module,
+        tokenizer=core,
+        filler=filler,
+        padding=splitter.pad_token_id if splitter.pad_token_id is not None else filler,
+        version=getattr(config, "_commit_hash", None) or _digest(config.to_dict()),
+        segmented="token_type_ids" in splitter.model_input_names,
+        multi_label=config.problem_type == "multi_label_classification",
+        device=device,
+    )
+
+
+def _positions(config: object) -> int:
+    """How many tokens fit, less the two that RoBERTa's numbering loses."""
+    return (
+        int(getattr(config, "max_position_embeddings", LONGEST)) - 2
+        if hasattr(config, "max_position_embeddings")
+        else LONGEST
+    )
+
+
+def _digest(config: dict[str, object]) -> str:
+    return hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def _first_sentence(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".")[:200] + "."
