@@ -1,0 +1,32 @@
+"""Crosslight: explanations of frozen Transformer classifiers side by side, and how far each can be trusted.
+
+    from explainers import load, explain, METHODS
+    explain(load("sst2"), "A charming and often affecting journey.")
+
+The names are imported when they are first used, so that a page can be drawn while torch is still loading.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from explainers.api import Comparison, explain
+    from explainers.errors import ExplanationError
+    from explainers.methods import METHODS
+    from explainers.models.catalog import load
+
+__all__ = ["METHODS", "Comparison", "ExplanationError", "explain", "load"]
+
+HOMES = {
+    "METHODS": "explainers.methods",
+    "Comparison": "explainers.api",
+    "ExplanationError": "explainers.errors",
+    "explain": "explainers.api",
+    "load": "explainers.models.catalog",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module 'explainers' has no attribute {name!r}")
+    return getattr(import_module(HOMES[name]), name)

@@ -160,9 +160,3 @@ def leading(scores: dict[str, float], noises: dict[str, float], floor: list[floa
     edge = float(np.quantile(floor, 0.975 if higher else 0.025)) if floor else -np.inf * sign
     beats_chance = sign * scores[best] > sign * edge
     return frozenset(tied) if beats_chance and len(tied) < max(len(scores), 2) else frozenset()
-
-
-def default_methods() -> tuple[Entry, ...]:
-    return chosen(
-        ("integrated_gradients", "lime", "kernel_shap", "occlusion", "gradient_x_input", "attention_mean", "random")
-    )

@@ -160,3 +160,6 @@ def chosen(ids: Iterable[str]) -> tuple[Entry, ...]:
         if each not in known:
             raise ExplanationError(f"There is no method {each!r}. Choose from: {', '.join(known)}.")
     return tuple(entry for entry in METHODS if entry.id in wanted)
+
+
+DEFAULT = tuple(entry.id for entry in METHODS if entry.id != "attention_last")

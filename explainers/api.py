@@ -1,0 +1,141 @@
+"""What a notebook, the command line and the app share: ask once, get everything that was measured."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from explainers.comparison import Chance, Failed, Measured, Question, Settings, run
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
+from explainers.manifest import manifest
+from explainers.methods import DEFAULT, chosen
+from explainers.models.classifier import TextClassifier
+from explainers.models.encoding import ERASURES, UNIT_KINDS, Erasure, UnitKind
+from explainers.models.meter import Meter
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One decision and its explanations. In a notebook it shows itself; `as_dict` is its JSON."""
+
+    question: Question
+    probabilities: tuple[float, ...]
+    results: tuple[Measured, ...] = ()
+    chance: Chance | None = None
+    failures: tuple[Failed, ...] = ()
+    removed: tuple[int, ...] = field(default=())
+
+    @property
+    def label(self) -> str:
+        return self.question.model.labels[self.question.label]
+
+    def as_dict(self) -> dict[str, Any]:
+        """`model`, `label`, `probabilities` by label, `explanations`, the random control and the run manifest."""
+        return {
+            "model": self.question.model.name,
+            "label": self.label,
+            "probabilities": dict(zip(self.question.model.labels, self.probabilities, strict=True)),
+            "explanations": [self._explanation(result) for result in self.results],
+            "random_control": self.chance.metrics if self.chance else None,
+            "failures": [asdict(failure) for failure in self.failures],
+            "notice": self.question.encoding.notice,
+            "manifest": manifest(self.question),
+        }
+
+    def _explanation(self, result: Measured) -> dict[str, Any]:
+        found = result.attribution
+        return {
+            "method": found.method,
+            "label": self.question.model.labels[found.label],
+            "units": [asdict(unit) for unit in found.encoding.units],
+            "scores": list(found.scores),
+            "signed": found.signed,
+            "spread": list(found.spread) or None,
+            "completeness_gap": found.gap,
+            "samples": found.samples or None,
+            "seconds": found.seconds,
+            "model_calls": found.model_calls,
+            "metrics": result.metrics,
+            "curve": {
+                "share": [float(share) for share in result.path.shares],
+                "removed": [float(p) for p in result.path.removed[:, found.label]],
+                "kept": [float(p) for p in result.path.kept[:, found.label]],
+            },
+        }
+
+    def _repr_html_(self) -> str:
+        from explainers.report.document import fragment
+
+        return fragment(self)
+
+
+def ask(
+    model: TextClassifier,
+    text: str | Example,
+    *,
+    label: str | None = None,
+    settings: Settings | None = None,
+    removed: Sequence[int] = (),
+    meter: Meter | None = None,
+) -> tuple[Question, tuple[float, ...]]:
+    """The decision to explain and its probabilities: the predicted class, or the one that is named.
+
+    `removed` are units that are erased for good. Raises `ExplanationError` for an unknown class or an empty text.
+    """
+    settings = settings or Settings()
+    check(settings)
+    metered = model.metered(meter or Meter())
+    encoding = metered.encode(text, settings.unit)
+    if removed:
+        encoding = metered.without(encoding, removed, settings.erasure)
+    everything = np.ones((1, len(encoding.units)), dtype=bool)
+    (probabilities,) = metered.probabilities(encoding, everything, settings.erasure)
+    if label is not None and label not in model.labels:
+        raise ExplanationError(f"The model has no class {label!r}. Choose one of: {', '.join(model.labels)}.")
+    explained = int(probabilities.argmax()) if label is None else model.labels.index(label)
+    return Question(model, encoding, explained, settings), tuple(float(p) for p in probabilities)
+
+
+def check(settings: Settings) -> None:
+    """Raises `ExplanationError` for a setting that does not exist."""
+    if settings.erasure not in ERASURES:
+        raise ExplanationError(f"There is no erasure {settings.erasure!r}. Choose one of: {', '.join(ERASURES)}.")
+    if settings.unit not in UNIT_KINDS:
+        raise ExplanationError(f"There is no unit {settings.unit!r}. Choose one of: {', '.join(UNIT_KINDS)}.")
+    if settings.samples < 10 or settings.steps < 1:
+        raise ExplanationError("The samples must be at least 10 and the steps at least 1.")
+
+
+def explain(
+    model: TextClassifier,
+    text: str | Example,
+    *,
+    methods: Sequence[str] = DEFAULT,
+    label: str | None = None,
+    erasure: Erasure = "mask",
+    unit: UnitKind = "word",
+    samples: int = 500,
+    steps: int = 50,
+    seed: int = 0,
+) -> Comparison:
+    """Explains why the model predicts its class (or what speaks for `label`) by each method, and measures each.
+
+    Raises `ExplanationError` with a sentence for whatever is wrong with the input.
+    """
+    entries = chosen(methods)
+    question, probabilities = ask(model, text, label=label, settings=Settings(unit, erasure, samples, steps, seed))
+    events = list(run(question, entries, Meter()))
+    return Comparison(
+        question,
+        probabilities,
+        results=in_display_order([event for event in events if isinstance(event, Measured)]),
+        chance=next((event for event in events if isinstance(event, Chance)), None),
+        failures=tuple(event for event in events if isinstance(event, Failed)),
+    )
+
+
+def in_display_order(results: Sequence[Measured]) -> tuple[Measured, ...]:
+    order = [entry.id for entry in chosen({result.attribution.method for result in results})]
+    return tuple(sorted(results, key=lambda result: order.index(result.attribution.method)))

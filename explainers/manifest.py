@@ -1,0 +1,46 @@
+"""What somebody else needs to get the same figures again."""
+
+import platform
+from dataclasses import asdict
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from explainers.comparison import ORDERS, Question
+from explainers.methods import METHODS
+from explainers.models.catalog import fingerprint
+
+VERSION = "0.1.0"
+LIBRARIES = ("torch", "transformers", "captum", "numpy", "scikit-learn", "tokenizers")
+
+
+@lru_cache(maxsize=1)
+def libraries() -> dict[str, str]:
+    return {name: installed(name) for name in LIBRARIES}
+
+
+def installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def manifest(question: Question) -> dict[str, Any]:
+    """Model with its checksum, text, parameters, seeds and versions."""
+    model = question.model
+    return {
+        "crosslight": VERSION,
+        "model": {
+            "name": model.name,
+            "version": model.version,
+            "sha256": fingerprint(model),
+            "device": str(model.device),
+        },
+        "texts": list(question.encoding.texts),
+        "settings": asdict(question.settings),
+        "random_orders": ORDERS,
+        "methods": [entry.id for entry in METHODS],
+        "python": platform.python_version(),
+        "libraries": libraries(),
+    }
