@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from explainers.comparison import Chance, Failed, Measured, Question, Settings, run
+from explainers.comparison import Chance, Failed, Measured, Question, run
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.manifest import manifest
@@ -14,6 +14,7 @@ from explainers.methods import DEFAULT, chosen
 from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import ERASURES, UNIT_KINDS, Erasure, UnitKind
 from explainers.models.meter import Meter
+from explainers.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -9,26 +9,16 @@ import numpy as np
 from explainers.attribution.random_floor import RandomFloor
 from explainers.errors import Cancelled, ExplanationError
 from explainers.explanation import Attribution
-from explainers.methods import Entry, chosen
+from explainers.methods import Entry
 from explainers.metrics.faithfulness import METRICS, noise
 from explainers.metrics.masking import Asked, MaskingPath, masking_path
 from explainers.models.classifier import TextClassifier
-from explainers.models.encoding import Encoding, Erasure, UnitKind
+from explainers.models.encoding import Encoding
 from explainers.models.meter import Meter
+from explainers.settings import Settings
 
 ORDERS = 10  # random orders of which the band and the control figure are made
 QUICK_FIRST = ("one pass", "chance", "gradients", "one by one", "sampled")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a comparison depends on besides model, text and class."""
-
-    unit: UnitKind = "word"
-    erasure: Erasure = "mask"
-    samples: int = 500
-    steps: int = 50
-    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,13 @@ class Entry:
     made_by: str
     fixed: tuple[tuple[str, object], ...] = ()
 
+    def expected_calls(self, units: int, *, samples: int, steps: int) -> int:
+        """How many inputs will go through the model, to tell the time that is left."""
+        per_kind = {"one pass": 1, "chance": 0, "gradients": 1, "one by one": units + 1, "sampled": samples}
+        if self.id == "integrated_gradients":
+            return steps + 2
+        return max(samples, 20 * units) if self.id == "kernel_shap" else per_kind[self.kind]
+
     def make(self, *, erasure: "Erasure", seed: int, samples: int, steps: int) -> Method:
         """The method with those of the settings that it has."""
         module, _, name = self.made_by.partition(":")

@@ -4,9 +4,8 @@ assets/bundles/<name>/weights.safetensors   encoder layers (or LoRA adapter) and
 assets/bundles/<name>/card.json             labels, data, splits, seed, command, accuracy, checksum
 """
 
-import json
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 from safetensors import SafetensorError
@@ -14,13 +13,12 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from explainers.errors import ModelUnavailable
 from explainers.models.base import base_folder, sha256
+from explainers.models.cards import card, damaged
 from explainers.models.classifier import TextClassifier
 from explainers.models.network import PooledClassifier, encoder
 
-BUNDLES = Path(__file__).parents[2] / "assets" / "bundles"
-WEIGHTS, CARD = "weights.safetensors", "card.json"
+WEIGHTS = "weights.safetensors"
 LONGEST = 256  # tokens, what all-MiniLM-L6-v2 was trained to read
 
 
@@ -29,24 +27,6 @@ def tokenizer(folder: Path, longest: int) -> Tokenizer:
     found.no_padding()  # the file asks for padding to 128
     found.enable_truncation(longest)
     return found
-
-
-def card(folder: Path) -> dict[str, Any]:
-    """What is known about a bundle. Raises `ModelUnavailable` if the card is missing or not readable."""
-    try:
-        found: dict[str, Any] = json.loads((folder / CARD).read_text(encoding="utf-8"))
-        if not isinstance(found["labels"], list) or not isinstance(found["sha256"], str):
-            raise TypeError
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise damaged(folder, f"{CARD} cannot be read") from error
-    return found
-
-
-def damaged(folder: Path, why: str) -> ModelUnavailable:
-    return ModelUnavailable(
-        f"The model {folder.name!r} is damaged: {why}. "
-        f"Restore its files with `git checkout -- assets/bundles/{folder.name}`."
-    )
 
 
 def weights(folder: Path) -> dict[str, Tensor]:

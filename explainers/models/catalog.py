@@ -6,13 +6,9 @@ from pathlib import Path
 import torch
 
 from explainers.errors import ModelUnavailable
-from explainers.models.bundle import BUNDLES, CARD, load_bundle
+from explainers.models.bundle import load_bundle
+from explainers.models.cards import BUNDLES, bundled
 from explainers.models.classifier import TextClassifier
-
-
-def bundled(bundles: Path = BUNDLES) -> tuple[str, ...]:
-    """The names of the models that come with the project."""
-    return tuple(sorted(path.parent.name for path in bundles.glob(f"*/{CARD}")))
 
 
 def device_of(wanted: str) -> torch.device:
