@@ -1,0 +1,119 @@
+"""The text as it was typed, coloured by one attribution: every word in its place, spaces and punctuation included.
+
+Size has a second channel for those who see no colours: a line under the word, as thick as the score is strong, solid
+where it speaks for the class and dotted where it speaks against it.
+"""
+
+from collections.abc import Iterator
+
+from explainers.explanation import Attribution, ranking
+from explainers.metrics.masking import top
+from explainers.models.encoding import Unit
+from explainers.report.colours import colour, strengths, strongest
+from explainers.report.text import escaped, number
+
+THICKEST = 4  # pixels
+BLOCK = "white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.9; unicode-bidi: isolate"
+ASIDE = "font-size: 0.8em; opacity: 0.75"
+OUTSIDE = '<span style="opacity: 0.5" title="not part of this explanation">'
+SEGMENTS = ("First text", "Second text")
+
+
+def heatmap(
+    attribution: Attribution,
+    label: str,
+    *,
+    preset: str = "safe",
+    shared: float | None = None,
+    percent: float = 0,
+) -> str:
+    """HTML of the text. Colours are relative to its strongest unit, or to `shared`, the strongest of all methods.
+
+    The top `percent` % of the units are framed. `label` is the name of the class that is explained.
+    """
+    texts = attribution.encoding.texts
+    spans = _spans(attribution, label, preset, shared, percent)
+    blocks = []
+    for segment, text in enumerate(texts):
+        head = f'<div style="{ASIDE}">{SEGMENTS[segment]}</div>' if len(texts) > 1 else ""
+        body = "".join(_pieces(text, segment, attribution.encoding.units, spans))
+        blocks.append(f'{head}<div dir="auto" style="{BLOCK}">{body}</div>')
+    return "".join(blocks)
+
+
+def legend(attribution: Attribution, label: str, *, preset: str = "safe", shared: float | None = None) -> str:
+    """What the colours of this heatmap mean, with the numbers at their ends."""
+    scores, end = attribution.scores, _end(attribution, shared)
+    high, low = max(scores), min(scores)
+    name = f"<bdi>{escaped(label)}</bdi>"
+    if attribution.signed:
+        ends = [("against", min(low, 0.0)), (f"supports {name}", max(high, 0.0))]
+        full = f"full colour at ±{number(end)}"
+    else:
+        ends = [("weight, lowest", low), ("highest", high)]
+        full = f"full colour at {number(end)}; says neither for nor against"
+    swatches = " … ".join(
+        f"{words} {_swatch(value / end if end else 0.0, preset, attribution.signed)}"
+        f"{number(value, signed=attribution.signed)}"
+        for words, value in ends
+    )
+    return f'<div style="{ASIDE}">{swatches} ({full})</div>'
+
+
+def _spans(attribution: Attribution, label: str, preset: str, shared: float | None, percent: float) -> list[str]:
+    """One <span> per unit, in the order of the units."""
+    order = ranking(attribution.scores).tolist()
+    ranks = {unit: rank for rank, unit in enumerate(order, 1)}
+    framed = top(len(order), percent) if percent else 0
+    relative = strengths(attribution.scores, scale="shared", strongest=_end(attribution, shared))
+    return [
+        f'<span data-unit="{index}" style="{_style(strength, preset, attribution.signed, ranks[index] <= framed)}" '
+        f'title="{escaped(explained(attribution, index, ranks[index], label))}">{escaped(unit.text)}</span>'
+        for index, (unit, strength) in enumerate(zip(attribution.encoding.units, relative, strict=True))
+    ]
+
+
+def explained(attribution: Attribution, index: int, rank: int, label: str) -> str:
+    """What is said of a unit when it is pointed at: its exact score, its rank, and the direction."""
+    score = attribution.scores[index]
+    spread = f" (± {number(attribution.spread[index])})" if attribution.spread else ""
+    direction = "" if not attribution.signed or not score else ("supports " if score > 0 else "against ") + label
+    figures = f"score {number(score, signed=attribution.signed)}{spread}, rank {rank} of {len(attribution.scores)}"
+    return f"{figures}, {direction}" if direction else figures
+
+
+def _end(attribution: Attribution, shared: float | None) -> float:
+    return strongest([attribution.scores]) if shared is None else shared
+
+
+def _style(strength: float, preset: str, signed: bool, framed: bool) -> str:
+    line = "solid" if strength >= 0 or not signed else "dotted"
+    frame = "; outline: 1px solid currentColor; outline-offset: 1px" if framed else ""
+    return (
+        f"background-color: {colour(strength, preset=preset, signed=signed)}; border-radius: 3px; "
+        f"padding-bottom: 1px; border-bottom: {THICKEST * abs(strength):.1f}px {line} currentColor{frame}"
+    )
+
+
+def _swatch(strength: float, preset: str, signed: bool) -> str:
+    fill = colour(strength, preset=preset, signed=signed)
+    return (
+        '<span style="display: inline-block; width: 1em; height: 0.8em; margin: 0 0.2em; border-radius: 2px; '
+        f'border: 1px solid rgba(128, 128, 128, 0.5); background-color: {fill}"></span>'
+    )
+
+
+def _pieces(text: str, segment: int, units: tuple[Unit, ...], spans: list[str]) -> Iterator[str]:
+    """The units' spans and, between them, what belongs to no unit, in the order of the text."""
+    at = 0
+    for unit, span in zip(units, spans, strict=True):
+        if unit.segment == segment:
+            yield _between(text[at : unit.start])
+            yield span
+            at = max(at, unit.end)
+    yield _between(text[at:])
+
+
+def _between(text: str) -> str:
+    """Spaces stay as they are; other characters were removed, or cut off because the text is too long."""
+    return f"{OUTSIDE}{escaped(text)}</span>" if text.strip() else escaped(text)
