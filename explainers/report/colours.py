@@ -12,7 +12,7 @@ from typing import Literal
 from explainers.errors import ExplanationError
 
 Rgb = tuple[int, int, int]
-SCALES = ("method", "shared")
+Scale = Literal["method", "shared"]
 Dash = Literal["solid", "dash", "dot"]
 DEEPEST = 0.7  # alpha of the strongest score
 
@@ -89,9 +89,7 @@ def strongest(scores: Iterable[Sequence[float]]) -> float:
     return max((abs(float(score)) for each in scores for score in each), default=0.0)
 
 
-def strengths(scores: Sequence[float], *, scale: str, strongest: float) -> tuple[float, ...]:
+def strengths(scores: Sequence[float], *, scale: Scale, strongest: float) -> tuple[float, ...]:
     """Scores from -1 to 1: relative to their own strongest ("method"), or to the `strongest` of all ("shared")."""
-    if scale not in SCALES:
-        raise ValueError(f"there is no scale {scale!r}, only {SCALES}")
     end = max((abs(float(score)) for score in scores), default=0.0) if scale == "method" else float(strongest)
     return tuple(min(max(float(score) / end, -1.0), 1.0) if end else 0.0 for score in scores)
