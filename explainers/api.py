@@ -1,5 +1,6 @@
 """What a notebook, the command line and the app share: ask once, get everything that was measured."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -12,7 +13,7 @@ from explainers.errors import ExplanationError
 from explainers.manifest import manifest
 from explainers.methods import DEFAULT, chosen
 from explainers.models.classifier import TextClassifier
-from explainers.models.encoding import ERASURES, UNIT_KINDS, Erasure, UnitKind
+from explainers.models.encoding import ERASURES, UNIT_KINDS
 from explainers.models.meter import Meter
 from explainers.settings import Settings
 
@@ -44,6 +45,9 @@ class Comparison:
             "notice": self.question.encoding.notice,
             "manifest": manifest(self.question),
         }
+
+    def as_json(self) -> str:
+        return json.dumps(self.as_dict(), ensure_ascii=False, indent=2)
 
     def _explanation(self, result: Measured) -> dict[str, Any]:
         found = result.attribution
@@ -86,9 +90,10 @@ def ask(
     `removed` are units that are erased for good. Raises `ExplanationError` for an unknown class or an empty text.
     """
     settings = settings or Settings()
-    check(settings)
     metered = model.metered(meter or Meter())
     encoding = metered.encode(text, settings.unit)
+    if not encoding.units:
+        raise ExplanationError("The text is empty: there is nothing to explain. Type at least one word.")
     if removed:
         encoding = metered.without(encoding, removed, settings.erasure)
     everything = np.ones((1, len(encoding.units)), dtype=bool)
@@ -99,14 +104,15 @@ def ask(
     return Question(model, encoding, explained, settings), tuple(float(p) for p in probabilities)
 
 
-def check(settings: Settings) -> None:
-    """Raises `ExplanationError` for a setting that does not exist."""
-    if settings.erasure not in ERASURES:
-        raise ExplanationError(f"There is no erasure {settings.erasure!r}. Choose one of: {', '.join(ERASURES)}.")
-    if settings.unit not in UNIT_KINDS:
-        raise ExplanationError(f"There is no unit {settings.unit!r}. Choose one of: {', '.join(UNIT_KINDS)}.")
-    if settings.samples < 10 or settings.steps < 1:
-        raise ExplanationError("The samples must be at least 10 and the steps at least 1.")
+def checked(unit: str, erasure: str, samples: int, steps: int, seed: int) -> Settings:
+    """The settings, if all of them exist. Raises `ExplanationError` with what is possible."""
+    if erasure not in ERASURES:
+        raise ExplanationError(f"There is no erasure {erasure!r}. Choose one of: {', '.join(ERASURES)}.")
+    if unit not in UNIT_KINDS:
+        raise ExplanationError(f"There is no unit {unit!r}. Choose one of: {', '.join(UNIT_KINDS)}.")
+    if samples < 10 or steps < 1 or seed < 0:
+        raise ExplanationError("There must be at least 10 samples and 1 step, and the seed must not be negative.")
+    return Settings(unit, erasure, samples, steps, seed)  # type: ignore[arg-type]  # both were just looked up
 
 
 def explain(
@@ -115,8 +121,8 @@ def explain(
     *,
     methods: Sequence[str] = DEFAULT,
     label: str | None = None,
-    erasure: Erasure = "mask",
-    unit: UnitKind = "word",
+    erasure: str = "mask",
+    unit: str = "word",
     samples: int = 500,
     steps: int = 50,
     seed: int = 0,
@@ -125,8 +131,15 @@ def explain(
 
     Raises `ExplanationError` with a sentence for whatever is wrong with the input.
     """
+    return explain_with(model, text, methods, label=label, settings=checked(unit, erasure, samples, steps, seed))
+
+
+def explain_with(
+    model: TextClassifier, text: str | Example, methods: Sequence[str], *, label: str | None, settings: Settings
+) -> Comparison:
+    """`explain` with the settings in one value."""
     entries = chosen(methods)
-    question, probabilities = ask(model, text, label=label, settings=Settings(unit, erasure, samples, steps, seed))
+    question, probabilities = ask(model, text, label=label, settings=settings)
     events = list(run(question, entries, Meter()))
     return Comparison(
         question,

@@ -54,7 +54,14 @@ class Failed:
     reason: str
 
 
-Event = Attribution | Measured | Chance | Failed
+@dataclass(frozen=True)
+class Begun:
+    """A method starts now."""
+
+    method: str
+
+
+Event = Begun | Attribution | Measured | Chance | Failed
 
 
 @dataclass(frozen=True)
@@ -68,22 +75,23 @@ class Question:
 
     def __post_init__(self) -> None:
         if not self.encoding.units:
-            raise ExplanationError("There is nothing to explain: the text has no words. Type at least one.")
+            raise ExplanationError("There is nothing left to explain: bring a word back.")
 
 
-def run(question: Question, entries: Iterable[Entry], meter: Meter) -> Iterator[Event]:
-    """Estimates and results as they come. `meter.cancel` stops it within one batch by raising `Cancelled`.
+def run(question: Question, entries: Iterable[Entry], meter: Meter, *, chance_known: bool = False) -> Iterator[Event]:
+    """Estimates and results as they come, and the random control unless it is known already.
 
-    A method that fails yields `Failed` and the others go on.
+    `meter.cancel` stops it within one batch by raising `Cancelled`. A method that fails yields `Failed`, others go on.
     """
     model, encoding, label = question.model.metered(meter), question.encoding, question.label
     asked = Asked(model, encoding, question.settings.erasure)
     waiting = sorted(entries, key=lambda entry: QUICK_FIRST.index(entry.kind))
-    chance_due = True
+    chance_due = not chance_known
     for entry in waiting:
         if entry.kind == "sampled" and chance_due:  # the band before the slow ones
             yield chance(asked, label, question.settings.seed)
             chance_due = False
+        yield Begun(entry.id)
         final = None
         try:
             for final in estimates(entry, question, meter):

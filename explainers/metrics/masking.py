@@ -5,13 +5,18 @@ left. Special tokens always stay.
 """
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explainers.explanation import ranking
-from explainers.models.classifier import Floats, TextClassifier
 from explainers.models.encoding import Encoding, Erasure
+
+if TYPE_CHECKING:
+    from explainers.models.classifier import TextClassifier
+
+Floats = NDArray[np.float64]
 
 PERCENTS = (1, 5, 10, 20, 50)
 EVERY_COUNT_UP_TO = 60  # units; longer texts are drawn in steps of 2 %
@@ -67,7 +72,7 @@ class MaskingPath:
 class Asked:
     """A model and what it has already answered about one encoding, so that no mask is computed twice in a run."""
 
-    model: TextClassifier
+    model: "TextClassifier"
     encoding: Encoding
     erasure: Erasure
     answers: dict[bytes, Floats] = field(default_factory=dict)

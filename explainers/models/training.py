@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.models.base import base_folder
-from explainers.models.bundle import tokenizer
+from explainers.models.bundle import WEIGHTS, tokenizer
 from explainers.models.network import PooledClassifier, encoder
 
 LINEAR_LAYERS = ["query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"]
@@ -73,8 +73,8 @@ def trainable(classifier: PooledClassifier, rank: int) -> None:
     if rank:
         from peft import LoraConfig, inject_adapter_in_model
 
-        torch_rank = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=LINEAR_LAYERS, lora_dropout=0.0)
-        inject_adapter_in_model(torch_rank, classifier.base_model)
+        adapter = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=LINEAR_LAYERS, lora_dropout=0.0)
+        inject_adapter_in_model(adapter, classifier.base_model)
     classifier.base_model.embeddings.requires_grad_(False)
 
 
@@ -146,7 +146,7 @@ def train(
                 nn.utils.clip_grad_norm_(weights, 1.0)
                 optimiser.step()
                 schedule.step()
-                mean_loss = 0.98 * mean_loss + 0.02 * float(loss)
+                mean_loss = 0.98 * mean_loss + 0.02 * loss.item()
                 done = epoch * per_epoch + step + 1
                 if done % 100 == 0 or step + 1 == per_epoch:
                     line: dict[str, float] = {"step": done, "loss": mean_loss, "seconds": time.perf_counter() - started}
@@ -154,7 +154,7 @@ def train(
                         line["validation"] = accuracy(classifier, validation_ids)
                         if line["validation"] >= best:
                             best = line["validation"]
-                            save_file(learned(classifier), folder / "weights.safetensors")
+                            save_file(learned(classifier), folder / WEIGHTS)
                     print(json.dumps(line), file=log, flush=True)
             state = {
                 "classifier": classifier.state_dict(),
@@ -165,5 +165,5 @@ def train(
                 "chance": torch.get_rng_state(),
             }
             torch.save(state, folder / "checkpoint.pt")
-    classifier.load_state_dict(load_file(folder / "weights.safetensors"), strict=False)
+    classifier.load_state_dict(load_file(folder / WEIGHTS), strict=False)
     return classifier.eval()

@@ -1,0 +1,201 @@
+"""The method cards: what they say, as plain data, and the component that draws them.
+
+The data for the component:
+    segments  per text a list of [characters, unit number or -1], which together are the text as typed
+    removed   numbers of the units that are struck through
+    cards     id, name, kind, idea, caution, status, progress 0…1, note, foot, cells by unit number
+    a cell    colour, line (thickness of the underline), score, rank, of, top (is it in the top k?)
+Nothing in it is HTML: the component writes all of it as text.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app.engine import Column, Run
+from explainers.report.colours import colour, strengths
+from explainers.report.text import visible
+
+if TYPE_CHECKING:
+    from explainers.explanation import Attribution
+
+ASSETS = Path(__file__).parents[1] / "assets"
+THICKEST = 5  # pixels of the underline
+
+
+@dataclass(frozen=True)
+class Look:
+    """How scores are drawn: colour preset, one scale for all cards or one for each, the share that is outlined."""
+
+    preset: str = "safe"
+    scale: str = "method"
+    percent: int = 20
+    sort: str = ""
+
+
+@cache
+def component() -> Any:
+    return st.components.v2.component(
+        "crosslight_cards", css=(ASSETS / "cards.css").read_text(), js=(ASSETS / "cards.js").read_text()
+    )
+
+
+def show(run: Run, look: Look, toggled: Callable[[], None]) -> None:
+    """Draws the cards; `toggled` is called after a click on a unit, whose number is in the state "cards"."""
+    component()(key="cards", data=payload(run, look), on_toggled_change=toggled)
+
+
+def payload(run: Run, look: Look) -> dict[str, Any]:
+    columns = list(run.columns.values())
+    if look.sort:
+        columns.sort(key=lambda column: _sort_key(column, look.sort))
+    scored = [column.attribution for column in columns if column.attribution]
+    strongest = max((abs(score) for each in scored for score in each.scores), default=1.0)
+    return {
+        "segments": segments(run),
+        "removed": list(run.request.removed),
+        "cards": [card(run, column, look, strongest) for column in columns],
+    }
+
+
+def _sort_key(column: Column, metric: str) -> tuple[bool, float]:
+    if column.result is None:
+        return True, 0.0
+    return False, -column.result.metrics[metric] if metric == "aopc_c" else column.result.metrics[metric]
+
+
+def segments(run: Run) -> list[list[tuple[str, int]]]:
+    """The texts cut into units and what lies between them; before the model has read them, each in one piece."""
+    if run.whole is None:
+        return [[(visible(run.request.text), -1)]]
+    encoding = run.whole.encoding
+    found = []
+    for number, text in enumerate(encoding.texts):
+        pieces: list[tuple[str, int]] = []
+        at = 0
+        for index, unit in enumerate(encoding.units):
+            if unit.segment == number:
+                pieces += [(visible(text[at : unit.start]), -1)] if at < unit.start else []
+                pieces.append((visible(unit.text), index))
+                at = unit.end
+        found.append([*pieces, (visible(text[at:]), -1)])
+    return found
+
+
+def card(run: Run, column: Column, look: Look, strongest: float) -> dict[str, Any]:
+    entry, status = column.entry, status_of(run, column)
+    return {
+        "id": entry.id,
+        "name": entry.name,
+        "kind": kind(column),
+        "idea": entry.idea,
+        "caution": f"{entry.caution} ({entry.source}.)",
+        "status": status,
+        "progress": progress(run, column),
+        "note": note(run, column, status),
+        "foot": foot(run, column, status),
+        "cells": cells(run, column.attribution, look, strongest) if column.attribution else {},
+    }
+
+
+def status_of(run: Run, column: Column) -> str:
+    if column.failure:
+        return "failed"
+    if column.result:
+        return "done"
+    if not run.active:
+        return "stopped"
+    return "running" if column.base is not None else "waiting"
+
+
+def kind(column: Column) -> str:
+    """What sort of answer it is, and the method's own figure of its error."""
+    parts = ["signed" if column.entry.signed else "unsigned", column.entry.kind]
+    found = column.attribution
+    if found and found.gap is not None:
+        parts.append(f"gap {found.gap:.3f}")
+    if found and found.spread:
+        parts.append(f"± {max(found.spread):.3f} at most, {found.samples} samples")
+    return " · ".join(parts)
+
+
+def progress(run: Run, column: Column) -> float:
+    if column.settled or column.base is None or run.question is None:
+        return float(column.settled)
+    settings = run.request.settings
+    expected = column.entry.expected_calls(
+        len(run.question.encoding.units), samples=settings.samples, steps=settings.steps
+    )
+    return min(1.0, (run.meter.calls - column.base) / max(expected, 1))
+
+
+def note(run: Run, column: Column, status: str) -> str:
+    """The line below the text: how far the method is, or what the reader may do."""
+    if status == "running":
+        share = progress(run, column)
+        left = ""
+        if run.meter.calls > 20 and 0 < share < 1 and column.base is not None:
+            per_call = run.meter.seconds / run.meter.calls
+            left = f", about {per_call * (run.meter.calls - column.base) * (1 / share - 1):.0f} s left"
+        return f"{'estimate so far, ' if column.attribution else ''}{share:.0%}{left}"
+    return {"waiting": "waits for its turn", "stopped": "stopped before it was done"}.get(status, "")
+
+
+def foot(run: Run, column: Column, status: str) -> str:
+    if status == "failed":
+        return column.failure
+    found = column.attribution
+    if found is None:
+        return ""
+    calls = f"{found.model_calls:,} call{'' if found.model_calls == 1 else 's'}"
+    parts = [f"{found.seconds:.2f} s", calls]
+    if column.result:
+        parts.append(f"AOPC-C {column.result.metrics['aopc_c']:.2f}")
+    if column.remembered:
+        parts.append(f"remembered from {age(column.finished)} ago")
+    return " · ".join(parts)
+
+
+def age(moment: float) -> str:
+    seconds = max(0, int(time.time() - moment))
+    return f"{seconds // 60} min" if seconds >= 60 else f"{seconds // 10 * 10} s"
+
+
+def cells(run: Run, found: "Attribution", look: Look, strongest: float) -> dict[str, dict[str, Any]]:
+    """By number of the unit in the whole text, which is not its number among the units that are left."""
+    from explainers.explanation import ranking
+    from explainers.metrics.masking import top
+
+    left = remaining(run)
+    order = ranking(found.scores).tolist()
+    places = {unit: rank for rank, unit in enumerate(order)}
+    cut = top(len(order), look.percent) if look.percent else 0
+    strength = strengths(found.scores, scale=look.scale, strongest=strongest)
+    spread = found.spread or (0.0,) * len(found.scores)
+    return {
+        str(left[unit]): {
+            "colour": colour(strength[unit], preset=look.preset, signed=found.signed),
+            "line": f"{round(abs(strength[unit]) * THICKEST)}px",
+            "score": number(found.scores[unit], spread[unit], signed=found.signed),
+            "rank": places[unit] + 1,
+            "of": len(order),
+            "top": places[unit] < cut,
+        }
+        for unit in range(len(order))
+    }
+
+
+def number(score: float, spread: float, *, signed: bool) -> str:
+    shown = f"{score:+.4f}" if signed else f"{score:.4f}"
+    return f"{shown} ± {spread:.4f}" if spread else shown
+
+
+def remaining(run: Run) -> Sequence[int]:
+    """The numbers in the whole text of the units that are explained."""
+    total = len(run.whole.encoding.units) if run.whole else 0
+    return [index for index in range(total) if index not in run.request.removed]

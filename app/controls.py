@@ -1,0 +1,150 @@
+"""The controls of the Compare page. Each returns what was chosen and nothing else."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app import state
+from app.cards import Look
+from app.engine import Engine
+from explainers.errors import ExplanationError
+from explainers.methods import DEFAULT, METHODS
+from explainers.metrics.faithfulness import METRICS
+from explainers.models.cards import BUNDLES, bundled, card
+from explainers.models.encoding import ERASURES, UNIT_KINDS
+from explainers.report.colours import PRESETS
+from explainers.settings import Settings
+
+PREDICTED = "the predicted one"
+GROUPS = tuple(dict.fromkeys(entry.group for entry in METHODS))
+
+
+@dataclass(frozen=True)
+class Choice:
+    methods: tuple[str, ...]
+    settings: Settings
+    preset: str
+    scale: str
+
+
+def sidebar() -> Choice:
+    """Which methods, over what, and how they are drawn."""
+    with st.sidebar:
+        st.subheader("Methods")
+        methods = tuple(each for group in GROUPS for each in _of_group(group))
+        st.subheader("Question")
+        unit = st.segmented_control(
+            "Unit",
+            UNIT_KINDS,
+            default="word",
+            required=True,
+            key="unit",
+            bind="query-params",
+            help="What gets one score: a word as people write it, or a token as the model reads it.",
+            on_change=state.bring_back,
+        )
+        erasure = st.segmented_control(
+            "Erase by",
+            ERASURES,
+            default="mask",
+            required=True,
+            key="erase",
+            bind="query-params",
+            help="How a word is taken away: mask puts the mask token in its place, delete drops it and closes the "
+            "gap, zero sets its embedding to 0. The figures depend on it, so it stands next to them.",
+        )
+        st.subheader("Drawing")
+        preset = st.selectbox(
+            "Colours",
+            list(PRESETS),
+            key="colours",
+            bind="query-params",
+            format_func=lambda name: PRESETS[name].title,
+        )
+        scale = st.segmented_control(
+            "Scale",
+            ("per method", "shared"),
+            default="per method",
+            required=True,
+            key="scale",
+            bind="query-params",
+            help="Per method: the strongest word of each card is full. Shared: one scale for all cards, so that their "
+            "colours can be compared; methods with small scores look pale.",
+        )
+        with st.expander("Sampling"):
+            samples = st.number_input(
+                "Samples of LIME and KernelSHAP", 50, 5000, 500, 50, key="samples", bind="query-params"
+            )
+            steps = st.number_input("Steps of integrated gradients", 5, 500, 50, 5, key="steps", bind="query-params")
+            seed = st.number_input("Seed", 0, 9999, 0, 1, key="seed", bind="query-params")
+    settings = Settings(unit or "word", erasure or "mask", int(samples), int(steps), int(seed))
+    return Choice(methods, settings, preset or "safe", "shared" if scale == "shared" else "method")
+
+
+def _of_group(group: str) -> list[str]:
+    entries = {entry.name: entry for entry in METHODS if entry.group == group}
+    picked = st.pills(
+        group,
+        list(entries),
+        selection_mode="multi",
+        default=[name for name, entry in entries.items() if entry.id in DEFAULT],
+        key=group.lower(),
+        bind="query-params",
+    )
+    return [entries[name].id for name in entries if name in (picked or [])]
+
+
+def question(engine: Engine) -> tuple[str, str, str | None]:
+    """Model, text and class to explain (None: the predicted one)."""
+    left, right = st.columns(2)
+    with left:
+        model = st.selectbox(
+            "Model",
+            list(bundled()),
+            key="model",
+            bind="query-params",
+            accept_new_options=True,
+            help="An embedded model, the id of a text classifier on the Hugging Face hub (owner/model or "
+            "owner/model@revision), or a folder below the one the app was started in.",
+        )
+    with right:
+        st.selectbox("Example", state.titles(), key="example", bind="query-params", on_change=state.example_chosen)
+    text = st.text_area("Text", key="text", height=96, on_change=state.text_changed)
+    labels = known_labels(engine, model or "")
+    explained = st.selectbox(
+        "Class to explain",
+        [PREDICTED, *labels],
+        key="class",
+        bind="query-params",
+        help="Scores say what speaks for this class. Choose another class to see what speaks for that one.",
+    )
+    return model or "", text or "", None if explained == PREDICTED else explained
+
+
+def known_labels(engine: Engine, model: str) -> tuple[str, ...]:
+    """The model's classes, from its card or, once it is loaded, from itself."""
+    loaded = engine.loaded(model)
+    if loaded is not None:
+        return loaded.labels
+    try:
+        return tuple(card(BUNDLES / model)["labels"]) if model in bundled() else ()
+    except ExplanationError:
+        return ()  # the run will say what is wrong with the bundle
+
+
+def look(choice: Choice) -> Look:
+    """How the cards are ordered and which share of the units is outlined."""
+    left, right = st.columns([1, 2])
+    with left:
+        sort = st.selectbox(
+            "Sort cards by",
+            ["the usual order", *(metric.name for metric in METRICS)],
+            key="sort",
+            bind="query-params",
+        )
+    with right:
+        percent = st.slider(
+            "Top share to outline, %", 0, 100, 20, 5, key="top", bind="query-params", help="Moves with both charts."
+        )
+    by_name = {metric.name: metric.id for metric in METRICS}
+    return Look(choice.preset, choice.scale, percent, by_name.get(sort or "", ""))

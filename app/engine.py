@@ -1,0 +1,235 @@
+"""The one place of the app that touches models: runs in the background, a few at a time, shared by all sessions.
+
+A page asks for a `Run` and looks at it as often as it likes; nothing here knows Streamlit. The modules that bring
+torch with them are imported in the worker, so that the page is drawn while they load.
+"""
+
+import logging
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Literal
+
+from explainers.errors import Cancelled, ExplanationError
+from explainers.methods import Entry, chosen
+from explainers.models.meter import Meter
+from explainers.settings import Settings
+
+if TYPE_CHECKING:
+    from explainers.api import Comparison
+    from explainers.comparison import Chance, Measured, Question
+    from explainers.explanation import Attribution
+    from explainers.models.classifier import TextClassifier
+
+log = logging.getLogger(__name__)
+
+Status = Literal["waiting", "loading", "running", "done", "stopped", "failed"]
+AT_ONCE = 2  # runs that compute at the same time; others wait in line
+MODELS_KEPT = 2
+RESULTS_KEPT = 2000
+DEVICE_VARIABLE, ROOTS_VARIABLE = "CROSSLIGHT_DEVICE", "CROSSLIGHT_MODELS"
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that a comparison depends on, in plain values. `label` is None for the predicted class."""
+
+    model: str
+    text: str
+    label: str | None
+    methods: tuple[str, ...]
+    settings: Settings
+    removed: tuple[int, ...] = ()
+
+
+@dataclass
+class Column:
+    """One method's place on the page. `base` is the meter's count when it began."""
+
+    entry: Entry
+    attribution: "Attribution | None" = None
+    result: "Measured | None" = None
+    failure: str = ""
+    base: int | None = None
+    finished: float = 0.0  # time.time() of the computation, to say how old a remembered result is
+    remembered: bool = False
+
+    @property
+    def settled(self) -> bool:
+        return self.result is not None or bool(self.failure)
+
+
+@dataclass
+class Run:
+    """A comparison on its way. Written by one worker, read by one page."""
+
+    request: Request
+    columns: dict[str, Column]
+    meter: Meter = field(default_factory=Meter)
+    status: Status = "waiting"
+    error: str = ""
+    whole: "Question | None" = None  # the text as typed, nothing removed
+    whole_probabilities: tuple[float, ...] = ()
+    question: "Question | None" = None  # what is explained: the text less the removed units
+    probabilities: tuple[float, ...] = ()
+    chance: "Chance | None" = None
+    started: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+
+    @property
+    def active(self) -> bool:
+        return self.status in ("waiting", "loading", "running")
+
+    def stop(self) -> None:
+        self.meter.cancel.set()
+
+    def comparison(self) -> "Comparison":
+        """What is finished so far, for charts, tables and downloads."""
+        from explainers.api import Comparison
+        from explainers.comparison import Failed
+
+        if self.question is None:
+            raise ValueError("the run has no prediction yet")
+        return Comparison(
+            self.question,
+            self.probabilities,
+            tuple(column.result for column in self.columns.values() if column.result),
+            self.chance,
+            tuple(Failed(c.entry.id, c.failure) for c in self.columns.values() if c.failure),
+            self.request.removed,
+        )
+
+
+class Engine:
+    """Models, workers and remembered results of one server process."""
+
+    def __init__(self) -> None:
+        self.workers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="explain")
+        self.models: OrderedDict[str, TextClassifier] = OrderedDict()
+        self.loading = Lock()
+        self.results: OrderedDict[Hashable, object] = OrderedDict()
+        self.remembering = Lock()
+        self.queue: list[Run] = []
+
+    def submit(self, request: Request, *, fresh: bool = False) -> Run:
+        """Starts a comparison. `fresh` computes also what is remembered."""
+        run = Run(request, {entry.id: Column(entry) for entry in chosen(request.methods)})
+        self.queue.append(run)
+        self.workers.submit(self._work, run, fresh)
+        return run
+
+    def ahead_of(self, run: Run) -> int:
+        """How many runs have to finish before this one starts."""
+        return max(0, self.queue.index(run) - AT_ONCE + 1) if run in self.queue else 0
+
+    def loaded(self, name: str) -> "TextClassifier | None":
+        return self.models.get(name)
+
+    def warm_up(self, name: str) -> None:
+        """Begins to load the libraries and a model, so that the first explanation finds them there."""
+        self.workers.submit(self._quietly_load, name)
+
+    def _quietly_load(self, name: str) -> None:
+        try:
+            self.model(name)
+        except ExplanationError:
+            log.info("the model %s could not be loaded ahead of time", name)
+
+    def model(self, name: str) -> "TextClassifier":
+        with self.loading:  # many sessions, one load
+            if name not in self.models:
+                from explainers.models.catalog import load
+
+                roots = tuple(Path(root) for root in os.environ.get(ROOTS_VARIABLE, ".").split(os.pathsep))
+                self.models[name] = load(name, device=os.environ.get(DEVICE_VARIABLE, "auto"), roots=roots)
+                while len(self.models) > MODELS_KEPT:
+                    self.models.popitem(last=False)
+            self.models.move_to_end(name)
+            return self.models[name]
+
+    def _work(self, run: Run, fresh: bool) -> None:
+        began = time.perf_counter()
+        try:
+            self._compute(run, fresh)
+            run.status = "done"
+        except Cancelled:
+            run.status = "stopped"
+        except ExplanationError as error:
+            run.error, run.status = str(error), "failed"
+        except Exception as error:  # a mistake of ours: the reader gets a sentence, the log the trace
+            log.exception("a comparison failed")
+            run.error, run.status = f"Something went wrong inside Crosslight ({type(error).__name__}).", "failed"
+        finally:
+            run.seconds = time.perf_counter() - began
+            self.queue.remove(run)
+
+    def _compute(self, run: Run, fresh: bool) -> None:
+        if run.meter.cancel.is_set():
+            raise Cancelled("Stopped.")
+        run.status = "loading"
+        model = self.model(run.request.model)
+        from explainers.api import ask
+        from explainers.comparison import Chance
+        from explainers.comparison import run as compare
+
+        asked = run.request
+        run.whole, run.whole_probabilities = ask(
+            model, asked.text, label=asked.label, settings=asked.settings, meter=run.meter
+        )
+        run.question, run.probabilities = run.whole, run.whole_probabilities
+        if asked.removed:
+            run.question, run.probabilities = ask(
+                model,
+                asked.text,
+                label=model.labels[run.whole.label],
+                settings=asked.settings,
+                removed=asked.removed,
+                meter=run.meter,
+            )
+        run.status = "running"
+        key = (model.version, model.name, replace(asked, methods=(), label=model.labels[run.whole.label]))
+        missing = [column.entry for column in run.columns.values() if fresh or not self._recall(run, column, key)]
+        known = None if fresh else self.results.get((key, "chance"))
+        run.chance = known if isinstance(known, Chance) else None
+        if missing or run.chance is None:
+            for event in compare(run.question, missing, run.meter, chance_known=run.chance is not None):
+                self._take(run, event, key)
+
+    def _recall(self, run: Run, column: Column, key: Hashable) -> bool:
+        with self.remembering:
+            known = self.results.get((key, column.entry.id))
+        if not isinstance(known, tuple):
+            return False
+        column.result, column.finished = known
+        column.attribution, column.remembered = column.result.attribution, True
+        return True
+
+    def _take(self, run: Run, event: object, key: Hashable) -> None:
+        from explainers.comparison import Begun, Chance, Failed, Measured
+        from explainers.explanation import Attribution
+
+        if isinstance(event, Begun):
+            run.columns[event.method].base = run.meter.calls
+        elif isinstance(event, Attribution):
+            run.columns[event.method].attribution = event
+        elif isinstance(event, Failed):
+            run.columns[event.method].failure = event.reason
+        elif isinstance(event, Measured):
+            column = run.columns[event.attribution.method]
+            column.attribution, column.finished = event.attribution, time.time()
+            column.result = event
+            self._remember((key, column.entry.id), (event, column.finished))
+        elif isinstance(event, Chance):
+            run.chance = event
+            self._remember((key, "chance"), event)
+
+    def _remember(self, key: Hashable, value: object) -> None:
+        with self.remembering:
+            self.results[key] = value
+            while len(self.results) > RESULTS_KEPT:
+                self.results.popitem(last=False)

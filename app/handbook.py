@@ -1,0 +1,38 @@
+"""What every method and figure means, from the registries: the page has no text of its own about them."""
+
+import streamlit as st
+
+from app.safe import markdown
+from explainers.methods import METHODS
+from explainers.metrics.faithfulness import METRICS
+
+
+def title() -> None:
+    st.title("Methods and figures", anchor=False)
+    st.write(
+        "No explanation is the truth about a model. Each answers its own question; "
+        "here is which, and when its answer should not be believed."
+    )
+
+
+def methods() -> None:
+    for group in dict.fromkeys(entry.group for entry in METHODS):
+        st.header(group, anchor=False)
+        for entry in (each for each in METHODS if each.group == group):
+            with st.expander(entry.name):
+                st.write(markdown(entry.idea))
+                st.latex(entry.formula)
+                st.write(f"**When not to believe it.** {markdown(entry.caution)}")
+                st.caption(f"{'Signed' if entry.signed else 'Unsigned'} scores, {entry.kind}. {markdown(entry.source)}")
+
+
+def metrics() -> None:
+    st.header("Figures", anchor=False)
+    for metric in METRICS:
+        better = "higher" if metric.higher_is_better else "lower"
+        st.write(f"**{metric.name}** ({better} is better). {markdown(metric.meaning)}")
+    st.caption(
+        "The figures erase words and ask the model again. A text with holes can be unlike everything the model was "
+        "trained on, so a fall of the probability may come from the hole and not from the missing word. Compare with "
+        "the random orders, and try another way of erasing."
+    )

@@ -1,0 +1,127 @@
+"""The parts of the page that are text and tables. What came from a person or a model's author is escaped here."""
+
+from collections.abc import Callable
+from html import escape
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import charts
+from app.engine import Run
+from app.safe import markdown
+from explainers.metrics.agreement import AGREEMENTS
+from explainers.metrics.faithfulness import METRICS
+
+if TYPE_CHECKING:
+    from explainers.api import Comparison
+
+BARS_SHOWN = 8
+STYLE = """<style>
+.bars { display: grid; grid-template-columns: minmax(5rem, max-content) 1fr 6.5rem; gap: 0.25rem 0.75rem;
+        align-items: center; max-width: 44rem; }
+.bars .track { background: rgba(128, 128, 128, 0.2); border-radius: 3px; height: 0.8rem; }
+.bars .track div { background: #2166ac; height: 100%; border-radius: 3px; }
+.bars .predicted { font-weight: 600; }
+.bars span { overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
+.figures { overflow-x: auto; }
+.figures table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.92rem; width: 100%; }
+.figures th, .figures td { text-align: right; padding: 0.3rem 0.6rem; border: none;
+        border-bottom: 1px solid rgba(128, 128, 128, 0.3); white-space: nowrap; }
+.figures th:first-child, .figures td:first-child { text-align: left; }
+.figures .best { font-weight: 700; text-decoration: underline; text-underline-offset: 0.2em; }
+.figures .control td { font-style: italic; }
+.said { max-width: 60rem; font-size: 1.05rem; }
+</style>"""
+
+
+def plain(text: str) -> str:
+    """For Streamlit's own boxes, which read Markdown."""
+    return markdown(text)
+
+
+def prediction(run: Run) -> None:
+    """Every class with its probability, the strongest first; after words were removed also what it was before."""
+    if run.whole is None or not run.probabilities:
+        st.html(STYLE + '<div class="bars"><span>…</span><div class="track"></div><span></span></div>')
+        return
+    labels = run.whole.model.labels
+    before = run.whole_probabilities or run.probabilities
+    order = sorted(range(len(labels)), key=lambda index: -run.probabilities[index])
+    rows = []
+    for place, index in enumerate(order[:BARS_SHOWN]):
+        now = run.probabilities[index]
+        change = f"{before[index]:.3f} → {now:.3f}" if run.request.removed else f"{now:.3f}"
+        kind = ' class="predicted"' if place == 0 else ""
+        rows.append(
+            f"<span{kind}>{escape(labels[index])}</span>"
+            f'<div class="track"><div style="width: {100 * now:.1f}%"></div></div><span>{change}</span>'
+        )
+    st.html(f'{STYLE}<div class="bars" role="img" aria-label="Probabilities">{"".join(rows)}</div>')
+    if len(labels) > BARS_SHOWN:
+        st.caption(f"The {BARS_SHOWN} likeliest of {len(labels)} classes.")
+
+
+def removed(run: Run, bring_back: Callable[[], None]) -> None:
+    """How to play with words, or what has been removed so far."""
+    gone = run.request.removed
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if not gone:
+            st.caption("Click a word to take it away and see what happens. Hover to read its score in every card.")
+            return
+        st.caption(f"{len(gone)} removed ({run.request.settings.erasure}). Click a struck word to restore it.")
+        st.button("Bring all back", on_click=bring_back, key="back")
+
+
+def summary(comparison: "Comparison", *, finished: bool) -> None:
+    """One sentence that follows from the figures; it waits until they are all there."""
+    from explainers.summary import summary as sentence
+
+    said = sentence(comparison) if finished and comparison.results else "…"
+    st.html(f'<p class="said">{escape(said)}</p>')
+
+
+def table(comparison: "Comparison") -> None:
+    """Methods by figures. Underlined: the best, where that is a real difference."""
+    from explainers.report.tables import metric_rows
+
+    head = "".join(
+        f'<th title="{escape(m.meaning)}">{m.name} {"↑" if m.higher_is_better else "↓"}</th>' for m in METRICS
+    )
+    body = []
+    for row in metric_rows(comparison):
+        figures = "".join(
+            f'<td class="best">{row.metrics[m.id]:.3f}</td>'
+            if m.id in row.best
+            else f"<td>{row.metrics[m.id]:.3f}</td>"
+            for m in METRICS
+        )
+        cost = f"<td>{row.seconds:.2f}</td><td>{row.calls}</td>" if row.seconds is not None else "<td></td><td></td>"
+        mark = " †" if row.ties else ""
+        body.append(f"<tr{_kind(row.control)}><td>{escape(row.name)}{mark}</td>{figures}{cost}</tr>")
+    st.html(
+        f'<div class="figures"><table><thead><tr><th>Method</th>{head}<th>Seconds</th><th>Calls</th></tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+    settings = comparison.question.settings
+    st.caption(
+        f"Erased by {settings.erasure}, per {settings.unit}, for the class {markdown(comparison.label)}. "
+        "↑ higher is better, ↓ lower is better. Underlined: best, and the lead is larger than chance explains; "
+        "no underline means that no method leads. † equal scores at a cut, so the order of the text decided. "
+        "Erasing words can leave what the model was trained on: see Methods."
+    )
+
+
+def _kind(control: bool) -> str:
+    return ' class="control"' if control else ""
+
+
+def agreement(comparison: "Comparison") -> None:
+    """The matrix, with a choice of the measure."""
+    if len(comparison.results) < 2:
+        st.caption("Agreement needs two finished methods.")
+        return
+    names = {measure.name: measure for measure in AGREEMENTS}
+    chosen = st.selectbox("Agreement by", list(names), key="agreement", bind="query-params")
+    st.plotly_chart(
+        charts.agreement(comparison, names[chosen or AGREEMENTS[0].name]), key="matrix", config={"displaylogo": False}
+    )

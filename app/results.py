@@ -1,0 +1,95 @@
+"""The results of a run as they come in: prediction, cards, curves, table, agreement, downloads."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import cards, charts, controls, downloads, panels, session, state
+from app.controls import Choice
+from app.engine import Engine, Run
+
+if TYPE_CHECKING:
+    from explainers.api import Comparison
+
+TICK = 0.4  # seconds between two looks at a run that is on its way
+CHART_BUTTONS = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
+
+
+def live(engine: Engine, run: Run, choice: Choice) -> None:
+    """Draws the run, again and again as long as it is on its way."""
+    st.fragment(run_every=TICK if run.active else None)(_draw)(engine, run, choice, run.active)
+
+
+def _draw(engine: Engine, run: Run, choice: Choice, was_active: bool) -> None:
+    if st.session_state["removed"] != run.request.removed or st.session_state["run"] is not run:
+        st.rerun(scope="app")
+    active = run.active
+    _status(engine, run)
+    shown = _shown(run)
+    if shown is not None:
+        panels.prediction(shown)
+        look = controls.look(choice)
+        cards.show(shown, look, state.unit_clicked)
+        panels.removed(shown, state.bring_back)
+        if shown.question is not None:
+            _figures(shown.comparison(), look, finished=not active)
+    if was_active and not active:
+        st.rerun(scope="app")  # ends the ticking
+
+
+def _shown(run: Run) -> Run | None:
+    """The run, or the last good one when this one could not begin."""
+    if run.status == "failed" and run.question is None:
+        last: Run | None = st.session_state.get("last good run")
+        if last is not None:
+            st.caption("Below: the last text that could be explained.")
+        return last
+    return run
+
+
+def _status(engine: Engine, run: Run) -> None:
+    """One line that is always there, so that nothing jumps: what is happening, and the button to stop it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if run.active:
+            settled = sum(column.settled for column in run.columns.values())
+            ahead = engine.ahead_of(run)
+            words = {
+                "waiting": f"{ahead} other comparison{'s' if ahead != 1 else ''} first" if ahead else "Starting",
+                "loading": "Loading the model",
+                "running": f"{settled} of {len(run.columns)} methods done",
+            }
+            st.progress(settled / max(len(run.columns), 1), text=words[run.status])
+            st.button("Stop", on_click=run.stop, key="stop")
+        elif run.status == "done":
+            st.caption(f"All {len(run.columns)} methods in {run.seconds:.1f} s, curves and figures included.")
+            st.button("Compute again", on_click=session.again, args=(engine, run), key="again")
+        elif run.status == "stopped":
+            st.caption("Stopped. What was finished stays.")
+            st.button("Go on", on_click=session.go_on, args=(engine, run), key="again")
+    if run.status == "failed":
+        st.error(panels.plain(run.error))
+    if run.whole is not None and run.whole.encoding.notice:
+        st.warning(panels.plain(run.whole.encoding.notice))
+
+
+def _figures(comparison: "Comparison", look: cards.Look, *, finished: bool) -> None:
+    panels.summary(comparison, finished=finished)
+    st.subheader("What happens when words go", anchor=False)
+    reverse = st.toggle(
+        "Reverse order too",
+        value=True,
+        key="reverse",
+        bind="query-params",
+        help="Dotted: the least important first. The further it lies above the solid line, the better the order.",
+    )
+    st.plotly_chart(
+        charts.curves(comparison, percent=look.percent, reverse=reverse), key="curves", config=CHART_BUTTONS
+    )
+    left, right = st.columns([3, 2])
+    with left:
+        st.subheader("Figures", anchor=False)
+        panels.table(comparison)
+    with right:
+        st.subheader("Do the methods agree?", anchor=False)
+        panels.agreement(comparison)
+    downloads.show(comparison, disabled=not finished)

@@ -1,0 +1,118 @@
+"""The command line: `python -m explainers …`. The same code as the app and the notebook."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from explainers.errors import ExplanationError
+from explainers.methods import DEFAULT, METHODS
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Explanations of frozen Transformer classifiers side by side, and how far each can be trusted.",
+)
+
+Model = Annotated[str, typer.Option(help="A bundle such as sst2, a hub id (owner/model) or a folder.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:0 or mps.")]
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """What a person can mend is one line on standard error and exit code 2, never a stack trace."""
+    try:
+        yield
+    except ExplanationError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from error
+
+
+def version(wanted: bool) -> None:
+    if wanted:
+        from explainers.manifest import VERSION
+
+        typer.echo(f"crosslight {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    _version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """Explanations of frozen Transformer classifiers side by side, and how far each can be trusted."""
+
+
+@app.command()
+def explain(
+    text: Annotated[str, typer.Option(help="The text to explain.")],
+    model: Model = "sst2",
+    methods: Annotated[str, typer.Option(help="Method ids, separated by commas.")] = ",".join(DEFAULT),
+    label: Annotated[str | None, typer.Option(help="The class to explain; by default the predicted one.")] = None,
+    erasure: Annotated[str, typer.Option(help="mask, delete or zero.")] = "mask",
+    unit: Annotated[str, typer.Option(help="word or token.")] = "word",
+    samples: Annotated[int, typer.Option(help="Samples of LIME and KernelSHAP.")] = 500,
+    steps: Annotated[int, typer.Option(help="Steps of integrated gradients.")] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    device: Device = "auto",
+    json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Also write a stand-alone page to this file.")] = None,
+) -> None:
+    """Explain one text by several methods, and measure each explanation."""
+    with sentences():
+        from explainers.api import checked, explain_with
+        from explainers.models.catalog import load
+        from explainers.report.document import document
+        from explainers.report.terminal import lines
+
+        settings = checked(unit, erasure, samples, steps, seed)
+        found = explain_with(load(model, device=device), text, methods.split(","), label=label, settings=settings)
+        if html is not None:
+            html.write_text(document(found), encoding="utf-8")
+        typer.echo(found.as_json() if json_ else "\n".join(lines(found)))
+
+
+@app.command()
+def methods() -> None:
+    """List the methods with their ids."""
+    for entry in METHODS:
+        typer.echo(f"{entry.id:22} {entry.name:24} {entry.idea}")
+
+
+@app.command("train-model")
+def train_model(
+    name: Annotated[str, typer.Argument(help="The embedded model to train: sst2.")],
+    data: Annotated[Path | None, typer.Option(help="Folder with the data; by default the hub.")] = None,
+    epochs: Annotated[int, typer.Option()] = 4,
+    rank: Annotated[int, typer.Option(help="LoRA rank; 0 trains the encoder layers themselves.")] = 0,
+    learning_rate: Annotated[float, typer.Option()] = 1e-4,
+    seed: Annotated[int, typer.Option()] = 0,
+    out: Annotated[Path | None, typer.Option(help="Where the bundle goes; by default assets/bundles/NAME.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on after the last finished epoch.")] = False,
+) -> None:
+    """Train an embedded model and write its bundle."""
+    with sentences():
+        from explainers.models.tasks import make_bundle
+        from explainers.models.training import Recipe
+
+        recipe = Recipe(rank=rank, epochs=epochs, learning_rate=learning_rate, seed=seed)
+        command = "python -m explainers " + " ".join(sys.argv[1:])
+        typer.echo(json.dumps(make_bundle(name, data, recipe, out, command=command, resume=resume), indent=2))
+
+
+@app.command()
+def bench(
+    model: Model = "sst2",
+    threads: Annotated[int, typer.Option(help="Threads of torch; 0 leaves its choice.")] = 0,
+    json_: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Measure speed on this machine: against Captum's defaults, cold start, memory."""
+    with sentences():
+        from explainers.bench import measure, report
+
+        found = measure(model, threads)
+        typer.echo(json.dumps(found, indent=2) if json_ else report(found))

@@ -1,0 +1,91 @@
+"""The embedded models: what each is trained on, and how its bundle is made."""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from explainers.datasets import sst2
+from explainers.datasets.example import Example
+from explainers.errors import ModelUnavailable
+from explainers.models.base import HUB_ID as BASE_ID
+from explainers.models.base import SHA256 as BASE_SHA256
+from explainers.models.base import sha256
+from explainers.models.bundle import WEIGHTS, load_bundle
+from explainers.models.cards import BUNDLES, CARD
+from explainers.models.classifier import TextClassifier
+from explainers.models.training import Recipe, train
+
+
+@dataclass(frozen=True)
+class Task:
+    """What an embedded model is trained for: its classes in the order of their numbers, and its data."""
+
+    labels: tuple[str, ...]
+    data: str
+    licence: str
+    read: Callable[[Path | None], sst2.Splits]
+
+
+TASKS = {
+    "sst2": Task(
+        ("negative", "positive"),
+        "SST-2 (Socher et al., 2013), GLUE's phrases",
+        "research use",
+        lambda folder: sst2.read(folder),
+    ),
+}
+
+
+def make_bundle(
+    name: str, data: Path | None, recipe: Recipe, out: Path | None, *, command: str, resume: bool
+) -> dict[str, Any]:
+    """Trains the model `name` and writes weights and card to `out`. Returns the card.
+
+    The accuracies on the card are those of the bundle as it was written, loaded again and asked through the door.
+    """
+    if name not in TASKS:
+        raise ModelUnavailable(f"There is no embedded model {name!r} to train. Choose one of: {', '.join(TASKS)}.")
+    task, folder, work = TASKS[name], out or BUNDLES / name, Path("runs") / name
+    parts = task.read(data)
+    if not (work / "finished").is_file() or not resume:
+        train(parts.train, parts.validation, task.labels, recipe, work, resume=resume)
+        (work / "finished").touch()
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(work / WEIGHTS, folder / WEIGHTS)
+    found: dict[str, Any] = {
+        "name": name,
+        "labels": list(task.labels),
+        "base": {"id": BASE_ID, "sha256": BASE_SHA256, "licence": "Apache-2.0"},
+        "data": {"name": task.data, "licence": task.licence},
+        "splits": {
+            "train": len(parts.train),
+            "validation": len(parts.validation),
+            "test": len(parts.test),
+            "rule": "validation: random training sentences, none of whose phrases is in train; test: the dev sentences",
+        },
+        "recipe": asdict(recipe),
+        "command": command,
+        "sha256": sha256(folder / WEIGHTS),
+        "accuracy": {},
+        "log": [json.loads(line) for line in (work / "log.jsonl").read_text().splitlines() if "validation" in line],
+    }
+    (folder / CARD).write_text(json.dumps(found, indent=2) + "\n")
+    model = load_bundle(folder, torch.device("cpu"))
+    found["accuracy"] = {"validation": measured(model, parts.validation), "test": measured(model, parts.test)}
+    (folder / CARD).write_text(json.dumps(found, indent=2) + "\n")
+    return found
+
+
+def measured(model: TextClassifier, part: Sequence[Example]) -> float:
+    """Accuracy of a loaded model."""
+    right = 0
+    for example in part:
+        encoding = model.encode(example)
+        right += model.probabilities(encoding, np.ones((1, len(encoding.units)))).argmax() == example.label
+    return float(right / len(part))

@@ -1,0 +1,119 @@
+"""The two curves of a comparison as a file. Only matplotlib's objects are used, no global state, so threads are safe.
+
+The words stay as they are typed: mathematics is switched off, and a letter that the font lacks is drawn as U+FFFD.
+"""
+
+import io
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.text import Text
+
+from explainers.methods import chosen
+from explainers.report.colours import LINES
+from explainers.report.rows import RANDOM
+from explainers.report.text import one_line
+
+if TYPE_CHECKING:
+    from explainers.api import Comparison
+
+FONT = FontProperties(family="DejaVu Sans", size=9)  # matplotlib brings it along
+DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1.5, 1.5))}
+INK = "#010203"  # unlike any other colour in the drawing, so that `inline_svg` can find it
+DOTS = 160  # per inch
+TITLES = ("Removing the most important first", "Keeping only the most important")
+
+
+def png(comparison: "Comparison") -> bytes:
+    file, drawn = io.BytesIO(), figure(comparison)
+    FigureCanvasAgg(drawn).print_png(file)
+    return file.getvalue()
+
+
+def svg(comparison: "Comparison") -> bytes:
+    file, drawn = io.BytesIO(), figure(comparison)
+    FigureCanvasSVG(drawn).print_svg(file, metadata={"Date": None})
+    return file.getvalue()
+
+
+def inline_svg(comparison: "Comparison") -> str:
+    """The drawing as an element of a page, in the page's own text colour and on its own background."""
+    drawn = svg(comparison).decode()
+    element = drawn[drawn.index("<svg") :]
+    for part in (r"<metadata>.*?</metadata>", r"<style[^>]*>.*?</style>", r'<g id="patch_1">.*?</g>'):
+        element = re.sub(part, "", element, count=1, flags=re.DOTALL)
+    described = f'role="img" aria-label="{" and ".join(TITLES).lower()}" '
+    look = 'style="max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt" '
+    return element.replace("<svg ", f"<svg {described}{look}", 1).replace(INK, "currentColor")
+
+
+def figure(comparison: "Comparison") -> Figure:
+    """p(class) while the top units are removed (left) or alone are kept (right), with the random orders' band."""
+    drawn = Figure(figsize=(9.6, 4.4), dpi=DOTS, facecolor="white", layout="constrained")
+    axes = drawn.subplots(1, 2, sharey=True)
+    erasure, unit = comparison.question.settings.erasure, comparison.question.settings.unit
+    does = (f"% of the {unit}s removed ({erasure})", f"% of the {unit}s kept (others: {erasure})")
+    for side, axis in enumerate(axes):
+        _band(axis, comparison, kept=bool(side))
+        _lines(axis, comparison, kept=bool(side))
+        axis.set_title(TITLES[side], fontsize=10)
+        axis.set_xlabel(does[side])
+        axis.set(xlim=(0, 100), ylim=(-0.02, 1.02), facecolor="none")
+        axis.grid(color="#808080", alpha=0.25, linewidth=0.6)
+    axes[0].set_ylabel(f"probability of “{drawable(one_line(comparison.label, 40))}”")
+    handles, names = axes[0].get_legend_handles_labels()
+    if handles:
+        drawn.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
+    _ink(drawn)
+    return drawn
+
+
+def _band(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
+    """From the lowest to the highest random order, and their mean."""
+    if comparison.chance is None:
+        return
+    paths = comparison.chance.paths
+    lines = np.stack([(path.kept if kept else path.removed)[:, path.label] for path in paths])  # (orders, points)
+    shares = 100 * paths[0].shares
+    grey = LINES[RANDOM].colour
+    axis.fill_between(
+        shares, lines.min(axis=0), lines.max(axis=0), color=grey, alpha=0.25, linewidth=0, label="Random: all orders"
+    )
+    axis.plot(shares, lines.mean(axis=0), color=grey, label=f"Random: mean of {len(paths)} orders")
+
+
+def _lines(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
+    for result in comparison.results:
+        method, path = result.attribution.method, result.path
+        if method == RANDOM and comparison.chance:
+            continue  # the band says more than one order
+        (entry,) = chosen([method])
+        line = LINES[method]
+        values = (path.kept if kept else path.removed)[:, path.label]
+        axis.plot(100 * path.shares, values, color=line.colour, linestyle=DASHES[line.dash], label=entry.name)
+
+
+def _ink(drawn: Figure) -> None:
+    """One colour and one font for every word and frame, and no word is read as mathematics."""
+    for text in drawn.findobj(Text):
+        text.set(color=INK, parse_math=False, fontfamily=FONT.get_family())
+    for axis in drawn.axes:
+        axis.tick_params(color=INK, labelcolor=INK, labelfontfamily="DejaVu Sans")
+        for spine in axis.spines.values():
+            spine.set(color=INK, linewidth=0.8)
+
+
+def drawable(text: str) -> str:
+    return "".join(letter if ord(letter) in _letters() else "\ufffd" for letter in text)
+
+
+@lru_cache(maxsize=1)
+def _letters() -> frozenset[int]:
+    return frozenset(get_font(findfont(FONT)).get_charmap())

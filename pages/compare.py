@@ -1,0 +1,16 @@
+"""Compare: one decision, explained by many methods side by side, and how far each can be trusted on it."""
+
+import streamlit as st
+
+from app import controls, results, session, state
+
+state.begin()
+engine = session.engine()
+
+st.title("Compare explanations", anchor=False)
+choice = controls.sidebar()
+model, text, label = controls.question(engine)
+run = session.run_for(engine, model, text, label, choice)
+state.to_address()
+
+results.live(engine, run, choice)
