@@ -18,7 +18,7 @@ from matplotlib.text import Text
 
 from explainers.methods import chosen
 from explainers.report.colours import LINES
-from explainers.report.rows import RANDOM
+from explainers.report.rows import RANDOM, shown
 from explainers.report.text import one_line
 
 if TYPE_CHECKING:
@@ -33,43 +33,51 @@ TITLES = ("Removing the most important first", "Keeping only the most important"
 
 def png(comparison: "Comparison") -> bytes:
     file, drawn = io.BytesIO(), figure(comparison)
-    FigureCanvasAgg(drawn).print_png(file)
+    FigureCanvasAgg(drawn).print_figure(file, format="png")
     return file.getvalue()
 
 
 def svg(comparison: "Comparison") -> bytes:
-    file, drawn = io.BytesIO(), figure(comparison)
-    FigureCanvasSVG(drawn).print_svg(file, metadata={"Date": None})
+    return svg_of(figure(comparison))
+
+
+def svg_of(drawn: Figure) -> bytes:
+    file = io.BytesIO()
+    FigureCanvasSVG(drawn).print_figure(file, format="svg", metadata={"Date": None})
     return file.getvalue()
 
 
-def inline_svg(comparison: "Comparison") -> str:
-    """The drawing as an element of a page, in the page's own text colour and on its own background."""
-    drawn = svg(comparison).decode()
+def inline_svg(comparison: "Comparison", *, kept: bool) -> str:
+    """One of the two drawings as an element of a page, in the page's own text colour and on its own background."""
+    drawn = svg_of(figure(comparison, (kept,))).decode()
     element = drawn[drawn.index("<svg") :]
     for part in (r"<metadata>.*?</metadata>", r"<style[^>]*>.*?</style>", r'<g id="patch_1">.*?</g>'):
         element = re.sub(part, "", element, count=1, flags=re.DOTALL)
-    described = f'role="img" aria-label="{" and ".join(TITLES).lower()}" '
-    look = 'style="max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt" '
-    return element.replace("<svg ", f"<svg {described}{look}", 1).replace(INK, "currentColor")
+    look = "max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt"
+    element = element.replace("<svg ", f'<svg role="img" aria-label="{TITLES[kept]}" style="{look}" ', 1)
+    return element.replace(INK, "currentColor")
 
 
-def figure(comparison: "Comparison") -> Figure:
-    """p(class) while the top units are removed (left) or alone are kept (right), with the random orders' band."""
-    drawn = Figure(figsize=(9.6, 4.4), dpi=DOTS, facecolor="white", layout="constrained")
-    axes = drawn.subplots(1, 2, sharey=True)
+def figure(comparison: "Comparison", sides: tuple[bool, ...] = (False, True)) -> Figure:
+    """p(class) while the top units are removed (left) or alone are kept (right), with the random orders' band.
+
+    A single side comes without a legend.
+    """
+    both = len(sides) > 1
+    drawn = Figure(figsize=(9.6, 4.4) if both else (4.3, 3.2), dpi=DOTS, facecolor="white", layout="constrained")
     erasure, unit = comparison.question.settings.erasure, comparison.question.settings.unit
     does = (f"% of the {unit}s removed ({erasure})", f"% of the {unit}s kept (others: {erasure})")
-    for side, axis in enumerate(axes):
-        _band(axis, comparison, kept=bool(side))
-        _lines(axis, comparison, kept=bool(side))
-        axis.set_title(TITLES[side], fontsize=10)
-        axis.set_xlabel(does[side])
+    axes = drawn.subplots(1, len(sides), sharey=True, squeeze=False)[0]
+    for kept, axis in zip(sides, axes, strict=True):
+        _band(axis, comparison, kept=kept)
+        _lines(axis, comparison, kept=kept)
+        axis.set_title(TITLES[kept], fontsize=10)
+        axis.set_xlabel(does[kept])
         axis.set(xlim=(0, 100), ylim=(-0.02, 1.02), facecolor="none")
         axis.grid(color="#808080", alpha=0.25, linewidth=0.6)
     axes[0].set_ylabel(f"probability of “{drawable(one_line(comparison.label, 40))}”")
     handles, names = axes[0].get_legend_handles_labels()
-    if handles:
+    if both and handles:
         drawn.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
     _ink(drawn)
     return drawn
@@ -90,14 +98,18 @@ def _band(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
 
 
 def _lines(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
-    for result in comparison.results:
+    """The first lines are the widest, so that those that coincide are seen behind each other."""
+    for number, result in enumerate(shown(comparison)):
         method, path = result.attribution.method, result.path
-        if method == RANDOM and comparison.chance:
-            continue  # the band says more than one order
         (entry,) = chosen([method])
-        line = LINES[method]
-        values = (path.kept if kept else path.removed)[:, path.label]
-        axis.plot(100 * path.shares, values, color=line.colour, linestyle=DASHES[line.dash], label=entry.name)
+        axis.plot(
+            100 * path.shares,
+            (path.kept if kept else path.removed)[:, path.label],
+            color=LINES[method].colour,
+            linestyle=DASHES[LINES[method].dash],
+            linewidth=max(3.6 - 0.4 * number, 1.2),
+            label=entry.name,
+        )
 
 
 def _ink(drawn: Figure) -> None:

@@ -44,8 +44,7 @@ class MetricRow:
 
 def metric_rows(comparison: "Comparison") -> list[MetricRow]:
     """A row per method in the order of display, then the random control: the mean of its orders, not a single one."""
-    known = comparison.chance is not None
-    rows = [_row(result) for result in comparison.results if not known or result.attribution.method != RANDOM]
+    rows = [_row(result) for result in shown(comparison)]
     leaders = {metric.id: _leading(comparison, rows, metric) for metric in METRICS}
     marked = [
         replace(
@@ -56,6 +55,11 @@ def metric_rows(comparison: "Comparison") -> list[MetricRow]:
         for row in rows
     ]
     return [*marked, *_random_row(comparison)]
+
+
+def shown(comparison: "Comparison") -> "list[Measured]":
+    """The results that count as methods: where the random control is known, it says more than one random order."""
+    return [result for result in comparison.results if result.attribution.method != RANDOM or not comparison.chance]
 
 
 def _row(result: "Measured") -> MetricRow:

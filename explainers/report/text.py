@@ -2,6 +2,7 @@
 
 import html
 import unicodedata
+from collections.abc import Sequence
 
 PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
 KEPT = "\t\n\r"
@@ -34,6 +35,11 @@ def number(value: float, *, signed: bool = False) -> str:
     return (f"{float(value):+.3g}" if signed else f"{float(value):.3g}").replace("-", "−")
 
 
-def listed(names: list[str] | tuple[str, ...]) -> str:
+def decimals(value: float, places: int = 2) -> str:
+    """A fixed number of decimals, with a real minus sign and no minus zero."""
+    return f"{round(float(value), places) + 0.0:.{places}f}".replace("-", "−")
+
+
+def listed(names: Sequence[str]) -> str:
     """ "A", "A and B", "A, B and C"."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

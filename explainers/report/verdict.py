@@ -1,0 +1,63 @@
+"""Which explanation the evidence favours on one input, and by what; nothing is favoured without a real difference."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from explainers.report.rows import MetricRow, metric_rows
+from explainers.report.text import decimals, listed
+
+if TYPE_CHECKING:
+    from explainers.api import Comparison
+
+REMOVING, KEEPING = "aopc_c", "aopc_s"
+NAMES = {REMOVING: "AOPC-C", KEEPING: "AOPC-S"}
+DOES = {REMOVING: ("removing", "most", "more"), KEEPING: ("keeping only", "least", "less")}
+
+
+def verdict(comparison: "Comparison") -> list[str]:
+    """One sentence; none while the random control is not known or no method is done."""
+    if comparison.chance is None:
+        return []
+    *rows, random = metric_rows(comparison)
+    if all(row.control for row in rows):
+        return []
+    removing, keeping = ([row for row in rows if metric in row.best] for metric in (REMOVING, KEEPING))
+    reason = partial(_reason, random=random, single=len(rows) == 1, units=f"{comparison.question.settings.unit}s")
+    twice = [row for row in removing if row in keeping]
+    if twice:
+        return [f"{_favours(twice)}: {reason(twice, REMOVING)}, and {reason(twice, KEEPING)}."]
+    if removing and keeping:
+        return [
+            f"On this input the evidence is divided: for {_names(removing)}, {reason(removing, REMOVING)}; "
+            f"for {_names(keeping)}, {reason(keeping, KEEPING)}."
+        ]
+    if removing:
+        return [f"{_favours(removing)} by one figure: {reason(removing, REMOVING)}; by AOPC-S no method leads."]
+    if keeping:
+        return [f"{_favours(keeping)} by one figure: {reason(keeping, KEEPING)}; by AOPC-C no method leads."]
+    return [_nobody(rows)]
+
+
+def _reason(ahead: Sequence[MetricRow], metric: str, *, random: MetricRow, single: bool, units: str) -> str:
+    found = [decimals(row.metrics[metric]) for row in ahead]
+    shown = found[0] if len(set(found)) == 1 else listed(found)
+    does, most, more = DOES[metric]
+    costs = f"{more} than chance" if single else most
+    return f"{does} the top {units} costs {costs} ({NAMES[metric]} {shown}, random {decimals(random.metrics[metric])})"
+
+
+def _nobody(rows: Sequence[MetricRow]) -> str:
+    better = [row for row in rows if not row.control and row.beyond_chance & NAMES.keys()]
+    if not better:
+        return "No method beats random orders on this input: do not rely on any of these rankings."
+    verb = "beats" if len(better) == 1 else "beat"
+    return f"On this input {_names(better)} {verb} random orders, but no method is really ahead of the others."
+
+
+def _favours(ahead: Sequence[MetricRow]) -> str:
+    return f"On this input the evidence favours {_names(ahead)}"
+
+
+def _names(rows: Sequence[MetricRow]) -> str:
+    return listed([f"{row.name} (a control)" if row.control else row.name for row in rows])
