@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from explainers.explanation import Attribution, floats
+from explainers.models.batching import memory_explained
 from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import Encoding
 
@@ -20,6 +21,7 @@ class GradientTimesInput:
 
     def attribute(self, model: TextClassifier, encoding: Encoding, label: int) -> Attribution:
         mask = torch.ones(1, len(encoding.units), requires_grad=True)
-        probability = model.soft_probabilities(encoding, mask, "zero")[0, label]
-        (gradient,) = torch.autograd.grad(probability, mask)
+        with memory_explained():
+            probability = model.soft_probabilities(encoding, mask, "zero")[0, label]
+            (gradient,) = torch.autograd.grad(probability, mask)
         return Attribution("gradient_x_input", encoding, label, floats(gradient), signed=True)

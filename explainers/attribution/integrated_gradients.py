@@ -13,7 +13,7 @@ import torch
 from captum.attr import IntegratedGradients as Captum
 
 from explainers.explanation import Attribution, floats
-from explainers.models.batching import rows_per_batch
+from explainers.models.batching import halved_until_it_fits, rows_per_batch
 from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import Encoding, Erasure
 
@@ -27,14 +27,17 @@ class IntegratedGradients:
 
     def attribute(self, model: TextClassifier, encoding: Encoding, label: int) -> Attribution:
         present = torch.ones(1, len(encoding.units))
-        scores = Captum(lambda masks: model.soft_probabilities(encoding, masks, self.erasure)[:, label]).attribute(
-            present,
-            baselines=torch.zeros_like(present),
-            n_steps=self.steps,
-            internal_batch_size=rows_per_batch(len(encoding.ids), model.device.type),
+        captum = Captum(lambda masks: model.soft_probabilities(encoding, masks, self.erasure)[:, label])
+        scores = halved_until_it_fits(
+            rows_per_batch(len(encoding.ids), model.device.type),
+            lambda size: captum.attribute(
+                present, baselines=torch.zeros_like(present), n_steps=self.steps, internal_batch_size=size
+            ),
         )
-        ends = torch.stack([torch.zeros(len(encoding.units)), present[0]])
+        ends = torch.zeros_like(present), present
         with torch.no_grad():
-            nothing, everything = model.soft_probabilities(encoding, ends, self.erasure)[:, label].tolist()
+            nothing, everything = (
+                float(model.soft_probabilities(encoding, end, self.erasure)[0, label]) for end in ends
+            )
         gap = abs(float(scores.sum()) - (everything - nothing))
         return Attribution("integrated_gradients", encoding, label, floats(scores), signed=True, gap=gap)

@@ -50,7 +50,8 @@ def through_captum(masks: Floats, values: Floats, weights: Floats, model: SkLear
         from_interp_rep_transform=lambda sample, _original, **_kwargs: sample,
         to_interp_rep_transform=None,
     )
-    found = lime.attribute(torch.ones(1, masks.shape[1]), n_samples=len(masks), perturbations_per_eval=len(masks))
+    with torch.random.fork_rng(devices=[]):  # Captum's data loader draws a seed that it never uses
+        found = lime.attribute(torch.ones(1, masks.shape[1]), n_samples=len(masks), perturbations_per_eval=len(masks))
     return np.asarray(found.reshape(-1), dtype=float)
 
 

@@ -1,6 +1,7 @@
 """Many rows through a model in batches that fit: sized to length, halved when memory runs out, down to one."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -8,6 +9,10 @@ from torch import Tensor
 from explainers.errors import ExplanationError
 
 TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65536}
+TOO_LITTLE_MEMORY = (
+    "There is not enough memory to run the model even on one input at a time. "
+    "Shorten the text, close other programs or choose a smaller model."
+)
 
 
 def rows_per_batch(length: int, device: str) -> int:
@@ -32,13 +37,35 @@ def in_batches(
             if not is_out_of_memory(error):
                 raise
             if len(batch) == 1:
-                raise ExplanationError(
-                    "There is not enough memory to run the model even on one input at a time. "
-                    "Shorten the text, close other programs or choose a smaller model."
-                ) from error
+                raise ExplanationError(TOO_LITTLE_MEMORY) from error
             size = len(batch) // 2
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
             continue
         yield batch, result
         start += len(batch)
+
+
+def halved_until_it_fits(size: int, work: Callable[[int], Tensor]) -> Tensor:
+    """The result of `work` with a batch size of at most `size`: what `in_batches` does for passes with a gradient."""
+    while size > 1:
+        try:
+            return work(size)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        size //= 2
+    with memory_explained():
+        found = work(1)
+    return found
+
+
+@contextmanager
+def memory_explained() -> Iterator[None]:
+    """Around what cannot be made smaller: running out of memory becomes a sentence."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise ExplanationError(TOO_LITTLE_MEMORY) from error

@@ -51,7 +51,9 @@ def merged(network: PooledClassifier, trained: dict[str, Tensor], rank: int) -> 
             layer = cast(nn.Linear, network.get_submodule(name.split(".lora_A.")[0]))
             layer.weight.data += 2.0 * b @ a  # peft's scale: lora_alpha / r, and our alpha is 2 r
         trained = {name: tensor for name, tensor in trained.items() if ".lora_" not in name}
-    network.load_state_dict(trained, strict=False)
+    report = network.load_state_dict(trained, strict=False)
+    if report.unexpected_keys or any(name.startswith("head.") for name in report.missing_keys):
+        raise KeyError("tensors of another model, or no head")
     return network
 
 

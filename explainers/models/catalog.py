@@ -39,7 +39,8 @@ def load(name: str, *, device: str = "auto", roots: tuple[Path, ...] | None = No
         if roots is not None and not any(real.is_relative_to(root.resolve()) for root in roots):
             raise ModelUnavailable(f"The folder {name!r} lies outside the folders that this app may read.")
         return _pretrained(str(real), place)
-    if name.count("/") == 1 and not name.startswith((".", "/", "~")):
+    identifier = name.partition("@")[0]  # which must not be a folder that slips past the roots
+    if name.count("/") == 1 and not name.startswith((".", "/", "~")) and not Path(identifier).is_dir():
         return _pretrained(name, place)
     raise ModelUnavailable(
         f"There is no model {name!r}. Choose one of: {', '.join(bundled())}; "

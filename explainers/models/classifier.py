@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.models.batching import in_batches, rows_per_batch
+from explainers.models.batching import in_batches, memory_explained, rows_per_batch
 from explainers.models.encoding import Encoding, Erasure, UnitKind, encode
 from explainers.models.meter import Meter
 
@@ -81,7 +81,7 @@ class TextClassifier:
         `erasure`: "mask" puts the mask token in a removed token's place, "delete" drops it and closes the gap,
         "zero" multiplies its embedding (after LayerNorm) by 0. Special tokens are never removed.
         """
-        masks = np.asarray(keeps, dtype=bool).reshape(-1, len(encoding.units))
+        masks = np.atleast_2d(np.asarray(keeps, dtype=bool))
         if erasure not in ("mask", "delete", "zero"):
             raise ExplanationError(f"There is no erasure {erasure!r}. Choose one of: mask, delete, zero.")
         unique, back = np.unique(masks, axis=0, return_inverse=True)
@@ -128,7 +128,12 @@ class TextClassifier:
 
     def states(self, encoding: Encoding) -> States:
         """Hidden states and attentions of the unmasked input; no gradient."""
-        with self._batch(1), torch.inference_mode(), self._scaled_embeddings(self._present(encoding)):
+        with (
+            memory_explained(),
+            self._batch(1),
+            torch.inference_mode(),
+            self._scaled_embeddings(self._present(encoding)),
+        ):
             ids = torch.tensor([encoding.ids], device=self.device)
             found = self.base(
                 input_ids=ids,

@@ -64,13 +64,14 @@ class Encoding:
         place = {old: new for new, old in enumerate(left)}
         erased = {position for position, owner in enumerate(self.owners) if owner in gone}
         positions = [p for p in range(len(self.ids)) if erasure != "delete" or p not in erased]
+        zeroed = self.zeroed | erased if erasure == "zero" else self.zeroed
         return replace(
             self,
             units=tuple(self.units[index] for index in left),
             ids=tuple(filler if erasure == "mask" and p in erased else self.ids[p] for p in positions),
             segments=tuple(self.segments[p] for p in positions),
             owners=tuple(place.get(self.owners[p], FIXED) for p in positions),
-            zeroed=frozenset(erased) if erasure == "zero" else frozenset(),
+            zeroed=frozenset(new for new, old in enumerate(positions) if old in zeroed),
         )
 
 
@@ -110,11 +111,14 @@ def _units(texts: Sequence[str], found: Tokens, kind: UnitKind) -> tuple[tuple[i
         text = texts[segment]
         while start < end and text[start].isspace():  # byte-level tokenizers count the space before a word in
             start += 1
+        if start >= end:  # a token of spaces alone is nothing that could be erased
+            owners.append(FIXED)
+            continue
         at = bisect_right(borders[segment], start, key=lambda border: border[1])  # the first word not yet over
         if at < len(borders[segment]) and borders[segment][at][0] < end:
             start, end = min(start, borders[segment][at][0]), max(end, borders[segment][at][1])
         last = made[-1] if made and made[-1].segment == segment else None
-        if last and (start < last.end if kind == "word" else (start, end) == (last.start, last.end)):
+        if last and start < last.end:
             end = max(end, last.end)
             made[-1] = Unit(text[last.start : end], last.start, end, segment)
         else:

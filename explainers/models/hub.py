@@ -1,12 +1,12 @@
 """Any sequence classifier of the hub, or of a local folder: safetensors only, no remote code, fast tokenizer only."""
 
 import hashlib
-import json
 from pathlib import Path
 
 import torch
 
 from explainers.errors import ModelUnavailable
+from explainers.models.base import sha256
 from explainers.models.classifier import TextClassifier
 
 LONGEST = 512  # tokens read at most, also where a model would take more: an explanation costs hundreds of passes
@@ -25,7 +25,12 @@ def load_pretrained(name: str, device: torch.device) -> TextClassifier:
     try:
         splitter = AutoTokenizer.from_pretrained(identifier, use_fast=True, **where)
         module, report = AutoModelForSequenceClassification.from_pretrained(
-            identifier, use_safetensors=True, attn_implementation="eager", output_loading_info=True, **where
+            identifier,
+            use_safetensors=True,
+            dtype=torch.float32,  # half precision would round small differences of probability away
+            attn_implementation="eager",
+            output_loading_info=True,
+            **where,
         )
     except Exception as error:  # the libraries raise a dozen types here; all mean: this name does not load
         raise ModelUnavailable(
@@ -53,7 +58,7 @@ def load_pretrained(name: str, device: torch.device) -> TextClassifier:
         tokenizer=core,
         filler=filler,
         padding=splitter.pad_token_id if splitter.pad_token_id is not None else filler,
-        version=getattr(config, "_commit_hash", None) or _digest(config.to_dict()),
+        version=getattr(config, "_commit_hash", None) or _digest(Path(identifier)),
         segmented="token_type_ids" in splitter.model_input_names,
         multi_label=config.problem_type == "multi_label_classification",
         device=device,
@@ -69,8 +74,9 @@ def _positions(config: object) -> int:
     )
 
 
-def _digest(config: dict[str, object]) -> str:
-    return hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode()).hexdigest()[:12]
+def _digest(folder: Path) -> str:
+    """Of the folder's weights, so that results of another model in the same place are not taken for this one's."""
+    return hashlib.sha256("".join(map(sha256, sorted(folder.glob("*.safetensors")))).encode()).hexdigest()[:12]
 
 
 def _first_sentence(error: Exception) -> str:

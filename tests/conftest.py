@@ -1,0 +1,223 @@
+"""Models small enough to be explained with pencil and paper, and a small BERT whose weights mean nothing."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
+from tokenizers.models import WordPiece
+from torch import Tensor, nn
+from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
+
+from explainers.models import batching
+from explainers.models.classifier import TextClassifier
+from explainers.models.meter import Meter
+
+torch.set_num_threads(1)
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+PIECES = ("good", "bad", "film", "the", "was", "a", "not", "dull", "plot", "very", "un", "##watch", "##able", "!", ",")
+
+
+def word_piece(pieces: tuple[str, ...]) -> Tokenizer:
+    """BERT's tokenizer with a vocabulary of its special tokens and `pieces`."""
+    vocabulary = {piece: number for number, piece in enumerate((*SPECIAL, *pieces))}
+    made = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    made.normalizer = normalizers.BertNormalizer()
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return made
+
+
+class Weights(nn.Module):
+    """A token's embedding is its weight: (B, L) → (B, L, 1)."""
+
+    def __init__(self, weights: Tensor) -> None:
+        super().__init__()
+        self.table = nn.Embedding.from_pretrained(weights[:, None])
+
+    def forward(self, input_ids: Tensor | None = None, inputs_embeds: Tensor | None = None) -> Tensor:
+        found: Tensor = self.table(input_ids) if inputs_embeds is None else inputs_embeds
+        return found
+
+
+class Base(nn.Module):
+    """`attentions` are what it says that it attends to; nothing is computed with them."""
+
+    def __init__(self, weights: Tensor) -> None:
+        super().__init__()
+        self.embeddings = Weights(weights)
+        self.attentions: tuple[Tensor, ...] = ()
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.embeddings.table
+
+    def forward(self, input_ids: Tensor, **_rest: object) -> SimpleNamespace:
+        found = self.embeddings(input_ids)
+        return SimpleNamespace(hidden_states=(found, found), attentions=self.attentions)
+
+
+@dataclass
+class Received:
+    """What the model really got: the embeddings are those after the hook, if there was one."""
+
+    rows: list[int] = field(default_factory=list)
+    ids: list[list[int]] = field(default_factory=list)
+    embeddings: list[list[float]] = field(default_factory=list)
+    attention: list[list[int] | None] = field(default_factory=list)
+
+
+class Bag(nn.Module):
+    """A bag of words: z = Σ weights; p(positive) is σ(z), or 1/2 + z where it is `additive`."""
+
+    def __init__(self, weights: Tensor, *, additive: bool) -> None:
+        super().__init__()
+        self.base_model = Base(weights)
+        self.additive = additive
+        self.received = Received()
+        self.memory = 10**9  # rows that fit into one batch
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+    ) -> Tensor:
+        embedded = self.base_model.embeddings(input_ids, inputs_embeds)  # (B, L, 1)
+        self.received.rows.append(len(embedded))
+        if len(embedded) > self.memory:
+            raise torch.OutOfMemoryError("injected")
+        self.received.embeddings += embedded[:, :, 0].tolist()
+        self.received.ids += [] if input_ids is None else input_ids.tolist()
+        self.received.attention += [None] * len(embedded) if attention_mask is None else attention_mask.tolist()
+        present = 1.0 if attention_mask is None else attention_mask[:, :, None]
+        z = (embedded * present).sum(dim=(1, 2))  # (B,)
+        if self.additive:
+            return torch.stack([torch.log(0.5 - z), torch.log(0.5 + z)], dim=1)
+        return torch.stack([torch.zeros_like(z), z], dim=1)
+
+
+def bag_of_words(weights: dict[str, float], *, additive: bool = False) -> TextClassifier:
+    """Class 1 is "positive". Special tokens, [MASK] and unknown words weigh nothing."""
+    pieces = tuple(weights)
+    table = torch.tensor([0.0] * len(SPECIAL) + [weights[piece] for piece in pieces], dtype=torch.float64)
+    return TextClassifier(
+        name="bag",
+        labels=("negative", "positive"),
+        module=Bag(table, additive=additive),
+        tokenizer=word_piece(pieces),
+        filler=SPECIAL.index("[MASK]"),
+        padding=SPECIAL.index("[PAD]"),
+        version="1",
+    )
+
+
+@pytest.fixture
+def bag() -> Callable[..., TextClassifier]:
+    """Builds a model of class 1 "positive" from word weights: p = σ(Σ weights), or 1/2 + Σ weights if `additive`."""
+    return bag_of_words
+
+
+@pytest.fixture
+def pieces_tokenizer() -> Callable[[tuple[str, ...]], Tokenizer]:
+    return word_piece
+
+
+def small_config() -> BertConfig:
+    return BertConfig(
+        vocab_size=len(SPECIAL) + len(PIECES),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        id2label={0: "negative", 1: "neutral", 2: "positive"},
+        label2id={"negative": 0, "neutral": 1, "positive": 2},
+        initializer_range=0.4,  # large enough for every word to change the answer
+        attn_implementation="eager",
+    )
+
+
+@pytest.fixture
+def bert() -> TextClassifier:
+    """Two layers of random weights, three classes, the real architecture."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = BertForSequenceClassification(small_config())
+    return TextClassifier(
+        name="small",
+        labels=("negative", "neutral", "positive"),
+        module=module,
+        tokenizer=word_piece(PIECES),
+        filler=SPECIAL.index("[MASK]"),
+        padding=SPECIAL.index("[PAD]"),
+        version="1",
+    )
+
+
+@pytest.fixture
+def hub_folder(tmp_path: Path, bert: TextClassifier) -> Path:
+    """The small BERT as anyone would save it for the hub."""
+    folder = tmp_path / "models" / "small"
+    bert.module.save_pretrained(folder)  # type: ignore[operator]
+    PreTrainedTokenizerFast(
+        tokenizer_object=bert.tokenizer,
+        **{f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")},
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    ).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def base_files(tmp_path: Path) -> Path:
+    """A small encoder in the files of the base weights."""
+    folder = tmp_path / "base"
+    folder.mkdir()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        encoder = BertModel(small_config(), add_pooling_layer=False)
+    save_file(encoder.state_dict(), folder / "model.safetensors")
+    encoder.config.to_json_file(folder / "config.json")
+    word_piece(PIECES).save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 32 tokens go through the model at once, so that even a short text needs several batches."""
+    monkeypatch.setitem(batching.TOKENS_PER_BATCH, "cpu", 32)
+
+
+class Stopping(Meter):
+    """Is stopped by the person while its first batch runs."""
+
+    @contextmanager
+    def batch(self, rows: int) -> Iterator[None]:
+        with super().batch(rows):
+            self.cancel.set()
+            self.expected += 1  # batches that were let in
+            yield
+
+
+@pytest.fixture
+def stopping() -> Meter:
+    return Stopping()
+
+
+@pytest.fixture
+def masks_of() -> Callable[[int], np.ndarray]:
+    """Every subset of `units` units, one per row; the first row is empty and the last one full."""
+
+    def every(units: int) -> np.ndarray:
+        return (np.arange(2**units)[:, None] >> np.arange(units)) % 2 == 1
+
+    return every
