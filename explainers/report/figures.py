@@ -99,7 +99,8 @@ def _band(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
 
 def _lines(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
     """The first lines are the widest, so that those that coincide are seen behind each other."""
-    for number, result in enumerate(shown(comparison)):
+    results = shown(comparison)
+    for width, result in zip(np.linspace(4.5, 1.4, len(results)), results, strict=True):
         method, path = result.attribution.method, result.path
         (entry,) = chosen([method])
         axis.plot(
@@ -107,7 +108,7 @@ def _lines(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
             (path.kept if kept else path.removed)[:, path.label],
             color=LINES[method].colour,
             linestyle=DASHES[LINES[method].dash],
-            linewidth=max(3.6 - 0.4 * number, 1.2),
+            linewidth=width,
             label=entry.name,
         )
 

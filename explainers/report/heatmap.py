@@ -91,7 +91,7 @@ def _style(strength: float, preset: str, signed: bool, framed: bool) -> str:
     frame = "; outline: 1px solid currentColor; outline-offset: 1px" if framed else ""
     return (
         f"background-color: {colour(strength, preset=preset, signed=signed)}; border-radius: 3px; "
-        f"padding-bottom: 1px; border-bottom: {THICKEST * abs(strength):.1f}px {line} currentColor{frame}"
+        f"padding-bottom: 1px; border-bottom: {round(THICKEST * abs(strength))}px {line} currentColor{frame}"
     )
 
 

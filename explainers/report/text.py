@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
 KEPT = "\t\n\r"
+DIRECTIONS = dict.fromkeys([0x200E, 0x200F, 0x061C, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
 def visible(text: str) -> str:
@@ -25,8 +26,8 @@ def escaped(text: str) -> str:
 
 
 def one_line(text: str, longest: int = 60) -> str:
-    """Without line breaks, and cut where it is long."""
-    line = " ".join(visible(text).split())
+    """Without line breaks and without marks that turn the words around it; cut where it is long."""
+    line = " ".join(visible(text).translate(DIRECTIONS).split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 REMOVING, KEEPING = "aopc_c", "aopc_s"
 NAMES = {REMOVING: "AOPC-C", KEEPING: "AOPC-S"}
+FEW = 5  # units; there a random order begins with the right one at least every fifth time
 DOES = {REMOVING: ("removing", "most", "more"), KEEPING: ("keeping only", "least", "less")}
 
 
@@ -36,7 +37,7 @@ def verdict(comparison: "Comparison") -> list[str]:
         return [f"{_favours(removing)} by one figure: {reason(removing, REMOVING)}; by AOPC-S no method leads."]
     if keeping:
         return [f"{_favours(keeping)} by one figure: {reason(keeping, KEEPING)}; by AOPC-C no method leads."]
-    return [_nobody(rows)]
+    return [_nobody(comparison, rows)]
 
 
 def _reason(ahead: Sequence[MetricRow], metric: str, *, random: MetricRow, single: bool, units: str) -> str:
@@ -47,12 +48,14 @@ def _reason(ahead: Sequence[MetricRow], metric: str, *, random: MetricRow, singl
     return f"{does} the top {units} costs {costs} ({NAMES[metric]} {shown}, random {decimals(random.metrics[metric])})"
 
 
-def _nobody(rows: Sequence[MetricRow]) -> str:
+def _nobody(comparison: "Comparison", rows: Sequence[MetricRow]) -> str:
     better = [row for row in rows if not row.control and row.beyond_chance & NAMES.keys()]
-    if not better:
-        return "No method beats random orders on this input: do not rely on any of these rankings."
-    verb = "beats" if len(better) == 1 else "beat"
-    return f"On this input {_names(better)} {verb} random orders, but no method is really ahead of the others."
+    if better:
+        verb = "beats" if len(better) == 1 else "beat"
+        return f"On this input {_names(better)} {verb} random orders, but no method is really ahead of the others."
+    units, unit = len(comparison.question.encoding.units), comparison.question.settings.unit
+    few = f"; with only {units} {unit}s chance is often right" if units <= FEW else ""
+    return f"No method beats random orders on this input: no reason to trust any of these rankings{few}."
 
 
 def _favours(ahead: Sequence[MetricRow]) -> str:
