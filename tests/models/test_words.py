@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from explainers.models.words import words
@@ -34,9 +36,11 @@ def test_words_are_what_a_person_counts_as_words(text: str, expected: list[str])
     assert pieces(text) == expected
 
 
-@pytest.mark.parametrize("text", ["a\u00a0b", "x\x00y", "a--b", "snake_case", "e\u0301\u0301e", "😀😀 😀", "日本語です"])
+@pytest.mark.parametrize(
+    "text", ["a\u00a0b", "x\x00y", "a--b", "snake_case", "e\u0301\u0301e", "😀😀 😀", "日本語です"]
+)
 def test_words_are_in_order_do_not_overlap_and_leave_out_only_spaces(text: str) -> None:
     spans = words(text)
     assert all(start < end for start, end in spans)
-    assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
+    assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert "".join(pieces(text)) == "".join(text.split())

@@ -1,0 +1,114 @@
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from explainers.errors import Cancelled, ExplanationError
+from explainers.models.batching import halved_until_it_fits, in_batches, memory_explained, rows_per_batch
+from explainers.models.classifier import TextClassifier
+from explainers.models.meter import Meter
+
+
+@pytest.mark.parametrize(
+    ("length", "device", "rows"),
+    [(16, "cpu", 128), (2048, "cpu", 1), (5000, "cpu", 1), (0, "cpu", 2048), (64, "cuda", 1024), (64, "mps", 128)],
+)
+def test_a_batch_holds_as_many_rows_as_fit(length: int, device: str, rows: int) -> None:
+    assert rows_per_batch(length, device) == rows
+
+
+class Memory:
+    """A model that holds `fits` rows at most and remembers the sizes of the batches that it was given."""
+
+    def __init__(self, fits: int) -> None:
+        self.fits = fits
+        self.given: list[int] = []
+
+    def __call__(self, rows: Sequence[int]) -> Tensor:
+        self.given.append(len(rows))
+        if len(rows) > self.fits:
+            raise torch.OutOfMemoryError("injected")
+        return torch.tensor(rows) * 10
+
+
+def test_without_trouble_the_batches_have_the_size_asked_for() -> None:
+    model = Memory(fits=100)
+    found = [(list(rows), result.tolist()) for rows, result in in_batches([4, 2, 0, 1, 3], 2, model)]
+    assert found == [([4, 2], [40, 20]), ([0, 1], [0, 10]), ([3], [30])]
+
+
+@pytest.mark.parametrize(
+    ("fits", "given"),
+    [(3, [8, 4, 2, 2, 2, 2, 2]), (1, [8, 4, 2, *[1] * 10]), (4, [8, 4, 4, 2]), (8, [8, 2])],
+)
+def test_a_batch_that_does_not_fit_is_halved_and_nothing_is_lost(fits: int, given: list[int]) -> None:
+    model = Memory(fits)
+    found = [row for rows, _ in in_batches(range(10), 8, model) for row in rows]
+    assert found == list(range(10))
+    assert model.given == given
+
+
+def test_when_not_even_one_row_fits_a_sentence_says_what_to_do() -> None:
+    model = Memory(fits=0)
+    with pytest.raises(ExplanationError, match=r"not enough memory.*Shorten the text"):
+        list(in_batches(range(10), 8, model))
+    assert model.given == [8, 4, 2, 1]
+
+
+def test_another_error_is_not_taken_for_a_lack_of_memory() -> None:
+    def broken(_rows: Sequence[int]) -> Tensor:
+        raise RuntimeError("a shape is wrong")
+
+    with pytest.raises(RuntimeError, match="a shape is wrong"):
+        list(in_batches(range(10), 8, broken))
+
+
+@pytest.mark.parametrize(("fits", "given"), [(8, [8]), (3, [8, 4, 2]), (1, [8, 4, 2, 1])])
+def test_passes_with_a_gradient_are_halved_too(fits: int, given: list[int]) -> None:
+    model = Memory(fits)
+    assert halved_until_it_fits(8, lambda size: model(range(size))).tolist()[:1] == [0]
+    assert model.given == given
+
+
+def test_passes_with_a_gradient_end_with_the_same_sentence() -> None:
+    with pytest.raises(ExplanationError, match="not enough memory"):
+        halved_until_it_fits(8, lambda size: Memory(fits=0)(range(size)))
+
+
+@pytest.mark.parametrize(
+    ("error", "seen"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory"), ExplanationError),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), ExplanationError),
+        (RuntimeError("a shape is wrong"), RuntimeError),
+        (ExplanationError("said already"), ExplanationError),
+    ],
+)
+def test_only_a_lack_of_memory_becomes_the_sentence_about_it(error: Exception, seen: type[Exception]) -> None:
+    with pytest.raises(seen) as raised, memory_explained():
+        raise error
+    assert ("not enough memory" in str(raised.value)) == ("memory" in str(error))
+
+
+def test_a_classifier_short_of_memory_gives_the_same_answers(
+    bag: Callable[..., TextClassifier], masks_of: Callable[[int], np.ndarray]
+) -> None:
+    model, meter = bag({"good": 2.0, "bad": -1.0}), Meter()
+    encoding = model.encode("good bad good bad")
+    expected = model.probabilities(encoding, masks_of(4))
+    model.module.memory = 3
+    assert (model.metered(meter).probabilities(encoding, masks_of(4)) == expected).all()
+    assert meter.calls == 16  # what did not fit is not counted
+
+
+def test_a_stopped_run_ends_before_its_next_batch(
+    bag: Callable[..., TextClassifier], masks_of: Callable[[int], np.ndarray], small_batches: None, stopping: Meter
+) -> None:
+    model = bag({"good": 2.0, "bad": -1.0})
+    encoding = model.encode("good bad good bad")  # 6 tokens: 5 rows fit into 32 tokens
+    with pytest.raises(Cancelled):
+        model.metered(stopping).probabilities(encoding, masks_of(4))
+    assert model.module.received.rows == [5]
+    assert stopping.calls == 5

@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from explainers.errors import ModelUnavailable
+from explainers.models import catalog
+from explainers.models.cards import BUNDLES
+from explainers.models.catalog import device_of, fingerprint, load
+from explainers.models.classifier import TextClassifier
+
+
+def test_a_folder_inside_a_root_is_read(hub_folder: Path, tmp_path: Path) -> None:
+    assert load(str(hub_folder), roots=(tmp_path / "models",)).labels == ("negative", "neutral", "positive")
+
+
+@pytest.mark.parametrize("way", ["{folder}", "{root}/../models/small", "{root}/link"])
+def test_no_way_leads_outside_the_roots(hub_folder: Path, tmp_path: Path, way: str) -> None:
+    root = tmp_path / "allowed"
+    root.mkdir()
+    (root / "link").symlink_to(hub_folder)
+    with pytest.raises(ModelUnavailable, match="lies outside the folders that this app may read"):
+        load(way.format(folder=hub_folder, root=root), roots=(root,))
+
+
+@pytest.mark.parametrize("way", ["models/small", "models/../models/small", "./models/small", "models/small@main"])
+def test_no_way_from_the_working_folder_leads_outside_the_roots(
+    hub_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelUnavailable, match=r"lies outside the folders|There is no model"):
+        load(way, roots=(tmp_path / "allowed",))
+
+
+def test_without_roots_a_relative_folder_is_read(
+    hub_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load("models/small").labels == ("negative", "neutral", "positive")
+
+
+NOTHING = (
+    "",
+    "nothing",
+    "../nothing",
+    "/nothing/here",
+    "~/nothing",
+    "~nobody-of-this-name/x",
+    "a/b/c",
+    "a/..",
+    "a\x00/b",
+)
+
+
+@pytest.mark.parametrize("name", [*NOTHING, "sst2/../../etc", "x" * 300, "owner/" + "x" * 300])
+def test_a_name_that_is_nothing_is_answered_with_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "bundled", lambda: ("one", "two"))
+    monkeypatch.setattr(catalog, "_pretrained", lambda *_: pytest.fail("asked the hub"))
+    with pytest.raises(ModelUnavailable, match=r"There is no model '.*'\. Choose one of: one, two; or give a hub id"):
+        load(name)
+
+
+def test_a_hub_id_goes_to_the_hub_with_its_revision(monkeypatch: pytest.MonkeyPatch, bert: TextClassifier) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(catalog, "_pretrained", lambda name, _device: asked.append(name) or bert)
+    load("owner/model@v1.0", roots=())
+    assert asked == ["owner/model@v1.0"]
+
+
+@pytest.mark.parametrize("wanted", ["gpu", "cuda:99", "", "meta:x"])
+def test_a_device_that_is_not_here_is_a_sentence(wanted: str) -> None:
+    with pytest.raises(ModelUnavailable, match="There is no device"):
+        device_of(wanted)
+
+
+def test_auto_is_the_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for present, expected in ((True, "cuda"), (False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda present=present: present)
+        assert device_of("auto").type == expected
+
+
+def test_the_fingerprint_sees_the_smallest_change(bert: TextClassifier) -> None:
+    before = fingerprint(bert)
+    assert fingerprint(bert) == before
+    bert.module.classifier.bias[0] += 1e-6
+    assert fingerprint(bert) != before
+
+
+def test_the_embedded_model_knows_good_from_bad() -> None:
+    if not (BUNDLES / "sst2").is_dir():
+        pytest.skip("the bundle sst2 is not in assets/bundles")
+    model = load("sst2", device="cpu")
+    assert model.labels == ("negative", "positive")
+    for text, label in (("A charming and often affecting journey.", 1), ("A dull, lifeless mess.", 0)):
+        encoding = model.encode(text)
+        assert model.probabilities(encoding, [[True] * len(encoding.units)]).argmax() == label
