@@ -3,7 +3,7 @@
 The data for the component:
     segments  per text a list of [characters, unit number or -1], which together are the text as typed
     removed   numbers of the units that are struck through
-    cards     id, name, kind, idea, caution, status, progress 0…1, note, foot, cells by unit number
+    cards     id, name, kind, idea, caution, status, progress 0…1, note, foot, legend, cells by unit number
     a cell    colour, line (thickness of the underline), score, rank, of, top (is it in the top k?)
 Nothing in it is HTML: the component writes all of it as text.
 """
@@ -99,6 +99,7 @@ def card(run: Run, column: Column, look: Look, strongest: float) -> dict[str, An
         "progress": progress(run, column),
         "note": note(run, column, status),
         "foot": foot(run, column, status),
+        "legend": legend(column.attribution, look, strongest) if column.attribution else [],
         "cells": cells(run, column.attribution, look, strongest) if column.attribution else {},
     }
 
@@ -188,6 +189,19 @@ def cells(run: Run, found: "Attribution", look: Look, strongest: float) -> dict[
         }
         for unit in range(len(order))
     }
+
+
+def legend(found: "Attribution", look: Look, strongest: float) -> list[dict[str, str]]:
+    """The ends of the scale with their numbers, as drawn: what full colour means, and for which class."""
+    end = strongest if look.scale == "shared" else max(map(abs, found.scores), default=0.0)
+    ends = [(-1.0, "against"), (1.0, "for")] if found.signed else [(1.0, "most")]
+    return [
+        {
+            "colour": colour(strength, preset=look.preset, signed=found.signed),
+            "text": f"{word} {number(strength * end, 0.0, signed=found.signed)}",
+        }
+        for strength, word in ends
+    ]
 
 
 def number(score: float, spread: float, *, signed: bool) -> str:

@@ -112,7 +112,7 @@ def agreement(comparison: "Comparison", measure: Agreement) -> go.Figure:
             text=[[f"{value:.2f}" for value in row] for row in values],
             texttemplate="%{text}",
             hovertemplate="%{y} and %{x}: %{text}<extra></extra>",
-            colorbar={"title": measure.name, "orientation": "h", "thickness": 10, "y": -0.45},
+            colorbar={"title": measure.name, "thickness": 10},
         )
     )
     figure.update_yaxes(autorange="reversed")

@@ -96,8 +96,8 @@ def _of_group(group: str) -> list[str]:
 
 def question(engine: Engine) -> tuple[str, str, str | None]:
     """Model, text and class to explain (None: the predicted one)."""
-    left, right = st.columns(2)
-    with left:
+    first, second, third = st.columns(3)
+    with first:
         model = st.selectbox(
             "Model",
             list(bundled()),
@@ -107,17 +107,17 @@ def question(engine: Engine) -> tuple[str, str, str | None]:
             help="An embedded model, the id of a text classifier on the Hugging Face hub (owner/model or "
             "owner/model@revision), or a folder below the one the app was started in.",
         )
-    with right:
+    with second:
         st.selectbox("Example", state.titles(), key="example", bind="query-params", on_change=state.example_chosen)
-    text = st.text_area("Text", key="text", height=96, on_change=state.text_changed)
-    labels = known_labels(engine, model or "")
-    explained = st.selectbox(
-        "Class to explain",
-        [PREDICTED, *labels],
-        key="class",
-        bind="query-params",
-        help="Scores say what speaks for this class. Choose another class to see what speaks for that one.",
-    )
+    with third:
+        explained = st.selectbox(
+            "Class to explain",
+            [PREDICTED, *known_labels(engine, model or "")],
+            key="class",
+            bind="query-params",
+            help="Scores say what speaks for this class. Choose another class to see what speaks for that one.",
+        )
+    text = st.text_area("Text", key="text", height=88, on_change=state.text_changed)
     return model or "", text or "", None if explained == PREDICTED else explained
 
 

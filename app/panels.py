@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BARS_SHOWN = 8
 STYLE = """<style>
 .bars { display: grid; grid-template-columns: minmax(5rem, max-content) 1fr 6.5rem; gap: 0.25rem 0.75rem;
-        align-items: center; max-width: 44rem; }
+        align-items: center; max-width: 44rem; min-height: 3.2rem; }
 .bars .track { background: rgba(128, 128, 128, 0.2); border-radius: 3px; height: 0.8rem; }
 .bars .track div { background: #2166ac; height: 100%; border-radius: 3px; }
 .bars .predicted { font-weight: 600; }
@@ -30,7 +30,8 @@ STYLE = """<style>
 .figures th:first-child, .figures td:first-child { text-align: left; }
 .figures .best { font-weight: 700; text-decoration: underline; text-underline-offset: 0.2em; }
 .figures .control td { font-style: italic; }
-.said { max-width: 60rem; font-size: 1.05rem; }
+.said { max-width: 70rem; font-size: 1.05rem; min-height: 3.2rem; margin: 0; }
+.stMainBlockContainer { padding: 3.5rem 2rem 4rem; }
 </style>"""
 
 
@@ -72,11 +73,14 @@ def removed(run: Run, bring_back: Callable[[], None]) -> None:
         st.button("Bring all back", on_click=bring_back, key="back")
 
 
-def summary(comparison: "Comparison", *, finished: bool) -> None:
-    """One sentence that follows from the figures; it waits until they are all there."""
-    from explainers.summary import summary as sentence
+def summary(run: Run, *, finished: bool) -> None:
+    """What follows from the figures, in plain words; it waits until they are all there."""
+    said = "…"
+    if finished and run.question is not None:
+        from explainers.summary import summary as sentence
 
-    said = sentence(comparison) if finished and comparison.results else "…"
+        comparison = run.comparison()
+        said = sentence(comparison) if comparison.results else "No method has finished yet."
     st.html(f'<p class="said">{escape(said)}</p>')
 
 
@@ -121,7 +125,7 @@ def agreement(comparison: "Comparison") -> None:
         st.caption("Agreement needs two finished methods.")
         return
     names = {measure.name: measure for measure in AGREEMENTS}
-    chosen = st.selectbox("Agreement by", list(names), key="agreement", bind="query-params")
-    st.plotly_chart(
-        charts.agreement(comparison, names[chosen or AGREEMENTS[0].name]), key="matrix", config={"displaylogo": False}
-    )
+    with st.container(width=720):
+        chosen = st.selectbox("Agreement by", list(names), key="agreement", bind="query-params")
+        figure = charts.agreement(comparison, names[chosen or AGREEMENTS[0].name])
+        st.plotly_chart(figure, key="matrix", config={"displaylogo": False})

@@ -28,6 +28,7 @@ def _draw(engine: Engine, run: Run, choice: Choice, was_active: bool) -> None:
     shown = _shown(run)
     if shown is not None:
         panels.prediction(shown)
+        panels.summary(shown, finished=not active)
         look = controls.look(choice)
         cards.show(shown, look, state.unit_clicked)
         panels.removed(shown, state.bring_back)
@@ -73,7 +74,6 @@ def _status(engine: Engine, run: Run) -> None:
 
 
 def _figures(comparison: "Comparison", look: cards.Look, *, finished: bool) -> None:
-    panels.summary(comparison, finished=finished)
     st.subheader("What happens when words go", anchor=False)
     reverse = st.toggle(
         "Reverse order too",
@@ -85,11 +85,8 @@ def _figures(comparison: "Comparison", look: cards.Look, *, finished: bool) -> N
     st.plotly_chart(
         charts.curves(comparison, percent=look.percent, reverse=reverse), key="curves", config=CHART_BUTTONS
     )
-    left, right = st.columns([3, 2])
-    with left:
-        st.subheader("Figures", anchor=False)
-        panels.table(comparison)
-    with right:
-        st.subheader("Do the methods agree?", anchor=False)
-        panels.agreement(comparison)
+    st.subheader("Figures", anchor=False)
+    panels.table(comparison)
+    st.subheader("Do the methods agree?", anchor=False)
+    panels.agreement(comparison)
     downloads.show(comparison, disabled=not finished)

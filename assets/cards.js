@@ -58,7 +58,13 @@ function cardElement(card, position, data, open) {
     for (const piece of pieces) text.append(unitSpan(piece, card, position === 0, data));
     box.append(text);
   }
-  box.append(element("div", "said", card.note));
+  const legend = element("div", "legend");
+  for (const { colour, text } of card.legend) {
+    const swatch = element("span", "swatch");
+    swatch.style.backgroundColor = colour;
+    legend.append(swatch, element("span", "", text));
+  }
+  box.append(legend, element("div", "said", card.note));
   box.append(element("div", card.status === "failed" ? "foot problem" : "foot", card.foot));
   return box;
 }

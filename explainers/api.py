@@ -38,13 +38,16 @@ class Comparison:
         return {
             "model": self.question.model.name,
             "label": self.label,
-            "probabilities": dict(zip(self.question.model.labels, self.probabilities, strict=True)),
+            "probabilities": self.as_probabilities(),
             "explanations": [self._explanation(result) for result in self.results],
             "random_control": self.chance.metrics if self.chance else None,
             "failures": [asdict(failure) for failure in self.failures],
             "notice": self.question.encoding.notice,
             "manifest": manifest(self.question),
         }
+
+    def as_probabilities(self) -> dict[str, float]:
+        return dict(zip(self.question.model.labels, self.probabilities, strict=True))
 
     def as_json(self) -> str:
         return json.dumps(self.as_dict(), ensure_ascii=False, indent=2)
@@ -112,7 +115,7 @@ def checked(unit: str, erasure: str, samples: int, steps: int, seed: int) -> Set
         raise ExplanationError(f"There is no unit {unit!r}. Choose one of: {', '.join(UNIT_KINDS)}.")
     if samples < 10 or steps < 1 or seed < 0:
         raise ExplanationError("There must be at least 10 samples and 1 step, and the seed must not be negative.")
-    return Settings(unit, erasure, samples, steps, seed)  # type: ignore[arg-type]  # both were just looked up
+    return Settings(unit, erasure, samples, steps, seed)
 
 
 def explain(

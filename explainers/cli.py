@@ -1,7 +1,6 @@
 """The command line: `python -m explainers …`. The same code as the app and the notebook."""
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,8 +99,7 @@ def train_model(
         from explainers.models.training import Recipe
 
         recipe = Recipe(rank=rank, epochs=epochs, learning_rate=learning_rate, seed=seed)
-        command = "python -m explainers " + " ".join(sys.argv[1:])
-        typer.echo(json.dumps(make_bundle(name, data, recipe, out, command=command, resume=resume), indent=2))
+        typer.echo(json.dumps(make_bundle(name, data, recipe, out, resume=resume), indent=2))
 
 
 @app.command()

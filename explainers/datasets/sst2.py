@@ -1,13 +1,17 @@
-"""SST-2 (Socher et al., 2013): movie-review sentences and phrases, 0 negative and 1 positive.
+"""SST-2 (Socher et al., 2013): movie-review sentences and phrases, 0 negative and 1 positive; and texts like them.
 
 The phrases are parts of the sentences, so a validation part is only held out if its phrases are held out with it:
 every phrase that stands inside a validation sentence leaves the training part. The 872 dev sentences are the test.
+
+Two more sets of labelled sentences join the training where they are at hand: Rotten Tomatoes (Pang and Lee, 2005),
+from which SST was made, and Yelp. Of the former only sentences that share no six words in a row with any SST sentence
+are taken; half of them train the model, the other half stay unlabelled for the methods that learn to explain it.
 """
 
 import csv
 import gzip
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,23 +21,54 @@ from explainers.errors import DataUnavailable
 FILES = ("train_phrases.tsv.gz", "train_sentences.tsv.gz", "dev.tsv.gz")
 HUB_ID = "stanfordnlp/sst2"
 SHORTEST_SENTENCE = 8  # words: GLUE's training part does not say which of its phrases are whole sentences
+TOMATOES, YELP = "rotten_tomatoes/all.tsv.gz", "yelp/sentences.tsv.gz"
 
 
 @dataclass(frozen=True)
 class Splits:
+    """Disjoint parts. `warm_up` are labelled texts of another source, `explainer` texts whose labels nobody uses."""
+
     train: tuple[Example, ...]
     validation: tuple[Example, ...]
     test: tuple[Example, ...]
+    warm_up: tuple[Example, ...] = ()
+    explainer: tuple[Example, ...] = ()
 
 
 def read(folder: Path | None, *, validation: int = 400, seed: int = 0) -> Splits:
-    """The three disjoint parts, from a folder that holds `FILES` or, without one, from the hub."""
+    """From a folder that holds `FILES`, and beside it, where they are, `TOMATOES` and `YELP`; without one, the hub."""
     phrases, sentences, test = from_folder(folder) if folder else from_hub()
     random.Random(seed).shuffle(sentences)
     held_out = sentences[:validation]
     forbidden = "\n".join(letters(example.text) for example in (*held_out, *test))
-    train = tuple(example for example in phrases if letters(example.text) not in forbidden)
-    return Splits(train, tuple(held_out), tuple(test))
+    train = [example for example in phrases if letters(example.text) not in forbidden]
+    tomatoes = unseen(optional(folder, TOMATOES), (*sentences, *test, *phrases))
+    random.Random(seed).shuffle(tomatoes)
+    half = len(tomatoes) // 2
+    return Splits(
+        tuple(train + tomatoes[:half]),
+        tuple(held_out),
+        tuple(test),
+        warm_up=tuple(optional(folder, YELP)),
+        explainer=tuple(tomatoes[half:]),
+    )
+
+
+def optional(folder: Path | None, name: str) -> list[Example]:
+    """The rows of a file in the folder beside `folder`; none where there is no such file."""
+    path = folder.parent / name if folder else None
+    return list(rows(path)) if path and path.is_file() else []
+
+
+def unseen(candidates: Iterable[Example], known: Sequence[Example], window: int = 6) -> list[Example]:
+    """The candidates that share no `window` words in a row with any known text, nor are as short as that."""
+    seen = {gram for example in known for gram in grams(example.text, window)}
+    return [each for each in candidates if (found := grams(each.text, window)) and not found & seen]
+
+
+def grams(text: str, window: int) -> set[tuple[str, ...]]:
+    tokens = [word for part in text.split() if (word := letters(part))]
+    return {tuple(tokens[at : at + window]) for at in range(len(tokens) - window + 1)}
 
 
 def letters(text: str) -> str:

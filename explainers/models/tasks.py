@@ -35,16 +35,15 @@ class Task:
 TASKS = {
     "sst2": Task(
         ("negative", "positive"),
-        "SST-2 (Socher et al., 2013), GLUE's phrases",
+        "SST-2 (Socher et al., 2013), GLUE's phrases; half of the Rotten Tomatoes sentences that are not in SST "
+        "(Pang and Lee, 2005); to warm up, Yelp sentences",
         "research use",
         lambda folder: sst2.read(folder),
     ),
 }
 
 
-def make_bundle(
-    name: str, data: Path | None, recipe: Recipe, out: Path | None, *, command: str, resume: bool
-) -> dict[str, Any]:
+def make_bundle(name: str, data: Path | None, recipe: Recipe, out: Path | None, *, resume: bool) -> dict[str, Any]:
     """Trains the model `name` and writes weights and card to `out`. Returns the card.
 
     The accuracies on the card are those of the bundle as it was written, loaded again and asked through the door.
@@ -54,7 +53,7 @@ def make_bundle(
     task, folder, work = TASKS[name], out or BUNDLES / name, Path("runs") / name
     parts = task.read(data)
     if not (work / "finished").is_file() or not resume:
-        train(parts.train, parts.validation, task.labels, recipe, work, resume=resume)
+        train((parts.train, parts.warm_up, parts.validation), len(task.labels), recipe, work, resume=resume)
         (work / "finished").touch()
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(work / WEIGHTS, folder / WEIGHTS)
@@ -67,10 +66,12 @@ def make_bundle(
             "train": len(parts.train),
             "validation": len(parts.validation),
             "test": len(parts.test),
+            "warm_up": len(parts.warm_up),
+            "explainer": len(parts.explainer),
             "rule": "validation: random training sentences, none of whose phrases is in train; test: the dev sentences",
         },
         "recipe": asdict(recipe),
-        "command": command,
+        "command": command(name, recipe),
         "sha256": sha256(folder / WEIGHTS),
         "accuracy": {},
         "log": [json.loads(line) for line in (work / "log.jsonl").read_text().splitlines() if "validation" in line],
@@ -80,6 +81,14 @@ def make_bundle(
     found["accuracy"] = {"validation": measured(model, parts.validation), "test": measured(model, parts.test)}
     (folder / CARD).write_text(json.dumps(found, indent=2) + "\n")
     return found
+
+
+def command(name: str, recipe: Recipe) -> str:
+    """What to type to get this bundle again; DIR holds the data in the files that the reader names."""
+    return (
+        f"python -m explainers train-model {name} --data DIR --epochs {recipe.epochs} --rank {recipe.rank} "
+        f"--learning-rate {recipe.learning_rate} --seed {recipe.seed}"
+    )
 
 
 def measured(model: TextClassifier, part: Sequence[Example]) -> float:

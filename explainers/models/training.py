@@ -1,6 +1,9 @@
 """Training of an embedded model: the encoder layers (or a LoRA adapter in them) and the head; word embeddings stay.
 
-What is trained is kept as fp16 in one safetensors file next to the base weights, which are never shipped.
+What is trained is kept as fp16 in one safetensors file next to the base weights, which are never shipped. The weights
+that count are an exponential moving average over the steps, which generalises better than the last step alone. Some
+tokens of every other text are replaced by [MASK]: it regularises, and the model then knows the token by which words
+are erased from it later.
 """
 
 import json
@@ -11,8 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from explainers.datasets.example import Example
 from explainers.models.base import base_folder
@@ -20,6 +24,9 @@ from explainers.models.bundle import WEIGHTS, tokenizer
 from explainers.models.network import PooledClassifier, encoder
 
 LINEAR_LAYERS = ["query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"]
+CHECKPOINT, LOG = "checkpoint.pt", "log.jsonl"
+SPECIAL_BELOW = 999  # BERT's vocabulary begins with special and unused tokens; words start here
+Encoded = tuple[list[int], list[int], int]  # ids, segments, class
 
 
 @dataclass(frozen=True)
@@ -28,10 +35,13 @@ class Recipe:
 
     rank: int = 0
     epochs: int = 4
+    warm_up_epochs: int = 1  # of these, the first ones see the warm-up texts too
     learning_rate: float = 1e-4
     batch: int = 64
     smoothing: float = 0.05  # label smoothing: saturated probabilities leave nothing for a gradient to explain
-    warmup: float = 0.06
+    masking: float = 0.15  # of the tokens, in every other text
+    averaging: float = 0.998  # decay of the moving average, per step
+    rising: float = 0.06  # share of the steps in which the learning rate rises
     weight_decay: float = 0.01
     longest: int = 128  # tokens of a training text
     seed: int = 0
@@ -45,7 +55,7 @@ class Batch:
     labels: Tensor  # (B,)
 
 
-def batches(encoded: Sequence[tuple[list[int], list[int], int]], size: int, order: random.Random) -> Iterator[Batch]:
+def batches(encoded: Sequence[Encoded], size: int, order: random.Random) -> list[Sequence[Encoded]]:
     """Batches of about equal lengths in random order: sorted within pools of 50 batches."""
     shuffled = list(encoded)
     order.shuffle(shuffled)
@@ -56,16 +66,23 @@ def batches(encoded: Sequence[tuple[list[int], list[int], int]], size: int, orde
         for start in range(0, len(pool), size)
     ]
     order.shuffle(ready)
-    return map(collate, ready)
+    return ready
 
 
-def collate(items: Sequence[tuple[list[int], list[int], int]]) -> Batch:
+def collate(items: Sequence[Encoded]) -> Batch:
     ids, segments = (
         nn.utils.rnn.pad_sequence([torch.tensor(item[part]) for item in items], batch_first=True) for part in (0, 1)
     )
     lengths = torch.tensor([len(item[0]) for item in items])
     attention = (torch.arange(ids.shape[1]) < lengths[:, None]).long()
     return Batch(ids, attention, segments, torch.tensor([item[2] for item in items]))
+
+
+def masked(ids: Tensor, share: float, filler: int) -> Tensor:
+    """(B, L) with `share` of the words' tokens replaced by `filler`, in every other row."""
+    chosen = (torch.rand(ids.shape) < share) & (ids >= SPECIAL_BELOW)
+    chosen[::2] = False
+    return torch.where(chosen, filler, ids)
 
 
 def trainable(classifier: PooledClassifier, rank: int) -> None:
@@ -78,92 +95,116 @@ def trainable(classifier: PooledClassifier, rank: int) -> None:
     classifier.base_model.embeddings.requires_grad_(False)
 
 
-def accuracy(classifier: nn.Module, encoded: Sequence[tuple[list[int], list[int], int]]) -> float:
+def accuracy(classifier: nn.Module, encoded: Sequence[Encoded]) -> float:
     classifier.eval()
     right = 0
     with torch.inference_mode():
         for batch in map(collate, (encoded[start : start + 64] for start in range(0, len(encoded), 64))):
-            logits = classifier(input_ids=batch.ids, attention_mask=batch.attention, token_type_ids=batch.segments)
-            right += int((logits.argmax(1) == batch.labels).sum())
+            right += int((classifier(**inputs(batch)).argmax(1) == batch.labels).sum())
     return right / len(encoded)
 
 
+def inputs(batch: Batch) -> dict[str, Tensor]:
+    return {"input_ids": batch.ids, "attention_mask": batch.attention, "token_type_ids": batch.segments}
+
+
 def learned(classifier: nn.Module) -> dict[str, Tensor]:
+    """The tensors that a bundle ships."""
     return {name: weight.detach().half() for name, weight in classifier.named_parameters() if weight.requires_grad}
 
 
+class Training:
+    """One training, epoch by epoch; after each, `folder/checkpoint.pt` holds all that `resume` needs to go on."""
+
+    def __init__(self, classes: int, recipe: Recipe, folder: Path, steps: int) -> None:
+        torch.manual_seed(recipe.seed)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.recipe, self.folder, self.done, self.epoch = recipe, folder, 0, 0
+        self.classifier = PooledClassifier(encoder(base_folder()), classes)
+        trainable(self.classifier, recipe.rank)
+        self.weights = [weight for weight in self.classifier.parameters() if weight.requires_grad]
+        self.average = AveragedModel(self.classifier, multi_avg_fn=get_ema_multi_avg_fn(recipe.averaging))
+        self.optimiser = torch.optim.AdamW(self.weights, recipe.learning_rate, weight_decay=recipe.weight_decay)
+        rising = recipe.rising * steps
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(
+            self.optimiser, lambda step: min((step + 1) / rising, max(0.0, (steps - step) / (steps - rising)))
+        )
+        self.objective = nn.CrossEntropyLoss(label_smoothing=recipe.smoothing)
+
+    def step(self, batch: Batch, filler: int) -> float:
+        self.classifier.train()
+        seen = inputs(batch) | {"input_ids": masked(batch.ids, self.recipe.masking, filler)}
+        loss = self.objective(self.classifier(**seen), batch.labels)
+        self.optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.weights, 1.0)
+        self.optimiser.step()
+        self.schedule.step()
+        self.average.update_parameters(self.classifier)
+        self.done += 1
+        return float(loss.detach())
+
+    def save(self) -> None:
+        save_file(learned(self.average.module), self.folder / WEIGHTS)
+        parts = {name: getattr(self, name).state_dict() for name in ("classifier", "average", "optimiser", "schedule")}
+        numbers = {"done": self.done, "epoch": self.epoch, "chance": torch.get_rng_state()}
+        torch.save({**parts, **numbers}, self.folder / CHECKPOINT)
+
+    def resume(self) -> None:
+        kept = torch.load(self.folder / CHECKPOINT, weights_only=True)  # our own file; tensors and numbers only
+        for name in ("classifier", "average", "optimiser", "schedule"):
+            getattr(self, name).load_state_dict(kept[name])
+        self.done, self.epoch = kept["done"], kept["epoch"]
+        torch.set_rng_state(kept["chance"])
+
+
 def train(
-    train_part: Sequence[Example],
-    validation: Sequence[Example],
-    labels: Sequence[str],
+    parts: tuple[Sequence[Example], Sequence[Example], Sequence[Example]],
+    classes: int,
     recipe: Recipe,
     folder: Path,
     *,
     resume: bool = False,
-) -> PooledClassifier:
-    """Trains, writes `folder/weights.safetensors` at the best validation accuracy and a line of JSON per 100 steps.
-
-    After each epoch `folder/checkpoint.pt` holds all that `resume` needs to go on as if nothing had happened.
-    """
-    torch.manual_seed(recipe.seed)
-    folder.mkdir(parents=True, exist_ok=True)
+) -> None:
+    """Trains on (train, warm-up, validation), writes `folder/weights.safetensors` and a line of JSON per 100 steps."""
     splitter = tokenizer(base_folder(), recipe.longest)
+    filler = splitter.get_vocab()["[MASK]"]
 
-    def encoded(part: Sequence[Example]) -> list[tuple[list[int], list[int], int]]:
+    def encoded(part: Sequence[Example]) -> list[Encoded]:
         found = splitter.encode_batch([(item.text, item.pair) if item.pair else item.text for item in part])
         return [(each.ids, each.type_ids, item.label or 0) for each, item in zip(found, part, strict=True)]
 
-    train_ids, validation_ids = encoded(train_part), encoded(validation)
-    classifier = PooledClassifier(encoder(base_folder()), len(labels))
-    trainable(classifier, recipe.rank)
-    weights = [weight for weight in classifier.parameters() if weight.requires_grad]
-    optimiser = torch.optim.AdamW(weights, recipe.learning_rate, weight_decay=recipe.weight_decay)
-    per_epoch = -(-len(train_ids) // recipe.batch)
-    total, rising = recipe.epochs * per_epoch, recipe.warmup * recipe.epochs * per_epoch
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min((step + 1) / rising, (total - step) / (total - rising))
-    )
-    first, best = 0, 0.0
+    texts, warm_up, validation = map(encoded, parts)
+    per_epoch = [
+        -(-(len(texts) + (len(warm_up) if epoch < recipe.warm_up_epochs else 0)) // recipe.batch)
+        for epoch in range(recipe.epochs)
+    ]
+    training = Training(classes, recipe, folder, sum(per_epoch))
     if resume:
-        kept = torch.load(folder / "checkpoint.pt", weights_only=True)  # our own file, tensors and numbers only
-        classifier.load_state_dict(kept["classifier"])
-        optimiser.load_state_dict(kept["optimiser"])
-        schedule.load_state_dict(kept["schedule"])
-        first, best = kept["epoch"], kept["best"]
-        torch.set_rng_state(kept["chance"])
-    objective = nn.CrossEntropyLoss(label_smoothing=recipe.smoothing)
-    started, mean_loss = time.perf_counter(), 0.0
-    with (folder / "log.jsonl").open("a") as log:
-        print(json.dumps({"texts": len(train_ids), "steps": total, **asdict(recipe)}), file=log, flush=True)
-        for epoch in range(first, recipe.epochs):
-            order = random.Random(recipe.seed * 1000 + epoch)
-            for step, batch in enumerate(batches(train_ids, recipe.batch, order)):
-                classifier.train()
-                logits = classifier(input_ids=batch.ids, attention_mask=batch.attention, token_type_ids=batch.segments)
-                loss = objective(logits, batch.labels)
-                optimiser.zero_grad()
-                loss.backward()
-                nn.utils.clip_grad_norm_(weights, 1.0)
-                optimiser.step()
-                schedule.step()
-                mean_loss = 0.98 * mean_loss + 0.02 * loss.item()
-                done = epoch * per_epoch + step + 1
-                if done % 100 == 0 or step + 1 == per_epoch:
-                    line: dict[str, float] = {"step": done, "loss": mean_loss, "seconds": time.perf_counter() - started}
-                    if done % 500 == 0 or step + 1 == per_epoch:
-                        line["validation"] = accuracy(classifier, validation_ids)
-                        if line["validation"] >= best:
-                            best = line["validation"]
-                            save_file(learned(classifier), folder / WEIGHTS)
-                    print(json.dumps(line), file=log, flush=True)
-            state = {
-                "classifier": classifier.state_dict(),
-                "optimiser": optimiser.state_dict(),
-                "schedule": schedule.state_dict(),
-                "epoch": epoch + 1,
-                "best": best,
-                "chance": torch.get_rng_state(),
-            }
-            torch.save(state, folder / "checkpoint.pt")
-    classifier.load_state_dict(load_file(folder / WEIGHTS), strict=False)
-    return classifier.eval()
+        training.resume()
+    with (folder / LOG).open("a") as log:
+
+        def note(line: dict[str, object]) -> None:
+            print(json.dumps(line), file=log, flush=True)
+
+        note({"texts": len(texts), "warm_up": len(warm_up), "steps": sum(per_epoch), **asdict(recipe)})
+        started = time.perf_counter()
+        while training.epoch < recipe.epochs:
+            seen = texts + warm_up if training.epoch < recipe.warm_up_epochs else texts
+            order = random.Random(recipe.seed * 1000 + training.epoch)
+            for mean_loss in _epoch(training, batches(seen, recipe.batch, order), filler):
+                note({"step": training.done, "loss": mean_loss, "seconds": time.perf_counter() - started})
+            training.epoch += 1
+            training.save()
+            right = accuracy(training.average.module, validation)
+            note({"epoch": training.epoch, "step": training.done, "validation": right})
+
+
+def _epoch(training: Training, ready: list[Sequence[Encoded]], filler: int) -> Iterator[float]:
+    """Yields the mean loss of each 100 steps."""
+    losses: list[float] = []
+    for items in ready:
+        losses.append(training.step(collate(items), filler))
+        if len(losses) == 100:
+            yield sum(losses) / len(losses)
+            losses.clear()
