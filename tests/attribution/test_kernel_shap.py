@@ -1,0 +1,100 @@
+from collections.abc import Callable
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from explainers.attribution.kernel_shap import KernelShap
+from explainers.models.classifier import TextClassifier
+from explainers.models.encoding import Encoding, Erasure
+from explainers.models.meter import Meter
+
+Build = Callable[..., TextClassifier]
+
+
+def shapley(model: TextClassifier, encoding: Encoding, label: int) -> np.ndarray:
+    """The mean over all orders of what each unit adds when it joins those before it."""
+    units = len(encoding.units)
+    found = np.zeros(units)
+    orders = list(permutations(range(units)))
+    for order in orders:
+        joined = np.tril(np.ones((units + 1, units), dtype=bool), -1)  # row k: the first k of the order
+        masks = joined[:, np.argsort(order)]
+        found[list(order)] += np.diff(model.probabilities(encoding, masks)[:, label])
+    return found / len(orders)
+
+
+@pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
+@pytest.mark.parametrize(("label", "sign"), [(1, 1), (0, -1)])
+def test_where_the_words_simply_add_up_each_gets_what_it_adds(
+    bag: Build, erasure: Erasure, label: int, sign: int
+) -> None:
+    model = bag({"great": 0.3, "dull": -0.2, "the": 0.0, "un": 0.1, "##able": 0.05}, additive=True)
+    found = KernelShap(erasure=erasure).attribute(model, model.encode("great dull the unable"), label)
+    assert found.scores == pytest.approx([sign * share for share in (0.3, -0.2, 0.0, 0.15)], abs=1e-5)
+    assert found.spread == pytest.approx((0, 0, 0, 0), abs=1e-6)
+
+
+def test_words_that_act_together_share_their_effect(bag: Build) -> None:
+    model = bag({"great": 9.0, "fine": 9.0})
+    found = KernelShap().attribute(model, model.encode("great fine"), 1)
+    # either word alone is enough: p rises from 0.5 to 1, and both get half of it
+    assert found.scores == pytest.approx((0.25, 0.25), abs=1e-3)
+
+
+def test_the_scores_come_near_the_exact_shapley_values(bert: TextClassifier) -> None:
+    encoding = bert.encode("the film was not unwatchable")
+    found = KernelShap(samples=2000).attribute(bert, encoding, 0)
+    assert found.scores == pytest.approx(shapley(bert, encoding, 0), abs=0.02)
+
+
+def test_the_scores_add_up_exactly_however_few_samples(bert: TextClassifier) -> None:
+    encoding = bert.encode("the film was not very good , a dull plot")
+    nothing, everything = bert.probabilities(encoding, [[0] * 10, [1] * 10])[:, 2]
+    found = KernelShap(samples=20, per_unit=4).attribute(bert, encoding, 2)
+    assert sum(found.scores) == pytest.approx(everything - nothing, abs=1e-4)
+
+
+def test_the_spread_is_that_of_other_seeds(bert: TextClassifier) -> None:
+    encoding = bert.encode("the film was not very good , a dull plot")
+    runs = [KernelShap(samples=200, seed=seed).attribute(bert, encoding, 0) for seed in range(15)]
+    actual = np.std([run.scores for run in runs], axis=0, ddof=1).mean()
+    announced = np.mean([run.spread for run in runs])
+    assert actual / 2 < announced < actual * 2
+
+
+def test_masks_are_nothing_everything_and_pairs_of_complements() -> None:
+    masks = KernelShap(samples=100).masks(5)
+    assert masks.shape == (100, 5)
+    assert not masks[0].any()
+    assert masks[1].all()
+    assert (masks[2::2] == ~masks[3::2]).all()
+    assert set(masks[2:].sum(axis=1)) == {1, 2, 3, 4}
+
+
+def test_sizes_of_coalitions_follow_the_kernel() -> None:
+    sizes = KernelShap(samples=20_000).masks(4)[2:].sum(axis=1)
+    # 1 / (k (4-k)) for k = 1, 2, 3 is 1/3, 1/4, 1/3: shares 4/11, 3/11, 4/11
+    assert np.bincount(sizes)[1:] / len(sizes) == pytest.approx([4 / 11, 3 / 11, 4 / 11], abs=0.02)
+
+
+def test_every_unit_is_in_half_of_the_coalitions() -> None:
+    assert KernelShap(samples=500).masks(7)[2:].mean(axis=0) == pytest.approx([0.5] * 7)
+
+
+@pytest.mark.parametrize(("units", "rows"), [(2, 500), (25, 500), (26, 520), (100, 2000)])
+def test_samples_grow_with_the_text(units: int, rows: int) -> None:
+    assert len(KernelShap(samples=500).masks(units)) == rows
+
+
+def test_one_unit_gets_the_whole_fall(bag: Build) -> None:
+    model, meter = bag({"great": 0.3}, additive=True), Meter()
+    found = KernelShap().attribute(model.metered(meter), model.encode("great"), 1)
+    assert found.scores == pytest.approx((0.3,))
+    assert (found.spread, meter.calls) == ((0.0,), 2)
+
+
+def test_two_units_cost_four_answers_per_stage(bag: Build) -> None:
+    model, meter = bag({"great": 0.3, "dull": -0.2}, additive=True), Meter()
+    KernelShap(samples=500).attribute(model.metered(meter), model.encode("great dull"), 1)
+    assert meter.calls <= 4 * 4

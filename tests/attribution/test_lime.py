@@ -1,0 +1,72 @@
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from explainers.attribution import lime
+from explainers.attribution.lime import Lime
+from explainers.models.classifier import TextClassifier
+from explainers.models.encoding import Erasure
+
+Build = Callable[..., TextClassifier]
+WEIGHTS = {"great": 0.3, "dull": -0.2, "the": 0.0, "un": 0.1, "##able": 0.05}
+
+
+@pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
+@pytest.mark.parametrize(("label", "sign"), [(1, 1), (0, -1)])
+def test_without_ridge_the_slopes_of_a_linear_model_are_found(
+    bag: Build, erasure: Erasure, label: int, sign: int
+) -> None:
+    model = bag(WEIGHTS, additive=True)
+    found = Lime(ridge=1e-9, erasure=erasure).attribute(model, model.encode("great dull the unable"), label)
+    assert found.scores == pytest.approx([sign * slope for slope in (0.3, -0.2, 0.0, 0.15)], abs=1e-4)
+
+
+def test_the_ridge_shrinks_the_slopes_but_keeps_order_and_sign(bag: Build) -> None:
+    model = bag(WEIGHTS, additive=True)
+    great, dull, the, unable = Lime().attribute(model, model.encode("great dull the unable"), 1).scores
+    assert 0.25 < great < 0.3
+    assert 0.1 < unable < 0.15
+    assert -0.2 < dull < -0.15
+    assert abs(the) < 0.01
+
+
+def test_it_does_not_return_zeros_where_captums_default_would(bag: Build) -> None:
+    model = bag({"great": 0.004, "dull": -0.004}, additive=True)
+    found = Lime().attribute(model, model.encode("great dull"), 1).scores
+    assert found[0] > 0.003
+    assert found[1] < -0.003
+
+
+def test_the_first_mask_is_the_text_and_every_other_lacks_something() -> None:
+    masks = Lime(samples=300).masks(6)
+    assert masks.shape == (300, 6)
+    assert masks[0].all()
+    assert not masks[1:].all(axis=1).any()
+
+
+def test_how_many_units_go_is_uniform() -> None:
+    left = Lime(samples=20_000).masks(4)[1:].sum(axis=1)
+    assert np.bincount(left, minlength=5) / len(left) == pytest.approx([1 / 4, 1 / 4, 1 / 4, 1 / 4, 0], abs=0.02)
+
+
+def test_the_kernel_weighs_by_cosine_distance(bag: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, np.ndarray] = {}
+
+    def refine(*_args: object, **named: np.ndarray) -> Iterator[object]:
+        given.update(named)
+        return iter(())
+
+    monkeypatch.setattr(lime, "refine", refine)
+    model = bag(WEIGHTS)
+    list(Lime().refine(model, model.encode("great dull the unable"), 1))
+    left = given["masks"].sum(axis=1)
+    # k of 4 words left: d = 1 - √(k/4) is 0 for all, 1/2 for one, 1 for none; π = √exp(-(d / 0.25)²)
+    for kept, weight in ((4, 1.0), (1, math.exp(-2)), (0, math.exp(-8))):
+        assert given["weights"][left == kept] == pytest.approx(weight)
+
+
+def test_one_unit_gets_the_whole_fall(bag: Build) -> None:
+    model = bag(WEIGHTS, additive=True)
+    assert Lime().attribute(model, model.encode("dull"), 1).scores == pytest.approx((-0.2,))

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+import torch
+from captum._utils.models.linear_model import SkLearnLinearRegression, SkLearnRidge
+
+from explainers.attribution.kernel_shap import KernelShap
+from explainers.attribution.lime import Lime
+from explainers.attribution.surrogate import fit, through_captum
+from explainers.models.classifier import TextClassifier
+
+
+@pytest.mark.parametrize(
+    ("weights", "ridge", "slope"),
+    [
+        # masks 0 and 1, values 1 and 3. Centred: masks ∓1/2, values ∓1; slope = Σ w m y / (Σ w m² + ridge)
+        ((1, 1), 0.0, 2.0),  # 1 / 0.5
+        ((1, 1), 0.5, 1.0),  # 1 / (0.5 + 0.5)
+        ((1, 1), 1.5, 0.5),  # 1 / (0.5 + 1.5)
+        # weights 3 and 1: masks -1/4 and 3/4, values -1/2 and 3/2; Σ w m y = 1.5, Σ w m² = 0.75
+        ((3, 1), 0.0, 2.0),
+        ((3, 1), 0.75, 1.0),
+    ],
+)
+def test_the_fit_is_weighted_ridge_regression(weights: tuple[float, ...], ridge: float, slope: float) -> None:
+    found = fit(np.array([[0.0], [1.0]]), np.array([1.0, 3.0]), np.array(weights, dtype=float), ridge)
+    assert found == pytest.approx([slope])
+
+
+def test_a_unit_that_never_changes_gets_nothing() -> None:
+    masks = np.array([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
+    assert fit(masks, np.array([1.0, 2.0, 1.0]), np.ones(3), 0.0) == pytest.approx([1, 0])
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3, 1.0])
+def test_the_quick_fit_is_captums(ridge: float) -> None:
+    chance = np.random.default_rng(0)
+    masks = (chance.random((80, 6)) < 0.5).astype(float)
+    values, weights = chance.random(80), chance.random(80)
+    final = SkLearnRidge(alpha=ridge) if ridge else SkLearnLinearRegression()
+    assert through_captum(masks, values, weights, final) == pytest.approx(fit(masks, values, weights, ridge), abs=1e-5)
+
+
+@pytest.mark.parametrize("method", [Lime(samples=200), KernelShap(samples=200)])
+def test_estimates_grow_until_the_final_one(bert: TextClassifier, method: Lime | KernelShap) -> None:
+    found = list(method.refine(bert, bert.encode("the film was not good"), 0))
+    assert [each.samples for each in found] == [20, 50, 100, 200]
+    assert [each.stage for each in found] == ["estimate", "estimate", "estimate", "final"]
+    assert all(len(each.draws) == 20 for each in found)
+    assert found[-1] == method.attribute(bert, bert.encode("the film was not good"), 0)
+
+
+def test_too_few_samples_for_a_long_text_give_no_estimate_before_the_final_one(bert: TextClassifier) -> None:
+    encoding = bert.encode("the film was not good " * 6)  # 30 units need 24 masks
+    assert [each.samples for each in Lime(samples=100).refine(bert, encoding, 0)] == [25, 50, 100]
+
+
+def test_the_spread_is_the_deviation_of_the_draws(bert: TextClassifier) -> None:
+    found = Lime(samples=200).attribute(bert, bert.encode("the film was not good"), 0)
+    assert found.spread == pytest.approx(np.std(found.draws, axis=0))
+    assert min(found.spread) > 0
+
+
+def test_captum_leaves_the_random_state_alone() -> None:
+    before = torch.get_rng_state()
+    through_captum(np.eye(3), np.ones(3), np.ones(3), SkLearnRidge(alpha=1.0))
+    assert torch.equal(torch.get_rng_state(), before)
