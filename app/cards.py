@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.engine import Column, Run
-from explainers.report.colours import colour, strengths
+from explainers.report.colours import Scale, colour, strengths
 from explainers.report.text import visible
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Look:
     """How scores are drawn: colour preset, one scale for all cards or one for each, the share that is outlined."""
 
     preset: str = "safe"
-    scale: str = "method"
+    scale: Scale = "method"
     percent: int = 20
     sort: str = ""
 

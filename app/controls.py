@@ -12,7 +12,7 @@ from explainers.methods import DEFAULT, METHODS
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.cards import BUNDLES, bundled, card
 from explainers.models.encoding import ERASURES, UNIT_KINDS
-from explainers.report.colours import PRESETS
+from explainers.report.colours import PRESETS, Scale
 from explainers.settings import Settings
 
 PREDICTED = "the predicted one"
@@ -24,7 +24,7 @@ class Choice:
     methods: tuple[str, ...]
     settings: Settings
     preset: str
-    scale: str
+    scale: Scale
 
 
 def sidebar() -> Choice:

@@ -106,11 +106,12 @@ def train_model(
 def bench(
     model: Model = "sst2",
     threads: Annotated[int, typer.Option(help="Threads of torch; 0 leaves its choice.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Also start the app and open it in Chromium.")] = True,
     json_: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Measure speed on this machine: against Captum's defaults, cold start, memory."""
     with sentences():
         from explainers.bench import measure, report
 
-        found = measure(model, threads)
+        found = measure(model, threads, browser=browser)
         typer.echo(json.dumps(found, indent=2) if json_ else report(found))

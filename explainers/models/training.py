@@ -60,7 +60,7 @@ def batches(encoded: Sequence[Encoded], size: int, order: random.Random) -> list
     shuffled = list(encoded)
     order.shuffle(shuffled)
     pools = [shuffled[start : start + 50 * size] for start in range(0, len(shuffled), 50 * size)]
-    ready = [
+    ready: list[Sequence[Encoded]] = [
         pool[start : start + size]
         for pool in (sorted(pool, key=lambda item: len(item[0])) for pool in pools)
         for start in range(0, len(pool), size)
@@ -123,7 +123,7 @@ class Training:
         self.classifier = PooledClassifier(encoder(base_folder()), classes)
         trainable(self.classifier, recipe.rank)
         self.weights = [weight for weight in self.classifier.parameters() if weight.requires_grad]
-        self.average = AveragedModel(self.classifier, multi_avg_fn=get_ema_multi_avg_fn(recipe.averaging))
+        self.average = AveragedModel(self.classifier, multi_avg_fn=get_ema_multi_avg_fn(recipe.averaging))  # type: ignore[no-untyped-call]
         self.optimiser = torch.optim.AdamW(self.weights, recipe.learning_rate, weight_decay=recipe.weight_decay)
         rising = recipe.rising * steps
         self.schedule = torch.optim.lr_scheduler.LambdaLR(

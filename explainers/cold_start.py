@@ -1,0 +1,105 @@
+"""From the start of the app's process to a page that can be used, to the first and to all columns; and its memory."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from explainers.errors import ExplanationError
+
+ROOT = Path(__file__).parents[1]
+PATIENCE = 180  # seconds
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def start(port: int) -> "subprocess.Popen[bytes]":
+    """The app as a person starts it, without opening a browser."""
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "streamlit",
+            "run",
+            "streamlit_app.py",
+            "--server.headless=true",
+            f"--server.port={port}",
+        ],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def options(port: int) -> tuple[str, str]:
+    return "--server.headless=true", f"--server.port={port}"
+
+
+def wait_for(port: int) -> None:
+    """Returns when the server answers."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1)
+            return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.02)
+    raise ExplanationError("The app did not start.")
+
+
+def chromium() -> str | None:
+    """The browser of the system, or None for the one that playwright brought."""
+    return next((path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if os.path.exists(path)), None)
+
+
+def peak_memory(process: int) -> float | None:
+    """GB at the most, where the system tells."""
+    status = Path(f"/proc/{process}/status")
+    found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
+    return int(found.group(1)) / 1e6 if found else None
+
+
+def cold_start() -> dict[str, float | None]:
+    """Seconds since the process started. Needs playwright and Chromium."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError as error:
+        raise ExplanationError(
+            "The cold start is measured in a browser: run `pip install -r tests/requirements.txt`, "
+            "or leave it out with --no-browser."
+        ) from error
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        page = browser.new_page()
+        port = free_port()
+        began = time.perf_counter()
+        app = start(port)
+        try:
+            wait_for(port)
+            page.goto(f"http://127.0.0.1:{port}/")
+            page.get_by_role("textbox", name="Text").wait_for(timeout=PATIENCE * 1000)
+            usable = time.perf_counter() - began
+            page.locator('.card[data-status="done"]').first.wait_for(timeout=PATIENCE * 1000)
+            first = time.perf_counter() - began
+            page.get_by_role("button", name="Compute again").wait_for(timeout=PATIENCE * 1000)
+            every = time.perf_counter() - began
+            return {
+                "page usable after": usable,
+                "first column after": first,
+                "all columns after": every,
+                "peak memory, GB": peak_memory(app.pid),
+            }
+        finally:
+            app.terminate()
+            app.wait()
+            browser.close()
