@@ -1,0 +1,221 @@
+"""What every method of the registry promises, whichever it is."""
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from explainers.comparison import Question
+from explainers.datasets.example import Example
+from explainers.errors import Cancelled, ExplanationError
+from explainers.explanation import Attribution
+from explainers.methods import METHODS, Entry, chosen
+from explainers.models.catalog import fingerprint
+from explainers.models.classifier import TextClassifier
+from explainers.models.encoding import Encoding, Erasure
+from explainers.models.meter import Meter
+
+TEXT = "the film was not unwatchable , but a very dull plot !"  # 12 units, 16 tokens with the special ones
+STRANGE = ["good", "!", "... , !", "xyzzy", "👍🏽 good", "cafe\u0301", "فيلم good שלום", "good good good", "a\x00b !"]
+
+every_method = pytest.mark.parametrize("entry", METHODS, ids=lambda entry: entry.id)
+every_asking_method = pytest.mark.parametrize(
+    "entry", [entry for entry in METHODS if entry.kind != "chance"], ids=lambda entry: entry.id
+)
+every_explaining_method = pytest.mark.parametrize(
+    "entry", [entry for entry in METHODS if entry.group != "Controls"], ids=lambda entry: entry.id
+)
+every_erasure = pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
+
+
+def scored(
+    entry: Entry, model: TextClassifier, encoding: Encoding, erasure: Erasure = "mask", *, seed: int = 0, label: int = 0
+) -> Attribution:
+    method = entry.make(erasure=erasure, seed=seed, samples=60, steps=10)
+    return method.attribute(model, encoding, label)
+
+
+def condition(model: TextClassifier) -> tuple[object, ...]:
+    """Everything about a model that an explanation could leave changed."""
+    parts = list(model.module.modules())
+    weights = [(weight.requires_grad, weight.grad is None) for weight in model.module.parameters()]
+    return fingerprint(model), [part.training for part in parts], [hooks(part) for part in parts], weights
+
+
+def hooks(part: torch.nn.Module) -> list[object]:
+    """Those of transformers do not count: it installs them once and they sleep until hidden states are asked for."""
+    every = [hook for name, found in vars(part).items() if name.endswith("_hooks") for hook in found.values()]
+    return [hook for hook in every if getattr(hook, "__module__", "") != "transformers.utils.output_capturing"]
+
+
+def chance_of_the_process() -> tuple[object, ...]:
+    kind, keys, position, *rest = np.random.get_state()  # noqa: NPY002
+    return torch.get_rng_state().tolist(), (kind, keys.tolist(), position, *rest), random.getstate()
+
+
+@every_method
+@every_erasure
+def test_the_same_question_has_the_same_answer(bert: TextClassifier, entry: Entry, erasure: Erasure) -> None:
+    first, second = (scored(entry, bert, bert.encode(TEXT), erasure) for _ in range(2))
+    assert first == second
+
+
+@every_method
+def test_one_finite_score_per_unit_and_none_for_special_tokens(bert: TextClassifier, entry: Entry) -> None:
+    encoding = bert.encode(TEXT)
+    found = scored(entry, bert, encoding)
+    assert found.encoding is encoding
+    assert len(found.scores) == len(encoding.units) == 12
+    assert np.isfinite([found.scores, found.spread or found.scores]).all()
+    assert any(found.scores)
+
+
+@every_method
+@every_erasure
+@pytest.mark.parametrize("text", STRANGE)
+def test_strange_texts_are_explained_too(bert: TextClassifier, entry: Entry, text: str, erasure: Erasure) -> None:
+    encoding = bert.encode(text)
+    found = scored(entry, bert, encoding, erasure)
+    assert len(found.scores) == len(encoding.units) > 0
+    assert np.isfinite(found.scores).all()
+
+
+@every_method
+def test_a_pair_of_texts_is_explained_as_one(bert: TextClassifier, entry: Entry) -> None:
+    encoding = bert.encode(Example("the film was good", "a dull plot"))
+    assert len(scored(entry, bert, encoding).scores) == 4 + 3
+
+
+@every_method
+def test_tokens_can_be_the_units(bert: TextClassifier, entry: Entry) -> None:
+    encoding = bert.encode("unwatchable film", "token")
+    assert len(scored(entry, bert, encoding).scores) == 4
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t"])
+def test_a_text_without_units_is_a_sentence(bert: TextClassifier, text: str) -> None:
+    with pytest.raises(ExplanationError, match="nothing left to explain"):
+        Question(bert, bert.encode(text), 0)
+
+
+@every_method
+def test_the_answer_carries_what_the_registry_says(bert: TextClassifier, entry: Entry) -> None:
+    found = scored(entry, bert, bert.encode("good film"), label=2)
+    assert (found.method, found.signed, found.label, found.stage) == (entry.id, entry.signed, 2, "final")
+    if not entry.signed:
+        assert min(found.scores) >= 0
+
+
+@every_explaining_method
+def test_a_planted_word_comes_first_and_a_word_without_weight_gets_nothing(
+    bag: Callable[..., TextClassifier], entry: Entry
+) -> None:
+    model = bag({"the": 0.0, "film": 0.02, "superb": 0.4, "was": 0.0, "long": -0.05}, additive=True)
+    found = scored(entry, model, model.encode("the film was superb long"), label=1)
+    assert found.encoding.units[int(np.argmax(found.scores))].text == "superb"
+    assert found.encoding.units[int(np.argmin(found.scores))].text == "long"
+    tolerance = 0.02 if entry.id == "lime" else 1e-5  # LIME's ridge mixes the words a little
+    assert (found.scores[0], found.scores[2]) == pytest.approx((0, 0), abs=tolerance)
+
+
+@every_explaining_method
+def test_what_speaks_for_one_of_two_classes_speaks_against_the_other(
+    bag: Callable[..., TextClassifier], entry: Entry
+) -> None:
+    model = bag({"great": 1.5, "dull": -1.0, "the": 0.0})
+    encoding = model.encode("the great dull")
+    one, other = (np.array(scored(entry, model, encoding, label=label).scores) for label in (0, 1))
+    assert one == pytest.approx(-other, abs=1e-5)
+
+
+@every_asking_method
+def test_the_model_is_unchanged_afterwards(bert: TextClassifier, entry: Entry) -> None:
+    before = condition(bert)
+    for erasure in ("mask", "delete", "zero"):
+        scored(entry, bert, bert.encode(TEXT), erasure)
+    assert condition(bert) == before
+
+
+@every_asking_method
+@pytest.mark.parametrize("erasure", ["mask", "zero"])
+def test_the_model_is_unchanged_after_an_exception_in_the_middle(
+    bert: TextClassifier, entry: Entry, erasure: Erasure, small_batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer = bert.base.encoder.layer[1]
+    calls, whole = 0, layer.forward
+    breaks_at = 10**9
+
+    def forward(*args: object, **named: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls > breaks_at:
+            raise RuntimeError("injected")
+        return whole(*args, **named)
+
+    before, encoding = condition(bert), bert.encode(TEXT)
+    with monkeypatch.context() as patch:
+        patch.setattr(layer, "forward", forward)
+        expected = scored(entry, bert, encoding, erasure)
+        calls, breaks_at = 0, calls // 2
+        with pytest.raises(RuntimeError, match="injected"):
+            scored(entry, bert, encoding, erasure)
+    assert condition(bert) == before
+    assert scored(entry, bert, encoding, erasure) == expected
+
+
+@every_asking_method
+def test_a_run_that_was_stopped_asks_nothing_more(bert: TextClassifier, entry: Entry) -> None:
+    meter = Meter()
+    meter.cancel.set()
+    with pytest.raises(Cancelled):
+        scored(entry, bert.metered(meter), bert.encode(TEXT))
+    assert meter.calls == 0
+
+
+@pytest.mark.parametrize("method", ["integrated_gradients", "lime", "kernel_shap", "occlusion"])
+def test_a_stop_in_the_middle_lets_only_the_running_batch_end(
+    bert: TextClassifier, method: str, small_batches: None, stopping: Meter
+) -> None:
+    (entry,) = chosen([method])
+    before = condition(bert)
+    with pytest.raises(Cancelled):
+        scored(entry, bert.metered(stopping), bert.encode(TEXT), "zero")
+    assert stopping.batches == 1
+    assert 1 <= stopping.calls <= 2  # 32 tokens hold two rows of 16
+    assert condition(bert) == before
+
+
+@every_method
+def test_the_random_state_of_the_process_is_left_alone(bert: TextClassifier, entry: Entry) -> None:
+    before = chance_of_the_process()
+    scored(entry, bert, bert.encode(TEXT))
+    assert chance_of_the_process() == before
+
+
+@pytest.mark.parametrize(
+    "entry", [entry for entry in METHODS if entry.kind in ("sampled", "chance")], ids=lambda e: e.id
+)
+def test_another_seed_is_another_draw(bert: TextClassifier, entry: Entry) -> None:
+    encoding = bert.encode(TEXT)
+    assert scored(entry, bert, encoding, seed=1).scores != scored(entry, bert, encoding, seed=2).scores
+
+
+@every_method
+@pytest.mark.parametrize("text", [TEXT, "good", "good film"])
+def test_it_costs_no_more_than_is_announced(bert: TextClassifier, entry: Entry, text: str) -> None:
+    encoding, meter = bert.encode(text), Meter()
+    scored(entry, bert.metered(meter), encoding)
+    assert meter.calls <= entry.expected_calls(len(encoding.units), samples=60, steps=10)
+
+
+def test_the_registry_names_each_method_once() -> None:
+    ids = [entry.id for entry in METHODS]
+    assert len(set(ids)) == len(ids)
+    assert [entry.id for entry in chosen(reversed(ids))] == ids  # always in the order of display
+
+
+def test_an_unknown_method_is_answered_with_those_that_exist() -> None:
+    with pytest.raises(ExplanationError, match=r"no method 'shap'.*kernel_shap"):
+        chosen(["lime", "shap"])
