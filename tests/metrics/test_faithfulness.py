@@ -1,0 +1,175 @@
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from explainers.metrics.faithfulness import (
+    METRICS,
+    aopc_comprehensiveness,
+    aopc_sufficiency,
+    comprehensiveness,
+    curve_area,
+    decision_flip,
+    log_odds,
+    noise,
+    sufficiency,
+    tied_at,
+)
+from explainers.metrics.masking import Asked, MaskingPath, masking_path
+from explainers.models.classifier import TextClassifier
+from explainers.models.meter import Meter
+
+
+def path(removed: list[float], kept: list[float], label: int = 1) -> MaskingPath:
+    """A path of two classes, whose class 1 has these probabilities."""
+    two = [np.stack([1 - np.array(line), np.array(line)], axis=1) for line in (removed, kept)]
+    return MaskingPath(tuple(range(len(removed))), two[0], two[1], label)
+
+
+# ten units, so that 1, 5, 10, 20 and 50 % are 1, 1, 1, 2 and 5 units
+REMOVED = [0.9, 0.8, 0.6, 0.55, 0.52, 0.4, 0.4, 0.3, 0.3, 0.3, 0.2]
+KEPT = [0.2, 0.5, 0.7, 0.8, 0.8, 0.85, 0.85, 0.9, 0.9, 0.9, 0.9]
+TEN = path(REMOVED, KEPT)
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(1, 0.1), (5, 0.1), (10, 0.1), (20, 0.3), (50, 0.5)])
+def test_comprehensiveness_is_the_fall_without_the_top(percent: float, expected: float) -> None:
+    assert comprehensiveness(TEN, percent) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(1, 0.4), (5, 0.4), (10, 0.4), (20, 0.2), (50, 0.05)])
+def test_sufficiency_is_the_fall_with_only_the_top(percent: float, expected: float) -> None:
+    assert sufficiency(TEN, percent) == pytest.approx(expected)
+
+
+def test_the_aopc_are_their_means() -> None:
+    assert aopc_comprehensiveness(TEN) == pytest.approx((3 * 0.1 + 0.3 + 0.5) / 5)  # 0.22
+    assert aopc_sufficiency(TEN) == pytest.approx((3 * 0.4 + 0.2 + 0.05) / 5)  # 0.29
+
+
+def test_log_odds_compare_the_logarithms_at_a_fifth() -> None:
+    assert log_odds(TEN) == pytest.approx(math.log(0.6 / 0.9))
+
+
+def test_log_odds_stay_finite_at_probability_zero() -> None:
+    assert log_odds(path([1.0, 0.0], [0.0, 1.0])) == pytest.approx(math.log(1e-9))
+
+
+@pytest.mark.parametrize(
+    ("removed", "expected"),
+    [
+        ([0.9, 0.4, 0.3], 0.5),
+        ([0.9, 0.6, 0.4], 1.0),
+        ([0.9, 0.8, 0.7], 1.0),  # none changes it
+        ([0.4, 0.3, 0.6], 1.0),  # class 0 is predicted until everything is gone
+        ([0.4, 0.6, 0.3], 0.5),
+        (REMOVED, 0.5),  # 0.52 after four of ten, 0.4 after five
+    ],
+)
+def test_the_decision_flips_at_the_smallest_share_that_changes_the_class(removed: list[float], expected: float) -> None:
+    assert decision_flip(path(removed, removed)) == pytest.approx(expected)
+
+
+def test_the_flip_does_not_depend_on_the_class_that_is_explained() -> None:
+    assert decision_flip(path(REMOVED, KEPT, label=0)) == decision_flip(TEN)
+
+
+@pytest.mark.parametrize(
+    ("removed", "kept", "areas"),
+    [
+        ([0.8, 0.8], [0.8, 0.8], (0.8, 0.8)),
+        ([1.0, 0.0], [0.0, 1.0], (0.5, 0.5)),
+        ([1.0, 0.0, 0.0], [0.0, 1.0, 1.0], (0.25, 0.75)),
+        ([0.9, 0.5, 0.1], [0.1, 0.2, 0.9], (0.5, 0.35)),  # (0.7 + 0.3) / 2 and (0.15 + 0.55) / 2
+    ],
+)
+def test_the_area_is_that_of_the_trapezoids(
+    removed: list[float], kept: list[float], areas: tuple[float, float]
+) -> None:
+    found = path(removed, kept)
+    assert (curve_area(found, kept=False), curve_area(found, kept=True)) == pytest.approx(areas)
+
+
+def test_figures_of_the_other_class_are_the_opposite() -> None:
+    other = path(REMOVED, KEPT, label=0)
+    assert aopc_comprehensiveness(other) == pytest.approx(-aopc_comprehensiveness(TEN))
+    assert aopc_sufficiency(other) == pytest.approx(-aopc_sufficiency(TEN))
+
+
+def test_one_unit_has_all_figures() -> None:
+    found = {metric.id: metric.score(path([0.9, 0.3], [0.3, 0.9])) for metric in METRICS}
+    assert found == pytest.approx({"aopc_c": 0.6, "aopc_s": 0.0, "log_odds": math.log(1 / 3), "dffot": 1.0})
+
+
+def test_a_model_that_does_not_read_gives_zero_to_everybody() -> None:
+    found = {metric.id: metric.score(path([0.6] * 8, [0.6] * 8)) for metric in METRICS}
+    assert found == pytest.approx({"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": 1})
+
+
+def test_the_right_order_beats_the_opposite_one_by_every_metric(bag: Callable[..., TextClassifier]) -> None:
+    model = bag({"superb": 3.0, "good": 1.0, "the": 0.0, "film": 0.0, "dull": -2.0})
+    asked = Asked(model, model.encode("the superb film good the dull film the good the"), "mask")
+    weights = (0, 3, 0, 1, 0, -2, 0, 0, 1, 0)
+    right, wrong = (masking_path(asked, tuple(sign * float(w) for w in weights), 1) for sign in (1, -1))
+    for metric in METRICS:
+        sign = 1 if metric.higher_is_better else -1
+        assert sign * metric.score(right) > sign * metric.score(wrong), metric.id
+
+
+@pytest.mark.parametrize(
+    ("scores", "percents"),
+    [
+        ((5.0, 4.0, 3.0, 2.0, 1.0), ()),
+        ((0.0, 0.0, 0.0, 0.0, 0.0), (1, 5, 10, 20, 50)),
+        ((5.0, 5.0, 3.0, 2.0, 1.0), (1, 5, 10, 20)),  # one unit is cut off, and the second is as high
+        ((5.0, 4.0, 2.0, 2.0, 1.0), (50,)),  # three units are cut off, and the fourth is as high
+        ((1.0, 2.0, 5.0, 5.0, 1.0), (1, 5, 10, 20)),  # wherever in the text they stand
+        ((0.0,), ()),  # nothing can be confused with a single unit
+        ((1.0, 1.0), (1, 5, 10, 20, 50)),
+    ],
+)
+def test_ties_at_the_cut_are_reported(scores: tuple[float, ...], percents: tuple[int, ...]) -> None:
+    assert tied_at(scores) == percents
+
+
+@pytest.fixture
+def asked(bag: Callable[..., TextClassifier]) -> Asked:
+    """Three words with p = 0.5 + 0.3, + 0.1 and + 0."""
+    model = bag({"great": 0.3, "fine": 0.1, "the": 0.0}, additive=True)
+    return Asked(model.metered(Meter()), model.encode("great fine the"), "mask")
+
+
+def test_a_method_without_chance_has_no_noise_but_one_unit_of_the_flip(asked: Asked) -> None:
+    assert noise(asked, (), 1) == {"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": pytest.approx(1 / 3)}
+    assert asked.model.meter.calls == 0
+
+
+def test_draws_that_agree_have_no_noise(asked: Asked) -> None:
+    found = noise(asked, ((3.0, 2.0, 1.0), (9.0, 1.0, 0.0)), 1)
+    assert found == pytest.approx({"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": 1 / 3})
+
+
+def test_the_noise_is_the_deviation_of_the_figure_over_the_draws(asked: Asked) -> None:
+    found = noise(asked, ((3.0, 2.0, 1.0), (2.0, 3.0, 1.0)), 1)
+    # K = 1, 5, 10, 20 % is one unit of three, 50 % is two. great first: (4 · 0.3 + 0.4) / 5 = 0.32,
+    # fine first: (4 · 0.1 + 0.4) / 5 = 0.16; their standard deviation is 0.08
+    assert found["aopc_c"] == pytest.approx(0.08)
+    # only great: 0.9 - 0.8, only fine: 0.9 - 0.6, both: 0; (4 · 0.1) / 5 = 0.08 and (4 · 0.3) / 5 = 0.24
+    assert found["aopc_s"] == pytest.approx(0.08)
+    # ln 0.6/0.9 and ln 0.8/0.9
+    assert found["log_odds"] == pytest.approx(math.log(0.8 / 0.6) / 2)
+
+
+def test_at_most_ten_draws_are_measured(asked: Asked) -> None:
+    agreed, other = (3.0, 2.0, 1.0), (1.0, 2.0, 3.0)
+    assert noise(asked, (agreed,) * 10 + (other,) * 10, 1)["aopc_c"] == 0
+
+
+def test_every_metric_says_which_direction_is_better() -> None:
+    assert {metric.id: metric.higher_is_better for metric in METRICS} == {
+        "aopc_c": True,
+        "aopc_s": False,
+        "log_odds": False,
+        "dffot": False,
+    }
