@@ -1,0 +1,149 @@
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from explainers.api import Comparison
+from explainers.comparison import Failed
+from explainers.methods import METHODS
+from explainers.report.document import POLICY, document, fragment
+from explainers.report.text import visible
+
+Compared = Callable[..., Comparison]
+NASTY = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title></style><svg onload=alert(1)>",
+    "**bold** [link](javascript:alert(1)) `code`",
+    "]]> <![CDATA[ <!-- -->",
+    "nul \x00 bell \x07 \x85",
+    "👩‍👩‍👧 e\u0301 \U0001f600",
+    "فيلم \u202e gnorw",
+    "$5 or $6",
+)
+FORBIDDEN = {"script", "img", "iframe", "object", "embed", "link", "base", "form", "a", "foreignobject", "image"}
+
+
+class Page(HTMLParser):
+    """Tags, attributes, the text by tag, and the texts of the cards' blocks."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.blocks: list[str] = []
+        self.text: dict[str, str] = {}
+        self.attributes: list[tuple[str, str, str]] = []
+        self.tags: set[str] = set()
+        self.inside = 0  # how deep inside a block of text
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if ("dir", "auto") in attrs:
+            self.blocks.append("")
+            self.inside = 1
+        elif self.inside:
+            self.inside += 1
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        self.inside = max(0, self.inside - 1)
+
+    def handle_data(self, data: str) -> None:
+        self.text[self.open[-1] if self.open else ""] = self.text.get(self.open[-1] if self.open else "", "") + data
+        if self.inside:
+            self.blocks[-1] += data
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+def test_whatever_is_typed_is_shown_and_never_obeyed(compared: Compared, nasty: str) -> None:
+    failed = (Failed("occlusion", nasty),)
+    page = Page(
+        document(compared(f"good {nasty}", nasty, labels=(nasty, nasty), name=nasty, failures=failed, notice=nasty))
+    )
+    assert not page.open  # every element was closed, so nothing broke out of its place
+    assert not page.tags & FORBIDDEN
+    assert not [name for _, name, _ in page.attributes if name.startswith("on") or name in ("src", "srcdoc", "action")]
+    assert all(value.startswith("#") for _, name, value in page.attributes if name.endswith("href"))
+    assert page.blocks == [visible(f"good {nasty}"), visible(nasty)]
+    assert visible(nasty) in page.text["bdi"]
+    assert visible(nasty) in page.text["p"]  # the reason why occlusion failed
+
+
+def test_the_page_stands_alone(compared: Compared) -> None:
+    source = document(compared("good film"))
+    page = Page(source)
+    assert source.startswith("<!doctype html>")
+    assert ("meta", "charset", "utf-8") in page.attributes
+    assert ("meta", "content", POLICY) in page.attributes
+    assert "script-src" not in POLICY
+    assert POLICY.startswith("default-src 'none'")
+    assert "prefers-color-scheme: dark" in source
+    assert not any("url(" in value for _, name, value in page.attributes if name == "style" and "#" not in value)
+    assert page.text["title"] == "“good film”: what speaks for positive"
+
+
+def test_the_page_says_what_each_method_is_and_when_not_to_believe_it(compared: Compared) -> None:
+    page = Page(document(compared("good film")))
+    lime, random, other = (
+        next(entry for entry in METHODS if entry.id == wanted) for wanted in ("lime", "random", "occlusion")
+    )
+    assert lime.caution in page.text["dd"]
+    assert random.caution in page.text["dd"]
+    assert other.caution not in page.text["dd"]
+
+
+def test_the_manifest_is_folded_away(compared: Compared) -> None:
+    page = Page(document(compared("good film")))
+    assert "details" in page.tags
+    assert '"sha256"' in page.text["pre"]
+    assert '"good film"' in page.text["pre"]
+
+
+def test_a_notebook_shows_the_fragment(compared: Compared) -> None:
+    comparison = compared("good film")
+    page = Page(comparison._repr_html_())
+    assert "html" not in page.tags
+    assert page.blocks == ["good film"]
+    assert "0.900" in page.text["dd"]
+    assert "LIME" in page.text["h3"]
+
+
+def test_the_leading_figure_is_marked_and_one_like_chance_is_pale(compared: Compared) -> None:
+    right, wrong = (1.0, *(0.0,) * 9), (-1.0, *(0.0,) * 8, 1.0)
+    source = fragment(compared("wonderful b c d e f g h i j", methods={"lime": right, "occlusion": wrong}))
+    assert '<td>LIME</td><td class="best">0.800</td>' in source
+    assert '<td>Occlusion</td><td class="pale">0.000</td>' in source
+
+
+def test_the_table_names_the_operator(compared: Compared) -> None:
+    assert "Erased by mask, per word, for the class" in Page(fragment(compared("good film"))).text["p"]
+
+
+def test_the_classes_stand_in_the_order_of_their_probability(compared: Compared) -> None:
+    source = fragment(compared("good film"))
+    assert source.index("positive</bdi> (explained)") < source.index("negative</bdi>")
+
+
+def test_what_was_removed_before_is_said(compared: Compared) -> None:
+    page = Page(fragment(replace(compared("good film"), removed=(3, 4))))
+    assert "2 removed before; what is left is explained." in page.text["p"]
+
+
+def test_colours_follow_the_preset(compared: Compared) -> None:
+    assert "rgba(40, 160, 70, 0.700)" in fragment(compared("good film"), preset="captum")
+
+
+def test_a_comparison_that_is_not_finished_is_shown_too(compared: Compared) -> None:
+    waiting = replace(compared("good film"), results=(), chance=None)
+    assert Page(document(waiting)).blocks == []
