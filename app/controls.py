@@ -40,6 +40,7 @@ def sidebar() -> Choice:
             required=True,
             key="unit",
             bind="query-params",
+            persist_state="session",
             help="What gets one score: a word as people write it, or a token as the model reads it.",
             on_change=state.bring_back,
         )
@@ -50,6 +51,7 @@ def sidebar() -> Choice:
             required=True,
             key="erase",
             bind="query-params",
+            persist_state="session",
             help="How a word is taken away: mask puts the mask token in its place, delete drops it and closes the "
             "gap, zero sets its embedding to 0. The figures depend on it, so it stands next to them.",
         )
@@ -59,6 +61,7 @@ def sidebar() -> Choice:
             list(PRESETS),
             key="colours",
             bind="query-params",
+            persist_state="session",
             format_func=lambda name: PRESETS[name].title,
         )
         scale = st.segmented_control(
@@ -68,15 +71,32 @@ def sidebar() -> Choice:
             required=True,
             key="scale",
             bind="query-params",
+            persist_state="session",
             help="Per method: the strongest word of each card is full. Shared: one scale for all cards, so that their "
             "colours can be compared; methods with small scores look pale.",
         )
         with st.expander("Sampling"):
             samples = st.number_input(
-                "Samples of LIME and KernelSHAP", 50, 5000, 500, 50, key="samples", bind="query-params"
+                "Samples of LIME and KernelSHAP",
+                50,
+                5000,
+                500,
+                50,
+                key="samples",
+                bind="query-params",
+                persist_state="session",
             )
-            steps = st.number_input("Steps of integrated gradients", 5, 500, 50, 5, key="steps", bind="query-params")
-            seed = st.number_input("Seed", 0, 9999, 0, 1, key="seed", bind="query-params")
+            steps = st.number_input(
+                "Steps of integrated gradients",
+                5,
+                500,
+                50,
+                5,
+                key="steps",
+                bind="query-params",
+                persist_state="session",
+            )
+            seed = st.number_input("Seed", 0, 9999, 0, 1, key="seed", bind="query-params", persist_state="session")
     settings = Settings(unit or "word", erasure or "mask", int(samples), int(steps), int(seed))
     return Choice(methods, settings, preset or "safe", "shared" if scale == "shared" else "method")
 
@@ -90,6 +110,7 @@ def _of_group(group: str) -> list[str]:
         default=[name for name, entry in entries.items() if entry.id in DEFAULT],
         key=group.lower(),
         bind="query-params",
+        persist_state="session",
     )
     return [entries[name].id for name in entries if name in (picked or [])]
 
@@ -103,18 +124,27 @@ def question(engine: Engine) -> tuple[str, str, str | None]:
             list(bundled()),
             key="model",
             bind="query-params",
+            persist_state="session",
             accept_new_options=True,
             help="An embedded model, the id of a text classifier on the Hugging Face hub (owner/model or "
             "owner/model@revision), or a folder below the one the app was started in.",
         )
     with second:
-        st.selectbox("Example", state.titles(), key="example", bind="query-params", on_change=state.example_chosen)
+        st.selectbox(
+            "Example",
+            state.titles(),
+            key="example",
+            bind="query-params",
+            persist_state="session",
+            on_change=state.example_chosen,
+        )
     with third:
         explained = st.selectbox(
             "Class to explain",
             [PREDICTED, *known_labels(engine, model or "")],
             key="class",
             bind="query-params",
+            persist_state="session",
             help="Scores say what speaks for this class. Choose another class to see what speaks for that one.",
         )
     text = st.text_area("Text", key="text", height=88, on_change=state.text_changed)
@@ -141,10 +171,19 @@ def look(choice: Choice) -> Look:
             ["the usual order", *(metric.name for metric in METRICS)],
             key="sort",
             bind="query-params",
+            persist_state="session",
         )
     with right:
         percent = st.slider(
-            "Top share to outline, %", 0, 100, 20, 5, key="top", bind="query-params", help="Moves with both charts."
+            "Top share to outline, %",
+            0,
+            100,
+            20,
+            5,
+            key="top",
+            bind="query-params",
+            persist_state="session",
+            help="Moves with both charts.",
         )
     by_name = {metric.name: metric.id for metric in METRICS}
     return Look(choice.preset, choice.scale, percent, by_name.get(sort or "", ""))

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 from explainers.errors import Cancelled, ExplanationError
-from explainers.methods import Entry, chosen
+from explainers.methods import METHODS, Entry, chosen
 from explainers.models.meter import Meter
 from explainers.settings import Settings
 
@@ -139,6 +139,8 @@ class Engine:
             self.model(name)
         except ExplanationError:
             log.info("the model %s could not be loaded ahead of time", name)
+        for entry in METHODS:
+            entry.make(erasure="mask", seed=0, samples=10, steps=1)  # imports what the method needs
 
     def model(self, name: str) -> "TextClassifier":
         with self.loading:  # many sessions, one load

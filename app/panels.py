@@ -126,6 +126,8 @@ def agreement(comparison: "Comparison") -> None:
         return
     names = {measure.name: measure for measure in AGREEMENTS}
     with st.container(width=720):
-        chosen = st.selectbox("Agreement by", list(names), key="agreement", bind="query-params")
+        chosen = st.selectbox(
+            "Agreement by", list(names), key="agreement", bind="query-params", persist_state="session"
+        )
         figure = charts.agreement(comparison, names[chosen or AGREEMENTS[0].name])
         st.plotly_chart(figure, key="matrix", config={"displaylogo": False})

@@ -80,6 +80,7 @@ def _figures(comparison: "Comparison", look: cards.Look, *, finished: bool) -> N
         value=True,
         key="reverse",
         bind="query-params",
+        persist_state="session",
         help="Dotted: the least important first. The further it lies above the solid line, the better the order.",
     )
     st.plotly_chart(

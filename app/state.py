@@ -40,7 +40,8 @@ def begin() -> None:
         st.session_state["text"] = st.session_state["text"]  # a widget's value is lost when its page is left
         return
     given = st.query_params.get("text")
-    title = st.query_params.get("example", samples()[0].title)
+    title = st.query_params.get("example", "")
+    title = title if title in titles() else samples()[0].title
     if given is not None:
         st.session_state["example"] = OWN_TEXT
     st.session_state["text"] = given if given is not None else text_of(title)

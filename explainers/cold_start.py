@@ -13,6 +13,7 @@ from pathlib import Path
 from explainers.errors import ExplanationError
 
 ROOT = Path(__file__).parents[1]
+COMMAND = (sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.headless=true")
 PATIENCE = 180  # seconds
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
@@ -26,23 +27,11 @@ def free_port() -> int:
 def start(port: int) -> "subprocess.Popen[bytes]":
     """The app as a person starts it, without opening a browser."""
     return subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "streamlit",
-            "run",
-            "streamlit_app.py",
-            "--server.headless=true",
-            f"--server.port={port}",
-        ],
+        [*COMMAND, f"--server.port={port}"],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-
-
-def options(port: int) -> tuple[str, str]:
-    return "--server.headless=true", f"--server.port={port}"
 
 
 def wait_for(port: int) -> None:
