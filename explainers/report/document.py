@@ -17,7 +17,7 @@ FRAGMENT_STYLE = f"""
 .crosslight h3 {{ font-size: 1em; margin: 0 0 0.4em; }}
 .crosslight small, .crosslight .note {{ font-size: 0.85em; font-weight: normal; opacity: 0.75; margin: 0.4em 0 0; }}
 .crosslight .said {{ font-size: 1.05em; max-width: 60rem; overflow-wrap: anywhere; }}
-.crosslight .bars {{ display: grid; grid-template-columns: minmax(0, max-content) 1fr 4em; gap: 0.2em 0.8em;
+.crosslight .bars {{ display: grid; grid-template-columns: fit-content(45%) 1fr 4em; gap: 0.2em 0.8em;
   max-width: 40rem; margin: 0; align-items: center; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }}
 .crosslight dd {{ margin: 0; }}
 .crosslight .bar {{ display: block; height: 0.8em; border-radius: 3px; background: rgb(50, 130, 230); }}

@@ -33,7 +33,7 @@ def one_line(text: str, longest: int = 60) -> str:
 
 def number(value: float, *, signed: bool = False) -> str:
     """Three significant digits with a real minus sign."""
-    return (f"{float(value):+.3g}" if signed else f"{float(value):.3g}").replace("-", "−")
+    return f"{float(value) + 0.0:{'+' if signed and value else ''}.3g}".replace("-", "−")
 
 
 def decimals(value: float, places: int = 2) -> str:

@@ -134,6 +134,10 @@ def test_the_legend_says_what_the_colours_mean_in_numbers() -> None:
     assert read == "against −0.08 … supports posi<b>tive +0.12 (full colour at ±0.12)"
 
 
+def test_zero_has_no_sign_in_the_legend() -> None:
+    assert Reader(legend(attribution("a b", (0.5, 0.0)), "yes")).text.startswith("against 0 … supports yes +0.5 ")
+
+
 def test_the_legend_of_unsigned_scores_claims_no_direction() -> None:
     read = Reader(legend(attribution("a b", (0.12, 0.02), signed=False), "positive", shared=0.5)).text
     assert read == "weight, lowest 0.02 … highest 0.12 (full colour at 0.5; says neither for nor against)"
