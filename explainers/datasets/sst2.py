@@ -11,6 +11,7 @@ are taken; half of them train the model, the other half stay unlabelled for the 
 import csv
 import gzip
 import random
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,11 +86,17 @@ def from_folder(folder: Path) -> tuple[list[Example], list[Example], list[Exampl
 
 
 def rows(path: Path) -> Iterator[Example]:
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        for number, row in enumerate(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE), start=2):
-            if row.get("label") not in ("0", "1") or not row.get("text"):
-                raise DataUnavailable(f"{path.name}, line {number}: expected a text and a label 0 or 1, got {row}.")
-            yield Example(row["text"], label=int(row["label"]))
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            table = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+            for row in table:
+                if row.get("label") not in ("0", "1") or not row.get("text"):
+                    raise DataUnavailable(
+                        f"{path.name}, line {table.line_num}: expected a text and a label 0 or 1, got {row}."
+                    )
+                yield Example(row["text"], label=int(row["label"]))
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+        raise DataUnavailable(f"{path.name} is not a gzip file of UTF-8 text: {error}. Fetch it again.") from error
 
 
 def from_hub() -> tuple[list[Example], list[Example], list[Example]]:

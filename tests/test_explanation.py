@@ -1,0 +1,43 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from explainers.explanation import Attribution, floats, ranking
+from explainers.models.classifier import TextClassifier
+
+
+@pytest.mark.parametrize("scores", [(), (1.0,), (1.0, 2.0, 3.0)])
+def test_a_score_too_many_or_too_few_is_refused(bag: Callable[..., TextClassifier], scores: tuple[float, ...]) -> None:
+    encoding = bag({"good": 1.0, "bad": -1.0}).encode("good bad")
+    with pytest.raises(ValueError, match=f"lime gave {len(scores)} scores for 2 units"):
+        Attribution("lime", encoding, 0, scores, signed=True)
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
+def test_a_score_that_is_no_number_is_refused(bag: Callable[..., TextClassifier], score: float) -> None:
+    encoding = bag({"good": 1.0}).encode("good")
+    with pytest.raises(ValueError, match="not finite"):
+        Attribution("lime", encoding, 0, (score,), signed=True)
+
+
+@pytest.mark.parametrize(
+    ("scores", "order"),
+    [
+        ((1, 3, 2), [1, 2, 0]),
+        ((-5, 0, 5), [2, 1, 0]),  # by value, not by size
+        ((1, 1, 1), [0, 1, 2]),  # ties stay in the order of the text
+        ((2, 3, 2, 3), [1, 3, 0, 2]),
+        ((), []),
+    ],
+)
+def test_the_ranking_goes_from_the_highest_score_down(scores: tuple[float, ...], order: list[int]) -> None:
+    assert ranking(scores).tolist() == order
+
+
+@pytest.mark.parametrize("values", [[1, 2], np.array([1, 2], dtype=np.float32), torch.tensor([[1.0, 2.0]])])
+def test_scores_are_plain_numbers(values: object) -> None:
+    found = floats(values)
+    assert found == (1.0, 2.0)
+    assert {type(value) for value in found} == {float}
