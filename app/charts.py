@@ -9,6 +9,7 @@ from plotly.subplots import make_subplots
 from explainers.methods import chosen
 from explainers.metrics.agreement import Agreement
 from explainers.report.colours import LINES
+from explainers.report.rows import shown
 
 if TYPE_CHECKING:
     from explainers.api import Comparison
@@ -28,7 +29,7 @@ def curves(comparison: "Comparison", *, percent: int, reverse: bool) -> go.Figur
     )
     _band(figure, comparison)
     names = {entry.id: entry.name for entry in chosen(r.attribution.method for r in comparison.results)}
-    for result in comparison.results:
+    for result in shown(comparison):
         method, path = result.attribution.method, result.path
         line = LINES[method]
         shares = 100 * path.shares

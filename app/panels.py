@@ -10,7 +10,6 @@ from app import charts
 from app.engine import Run
 from app.safe import markdown
 from explainers.metrics.agreement import AGREEMENTS
-from explainers.metrics.faithfulness import METRICS
 
 if TYPE_CHECKING:
     from explainers.api import Comparison
@@ -23,13 +22,14 @@ STYLE = """<style>
 .bars .track div { background: #2166ac; height: 100%; border-radius: 3px; }
 .bars .predicted { font-weight: 600; }
 .bars span { overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
-.figures { overflow-x: auto; }
+.figures .wide { overflow-x: auto; }
 .figures table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.92rem; width: 100%; }
 .figures th, .figures td { text-align: right; padding: 0.3rem 0.6rem; border: none;
         border-bottom: 1px solid rgba(128, 128, 128, 0.3); white-space: nowrap; }
 .figures th:first-child, .figures td:first-child { text-align: left; }
-.figures .best { font-weight: 700; text-decoration: underline; text-underline-offset: 0.2em; }
-.figures .control td { font-style: italic; }
+.figures .best { font-weight: 700; }
+.figures .pale { opacity: 0.6; }
+.figures .note { font-size: 0.85rem; opacity: 0.75; margin: 0.5rem 0 0; }
 .said { max-width: 70rem; font-size: 1.05rem; min-height: 3.2rem; margin: 0; }
 .stMainBlockContainer { padding: 3.5rem 2rem 4rem; }
 </style>"""
@@ -85,38 +85,10 @@ def summary(run: Run, *, finished: bool) -> None:
 
 
 def table(comparison: "Comparison") -> None:
-    """Methods by figures. Underlined: the best, where that is a real difference."""
-    from explainers.report.tables import metric_rows
+    """Methods by figures, as in the exported page: bold where a method really leads, pale where it is within chance."""
+    from explainers.report.sections import table as as_html
 
-    head = "".join(
-        f'<th title="{escape(m.meaning)}">{m.name} {"↑" if m.higher_is_better else "↓"}</th>' for m in METRICS
-    )
-    body = []
-    for row in metric_rows(comparison):
-        figures = "".join(
-            f'<td class="best">{row.metrics[m.id]:.3f}</td>'
-            if m.id in row.best
-            else f"<td>{row.metrics[m.id]:.3f}</td>"
-            for m in METRICS
-        )
-        cost = f"<td>{row.seconds:.2f}</td><td>{row.calls}</td>" if row.seconds is not None else "<td></td><td></td>"
-        mark = " †" if row.ties else ""
-        body.append(f"<tr{_kind(row.control)}><td>{escape(row.name)}{mark}</td>{figures}{cost}</tr>")
-    st.html(
-        f'<div class="figures"><table><thead><tr><th>Method</th>{head}<th>Seconds</th><th>Calls</th></tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
-    )
-    settings = comparison.question.settings
-    st.caption(
-        f"Erased by {settings.erasure}, per {settings.unit}, for the class {markdown(comparison.label)}. "
-        "↑ higher is better, ↓ lower is better. Underlined: best, and the lead is larger than chance explains; "
-        "no underline means that no method leads. † equal scores at a cut, so the order of the text decided. "
-        "Erasing words can leave what the model was trained on: see Methods."
-    )
-
-
-def _kind(control: bool) -> str:
-    return ' class="control"' if control else ""
+    st.html(f'<div class="figures">{as_html(comparison)}</div>')
 
 
 def agreement(comparison: "Comparison") -> None:
