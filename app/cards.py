@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ASSETS = Path(__file__).parents[1] / "assets"
 THICKEST = 5  # pixels of the underline
+MOST_UNREAD = 1000  # characters
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def _sort_key(column: Column, metric: str) -> tuple[bool, float]:
 def segments(run: Run) -> list[list[tuple[str, int]]]:
     """The texts cut into units and what lies between them; before the model has read them, each in one piece."""
     if run.whole is None:
-        return [[(visible(run.request.text), -1)]]
+        return [[(unread(run.request.text), -1)]]
     encoding = run.whole.encoding
     found = []
     for number, text in enumerate(encoding.texts):
@@ -83,8 +84,13 @@ def segments(run: Run) -> list[list[tuple[str, int]]]:
                 pieces += [(visible(text[at : unit.start]), -1)] if at < unit.start else []
                 pieces.append((visible(unit.text), index))
                 at = unit.end
-        found.append([*pieces, (visible(text[at:]), -1)])
+        found.append([*pieces, (unread(text[at:]), -1)])
     return found
+
+
+def unread(text: str) -> str:
+    """What the model has not read (yet), cut where it is long: every card repeats it."""
+    return visible(text) if len(text) <= MOST_UNREAD else f"{visible(text[:MOST_UNREAD])} …"
 
 
 def card(run: Run, column: Column, look: Look, strongest: float) -> dict[str, Any]:

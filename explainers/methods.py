@@ -45,7 +45,7 @@ class Entry:
         per_kind = {"one pass": 1, "chance": 0, "gradients": 1, "one by one": units + 1, "sampled": samples}
         if self.id == "integrated_gradients":
             return steps + 2
-        return max(samples, 20 * units) if self.id == "kernel_shap" else per_kind[self.kind]
+        return max(samples, min(20 * units, 2000)) if self.id == "kernel_shap" else per_kind[self.kind]
 
     def make(self, *, erasure: "Erasure", seed: int, samples: int, steps: int) -> Method:
         """The method with those of the settings that it has."""

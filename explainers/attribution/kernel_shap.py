@@ -23,10 +23,11 @@ CERTAIN = 1e6  # Captum's weight of the two ends, which the regression must meet
 
 @dataclass(frozen=True)
 class KernelShap:
-    """Costs `samples` passes, or `per_unit` for each unit where that is more."""
+    """Costs `samples` passes; for texts that need more, `per_unit` for each unit, up to `most`."""
 
     samples: int = 500
     per_unit: int = 20
+    most: int = 2000
     erasure: Erasure = "mask"
     seed: int = 0
 
@@ -56,7 +57,7 @@ class KernelShap:
 
     def masks(self, units: int) -> NDArray[np.bool_]:
         """(samples, units): nothing, everything, then each coalition followed by its complement."""
-        pairs = max(self.samples, self.per_unit * units) // 2 - 1
+        pairs = max(self.samples, min(self.per_unit * units, self.most)) // 2 - 1
         chance = np.random.default_rng(self.seed)
         sizes = np.arange(1, units)
         kernel = 1 / (sizes * (units - sizes))

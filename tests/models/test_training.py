@@ -86,5 +86,5 @@ def test_a_bundle_is_written_with_the_accuracies_of_what_it_holds(tmp_path, monk
 
 
 def test_an_unknown_model_to_train_gets_a_sentence() -> None:
-    with pytest.raises(ModelUnavailable, match="no embedded model 'sst3' to train. Choose one of: sst2"):
+    with pytest.raises(ModelUnavailable, match=r"no embedded model 'sst3' to train\. Choose one of: sst2"):
         tasks.make_bundle("sst3", None, RECIPE, None, resume=False)
