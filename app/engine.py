@@ -64,7 +64,7 @@ class Column:
         return self.result is not None or bool(self.failure)
 
 
-@dataclass
+@dataclass(eq=False)  # two sessions may ask the same: their runs are still two
 class Run:
     """A comparison on its way. Written by one worker, read by one page."""
 
@@ -87,6 +87,8 @@ class Run:
 
     def stop(self) -> None:
         self.meter.cancel.set()
+        if self.status == "waiting":
+            self.status = "stopped"  # at once; the worker that comes to it passes it over
 
     def comparison(self) -> "Comparison":
         """What is finished so far, for charts, tables and downloads."""
@@ -125,7 +127,8 @@ class Engine:
 
     def ahead_of(self, run: Run) -> int:
         """How many runs have to finish before this one starts."""
-        return max(0, self.queue.index(run) - AT_ONCE + 1) if run in self.queue else 0
+        active = [each for each in self.queue if each.active]
+        return max(0, active.index(run) - AT_ONCE + 1) if run in active else 0
 
     def loaded(self, name: str) -> "TextClassifier | None":
         return self.models.get(name)

@@ -5,6 +5,7 @@ text by the example's title or, where it is short, in full; a long text is never
 """
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ import streamlit as st
 EXAMPLES = Path(__file__).parents[1] / "assets" / "examples.json"
 OWN_TEXT = "your own text"
 LONGEST_IN_ADDRESS = 400  # characters
+NUMBER = re.compile(r"[0-9]{1,6}")  # of a unit; the address can hold anything
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def begin() -> None:
         st.session_state["example"] = OWN_TEXT
     st.session_state["text"] = given if given is not None else text_of(title)
     removed = st.query_params.get("removed", "")
-    st.session_state["removed"] = tuple(int(each) for each in removed.split(".") if each.isdigit())
+    st.session_state["removed"] = tuple(int(each) for each in removed.split(".") if NUMBER.fullmatch(each))
 
 
 def text_of(title: str) -> str:
