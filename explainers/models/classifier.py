@@ -176,8 +176,7 @@ class TextClassifier:
                     input_ids=self._tensor(rows), attention=attention, segments=self._kinds(self._tensor(kinds))
                 )
             elif erasure == "mask":
-                fixed = np.asarray([p in encoding.zeroed for p in range(len(ids))])
-                rows = np.where(kept | fixed, ids, self.filler)
+                rows = np.where(kept, ids, self.filler)
                 with self._scaled_embeddings(self._present(encoding)):
                     logits = self._logits(input_ids=self._tensor(rows), segments=self._segments(encoding, len(kept)))
             else:

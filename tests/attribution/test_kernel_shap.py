@@ -55,6 +55,13 @@ def test_the_scores_add_up_exactly_however_few_samples(bert: TextClassifier) -> 
     assert sum(found.scores) == pytest.approx(everything - nothing, abs=1e-4)
 
 
+def test_every_draw_of_the_bootstrap_adds_up_too(bert: TextClassifier) -> None:
+    encoding = bert.encode("the film was not very good")
+    nothing, everything = bert.probabilities(encoding, [[0] * 6, [1] * 6])[:, 2]
+    found = KernelShap(samples=40, per_unit=4).attribute(bert, encoding, 2)
+    assert [sum(draw) for draw in found.draws] == pytest.approx([everything - nothing] * 20, abs=1e-4)
+
+
 def test_the_spread_is_that_of_other_seeds(bert: TextClassifier) -> None:
     encoding = bert.encode("the film was not very good , a dull plot")
     runs = [KernelShap(samples=200, seed=seed).attribute(bert, encoding, 0) for seed in range(15)]

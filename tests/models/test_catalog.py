@@ -11,7 +11,11 @@ from explainers.models.classifier import TextClassifier
 
 
 def test_a_folder_inside_a_root_is_read(hub_folder: Path, tmp_path: Path) -> None:
-    assert load(str(hub_folder), roots=(tmp_path / "models",)).labels == ("negative", "neutral", "positive")
+    assert load(str(hub_folder), device="cpu", roots=(tmp_path / "models",)).labels == (
+        "negative",
+        "neutral",
+        "positive",
+    )
 
 
 @pytest.mark.parametrize("way", ["{folder}", "{root}/../models/small", "{root}/link"])
@@ -36,7 +40,7 @@ def test_without_roots_a_relative_folder_is_read(
     hub_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert load("models/small").labels == ("negative", "neutral", "positive")
+    assert load("models/small", device="cpu").labels == ("negative", "neutral", "positive")
 
 
 NOTHING = (
