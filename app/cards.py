@@ -150,7 +150,9 @@ def note(run: Run, column: Column, status: str) -> str:
             per_call = run.meter.seconds / run.meter.calls
             left = f", about {per_call * (run.meter.calls - column.base) * (1 / share - 1):.0f} s left"
         return f"{'estimate so far, ' if column.attribution else ''}{share:.0%}{left}"
-    return {"waiting": "waits for its turn", "stopped": "stopped before it was done"}.get(status, "")
+    if status == "stopped":
+        return "stopped before it was done" if run.status == "stopped" else ""
+    return "waits for its turn" if status == "waiting" else ""
 
 
 def foot(run: Run, column: Column, status: str) -> str:
@@ -211,7 +213,8 @@ def legend(found: "Attribution", look: Look, strongest: float) -> list[dict[str,
 
 
 def number(score: float, spread: float, *, signed: bool) -> str:
-    shown = f"{score:+.4f}" if signed else f"{score:.4f}"
+    rounded = round(score, 4) + 0.0  # no minus zero
+    shown = f"{rounded:{'+' if signed and rounded else ''}.4f}"
     return f"{shown} ± {spread:.4f}" if spread else shown
 
 
