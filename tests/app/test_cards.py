@@ -1,0 +1,278 @@
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.cards import ASSETS, Look, age, number, payload
+from app.engine import Column, Engine, Request, Run
+from explainers.comparison import Question
+from explainers.datasets.example import Example
+from explainers.explanation import Attribution
+from explainers.methods import METHODS, chosen
+from explainers.metrics.faithfulness import METRICS
+from explainers.models.classifier import TextClassifier
+from explainers.report.text import visible
+
+Ran = Callable[..., Run]
+Ask = Callable[..., Request]
+MANY = tuple(
+    entry.id for entry in METHODS if entry.group != "Learned" and entry.signed
+)  # the small model has no attention
+RGBA = re.compile(r"rgba\(\d{1,3}, \d{1,3}, \d{1,3}, [01]\.\d{3}\)")
+LINE = re.compile(r"[0-5]px")
+TEXTS = (
+    "a good film but dull",
+    "  a  good\n\nfilm,   really\t!  ",
+    "<script>alert(1)</script> <img src=x onerror=alert(1)>",
+    "it's `code` **bold** [link](javascript:alert(1)) $x^2$ :red[red] &amp; &lt;b&gt;",
+    "good\x00film \x1b[31m",
+    "👩‍👩‍👧 🎬 naïve cafe\u0301",
+    "فيلم رائع جدا",
+    "?!...",
+)
+
+
+def scored(run: Run, method: str, *scores: float, **rest: Any) -> Column:
+    """A column whose scores are known."""
+    assert run.question is not None
+    (entry,) = chosen([method])
+    return Column(entry, Attribution(method, run.question.encoding, 1, scores, entry.signed, **rest))
+
+
+def shown(run: Run, *columns: Column, look: Look = Look()) -> list[dict[str, Any]]:  # noqa: B008
+    run.columns = {column.entry.id: column for column in columns}
+    cards: list[dict[str, Any]] = payload(run, look)["cards"]
+    return cards
+
+
+def strings(found: object) -> list[str]:
+    if isinstance(found, dict):
+        return [*found, *(each for value in found.values() for each in strings(value))]
+    if isinstance(found, (list, tuple)):
+        return [each for value in found for each in strings(value)]
+    return [found] if isinstance(found, str) else []
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_pieces_are_together_the_text_as_it_was_typed(ran: Ran, text: str) -> None:
+    run = ran(text)
+    (pieces,) = payload(run, Look())["segments"]
+    assert "".join(piece for piece, _ in pieces) == visible(text)
+    assert run.whole is not None
+    assert [index for _, index in pieces if index >= 0] == list(range(len(run.whole.encoding.units)))
+
+
+def test_a_pair_of_texts_has_two_segments_with_one_numbering(ran: Ran, model: TextClassifier) -> None:
+    run = ran()
+    run.whole = Question(model, model.encode(Example("a good film", pair=" dull ")), 1)
+    run.columns = {}
+    first, second = payload(run, Look())["segments"]
+    assert [pieces[0] for pieces in first] == ["a", " ", "good", " ", "film", ""]
+    assert second == [(" ", -1), ("dull", 3), (" ", -1)]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_everything_is_plain_data_that_survives_json(ran: Ran, text: str) -> None:
+    found = payload(ran(text, methods=MANY), Look())
+    assert json.loads(json.dumps(found)) == json.loads(json.dumps(found, default=str))
+
+
+def test_no_card_repeats_what_was_typed(ran: Ran) -> None:
+    mark = "zzyzx"
+    run = ran(f"good {mark} film", methods=MANY)
+    assert not [each for each in strings(payload(run, Look())["cards"]) if mark in each]
+
+
+@pytest.mark.parametrize("preset", ["safe", "captum", "shap"])
+@pytest.mark.parametrize("scale", ["method", "shared"])
+def test_colours_are_ready_for_the_browser(ran: Ran, preset: str, scale: Any) -> None:
+    for card in payload(ran(methods=MANY), Look(preset, scale))["cards"]:
+        assert card["cells"]
+        for cell in card["cells"].values():
+            assert RGBA.fullmatch(cell["colour"])
+            assert LINE.fullmatch(cell["line"])
+        assert all(RGBA.fullmatch(end["colour"]) for end in card["legend"])
+
+
+def test_scores_ranks_and_the_top_share(ran: Ran) -> None:
+    run = ran()  # five words: the top 40 % are two
+    (card,) = shown(run, scored(run, "occlusion", 0.0, 0.4, 0.1, -0.2, 0.4), look=Look(percent=40))
+    cells = [card["cells"][str(index)] for index in range(5)]
+    assert [cell["score"] for cell in cells] == ["0.0000", "+0.4000", "+0.1000", "-0.2000", "+0.4000"]
+    assert [cell["rank"] for cell in cells] == [4, 1, 3, 5, 2]
+    assert [cell["top"] for cell in cells] == [False, True, False, False, True]
+    assert {cell["of"] for cell in cells} == {5}
+    assert [cell["line"] for cell in cells] == ["0px", "5px", "1px", "2px", "5px"]
+
+
+@pytest.mark.parametrize(("percent", "outlined"), [(0, 0), (5, 1), (20, 1), (50, 3), (100, 5)])
+def test_the_slider_outlines_the_same_share_in_every_card(ran: Ran, percent: int, outlined: int) -> None:
+    for card in payload(ran(methods=MANY), Look(percent=percent))["cards"]:
+        assert sum(cell["top"] for cell in card["cells"].values()) == outlined
+
+
+def test_cells_are_numbered_by_the_whole_text_when_words_are_removed(ran: Ran) -> None:
+    run = ran(removed=(0, 3))
+    found = payload(run, Look())
+    assert found["removed"] == [0, 3]
+    assert [piece for piece, index in found["segments"][0] if index in (0, 3)] == ["a", "but"]
+    for card in found["cards"]:
+        assert list(card["cells"]) == ["1", "2", "4"]
+        assert card["cells"]["1"]["rank"] == 1  # "good"
+        assert card["cells"]["1"]["of"] == 3
+
+
+def test_a_shared_scale_compares_cards_and_an_own_one_does_not(ran: Ran) -> None:
+    run = ran("good film")
+    strong, weak = scored(run, "occlusion", 1.0, 0.0), scored(run, "lime", 0.25, 0.0)
+    own = shown(run, strong, weak, look=Look(scale="method"))
+    shared = shown(run, strong, weak, look=Look(scale="shared"))
+    assert own[0]["cells"]["0"]["colour"] == own[1]["cells"]["0"]["colour"]
+    assert shared[0]["cells"]["0"]["colour"] == own[0]["cells"]["0"]["colour"]
+    assert shared[1]["cells"]["0"]["colour"].endswith("0.175)")  # 0.7 · 0.25
+    assert [end["text"] for end in own[1]["legend"]] == ["against -0.2500", "for +0.2500"]
+    assert [end["text"] for end in shared[1]["legend"]] == ["against -1.0000", "for +1.0000"]
+
+
+def test_an_unsigned_method_has_one_end(ran: Ran) -> None:
+    run = ran("good film")
+    (card,) = shown(run, scored(run, "attention_mean", 0.3, 0.1))
+    assert [end["text"] for end in card["legend"]] == ["most 0.3000"]
+    assert card["kind"] == "unsigned · one pass"
+    assert card["cells"]["0"]["score"] == "0.3000"
+
+
+def test_scores_that_are_all_zero_have_no_colour(ran: Ran) -> None:
+    run = ran("good film")
+    (card,) = shown(run, scored(run, "occlusion", 0.0, 0.0))
+    assert {cell["colour"][-6:] for cell in card["cells"].values()} == {"0.000)"}
+    assert {cell["line"] for cell in card["cells"].values()} == {"0px"}
+
+
+def test_chance_and_the_gap_are_told(ran: Ran) -> None:
+    run = ran("good film")
+    lime = scored(run, "lime", 0.5, 0.1, spread=(0.02, 0.04), samples=50)
+    gradients = scored(run, "integrated_gradients", 0.5, 0.1, gap=0.0042)
+    first, second = shown(run, lime, gradients)
+    assert first["cells"]["0"]["score"] == "+0.5000 ± 0.0200"
+    assert first["kind"] == "signed · sampled · ± 0.040 at most, 50 samples"
+    assert second["kind"] == "signed · gradients · gap 0.004"
+
+
+def test_cards_stand_in_the_usual_order_unless_they_are_sorted(ran: Ran) -> None:
+    run = ran(methods=MANY)
+    assert [card["id"] for card in payload(run, Look())["cards"]] == list(MANY)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=[metric.id for metric in METRICS])
+def test_sorting_puts_the_best_first(ran: Ran, metric: Any) -> None:
+    run = ran(methods=MANY)
+    values = []
+    for card in payload(run, Look(sort=metric.id))["cards"]:
+        result = run.columns[card["id"]].result
+        assert result is not None
+        values.append(result.metrics[metric.id])
+    assert values == sorted(values, reverse=metric.higher_is_better)
+
+
+def test_cards_without_a_figure_come_last_when_sorted(ran: Ran) -> None:
+    run = ran(methods=("integrated_gradients", "occlusion"))
+    run.columns["integrated_gradients"].result = None
+    cards = payload(run, Look(sort="aopc_c"))["cards"]
+    assert [card["id"] for card in cards] == ["occlusion", "integrated_gradients"]
+
+
+def test_before_the_model_has_read_the_text_it_is_one_piece(request_for: Ask) -> None:
+    run = Run(request_for("a good film"), {entry.id: Column(entry) for entry in chosen(MANY)})
+    found = payload(run, Look())
+    assert found["segments"] == [[("a good film", -1)]]
+    assert {card["status"] for card in found["cards"]} == {"waiting"}
+    assert {card["note"] for card in found["cards"]} == {"waits for its turn"}
+    assert not any(card["cells"] or card["legend"] or card["foot"] for card in found["cards"])
+
+
+def test_a_card_tells_how_far_its_method_is(engine: Engine, request_for: Ask, hold: Any) -> None:
+    hold.when = lambda: any(run.columns["lime"].base is not None for run in engine.queue)
+    run = engine.submit(request_for(methods=("kernel_shap", "occlusion", "lime")))
+    assert hold.reached.wait(10)
+    status = {card["id"]: card["status"] for card in payload(run, Look())["cards"]}
+    assert status == {"lime": "running", "kernel_shap": "waiting", "occlusion": "done"}
+    lime = next(card for card in payload(run, Look())["cards"] if card["id"] == "lime")
+    assert lime["progress"] == 0
+    assert lime["note"] == "0%"
+    run.columns["lime"].base = run.meter.calls - 25  # half of the 50 samples
+    lime = next(card for card in payload(run, Look())["cards"] if card["id"] == "lime")
+    assert lime["progress"] == 0.5
+    assert lime["note"].startswith("50%, about ")
+    hold.go.set()
+
+
+def test_a_card_tells_cost_figure_and_age(ran: Ran) -> None:
+    fresh, remembered = ran(methods=("occlusion",)), ran(methods=("occlusion",))
+    (card,) = payload(fresh, Look())["cards"]
+    assert re.fullmatch(r"\d\.\d\d s · 6 calls · AOPC-C -?\d\.\d\d", card["foot"])
+    assert (card["status"], card["note"], card["progress"]) == ("done", "", 1)
+    (card,) = payload(remembered, Look())["cards"]
+    assert card["foot"].endswith("· remembered from 0 s ago")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0, "0 s"), (19, "10 s"), (59, "50 s"), (60, "1 min"), (7200, "120 min")]
+)
+def test_age_is_told_in_steps_so_that_cards_stand_still(
+    monkeypatch: pytest.MonkeyPatch, seconds: int, said: str
+) -> None:
+    monkeypatch.setattr("app.cards.time.time", lambda: 10_000.0 + seconds)
+    assert age(10_000.0) == said
+
+
+def test_a_failed_method_says_why(ran: Ran) -> None:
+    run = ran("good film")
+    column = replace(scored(run, "occlusion", 0.0, 0.0), attribution=None, failure="Too little <memory>.")
+    (card,) = shown(run, column)
+    assert (card["status"], card["foot"], card["cells"]) == ("failed", "Too little <memory>.", {})
+
+
+def test_a_stopped_card_says_so_and_a_failed_run_does_not_call_its_cards_stopped(ran: Ran) -> None:
+    run = ran("good film")
+    run.columns["lime"].result = None
+    run.status = "stopped"
+    notes = {card["id"]: (card["status"], card["note"]) for card in payload(run, Look())["cards"]}
+    assert notes == {"lime": ("stopped", "stopped before it was done"), "occlusion": ("done", "")}
+    run.status = "failed"
+    notes = {card["id"]: (card["status"], card["note"]) for card in payload(run, Look())["cards"]}
+    assert notes["lime"] == ("stopped", "")
+
+
+@pytest.mark.parametrize(
+    ("score", "spread", "signed", "said"),
+    [
+        (0.25, 0.0, True, "+0.2500"),
+        (-0.25, 0.0, True, "-0.2500"),
+        (0.0, 0.0, True, "0.0000"),
+        (-0.00001, 0.0, True, "0.0000"),
+        (0.25, 0.0, False, "0.2500"),
+        (0.25, 0.5, True, "+0.2500 ± 0.5000"),
+    ],
+)
+def test_numbers_have_a_sign_only_where_it_says_something(score: float, spread: float, signed: bool, said: str) -> None:
+    assert number(score, spread, signed=signed) == said
+
+
+def test_a_long_text_is_not_repeated_in_every_card_where_it_was_not_read(ran: Ran, model: TextClassifier) -> None:
+    model.tokenizer.enable_truncation(6)  # two of them are special
+    run = ran("good film but dull " * 5000)
+    (pieces,) = payload(run, Look())["segments"]
+    assert [piece for piece, index in pieces if index >= 0] == ["good", "film", "but", "dull"]
+    assert sum(len(piece) for piece, _ in pieces) < 10_000
+
+
+def test_the_component_writes_text_and_never_html() -> None:
+    source = (ASSETS / "cards.js").read_text(encoding="utf-8")
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|\bFunction\(|\.srcdoc", source
+    )
+    assert not re.search(r"https?:", source + (ASSETS / "cards.css").read_text(encoding="utf-8"))
