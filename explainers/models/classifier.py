@@ -21,7 +21,8 @@ from torch import Tensor, nn
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.batching import in_batches, memory_explained, rows_per_batch
-from explainers.models.encoding import Encoding, Erasure, UnitKind, encode
+from explainers.models.encoding import ERASURES, Encoding, Erasure, UnitKind, encode
+from explainers.models.erasing import erased, present
 from explainers.models.meter import Meter
 
 Floats = NDArray[np.float64]
@@ -82,8 +83,10 @@ class TextClassifier:
         "zero" multiplies its embedding (after LayerNorm) by 0. Special tokens are never removed.
         """
         masks = np.atleast_2d(np.asarray(keeps, dtype=bool))
-        if erasure not in ("mask", "delete", "zero"):
-            raise ExplanationError(f"There is no erasure {erasure!r}. Choose one of: mask, delete, zero.")
+        if masks.ndim != 2 or masks.shape[1] != len(encoding.units):
+            raise ValueError(f"keeps must be (B, {len(encoding.units)}), one column per unit, not {np.shape(keeps)}")
+        if erasure not in ERASURES:
+            raise ExplanationError(f"There is no erasure {erasure!r}. Choose one of: {', '.join(ERASURES)}.")
         unique, back = np.unique(masks, axis=0, return_inverse=True)
         if not len(masks):
             return np.zeros((0, len(self.labels)))
@@ -105,9 +108,8 @@ class TextClassifier:
         owners = torch.tensor(encoding.owners, device=self.device)
         wide = torch.cat([mask.to(self.device), mask.new_ones(len(mask), 1).to(self.device)], dim=1)
         multiplier = wide[:, owners]  # (B, L); fixed tokens read the last column, which is 1
-        multiplier = multiplier * (
-            torch.tensor([p not in encoding.zeroed for p in range(len(owners))], device=self.device)
-        )
+        gone = self._scale(present(encoding))
+        multiplier = multiplier if gone is None else multiplier * gone
         with self._batch(len(mask)):
             if erasure == "zero":
                 ids = torch.tensor(encoding.ids, device=self.device).expand(len(mask), -1)
@@ -132,7 +134,7 @@ class TextClassifier:
             memory_explained(),
             self._batch(1),
             torch.inference_mode(),
-            self._scaled_embeddings(self._present(encoding)),
+            self._scaled_embeddings(self._scale(present(encoding))),
         ):
             ids = torch.tensor([encoding.ids], device=self.device)
             found = self.base(
@@ -154,35 +156,15 @@ class TextClassifier:
     def base(self) -> nn.Module:
         return cast(nn.Module, self.module.base_model)
 
-    @property
-    def parameters_count(self) -> int:
-        return sum(weight.numel() for weight in self.module.parameters())
-
     def _hard(self, encoding: Encoding, kept: NDArray[np.bool_], erasure: Erasure) -> Tensor:
         """Probabilities (B, C) for masks over tokens (B, L)."""
-        ids, segments = np.asarray(encoding.ids), np.asarray(encoding.segments)
-        with self._batch(len(kept)), torch.inference_mode():
-            if erasure == "delete":
-                lengths = kept.sum(axis=1)
-                present = np.arange(max(lengths.max(), 1)) < lengths[:, None]  # (B, L')
-                rows = np.full(present.shape, self.padding)
-                kinds = np.zeros(present.shape, dtype=np.int64)
-                rows[present], kinds[present] = (
-                    np.tile(ids, (len(kept), 1))[kept],
-                    np.tile(segments, (len(kept), 1))[kept],
-                )
-                attention = None if present.all() else self._tensor(present)
-                logits = self._logits(
-                    input_ids=self._tensor(rows), attention=attention, segments=self._kinds(self._tensor(kinds))
-                )
-            elif erasure == "mask":
-                rows = np.where(kept, ids, self.filler)
-                with self._scaled_embeddings(self._present(encoding)):
-                    logits = self._logits(input_ids=self._tensor(rows), segments=self._segments(encoding, len(kept)))
-            else:
-                rows = np.tile(ids, (len(kept), 1))
-                with self._scaled_embeddings(torch.from_numpy(kept).to(self.device)):
-                    logits = self._logits(input_ids=self._tensor(rows), segments=self._segments(encoding, len(kept)))
+        given = erased(encoding, kept, erasure, filler=self.filler, padding=self.padding)
+        with self._batch(len(kept)), torch.inference_mode(), self._scaled_embeddings(self._scale(given.scale)):
+            logits = self._logits(
+                input_ids=self._tensor(given.ids),
+                attention=None if given.attention is None else self._tensor(given.attention),
+                segments=self._kinds(self._tensor(given.segments)),
+            )
             return self._normalised(logits)
 
     def _normalised(self, logits: Tensor) -> Tensor:
@@ -209,10 +191,8 @@ class TextClassifier:
         finally:
             handle.remove()
 
-    def _present(self, encoding: Encoding) -> Tensor | None:
-        if not encoding.zeroed:
-            return None
-        return torch.tensor([[p not in encoding.zeroed for p in range(len(encoding.ids))]], device=self.device)
+    def _scale(self, kept: NDArray[np.bool_] | None) -> Tensor | None:
+        return None if kept is None else torch.from_numpy(kept).to(self.device)
 
     def _word_embeddings(self, encoding: Encoding) -> tuple[Tensor, Tensor]:
         """The input's word embeddings (1, L, d) and the mask token's (1, 1, d), without position and LayerNorm."""
@@ -241,4 +221,4 @@ class TextClassifier:
         return {"token_type_ids": kinds} if self.segmented else {}
 
     def _tensor(self, array: NDArray[np.generic]) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, dtype=torch.long)
+        return torch.tensor(array, device=self.device, dtype=torch.long)

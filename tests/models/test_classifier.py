@@ -175,3 +175,10 @@ def test_eight_threads_get_the_answers_of_one(bert: TextClassifier, small_batche
         together = list(pool.map(asked, jobs))
     assert together == alone
     assert not bert.base.embeddings._forward_hooks
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 1), (1, 1, 2)])
+def test_masks_of_another_width_than_the_units_are_refused(bert: TextClassifier, shape: tuple[int, ...]) -> None:
+    encoding = bert.encode("good film")
+    with pytest.raises(ValueError, match=r"keeps must be \(B, 2\)"):
+        bert.probabilities(encoding, np.ones(shape))
