@@ -110,7 +110,7 @@ def agreement(comparison: "Comparison", measure: Agreement) -> go.Figure:
             zmin=-1,
             zmax=1,
             colorscale=[[0, "#b35806"], [0.5, "#f7f7f7"], [1, "#2166ac"]],
-            text=[[f"{value:.2f}" for value in row] for row in values],
+            text=[["–" if np.isnan(value) else f"{value:.2f}" for value in row] for row in values],
             texttemplate="%{text}",
             hovertemplate="%{y} and %{x}: %{text}<extra></extra>",
             colorbar={"title": measure.name, "thickness": 10},

@@ -1,0 +1,147 @@
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app import state
+from app.state import OWN_TEXT, samples
+
+FIRST, SECOND = samples()[:2]
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What Streamlit remembers of a session, and the address."""
+    found = SimpleNamespace(session_state={}, query_params={})
+    monkeypatch.setattr(state, "st", found)
+    return found
+
+
+def opened(page: Any, **address: str) -> dict[str, Any]:
+    page.query_params.update(address)
+    state.begin()
+    page.session_state.setdefault("example", address.get("example", FIRST.title))  # the widget's own value
+    remembered: dict[str, Any] = page.session_state
+    return remembered
+
+
+def test_a_session_opens_with_the_first_example(page: Any) -> None:
+    found = opened(page)
+    assert (found["text"], found["removed"]) == (FIRST.text, ())
+
+
+def test_titles_are_unique_and_every_example_has_a_text() -> None:
+    titles = state.titles()
+    assert len(set(titles)) == len(titles)
+    assert all(sample.text.strip() for sample in samples())
+
+
+def test_the_address_brings_back_example_and_removed_words(page: Any) -> None:
+    found = opened(page, example=SECOND.title, removed="1.4")
+    assert (found["text"], found["removed"]) == (SECOND.text, (1, 4))
+
+
+def test_the_address_brings_back_an_own_text(page: Any) -> None:
+    found = opened(page, text="mine <b>", example=SECOND.title)
+    assert (found["text"], found["example"]) == ("mine <b>", OWN_TEXT)
+
+
+def test_an_unknown_example_is_the_first_one(page: Any) -> None:
+    assert opened(page, example="no such")["text"] == FIRST.text
+
+
+@pytest.mark.parametrize(
+    ("given", "removed"),
+    [
+        ("", ()),
+        ("2", (2,)),
+        ("a.1.-3.x", (1,)),
+        ("²", ()),
+        ("٣", ()),
+        ("9" * 5000, ()),
+        ("1..2.", (1, 2)),
+        ("1.5e3", (1,)),
+    ],
+    ids=str,
+)
+def test_whatever_stands_in_the_address_as_removed_is_read_or_passed_over(
+    page: Any, given: str, removed: tuple[int, ...]
+) -> None:
+    assert opened(page, removed=given)["removed"] == removed
+
+
+def test_a_session_that_has_begun_keeps_its_text(page: Any) -> None:
+    opened(page)["text"] = "changed"
+    assert opened(page, example=SECOND.title)["text"] == "changed"
+
+
+def test_choosing_an_example_replaces_the_text_and_brings_words_back(page: Any) -> None:
+    found = opened(page, removed="3")
+    found["example"] = SECOND.title
+    state.example_chosen()
+    assert (found["text"], found["removed"]) == (SECOND.text, ())
+
+
+def test_choosing_the_own_text_leaves_what_is_there(page: Any) -> None:
+    found = opened(page, removed="3")
+    found["example"] = OWN_TEXT
+    state.example_chosen()
+    assert (found["text"], found["removed"]) == (FIRST.text, (3,))
+
+
+def test_typing_makes_it_the_own_text_and_brings_words_back(page: Any) -> None:
+    found = opened(page, removed="3")
+    found["text"] = "mine"
+    state.text_changed()
+    assert (found["example"], found["removed"]) == (OWN_TEXT, ())
+
+
+def test_typing_the_example_itself_leaves_it_an_example(page: Any) -> None:
+    found = opened(page)
+    state.text_changed()
+    assert found["example"] == FIRST.title
+
+
+def test_a_click_removes_a_unit_and_the_next_one_brings_it_back(page: Any) -> None:
+    found = opened(page)
+    for clicked, removed in ((5, (5,)), (2, (2, 5)), (5, (2,)), (None, (2,)), (2, ())):
+        found["cards"] = {"toggled": clicked}
+        state.unit_clicked()
+        assert found["removed"] == removed
+
+
+def test_all_words_come_back_at_once(page: Any) -> None:
+    found = opened(page, removed="1.2")
+    state.bring_back()
+    assert found["removed"] == ()
+
+
+def test_the_address_carries_a_short_own_text_and_removed_words(page: Any) -> None:
+    found = opened(page, text="mine", removed="1.2")
+    state.to_address()
+    assert page.query_params == {"text": "mine", "removed": "1.2"}
+    found["removed"] = ()
+    state.to_address()
+    assert page.query_params == {"text": "mine"}
+
+
+def test_the_address_names_an_example_and_does_not_repeat_its_text(page: Any) -> None:
+    opened(page)
+    state.to_address()
+    assert page.query_params == {}
+    assert state.carried_by_address()
+
+
+@pytest.mark.parametrize(("length", "carried"), [(400, True), (401, False)])
+def test_a_long_text_is_not_put_into_the_address(page: Any, length: int, carried: bool) -> None:
+    opened(page, text="x" * length)
+    state.to_address()
+    assert ("text" in page.query_params) is carried
+    assert state.carried_by_address() is carried
+
+
+def test_what_the_address_carries_opens_the_same_page(page: Any) -> None:
+    before = dict(opened(page, text="«naïve» & <b> 🎬", removed="1"))
+    state.to_address()
+    page.session_state.clear()
+    assert opened(page) == before
