@@ -50,8 +50,9 @@ def _shown(run: Run) -> Run | None:
 
 def _status(engine: Engine, run: Run) -> None:
     """One line that is always there, so that nothing jumps: what is happening, and the button to stop it."""
+    status = run.status  # read once: the worker may be done a moment later
     with st.container(horizontal=True, vertical_alignment="center"):
-        if run.active:
+        if status in ("waiting", "loading", "running"):
             settled = sum(column.settled for column in run.columns.values())
             ahead = engine.ahead_of(run)
             words = {
@@ -59,15 +60,15 @@ def _status(engine: Engine, run: Run) -> None:
                 "loading": "Loading the model",
                 "running": f"{settled} of {len(run.columns)} methods done",
             }
-            st.progress(settled / max(len(run.columns), 1), text=words[run.status])
+            st.progress(settled / max(len(run.columns), 1), text=words[status])
             st.button("Stop", on_click=run.stop, key="stop")
-        elif run.status == "done":
+        elif status == "done":
             st.caption(f"All {len(run.columns)} methods in {run.seconds:.1f} s, curves and figures included.")
             st.button("Compute again", on_click=session.again, args=(engine, run), key="again")
-        elif run.status == "stopped":
+        elif status == "stopped":
             st.caption("Stopped. What was finished stays.")
             st.button("Go on", on_click=session.go_on, args=(engine, run), key="again")
-    if run.status == "failed":
+    if status == "failed":
         st.error(panels.plain(run.error))
     if run.whole is not None and run.whole.encoding.notice:
         st.warning(panels.plain(run.whole.encoding.notice))

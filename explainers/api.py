@@ -34,7 +34,10 @@ class Comparison:
         return self.question.model.labels[self.question.label]
 
     def as_dict(self) -> dict[str, Any]:
-        """`model`, `label`, `probabilities` by label, `explanations`, the random control and the run manifest."""
+        """`model`, `label`, `probabilities` by label, `explanations`, the random control and the run manifest.
+
+        `removed` are numbers of units of the whole text; offsets in `units` are always those of the whole text.
+        """
         return {
             "model": self.question.model.name,
             "label": self.label,
@@ -42,6 +45,7 @@ class Comparison:
             "explanations": [self._explanation(result) for result in self.results],
             "random_control": self.chance.metrics if self.chance else None,
             "failures": [asdict(failure) for failure in self.failures],
+            "removed": list(self.removed),
             "notice": self.question.encoding.notice,
             "manifest": manifest(self.question),
         }

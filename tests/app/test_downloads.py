@@ -62,3 +62,9 @@ def test_the_json_has_everything(comparison: Comparison) -> None:
     found = json.loads(comparison.as_json())
     assert [each["method"] for each in found["explanations"]] == ["lime", "occlusion"]
     assert found["manifest"]["texts"] == [ATTACK]
+
+
+def test_the_json_says_which_words_were_removed(ran: Ran) -> None:
+    found = ran("a good film", removed=(1,)).comparison().as_dict()
+    assert found["removed"] == [1]
+    assert [(unit["text"], unit["start"]) for unit in found["explanations"][0]["units"]] == [("a", 0), ("film", 7)]
