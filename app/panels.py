@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from explainers.api import Comparison
 
 BARS_SHOWN = 8
+NO_METHOD = "No method is chosen. Choose at least one in the sidebar."
 STYLE = """<style>
 .bars { display: grid; grid-template-columns: minmax(5rem, max-content) 1fr 6.5rem; gap: 0.25rem 0.75rem;
         align-items: center; max-width: 44rem; min-height: 3.2rem; }
@@ -80,7 +81,8 @@ def summary(run: Run, *, finished: bool) -> None:
         from explainers.summary import summary as sentence
 
         comparison = run.comparison()
-        said = sentence(comparison) if comparison.results else "No method has finished yet."
+        nothing = "No method has finished yet." if run.columns else NO_METHOD
+        said = sentence(comparison) if comparison.results else nothing
     st.html(f'<p class="said">{escape(said)}</p>')
 
 

@@ -63,7 +63,8 @@ def _status(engine: Engine, run: Run) -> None:
             st.progress(settled / max(len(run.columns), 1), text=words[status])
             st.button("Stop", on_click=run.stop, key="stop")
         elif status == "done":
-            st.caption(f"All {len(run.columns)} methods in {run.seconds:.1f} s, curves and figures included.")
+            methods = f"All {len(run.columns)} methods" if run.columns else "The prediction alone"
+            st.caption(f"{methods} in {run.seconds:.1f} s, curves and figures included.")
             st.button("Compute again", on_click=session.again, args=(engine, run), key="again")
         elif status == "stopped":
             st.caption("Stopped. What was finished stays.")

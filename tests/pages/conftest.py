@@ -1,0 +1,150 @@
+"""The app as Streamlit runs it, with a small model in place of the embedded one."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app import controls, session
+from explainers.errors import ModelUnavailable
+from explainers.models import catalog
+from explainers.models.classifier import TextClassifier
+
+ENTRY = Path(__file__).parents[2] / "streamlit_app.py"
+PATIENCE = 60  # seconds
+
+
+class Page:
+    """The page in the hands of a person who waits for it."""
+
+    def __init__(self, **address: str) -> None:
+        self.at = AppTest.from_file(str(ENTRY), default_timeout=PATIENCE)
+        for name, value in {"samples": "50", "steps": "5", **address}.items():
+            self.at.query_params[name] = value
+        self.run()
+
+    def run(self) -> "Page":
+        self.at.run()
+        assert not self.at.exception, self.at.exception
+        return self
+
+    def settle(self) -> "Page":
+        """Runs the page until nothing is on its way."""
+        end = time.monotonic() + PATIENCE
+        self.run()
+        while self.session["run"].active and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not self.session["run"].active
+        return self.run()
+
+    @property
+    def session(self) -> Any:
+        return self.at.session_state
+
+    @property
+    def address(self) -> dict[str, Any]:
+        return dict(self.at.query_params)
+
+    @property
+    def text(self) -> str:
+        return str(self.at.text_area(key="text").value)
+
+    @property
+    def cards(self) -> dict[str, Any]:
+        """What the component was given."""
+        found: dict[str, Any] = json.loads(self.at.get_by_key("cards").proto.json)
+        return found
+
+    @property
+    def words(self) -> list[str]:
+        return [piece for pieces in self.cards["segments"] for piece, index in pieces if index >= 0]
+
+    @property
+    def sentences(self) -> list[str]:
+        """Errors as a person reads them: without the signs that escape Markdown."""
+        return [each.value.replace("\\", "") for each in self.at.error]
+
+    @property
+    def html(self) -> str:
+        return "".join(each.proto.body for each in self.at.get("html"))
+
+    def write(self, text: str) -> "Page":
+        self.at.text_area(key="text").set_value(text)
+        return self.settle()
+
+    def choose(self, key: str, value: object) -> "Page":
+        self.at.get_by_key(key).set_value(value)
+        return self.settle()
+
+    def remove(self, *units: int) -> "Page":
+        """As clicks do: the component itself is tried in the browser."""
+        self.session["removed"] = units
+        return self.settle()
+
+    def press(self, key: str) -> "Page":
+        self.at.button(key=key).click()
+        return self.run()
+
+
+@pytest.fixture
+def model(bert: TextClassifier) -> TextClassifier:
+    bert.tokenizer.enable_truncation(64)
+    return bert
+
+
+@pytest.fixture
+def small(model: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The small model is the only one, and its card is as short as can be."""
+
+    def load(name: str, **_rest: object) -> TextClassifier:
+        if name != "small":
+            raise ModelUnavailable(f"There is no model {name!r}. Choose one of: small.")
+        return model
+
+    monkeypatch.setattr(catalog, "load", load)
+    monkeypatch.setattr(session, "bundled", lambda: ("small",))
+    monkeypatch.setattr(controls, "bundled", lambda: ("small",))
+    monkeypatch.setattr(controls, "card", lambda _folder: {"labels": list(model.labels)})
+    yield from engine_of_its_own()
+
+
+@pytest.fixture
+def own_engine() -> Iterator[None]:
+    yield from engine_of_its_own()
+
+
+def engine_of_its_own() -> Iterator[None]:
+    st.cache_resource.clear()
+    yield
+    engine = session.engine()
+    for run in list(engine.queue):
+        run.stop()
+    engine.workers.shutdown(wait=True, cancel_futures=True)
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def opened() -> Callable[..., Page]:
+    """Opens the page at an address, without waiting for the results."""
+    return Page
+
+
+@pytest.fixture
+def gate(model: TextClassifier) -> Iterator[Event]:
+    """The model answers only while this is set."""
+    found = Event()
+    found.set()
+
+    def wait(*_args: object) -> None:
+        assert found.wait(PATIENCE)
+
+    handle = model.module.register_forward_pre_hook(wait)
+    yield found
+    found.set()
+    handle.remove()

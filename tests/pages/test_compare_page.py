@@ -1,0 +1,410 @@
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from app import controls, session
+from app.controls import GROUPS, PREDICTED
+from app.engine import Engine, Request, Run
+from app.state import OWN_TEXT, samples
+from explainers.methods import DEFAULT, METHODS
+from explainers.models import bundle, catalog
+from explainers.models.cards import bundled
+from explainers.models.classifier import TextClassifier
+from explainers.report.text import visible
+
+Opened = Callable[..., Any]
+FIRST, SECOND = samples()[:2]
+ODD_TEXTS = {
+    "one word": "good",
+    "one letter": "a",
+    "only punctuation": "?!... --",
+    "spaces": "  good \n\n film\t",
+    "script": "<script>alert(1)</script> good",
+    "quotes": """it's "good" 'film' `bad`""",
+    "markdown": "# good **bad** [film](javascript:alert(1)) $x^2$ :red[dull]",
+    "NUL": "good\x00film",
+    "escape codes": "\x1b[31mgood\x7f",
+    "emoji": "good 👩‍👩‍👧 film 🎬",
+    "right to left": "فيلم رائع good",
+    "a formula of a table": "=1+1 good",
+}
+EMPTY = "The text is empty: there is nothing to explain. Type at least one word."
+
+
+@pytest.mark.usefixtures("small")
+class TestWithASmallModel:
+    """A class only to name the fixture once."""
+
+    def test_it_opens_with_an_example_that_is_being_explained(self, opened: Opened, gate: Event) -> None:
+        gate.clear()
+        page = opened()
+        assert page.text == FIRST.text
+        assert page.session["run"].active
+        assert [card["id"] for card in page.cards["cards"]] == list(DEFAULT)
+        assert page.at.button(key="stop")
+        gate.set()
+        page.settle()
+        assert {card["status"] for card in page.cards["cards"]} == {"done"}
+        assert "".join(piece for piece, _ in page.cards["segments"][0]) == FIRST.text
+
+    def test_everything_is_there_when_a_run_is_done(self, opened: Opened) -> None:
+        page = opened().settle()
+        keys = {element.key for element in page.at.main if getattr(element, "key", None)}
+        assert {"cards", "curves", "matrix", "again", "sort", "top"} <= keys
+        assert not page.sentences
+        assert not page.at.warning
+        for label in ("negative", "neutral", "positive"):
+            assert f">{label}</span>" in page.html
+        downloads = page.at.get("download_button")
+        assert len(downloads) == 7
+        assert not any(each.disabled for each in downloads)
+
+    def test_files_wait_until_the_run_is_over(self, opened: Opened, gate: Event) -> None:
+        page = opened().settle()
+        gate.clear()
+        page.press("again")
+        gate.set()
+        page.settle()
+        assert not any(each.disabled for each in page.at.get("download_button"))
+
+    @pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
+    def test_any_text_is_shown_as_it_was_typed(self, opened: Opened, text: str) -> None:
+        page = opened().write(text)
+        assert page.text == text
+        assert not page.sentences
+        assert "".join(piece for piece, _ in page.cards["segments"][0]) == visible(text)
+        assert {card["status"] for card in page.cards["cards"]} == {"done"}
+
+    @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
+    def test_nothing_to_explain_is_one_sentence(self, opened: Opened, text: str) -> None:
+        page = opened().write(text)
+        assert page.sentences == [EMPTY]
+        assert page.text == text
+        page.write("good film")
+        assert not page.sentences
+        assert page.words == ["good", "film"]
+
+    def test_the_last_good_explanation_stays_below_the_sentence(self, opened: Opened) -> None:
+        page = opened().settle().write("")
+        assert page.sentences == [EMPTY]
+        assert "".join(piece for piece, _ in page.cards["segments"][0]) == FIRST.text
+        assert "Below: the last text that could be explained." in [each.value for each in page.at.caption]
+
+    @pytest.mark.parametrize("text", ["good " * 20_000, "x" * 100_000], ids=["words", "one word"])
+    def test_a_hundred_thousand_characters_stay_in_the_box_and_what_is_left_out_is_said(
+        self, opened: Opened, text: str
+    ) -> None:
+        page = opened().write(text)
+        assert page.text == text
+        assert not page.sentences
+        assert "text" not in page.address
+        if page.session["run"].whole.encoding.notice:
+            (notice,) = (each.value.replace("\\", "") for each in page.at.warning)
+            assert notice.startswith("The text is too long for this model: it reads ")
+        assert len(page.at.get_by_key("cards").proto.json) < 1_000_000
+
+    def test_a_word_that_is_removed_changes_the_prediction_and_comes_back(self, opened: Opened) -> None:
+        page = opened(text="good film bad plot").settle()
+        before = page.session["run"].probabilities
+        page.remove(2)
+        assert page.address["removed"] == "2"
+        assert page.cards["removed"] == [2]
+        assert page.words == ["good", "film", "bad", "plot"]
+        assert all(list(card["cells"]) == ["0", "1", "3"] for card in page.cards["cards"])
+        assert page.session["run"].probabilities != before
+        assert f"{before[0]:.3f} → " in page.html
+        page.press("back").settle()
+        assert "removed" not in page.address
+        assert page.session["run"].probabilities == before
+        assert "→" not in page.html
+
+    def test_a_word_can_come_back_alone(self, opened: Opened) -> None:
+        page = opened(text="good film bad plot").settle().remove(0, 2).remove(2)
+        assert page.address["removed"] == "2"
+        assert page.cards["removed"] == [2]
+
+    def test_removing_every_word_is_one_sentence_and_they_come_back(self, opened: Opened) -> None:
+        page = opened(text="good film").settle().remove(0, 1)
+        assert page.sentences == ["There is nothing left to explain: bring a word back."]
+        assert page.words == ["good", "film"]
+        page.press("back").settle()
+        assert not page.sentences
+
+    def test_another_text_begins_with_all_its_words(self, opened: Opened) -> None:
+        page = opened(removed="1").settle().write("good film")
+        assert page.session["removed"] == ()
+        assert page.address["text"] == "good film"
+
+    def test_choosing_an_example_replaces_the_text(self, opened: Opened) -> None:
+        page = opened().settle().choose("example", SECOND.title)
+        assert page.text == SECOND.text
+        assert "".join(piece for piece, _ in page.cards["segments"][0]) == SECOND.text
+        assert "text" not in page.address
+
+    def test_typing_makes_it_an_own_text(self, opened: Opened) -> None:
+        page = opened(example=SECOND.title).settle().write("good film")
+        assert page.at.get_by_key("example").value == OWN_TEXT
+        assert page.address["text"] == "good film"
+
+    def test_the_address_restores_the_view(self, opened: Opened) -> None:
+        asked = {
+            "text": "good film <b>bad</b>",
+            "class": "neutral",
+            "erase": "delete",
+            "unit": "token",
+            "removed": "1",
+            "top": "50",
+            "scale": "shared",
+            "seed": "3",
+            "sort": "DFFOT",
+        }
+        page = opened(**asked).settle()
+        request = page.session["run"].request
+        assert (request.text, request.label, request.removed) == ("good film <b>bad</b>", "neutral", (1,))
+        assert (request.settings.erasure, request.settings.unit, request.settings.seed) == ("delete", "token", 3)
+        assert request.settings.samples == 50
+        assert page.at.slider(key="top").value == 50
+        assert page.at.get_by_key("sort").value == "DFFOT"
+        assert asked.items() <= page.address.items()
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"example": "no such"},
+            {"class": "no such"},
+            {"erase": "blur"},
+            {"unit": "letter"},
+            {"removed": "²"},
+            {"removed": "9" * 5000},
+            {"removed": "-1.999.x"},
+            {"top": "1000"},
+            {"samples": "many"},
+            {"captum": "no such"},
+            {"sort": "<script>"},
+            {"nothing": "known"},
+        ],
+        ids=lambda wrong: "=".join(next(iter(wrong.items())))[:20],
+    )
+    def test_an_address_with_nonsense_opens_the_page(self, opened: Opened, wrong: dict[str, str]) -> None:
+        page = opened(**wrong).settle()
+        assert page.text == FIRST.text
+        assert not page.sentences
+        assert page.session["run"].status == "done"
+
+    def test_the_class_to_explain(self, opened: Opened) -> None:
+        page = opened(text="good film").settle()
+        explained = page.at.get_by_key("class")
+        assert list(explained.options) == [PREDICTED, "negative", "neutral", "positive"]
+        predicted = page.session["run"].comparison().label
+        other = next(label for label in ("negative", "neutral", "positive") if label != predicted)
+        page.choose("class", other)
+        assert page.session["run"].comparison().label == other
+        assert f"The model&#x27;s first choice is {predicted}" in page.html
+        assert page.choose("class", PREDICTED).session["run"].comparison().label == predicted
+
+    @pytest.mark.parametrize(("key", "value"), [("erase", "delete"), ("erase", "zero"), ("unit", "token")])
+    def test_settings_change_the_question(self, opened: Opened, key: str, value: str) -> None:
+        page = opened(text="good unwatchable film").settle().choose(key, value)
+        settings = page.session["run"].request.settings
+        assert value in (settings.erasure, settings.unit)
+        assert len(page.words) == (5 if value == "token" else 3)  # un ##watch ##able
+        assert page.session["run"].status == "done"
+
+    def test_units_of_another_kind_are_all_there(self, opened: Opened) -> None:
+        page = opened(text="good unwatchable film", removed="1").settle().choose("unit", "token")
+        assert page.session["removed"] == ()
+
+    def test_one_method_alone(self, opened: Opened) -> None:
+        page = opened().settle()
+        for group in GROUPS:
+            page.at.get_by_key(group.lower()).set_value(["Occlusion"] if group == "Captum" else [])
+        page.settle()
+        assert [card["name"] for card in page.cards["cards"]] == ["Occlusion"]
+        assert "Agreement needs two finished methods." in [each.value for each in page.at.caption]
+
+    def test_no_method_at_all_is_a_sentence(self, opened: Opened) -> None:
+        page = opened().settle()
+        for group in GROUPS:
+            page.at.get_by_key(group.lower()).set_value([])
+        page.settle()
+        assert "No method is chosen. Choose at least one in the sidebar." in page.html
+        assert not page.sentences
+        assert page.words
+
+    def test_every_method_at_once(self, opened: Opened) -> None:
+        page = opened(text="good film").settle()
+        for group in GROUPS:
+            page.at.get_by_key(group.lower()).set_value([entry.name for entry in METHODS if entry.group == group])
+        page.settle()
+        assert [card["id"] for card in page.cards["cards"]] == [entry.id for entry in METHODS]
+        assert {card["status"] for card in page.cards["cards"]} == {"done"}
+
+    def test_sorting_and_the_top_share_reach_the_cards_without_another_run(self, opened: Opened) -> None:
+        page = opened(text="good film bad plot").settle()
+        run = page.session["run"]
+        page.choose("top", 50)
+        assert all(sum(cell["top"] for cell in card["cells"].values()) == 2 for card in page.cards["cards"])
+        page.choose("sort", "AOPC-C")
+        figures = [run.columns[card["id"]].result.metrics["aopc_c"] for card in page.cards["cards"]]
+        assert figures == sorted(figures, reverse=True)
+        assert page.session["run"] is run
+
+    def test_stop_keeps_what_is_finished_and_the_rest_can_go_on(self, opened: Opened, gate: Event) -> None:
+        gate.clear()
+        page = opened()
+        page.press("stop")
+        gate.set()
+        page.settle()
+        assert page.session["run"].status == "stopped"
+        assert "Stopped. What was finished stays." in [each.value for each in page.at.caption]
+        page.press("again").settle()
+        assert page.session["run"].status == "done"
+
+    def test_compute_again_computes_again(self, opened: Opened) -> None:
+        page = opened(text="good film").settle()
+        first = page.session["run"]
+        page.press("again").settle()
+        assert page.session["run"] is not first
+        assert not any(column.remembered for column in page.session["run"].columns.values())
+
+    def test_a_second_session_finds_the_results(self, opened: Opened) -> None:
+        opened(text="good film").settle()
+        page = opened(text="good film").settle()
+        assert all("remembered from" in card["foot"] for card in page.cards["cards"])
+
+    def test_another_question_stops_the_one_before(self, opened: Opened, gate: Event) -> None:
+        gate.clear()
+        page = opened()
+        first = page.session["run"]
+        page.at.text_area(key="text").set_value("good film")
+        page.run()
+        gate.set()
+        page.settle()
+        assert first.meter.cancel.is_set()
+        assert page.words == ["good", "film"]
+
+    @pytest.mark.parametrize(
+        "name", ["owner/none", "no such model", "../../etc", "<img src=x onerror=alert(1)>", "**b**"]
+    )
+    def test_an_unknown_model_is_one_sentence_and_the_text_stays(
+        self, opened: Opened, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        submit = Engine.submit
+
+        def submit_and_wait(engine: Engine, request: Request) -> Run:
+            run = submit(engine, request)
+            while run.active:
+                time.sleep(0.01)
+            return run
+
+        # AppTest cannot run a page twice on which a name was typed that is no option
+        monkeypatch.setattr(Engine, "submit", lambda engine, request, fresh=False: submit_and_wait(engine, request))
+        page = opened(text="good film", model=name)
+        assert page.sentences == [f"There is no model {name!r}. Choose one of: small."]
+        assert page.text == "good film"
+
+    def test_a_mistake_of_ours_is_one_sentence(self, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("explainers.attribution.lime.Lime.refine", lambda *_args: 1 / 0)
+        page = opened(text="good film").settle()
+        assert page.sentences == ["Something went wrong inside Crosslight (ZeroDivisionError)."]
+        done = [card["id"] for card in page.cards["cards"] if card["status"] == "done"]
+        assert {"occlusion", "gradient_x_input"} <= set(done)
+
+    def test_a_method_that_fails_says_why_in_its_card(self, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_args: object) -> None:
+            from explainers.errors import ExplanationError
+
+            raise ExplanationError("Occlusion cannot do this.")
+
+        monkeypatch.setattr("explainers.attribution.occlusion.Occlusion.attribute", refuse)
+        page = opened(text="good film").settle()
+        (card,) = (card for card in page.cards["cards"] if card["id"] == "occlusion")
+        assert (card["status"], card["foot"]) == ("failed", "Occlusion cannot do this.")
+        assert page.session["run"].status == "done"
+
+    def test_labels_of_a_model_are_shown_as_text(
+        self, opened: Opened, model: TextClassifier, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        labels = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "**[a](javascript:b)**")
+        hostile = replace(model, labels=labels)
+        monkeypatch.setattr(catalog, "load", lambda name, **_rest: hostile)
+        monkeypatch.setattr(controls, "card", lambda _folder: {"labels": list(labels)})
+        page = opened(text="good film").settle()
+        assert "<script>" not in page.html
+        assert "<img" not in page.html
+        assert "&lt;script&gt;" in page.html
+        assert not [each.value for each in page.at.caption if "**[a]" in each.value]
+
+    def test_choices_survive_a_visit_to_another_page(self, opened: Opened) -> None:
+        page = opened(text="good film bad", erase="zero").settle().remove(1)
+        request = page.session["run"].request
+        page.at.switch_page("pages/methods.py")
+        page.run()
+        page.at.switch_page("pages/compare.py")
+        page.settle()
+        assert page.session["run"].request == request
+        assert page.text == "good film bad"
+
+
+@pytest.mark.usefixtures("own_engine")
+class TestADamagedBundle:
+    """Its card can be read, its weights cannot."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        found = tmp_path / "sst2"
+        found.mkdir()
+        (found / "card.json").write_text('{"labels": ["negative", "positive"], "sha256": "0", "recipe": {"rank": 0}}')
+        for module in (catalog, controls):
+            monkeypatch.setattr(module, "BUNDLES", tmp_path)
+        for module in (catalog, controls, session):
+            monkeypatch.setattr(module, "bundled", lambda: ("sst2",))
+        monkeypatch.setattr(bundle, "base_folder", lambda: tmp_path)
+        return found
+
+    @pytest.mark.parametrize(
+        ("weights", "why"),
+        [
+            (None, "weights.safetensors is missing"),
+            (b"\x00", "the checksum of weights.safetensors is not the one on its card"),
+        ],
+        ids=["missing", "changed"],
+    )
+    def test_the_sentence_says_what_is_wrong_and_what_to_do(
+        self, opened: Opened, folder: Path, weights: bytes | None, why: str
+    ) -> None:
+        if weights is not None:
+            (folder / "weights.safetensors").write_bytes(weights)
+        page = opened().settle()
+        assert page.sentences == [
+            f"The model 'sst2' is damaged: {why}. Restore its files with `git checkout -- assets/bundles/sst2`."
+        ]
+        assert page.text == FIRST.text
+
+    def test_a_card_that_cannot_be_read(self, opened: Opened, folder: Path) -> None:
+        (folder / "card.json").write_text("{")
+        page = opened().settle()
+        assert page.sentences[0].startswith("The model 'sst2' is damaged: card.json cannot be read.")
+
+
+@pytest.mark.usefixtures("own_engine")
+def test_without_any_bundle_the_page_says_what_to_give(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (catalog, controls, session):
+        monkeypatch.setattr(module, "bundled", lambda: ())
+    (sentence,) = opened().settle().sentences
+    assert sentence.startswith("There is no model")
+
+
+@pytest.mark.skipif("sst2" not in bundled(), reason="the bundle sst2 is not in assets/bundles")
+@pytest.mark.usefixtures("own_engine")
+def test_the_real_model_explains_praise(opened: Opened) -> None:
+    page = opened(text="A wonderful film.").settle()
+    assert page.session["run"].comparison().label == "positive"
+    (card,) = (card for card in page.cards["cards"] if card["id"] == "occlusion")
+    best = min(card["cells"], key=lambda unit: card["cells"][unit]["rank"])
+    assert page.words[int(best)] == "wonderful"
