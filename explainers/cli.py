@@ -71,8 +71,15 @@ def explain(
         settings = checked(unit, erasure, samples, steps, seed)
         found = explain_with(load(model, device=device), text, methods.split(","), label=label, settings=settings)
         if html is not None:
-            html.write_text(document(found), encoding="utf-8")
+            write(html, document(found))
         typer.echo(found.as_json() if json_ else "\n".join(lines(found)))
+
+
+def write(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ExplanationError(f"The page cannot be written to {path}: {error.strerror}.") from error
 
 
 @app.command()
