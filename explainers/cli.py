@@ -93,7 +93,7 @@ def methods() -> None:
 def train_model(
     name: Annotated[str, typer.Argument(help="The embedded model to train: sst2.")],
     data: Annotated[Path | None, typer.Option(help="Folder with the data; by default the hub.")] = None,
-    epochs: Annotated[int, typer.Option()] = 4,
+    epochs: Annotated[int, typer.Option()] = 3,
     rank: Annotated[int, typer.Option(help="LoRA rank; 0 trains the encoder layers themselves.")] = 0,
     learning_rate: Annotated[float, typer.Option()] = 1e-4,
     seed: Annotated[int, typer.Option()] = 0,

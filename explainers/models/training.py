@@ -34,7 +34,7 @@ class Recipe:
     """`rank` 0 trains the encoder layers themselves; a positive one trains a LoRA adapter on all linear layers."""
 
     rank: int = 0
-    epochs: int = 4
+    epochs: int = 3
     warm_up_epochs: int = 1  # of these, the first ones see the warm-up texts too
     learning_rate: float = 1e-4
     batch: int = 64
