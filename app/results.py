@@ -1,49 +1,55 @@
 """The results of a run as they come in: prediction, cards, curves, table, agreement, downloads."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from app import cards, charts, controls, downloads, panels, session, state
 from app.controls import Choice
 from app.engine import Engine, Run
 
-if TYPE_CHECKING:
-    from explainers.api import Comparison
-
-TICK = 0.4  # seconds between two looks at a run that is on its way
+TICK = 0.5  # seconds between two looks at a run that is on its way
+SLOW_TICK = 2.0  # for charts, which cost the browser more
 CHART_BUTTONS = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 
 
 def live(engine: Engine, run: Run, choice: Choice) -> None:
     """Draws the run, again and again as long as it is on its way."""
-    st.fragment(run_every=TICK if run.active else None)(_draw)(engine, run, choice, run.active)
+    active = run.active
+    tick, slow_tick = (TICK, SLOW_TICK) if active else (None, None)
+    st.fragment(run_every=tick)(_head)(engine, run, active)
+    look = controls.look(choice)
+    st.fragment(run_every=tick)(_cards)(run, look)
+    st.fragment(run_every=slow_tick)(_figures)(run, look)
 
 
-def _draw(engine: Engine, run: Run, choice: Choice, was_active: bool) -> None:
-    if st.session_state["removed"] != run.request.removed or st.session_state["run"] is not run:
+def _head(engine: Engine, run: Run, was_active: bool) -> None:
+    """Where the run stands, what the model says, and what follows from the figures."""
+    if st.session_state["run"] is not run:
         st.rerun(scope="app")
     active = run.active
     _status(engine, run)
     shown = _shown(run)
     if shown is not None:
+        if shown is not run:
+            st.caption("Below: the last text that could be explained.")
         panels.prediction(shown)
         panels.summary(shown, finished=not active)
-        look = controls.look(choice)
-        cards.show(shown, look, state.unit_clicked)
-        panels.removed(shown, state.bring_back)
-        if shown.question is not None:
-            _figures(shown.comparison(), look, finished=not active)
     if was_active and not active:
         st.rerun(scope="app")  # ends the ticking
+
+
+def _cards(run: Run, look: cards.Look) -> None:
+    if st.session_state["removed"] != run.request.removed:
+        st.rerun(scope="app")
+    shown = _shown(run)
+    if shown is not None:
+        cards.show(shown, look, state.unit_clicked)
+        panels.removed(shown, state.bring_back)
 
 
 def _shown(run: Run) -> Run | None:
     """The run, or the last good one when this one could not begin."""
     if run.status == "failed" and run.question is None:
         last: Run | None = st.session_state.get("last good run")
-        if last is not None:
-            st.caption("Below: the last text that could be explained.")
         return last
     return run
 
@@ -75,7 +81,11 @@ def _status(engine: Engine, run: Run) -> None:
         st.warning(panels.plain(run.whole.encoding.notice))
 
 
-def _figures(comparison: "Comparison", look: cards.Look, *, finished: bool) -> None:
+def _figures(run: Run, look: cards.Look) -> None:
+    shown = _shown(run)
+    if shown is None or shown.question is None:
+        return
+    comparison = shown.comparison()
     st.subheader("What happens when words go", anchor=False)
     reverse = st.toggle(
         "Reverse order too",
@@ -85,11 +95,10 @@ def _figures(comparison: "Comparison", look: cards.Look, *, finished: bool) -> N
         persist_state="session",
         help="Dotted: the least important first. The further it lies above the solid line, the better the order.",
     )
-    st.plotly_chart(
-        charts.curves(comparison, percent=look.percent, reverse=reverse), key="curves", config=CHART_BUTTONS
-    )
+    curves = charts.curves(comparison, percent=look.percent, reverse=reverse)
+    st.plotly_chart(curves, key="curves", config=CHART_BUTTONS)
     st.subheader("Figures", anchor=False)
     panels.table(comparison)
     st.subheader("Do the methods agree?", anchor=False)
     panels.agreement(comparison)
-    downloads.show(comparison, disabled=not finished)
+    downloads.show(comparison, disabled=run.active)
