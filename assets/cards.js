@@ -91,7 +91,12 @@ export default function (component) {
   if (!root) {
     root = element("div", "crosslight-cards");
     parentElement.append(root);
-    remembered.set(root, { open: new Set(), last: "", hover: null });
+    const memory = { open: new Set(), last: "", hover: null };
+    remembered.set(root, memory);
+    root.addEventListener("focusin", (event) => {  // there is no onfocusin
+      const span = event.target.closest?.(".unit");
+      if (span) speak(root, memory.data, Number(span.dataset.unit));
+    });
   }
   const memory = remembered.get(root);
   memory.data = data;
@@ -116,7 +121,6 @@ export default function (component) {
     memory.hover = null;
     speak(root, memory.data, null);
   };
-  root.onfocusin = (event) => unitOf(event) && speak(root, memory.data, Number(unitOf(event).dataset.unit));
   root.onclick = (event) => {
     const span = unitOf(event);
     if (span) return memory.send("toggled", Number(span.dataset.unit));

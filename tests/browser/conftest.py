@@ -1,0 +1,129 @@
+"""The app as a person starts it, in Chromium; every visit is watched for errors and for requests that leave."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Error as BrowserError
+
+from explainers import cold_start
+from explainers.models.cards import bundled
+
+SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
+PATIENCE = 120_000  # milliseconds; a busy machine may take long
+FEW = {"captum": ["Integrated gradients", "LIME", "Occlusion"], "controls": ["Attention, mean"]}  # to save time
+expect.set_options(timeout=PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=cold_start.chromium(), args=cold_start.ARGUMENTS)
+        except BrowserError as error:
+            pytest.skip(f"there is no Chromium here: {error.message.splitlines()[0]}")
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def server(chromium: Browser) -> Iterator[str]:
+    """The address of the app, which is stopped at the end."""
+    if "sst2" not in bundled():
+        pytest.skip("the bundle sst2 is not in assets/bundles")
+    port = cold_start.free_port()
+    app = cold_start.start(port)
+    try:
+        cold_start.wait_for(port)
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        app.terminate()
+        try:
+            app.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            app.kill()
+            app.wait()
+
+
+class Visit:
+    """One person's window."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.context = context
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(PATIENCE)
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("websocket", lambda socket: self.requests.append(socket.url))
+        self.page.on("console", lambda line: self.errors.append(line.text) if line.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    @property
+    def cards(self) -> Locator:
+        return self.page.locator(".card")
+
+    @property
+    def bars(self) -> str:
+        """Classes and probabilities, as text."""
+        return self.page.locator(".bars").inner_text()
+
+    def done(self) -> "Visit":
+        """Waits for the end of the run that is on its way."""
+        expect(self.page.get_by_role("button", name="Compute again")).to_be_visible()
+        expect(self.page.locator('.card:not([data-status="done"])')).to_have_count(0)
+        expect(self.cards).not_to_have_count(0)
+        return self
+
+    def write(self, text: str) -> "Visit":
+        box = self.page.get_by_role("textbox", name="Text")
+        box.fill(text)
+        box.press("Control+Enter")
+        self.page.wait_for_function(
+            """text => [...document.querySelectorAll("*")].some(
+                element => element.shadowRoot?.querySelector(".card .text")?.textContent === text)""",
+            arg=text,
+        )
+        return self.done()
+
+    def unit(self, word: str, card: int = 0) -> Locator:
+        return self.cards.nth(card).locator(".unit").filter(has_text=word).first
+
+    def leaves_nothing_behind(self) -> None:
+        outside = [url for url in self.requests if urlsplit(url).hostname not in ("127.0.0.1", None)]
+        assert outside == []
+        assert self.errors == []
+
+
+@pytest.fixture
+def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
+    """Opens the app in a window of its own; at the end nothing may have gone wrong or out in any of them."""
+    visits: list[Visit] = []
+
+    def opened(
+        url: str = "", *, width: int = 1280, height: int = 900, dark: bool = False, few: bool = True, **address: str
+    ) -> Visit:
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", accept_downloads=True
+        )
+        found = Visit(context)
+        visits.append(found)
+        asked = {"samples": "50", **(FEW if few else {}), **address}
+        found.page.goto(url or f"{server}?{urlencode(asked, doseq=True)}")
+        return found
+
+    yield opened
+    for each in visits:
+        try:
+            each.leaves_nothing_behind()
+        finally:
+            each.context.close()
+
+
+@pytest.fixture(scope="session")
+def screenshots() -> Path:
+    SCREENSHOTS.mkdir(exist_ok=True)
+    return SCREENSHOTS

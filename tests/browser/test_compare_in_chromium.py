@@ -1,0 +1,206 @@
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+Visit = Callable[..., Any]
+SENTENCE = "A dull plot, but a wonderful cast."
+ATTACKS = (
+    "<script>__xss=1</script>",
+    "<img src=x onerror=__xss=2>",
+    '"><svg onload=__xss=3>',
+    "[a](javascript:__xss=4)",
+    "</textarea><iframe srcdoc=<script>top.__xss=5</script>>",
+)
+pytestmark = pytest.mark.browser
+
+
+def labels(cards: Locator) -> list[str]:
+    """Every word of every card with its score and rank, as a screen reader says it."""
+    found: list[str] = cards.locator(".unit").evaluate_all("units => units.map(unit => unit.ariaLabel)")
+    return found
+
+
+def sideways(visit: Any) -> dict[str, int]:
+    """How much wider than the window the page and its main part are."""
+    found: dict[str, int] = visit.page.evaluate(
+        """() => Object.fromEntries(
+            [document.documentElement, document.body, document.querySelector('[data-testid=stMain]')]
+            .filter(part => part.scrollWidth > window.innerWidth)
+            .map(part => [part.tagName, part.scrollWidth]))"""
+    )
+    return found
+
+
+def test_a_sentence_is_typed_explained_and_played_with(visit: Visit) -> None:
+    window = visit(few=False).done().write(SENTENCE)
+    page = window.page
+    expect(window.cards).to_have_count(7)
+    assert re.search(r"AOPC-C", window.cards.first.inner_text())
+    before = window.bars
+
+    window.unit("wonderful").hover()
+    said = page.locator(".card .said")
+    for index in range(7):
+        expect(said.nth(index)).to_have_text(re.compile(r"^wonderful\s+[+-]?\d\.\d{4}( ± \d\.\d{4})?, rank \d of 9$"))
+    page.mouse.move(5, 5)
+    expect(said.first).to_have_text("")
+
+    window.unit("wonderful", card=3).click()
+    expect(page.locator(".unit.removed")).to_have_count(7)
+    expect(page.locator(".bars")).to_contain_text("→")
+    window.done()
+    assert window.bars != before
+    assert "removed=6" in page.url
+    assert all(" of 8;" in label for label in labels(window.cards) if "rank" in label)
+
+    page.get_by_role("button", name="Bring all back").click()
+    expect(page.locator(".unit.removed")).to_have_count(0)
+    window.done()
+    assert window.bars == before
+    assert "removed" not in page.url
+
+
+def test_everything_can_be_done_from_the_keyboard(visit: Visit) -> None:
+    window = visit(text="A wonderful film").done()
+    word = window.unit("wonderful")
+    word.focus()
+    expect(window.page.locator(".card .said").nth(2)).to_have_text(re.compile("^wonderful"))
+    word.press("Enter")
+    expect(window.page.locator(".unit.removed")).to_have_count(4)
+    window.done()
+    window.unit("wonderful").press(" ")
+    expect(window.page.locator(".unit.removed")).to_have_count(0)
+    window.done()
+
+
+def test_when_not_to_believe_a_method_is_one_click_away(visit: Visit) -> None:
+    window = visit(text="A wonderful film").done()
+    card = window.cards.nth(1)
+    expect(card.locator(".caution")).to_be_hidden()
+    card.locator(".ask").click()
+    expect(card.locator(".caution")).to_be_visible()
+    expect(card.locator(".caution")).to_contain_text("Do not believe")
+    expect(card.locator(".ask")).to_have_attribute("aria-expanded", "true")
+
+
+def test_the_address_of_a_view_restores_it_for_somebody_else(visit: Visit) -> None:
+    first = visit(text=SENTENCE).done()
+    page = first.page
+    page.get_by_role("radio", name="delete").or_(page.get_by_role("button", name="delete", exact=True)).first.click()
+    expect(page.get_by_text("Erased by delete")).to_be_visible()
+    first.done()
+    first.unit("dull").click()
+    expect(page.locator(".unit.removed")).to_have_count(4)
+    first.done()
+    assert "erase=delete" in page.url
+    second = visit(page.url).done()
+    expect(second.page.get_by_role("textbox", name="Text")).to_have_value(SENTENCE)
+    expect(second.page.get_by_text("Erased by delete")).to_be_visible()
+    assert second.bars == first.bars
+    assert labels(second.cards) == labels(first.cards)
+
+
+def test_what_is_typed_is_shown_and_never_obeyed(visit: Visit) -> None:
+    window = visit(text="good", captum="Occlusion").done()
+    attack = " ".join(ATTACKS)
+    window.write(attack)
+    window.unit("__xss").hover()
+    shown = window.cards.locator(".text").evaluate_all("texts => texts.map(text => text.textContent)")
+    assert set(shown) == {attack}
+    assert window.page.evaluate("window.__xss") is None
+    assert not window.page.locator(".card :is(script, img, svg, iframe, a)").count()
+
+
+@pytest.mark.parametrize("name", ["model", "class", "example", "removed", "sort", "nothing"])
+def test_an_attack_in_the_address_is_harmless(visit: Visit, name: str) -> None:
+    window = visit(text="good", **{name: "".join(ATTACKS)})
+    window.page.get_by_role("textbox", name="Text").wait_for()
+    if name == "model":
+        alert = window.page.get_by_test_id("stAlert")
+        expect(alert).to_contain_text("There is no model")
+        expect(alert).to_contain_text("<img src=x onerror=__xss=2>")
+        assert not alert.locator("img, script, a, svg:not([aria-hidden]), iframe").count()
+    else:
+        window.done()
+    assert window.page.evaluate("window.__xss") is None
+
+
+def test_stop_keeps_what_is_finished(visit: Visit) -> None:
+    window = visit(few=False, example="A longer review", samples="5000")
+    window.page.locator('.card[data-status="done"]').first.wait_for()
+    window.page.get_by_role("button", name="Stop", exact=True).last.click()
+    expect(window.page.get_by_role("button", name="Go on")).to_be_visible()
+    expect(window.page.get_by_text("Stopped. What was finished stays.")).to_be_visible()
+    assert window.page.locator('.card[data-status="done"]').count() > 0
+    expect(window.page.locator('.card[data-status="stopped"]')).not_to_have_count(0)
+
+
+def test_everything_on_the_page_can_be_taken_away_as_files(visit: Visit, tmp_path: Path) -> None:
+    window = visit(text=SENTENCE).done()
+
+    def file(name: str) -> bytes:
+        with window.page.expect_download() as download:
+            window.page.get_by_role("button", name=name).click()
+        download.value.save_as(tmp_path / download.value.suggested_filename)
+        return (tmp_path / download.value.suggested_filename).read_bytes()
+
+    assert file("Page, HTML").lower().startswith(b"<!doctype html>")
+    assert file("Curves, PNG").startswith(b"\x89PNG\r\n")
+    assert b"<svg" in file("Curves, SVG")[:1000]
+    for table in ("Scores, CSV", "Figures, CSV", "Curves, CSV"):
+        assert len(list(csv.reader(io.StringIO(file(table).decode())))) > 4
+    assert json.loads(file("All, JSON"))["manifest"]["texts"] == [SENTENCE]
+    assert {path.suffix for path in tmp_path.iterdir()} == {".html", ".png", ".svg", ".csv", ".json"}
+
+
+def test_the_page_that_is_taken_away_stands_alone(visit: Visit, tmp_path: Path) -> None:
+    window = visit(text="<script>__xss=1</script> <img src=x onerror=__xss=2> good").done()
+    with window.page.expect_download() as download:
+        window.page.get_by_role("button", name="Page, HTML").click()
+    download.value.save_as(tmp_path / "page.html")
+    alone = window.context.new_page()
+    asked: list[str] = []
+    alone.on("request", lambda request: asked.append(request.url))
+    alone.goto((tmp_path / "page.html").as_uri())
+    assert alone.evaluate("window.__xss") is None
+    assert "<script>__xss=1</script>" in alone.locator("body").inner_text()
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "dark"),
+    [
+        ("light", (1280, 900), False),
+        ("dark", (1280, 900), True),
+        ("phone", (390, 844), False),
+        ("phone-dark", (390, 844), True),
+    ],
+)
+def test_nothing_scrolls_sideways(
+    visit: Visit, screenshots: Path, name: str, size: tuple[int, int], dark: bool
+) -> None:
+    window = visit(width=size[0], height=size[1], dark=dark, few=False).done()
+    assert sideways(window) == {}
+    main = window.page.get_by_test_id("stMain")
+    height = main.evaluate("main => main.scrollHeight")
+    window.page.set_viewport_size({"width": size[0], "height": min(height, 8000)})
+    window.page.wait_for_timeout(500)  # charts are drawn anew at another size
+    window.page.screenshot(path=screenshots / f"compare-{name}.png")
+    assert sideways(window) == {}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_methods_page_shows_every_formula(visit: Visit, server: str, screenshots: Path, width: int) -> None:
+    window = visit(f"{server}methods", width=width)
+    window.page.get_by_text("Integrated gradients").first.click()
+    expect(window.page.locator(".katex").first).to_be_visible()
+    assert not window.page.locator(".katex-error").count()
+    assert sideways(window) == {}
+    window.page.screenshot(path=screenshots / f"methods-{width}.png")
