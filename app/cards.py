@@ -3,6 +3,7 @@
 The data for the component:
     segments  per text a list of [characters, unit number or -1], which together are the text as typed
     removed   numbers of the units that are struck through
+    narrow    what it last said about its width; it says so again when that is no longer true
     cards     id, name, kind, idea, caution, status, progress 0…1, note, foot, legend, cells by unit number
     a cell    colour, line (thickness of the underline), score, rank, of, top (is it in the top k?)
 Nothing in it is HTML: the component writes all of it as text.
@@ -46,9 +47,13 @@ def component() -> Any:
     )
 
 
-def show(run: Run, look: Look, toggled: Callable[[], None]) -> None:
-    """Draws the cards; `toggled` is called after a click on a unit, whose number is in the state "cards"."""
-    component()(key="cards", data=payload(run, look), on_toggled_change=toggled)
+def show(run: Run, look: Look, toggled: Callable[[], None], resized: Callable[[], None], *, narrow: bool) -> None:
+    """Draws the cards. `toggled` is called after a click on a unit, `resized` when the page has become (un)`narrow`.
+
+    What was clicked, and whether it is narrow, is in the state "cards".
+    """
+    data = payload(run, look) | {"narrow": narrow}
+    component()(key="cards", data=data, on_toggled_change=toggled, on_narrow_change=resized)
 
 
 def payload(run: Run, look: Look) -> dict[str, Any]:

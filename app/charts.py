@@ -17,32 +17,37 @@ if TYPE_CHECKING:
 GREY = "rgba(128, 128, 128, {})"
 
 
-def curves(comparison: "Comparison", *, percent: int, reverse: bool) -> go.Figure:
-    """p(class) while the most important units are removed (left) or alone kept (right), with the random band."""
+def curves(comparison: "Comparison", *, percent: int, reverse: bool, narrow: bool = False) -> go.Figure:
+    """p(class) while the most important units are removed, or alone kept, with the random band.
+
+    The two stand side by side, or in a `narrow` page below each other.
+    """
+    places = ((1, 1), (2, 1)) if narrow else ((1, 1), (1, 2))
     erasure = comparison.question.settings.erasure
     figure = make_subplots(
-        rows=1,
-        cols=2,
+        rows=places[1][0],
+        cols=places[1][1],
         shared_yaxes=True,
         horizontal_spacing=0.04,
+        vertical_spacing=0.2,
         subplot_titles=("Removing the most important first", "Keeping only the most important"),
     )
-    _band(figure, comparison)
+    _band(figure, comparison, places)
     names = {entry.id: entry.name for entry in chosen(r.attribution.method for r in comparison.results)}
     for result in shown(comparison):
         method, path = result.attribution.method, result.path
         line = LINES[method]
         shares = 100 * path.shares
-        for column, values in ((1, path.removed), (2, path.kept)):
+        for (row, column), values in zip(places, (path.removed, path.kept), strict=True):
             figure.add_scatter(
                 x=shares,
                 y=values[:, path.label],
                 name=names[method],
                 legendgroup=method,
-                showlegend=column == 1,
+                showlegend=(row, column) == places[0],
                 line={"color": line.colour, "width": 2, "dash": line.dash},
                 hovertemplate="%{y:.3f}",
-                row=1,
+                row=row,
                 col=column,
             )
         if reverse:
@@ -61,25 +66,25 @@ def curves(comparison: "Comparison", *, percent: int, reverse: bool) -> go.Figur
             )
     if percent:
         figure.add_vline(x=percent, line={"color": GREY.format(0.8), "width": 1, "dash": "dot"})
-    figure.update_xaxes(title_text=f"% of the units removed ({erasure})", ticksuffix=" %", row=1, col=1)
-    figure.update_xaxes(title_text=f"% of the units kept (others: {erasure})", ticksuffix=" %", row=1, col=2)
+    for (row, column), title in zip(places, (f"removed ({erasure})", f"kept (others: {erasure})"), strict=True):
+        figure.update_xaxes(title_text=f"% of the units {title}", ticksuffix=" %", row=row, col=column)
     figure.update_yaxes(title_text="probability of the class", row=1, col=1)
     figure.update_yaxes(range=[-0.02, 1.02])
     figure.update_layout(
         hovermode="x unified",
-        height=430,
+        height=820 if narrow else 430,
         margin={"l": 10, "r": 10, "t": 40, "b": 10},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.1 if narrow else -0.22, "x": 0},
     )
     return figure
 
 
-def _band(figure: go.Figure, comparison: "Comparison") -> None:
+def _band(figure: go.Figure, comparison: "Comparison", places: tuple[tuple[int, int], ...]) -> None:
     if comparison.chance is None:
         return
     paths = comparison.chance.paths
     x = 100 * paths[0].shares
-    for column, side in ((1, "removed"), (2, "kept")):
+    for (row, column), side in zip(places, ("removed", "kept"), strict=True):
         lines = np.stack([getattr(path, side)[:, path.label] for path in paths])
         low, high = np.quantile(lines, (0.025, 0.975), axis=0)
         figure.add_scatter(
@@ -90,9 +95,9 @@ def _band(figure: go.Figure, comparison: "Comparison") -> None:
             line={"width": 0},
             name=f"{len(paths)} random orders, 95 %",
             legendgroup="chance",
-            showlegend=column == 1,
+            showlegend=(row, column) == places[0],
             hoverinfo="skip",
-            row=1,
+            row=row,
             col=column,
         )
 
@@ -113,7 +118,7 @@ def agreement(comparison: "Comparison", measure: Agreement) -> go.Figure:
             text=[["–" if np.isnan(value) else f"{value:.2f}" for value in row] for row in values],
             texttemplate="%{text}",
             hovertemplate="%{y} and %{x}: %{text}<extra></extra>",
-            colorbar={"title": measure.name, "thickness": 10},
+            showscale=False,
         )
     )
     figure.update_yaxes(autorange="reversed")

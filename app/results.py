@@ -17,8 +17,9 @@ def live(engine: Engine, run: Run, choice: Choice) -> None:
     tick, slow_tick = (TICK, SLOW_TICK) if active else (None, None)
     st.fragment(run_every=tick)(_head)(engine, run, active)
     look = controls.look(choice)
-    st.fragment(run_every=tick)(_cards)(run, look)
-    st.fragment(run_every=slow_tick)(_figures)(run, look)
+    narrow = state.is_narrow()
+    st.fragment(run_every=tick)(_cards)(run, look, narrow)
+    st.fragment(run_every=slow_tick)(_figures)(run, look, narrow)
 
 
 def _head(engine: Engine, run: Run, was_active: bool) -> None:
@@ -37,12 +38,12 @@ def _head(engine: Engine, run: Run, was_active: bool) -> None:
         st.rerun(scope="app")  # ends the ticking
 
 
-def _cards(run: Run, look: cards.Look) -> None:
-    if st.session_state["removed"] != run.request.removed:
+def _cards(run: Run, look: cards.Look, narrow: bool) -> None:
+    if st.session_state["removed"] != run.request.removed or state.is_narrow() != narrow:
         st.rerun(scope="app")
     shown = _shown(run)
     if shown is not None:
-        cards.show(shown, look, state.unit_clicked)
+        cards.show(shown, look, state.unit_clicked, state.resized, narrow=narrow)
         panels.removed(shown, state.bring_back)
 
 
@@ -81,7 +82,7 @@ def _status(engine: Engine, run: Run) -> None:
         st.warning(panels.plain(run.whole.encoding.notice))
 
 
-def _figures(run: Run, look: cards.Look) -> None:
+def _figures(run: Run, look: cards.Look, narrow: bool) -> None:
     shown = _shown(run)
     if shown is None or shown.question is None:
         return
@@ -95,7 +96,7 @@ def _figures(run: Run, look: cards.Look) -> None:
         persist_state="session",
         help="Dotted: the least important first. The further it lies above the solid line, the better the order.",
     )
-    curves = charts.curves(comparison, percent=look.percent, reverse=reverse)
+    curves = charts.curves(comparison, percent=look.percent, reverse=reverse, narrow=narrow)
     st.plotly_chart(curves, key="curves", config=CHART_BUTTONS)
     st.subheader("Figures", anchor=False)
     panels.table(comparison)

@@ -76,6 +76,15 @@ def unit_clicked() -> None:
         st.session_state["removed"] = tuple(sorted(removed))
 
 
+def resized() -> None:
+    """Remembers whether the page is as narrow as a phone, where charts stand below each other."""
+    st.session_state["narrow"] = bool(st.session_state["cards"].get("narrow"))
+
+
+def is_narrow() -> bool:
+    return bool(st.session_state.get("narrow", False))
+
+
 def bring_back() -> None:
     st.session_state["removed"] = ()
 

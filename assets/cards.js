@@ -101,6 +101,8 @@ export default function (component) {
   const memory = remembered.get(root);
   memory.data = data;
   memory.send = setTriggerValue;
+  const narrow = root.clientWidth > 0 && root.clientWidth < 560;
+  if (narrow !== data.narrow) component.setStateValue("narrow", narrow);
   const fresh = JSON.stringify(data);
   if (fresh === memory.last) return;
   memory.last = fresh;
