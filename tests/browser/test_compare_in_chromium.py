@@ -198,7 +198,8 @@ def test_nothing_scrolls_sideways(
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_methods_page_shows_every_formula(visit: Visit, server: str, screenshots: Path, width: int) -> None:
-    window = visit(f"{server}methods", width=width)
+    window = visit(width=width)
+    window.page.goto(f"{server}methods")
     window.page.get_by_text("Integrated gradients").first.click()
     expect(window.page.locator(".katex").first).to_be_visible()
     assert not window.page.locator(".katex-error").count()
