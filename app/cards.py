@@ -1,6 +1,7 @@
 """The method cards: what they say, as plain data, and the component that draws them.
 
 The data for the component:
+    drawn     when it was made: Streamlit may hand over two drawings in the wrong order
     segments  per text a list of [characters, unit number or -1], which together are the text as typed
     removed   numbers of the units that are struck through
     narrow    what it last said about its width; it says so again when that is no longer true
@@ -63,6 +64,7 @@ def payload(run: Run, look: Look) -> dict[str, Any]:
     scored = [column.attribution for column in columns if column.attribution]
     strongest = max((abs(score) for each in scored for score in each.scores), default=1.0)
     return {
+        "drawn": time.time(),
         "segments": segments(run),
         "removed": list(run.request.removed),
         "cards": [card(run, column, look, strongest) for column in columns],

@@ -91,7 +91,7 @@ export default function (component) {
   if (!root) {
     root = element("div", "crosslight-cards");
     parentElement.append(root);
-    const memory = { open: new Set(), last: "", hover: null };
+    const memory = { open: new Set(), last: "", hover: null, drawn: 0 };
     remembered.set(root, memory);
     root.addEventListener("focusin", (event) => {  // there is no onfocusin
       const span = event.target.closest?.(".unit");
@@ -99,11 +99,13 @@ export default function (component) {
     });
   }
   const memory = remembered.get(root);
+  if (data.drawn < memory.drawn) return; // handed over late: while the module loads, the order is not kept
+  memory.drawn = data.drawn;
   memory.data = data;
   memory.send = setTriggerValue;
   const narrow = root.clientWidth > 0 && root.clientWidth < 560;
   if (narrow !== data.narrow) component.setStateValue("narrow", narrow);
-  const fresh = JSON.stringify(data);
+  const fresh = JSON.stringify({ ...data, drawn: 0 });
   if (fresh === memory.last) return;
   memory.last = fresh;
   const scrolled = [...root.querySelectorAll(".text")].map((text) => text.scrollTop);

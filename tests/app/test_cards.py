@@ -80,6 +80,11 @@ def test_everything_is_plain_data_that_survives_json(ran: Ran, text: str) -> Non
     assert json.loads(json.dumps(found)) == json.loads(json.dumps(found, default=str))
 
 
+def test_a_later_drawing_can_be_told_from_an_earlier_one(ran: Ran) -> None:
+    run = ran()
+    assert payload(run, Look())["drawn"] <= payload(run, Look())["drawn"]
+
+
 def test_no_card_repeats_what_was_typed(ran: Ran) -> None:
     mark = "zzyzx"
     run = ran(f"good {mark} film", methods=MANY)

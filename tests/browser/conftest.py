@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 from playwright.sync_api import Error as BrowserError
 
 from explainers import cold_start
@@ -59,8 +59,12 @@ class Visit:
         self.errors: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("websocket", lambda socket: self.requests.append(socket.url))
-        self.page.on("console", lambda line: self.errors.append(line.text) if line.type == "error" else None)
+        self.page.on("console", self._listen)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def _listen(self, line: ConsoleMessage) -> None:
+        if line.type == "error":
+            self.errors.append(f"{line.text} {line.location['url']}")
 
     @property
     def cards(self) -> Locator:
