@@ -1,5 +1,6 @@
 """The app as a person starts it, in Chromium; every visit is watched for errors and for requests that leave."""
 
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -63,8 +64,11 @@ class Visit:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
 
     def _listen(self, line: ConsoleMessage) -> None:
-        if line.type == "error":
-            self.errors.append(f"{line.text} {line.location['url']}")
+        """Streamlit looks for its server below the page's own address first; that it is not there is no fault."""
+        address = line.location["url"]
+        probing = "404" in line.text and re.search(r"/\w+/_stcore/", address)
+        if line.type == "error" and not probing:
+            self.errors.append(f"{line.text} {address}")
 
     @property
     def cards(self) -> Locator:
