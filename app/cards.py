@@ -21,7 +21,7 @@ import streamlit as st
 
 from app.engine import Column, Run
 from explainers.report.colours import Scale, colour, strengths
-from explainers.report.text import visible
+from explainers.report.text import one_line, visible
 
 if TYPE_CHECKING:
     from explainers.explanation import Attribution
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ASSETS = Path(__file__).parents[1] / "assets"
 THICKEST = 5  # pixels of the underline
 MOST_UNREAD = 1000  # characters
+LONGEST_LABEL = 24  # characters, in a legend
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,9 @@ def card(run: Run, column: Column, look: Look, strongest: float) -> dict[str, An
         "progress": progress(run, column),
         "note": note(run, column, status),
         "foot": foot(run, column, status),
-        "legend": legend(column.attribution, look, strongest) if column.attribution else [],
+        "legend": legend(column.attribution, look, strongest, run.whole.model.labels if run.whole else ())
+        if column.attribution
+        else [],
         "cells": cells(run, column.attribution, look, strongest) if column.attribution else {},
     }
 
@@ -206,10 +209,11 @@ def cells(run: Run, found: "Attribution", look: Look, strongest: float) -> dict[
     }
 
 
-def legend(found: "Attribution", look: Look, strongest: float) -> list[dict[str, str]]:
+def legend(found: "Attribution", look: Look, strongest: float, labels: Sequence[str]) -> list[dict[str, str]]:
     """The ends of the scale with their numbers, as drawn: what full colour means, and for which class."""
     end = strongest if look.scale == "shared" else max(map(abs, found.scores), default=0.0)
-    ends = [(-1.0, "against"), (1.0, "for")] if found.signed else [(1.0, "most")]
+    name = one_line(labels[found.label], LONGEST_LABEL) if labels else "the class"
+    ends = [(-1.0, f"against {name}"), (1.0, f"for {name}")] if found.signed else [(1.0, "most")]
     return [
         {
             "colour": colour(strength, preset=look.preset, signed=found.signed),

@@ -138,8 +138,8 @@ def test_a_shared_scale_compares_cards_and_an_own_one_does_not(ran: Ran) -> None
     assert own[0]["cells"]["0"]["colour"] == own[1]["cells"]["0"]["colour"]
     assert shared[0]["cells"]["0"]["colour"] == own[0]["cells"]["0"]["colour"]
     assert shared[1]["cells"]["0"]["colour"].endswith("0.175)")  # 0.7 · 0.25
-    assert [end["text"] for end in own[1]["legend"]] == ["against -0.2500", "for +0.2500"]
-    assert [end["text"] for end in shared[1]["legend"]] == ["against -1.0000", "for +1.0000"]
+    assert [end["text"] for end in own[1]["legend"]] == ["against positive -0.2500", "for positive +0.2500"]
+    assert [end["text"] for end in shared[1]["legend"]] == ["against positive -1.0000", "for positive +1.0000"]
 
 
 def test_an_unsigned_method_has_one_end(ran: Ran) -> None:
