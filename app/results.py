@@ -71,7 +71,9 @@ def _status(engine: Engine, run: Run) -> None:
             st.button("Stop", on_click=run.stop, key="stop")
         elif status == "done":
             methods = f"All {len(run.columns)} methods" if run.columns else "The prediction alone"
-            st.caption(f"{methods} in {run.seconds:.1f} s, curves and figures included.")
+            remembered = run.columns and all(column.remembered for column in run.columns.values())
+            how = "remembered from before" if remembered else f"in {run.seconds:.1f} s"
+            st.caption(f"{methods} {how}, curves and figures included.")
             st.button("Compute again", on_click=session.again, args=(engine, run), key="again")
         elif status == "stopped":
             st.caption("Stopped. What was finished stays.")
