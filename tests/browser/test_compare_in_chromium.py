@@ -109,7 +109,7 @@ def test_the_address_of_a_view_restores_it_for_somebody_else(visit: Visit) -> No
 
 def test_what_is_typed_is_shown_and_never_obeyed(visit: Visit) -> None:
     window = visit(text="good", captum="Occlusion").done()
-    attack = " ".join(ATTACKS)
+    attack = " ".join(ATTACKS[:3])
     window.write(attack)
     window.unit("__xss").hover()
     shown = window.cards.locator(".text").evaluate_all("texts => texts.map(text => text.textContent)")
