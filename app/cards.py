@@ -62,7 +62,8 @@ def payload(run: Run, look: Look) -> dict[str, Any]:
     columns = list(run.columns.values())
     if look.sort:
         columns.sort(key=lambda column: _sort_key(column, look.sort))
-    scored = [column.attribution for column in columns if column.attribution]
+    # random scores mean nothing, so they do not stretch the scale that the others share
+    scored = [c.attribution for c in columns if c.attribution and (c.entry.kind != "chance" or len(columns) == 1)]
     strongest = max((abs(score) for each in scored for score in each.scores), default=1.0)
     return {
         "drawn": time.time(),

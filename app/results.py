@@ -31,7 +31,7 @@ def _head(engine: Engine, run: Run, was_active: bool) -> None:
     shown = _shown(run)
     if shown is not None:
         if shown is not run:
-            st.caption("Below: the last text that could be explained.")
+            st.caption("Below: the last comparison that worked.")
         panels.prediction(shown)
         panels.summary(shown, finished=not active)
     if was_active and not active:

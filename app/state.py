@@ -38,8 +38,9 @@ def titles() -> list[str]:
 
 def begin() -> None:
     """Once per session: takes the text and the removed words from the address, or opens with the first example."""
-    if "text" in st.session_state:
-        st.session_state["text"] = st.session_state["text"]  # a widget's value is lost when its page is left
+    begun = [name for name in ("text", "kept text") if name in st.session_state]
+    if begun:
+        st.session_state["text"] = st.session_state[begun[0]]  # a widget's value is lost when its page is left
         return
     given = st.query_params.get("text")
     title = st.query_params.get("example", "")
@@ -92,6 +93,7 @@ def bring_back() -> None:
 def to_address() -> None:
     """Writes into the address what no widget writes by itself."""
     text, removed = st.session_state["text"], st.session_state["removed"]
+    st.session_state["kept text"] = text
     _put("text", text if st.session_state["example"] == OWN_TEXT and 0 < len(text) <= LONGEST_IN_ADDRESS else "")
     _put("removed", ".".join(map(str, removed)))
 

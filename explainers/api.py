@@ -33,6 +33,11 @@ class Comparison:
     def label(self) -> str:
         return self.question.model.labels[self.question.label]
 
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Ids of the finished methods, in the order of display."""
+        return tuple(result.attribution.method for result in self.results)
+
     def as_dict(self) -> dict[str, Any]:
         """`model`, `label`, `probabilities` by label, `explanations`, the random control and the run manifest.
 
@@ -47,7 +52,7 @@ class Comparison:
             "failures": [asdict(failure) for failure in self.failures],
             "removed": list(self.removed),
             "notice": self.question.encoding.notice,
-            "manifest": manifest(self.question),
+            "manifest": manifest(self.question, self.methods),
         }
 
     def as_probabilities(self) -> dict[str, float]:

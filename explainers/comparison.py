@@ -144,7 +144,8 @@ def leading(scores: dict[str, float], noises: dict[str, float], floor: list[floa
     """The methods whose figure is best, where that is a real difference; else nobody.
 
     Real means: outside the 95 % band of the random orders, and ahead of every method that is not itself among the
-    best by more than 1.96 standard deviations of their chance and by more than what two decimals show.
+    best by more than 1.96 standard deviations of their chance and by more than what two decimals show. Whoever has a
+    better figure than one of the best is among them too.
     """
     sign = 1 if higher else -1
     if not scores:
@@ -155,6 +156,8 @@ def leading(scores: dict[str, float], noises: dict[str, float], floor: list[floa
         for method in scores
         if abs(scores[best] - scores[method]) <= max(0.005, 1.96 * float(np.hypot(noises[best], noises[method])))
     }
+    worst = min(sign * scores[method] for method in tied)
+    tied = {method for method in scores if sign * scores[method] >= worst}  # nobody better is left out
     edge = float(np.quantile(floor, 0.975 if higher else 0.025)) if floor else -np.inf * sign
     beats_chance = sign * scores[best] > sign * edge
     return frozenset(tied) if beats_chance and len(tied) < max(len(scores), 2) else frozenset()

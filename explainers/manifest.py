@@ -1,13 +1,13 @@
 """What somebody else needs to get the same figures again."""
 
 import platform
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from explainers.comparison import ORDERS, Question
-from explainers.methods import METHODS
 from explainers.models.catalog import fingerprint
 
 VERSION = "0.1.0"
@@ -26,8 +26,8 @@ def installed(name: str) -> str:
         return "missing"
 
 
-def manifest(question: Question) -> dict[str, Any]:
-    """Model with its checksum, text, parameters, seeds and versions."""
+def manifest(question: Question, methods: Iterable[str]) -> dict[str, Any]:
+    """Model with its checksum, text, methods, parameters, seeds and versions."""
     model = question.model
     return {
         "crosslight": VERSION,
@@ -40,7 +40,7 @@ def manifest(question: Question) -> dict[str, Any]:
         "texts": list(question.encoding.texts),
         "settings": asdict(question.settings),
         "random_orders": ORDERS,
-        "methods": [entry.id for entry in METHODS],
+        "methods": list(methods),
         "python": platform.python_version(),
         "libraries": libraries(),
     }

@@ -7,7 +7,7 @@ from app import controls, results, session, state
 state.begin()
 engine = session.engine()
 
-st.header("Why did it decide so? Methods side by side", anchor=False)
+st.header("Crosslight: one decision, explained side by side", anchor=False)
 choice = controls.sidebar()
 model, text, label = controls.question(engine)
 run = session.run_for(engine, model, text, label, choice)

@@ -212,3 +212,9 @@ def test_a_method_leads_only_where_the_difference_is_real(
     scores: dict[str, float], noises: dict[str, float], floor: list[float], higher: bool, expected: str
 ) -> None:
     assert leading(scores, noises, floor, higher=higher) == set(expected)
+
+
+def test_whoever_has_a_better_figure_than_one_of_the_best_is_among_them() -> None:
+    # 0.74 ties with 0.77 only by its own noise of 0.02; 0.75 has no noise, but lies between them
+    scores, noises = {"a": 0.77, "b": 0.75, "c": 0.74, "d": 0.1}, {"a": 0.0, "b": 0.0, "c": 0.02, "d": 0.0}
+    assert leading(scores, noises, [0.0, 0.1], higher=True) == {"a", "b", "c"}

@@ -46,8 +46,8 @@ class TextClassifier:
 
     name: str
     labels: tuple[str, ...]
-    module: nn.Module
-    tokenizer: Tokenizer
+    module: nn.Module = field(repr=False)
+    tokenizer: Tokenizer = field(repr=False)
     filler: int  # the id of [MASK], or of the unknown token where there is no mask token
     padding: int
     version: str  # checksum or commit
@@ -55,8 +55,8 @@ class TextClassifier:
     segmented: bool = True  # whether it takes token_type_ids
     multi_label: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    meter: Meter = field(default_factory=Meter)
-    lock: RLock = field(default_factory=RLock)
+    meter: Meter = field(default_factory=Meter, repr=False)
+    lock: RLock = field(default_factory=RLock, repr=False)
 
     def __post_init__(self) -> None:
         self.module.to(self.device).requires_grad_(False).eval()

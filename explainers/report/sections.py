@@ -122,5 +122,9 @@ def methods_explained(comparison: "Comparison") -> str:
 def run_manifest(comparison: "Comparison") -> str:
     from explainers.manifest import manifest
 
-    shown_as = json.dumps(manifest(comparison.question), ensure_ascii=False, indent=2)
+    shown_as = json.dumps(
+        manifest(comparison.question, comparison.methods),
+        ensure_ascii=False,
+        indent=2,
+    )
     return f"<details><summary>How to get the same figures again</summary><pre>{escaped(shown_as)}</pre></details>"

@@ -24,7 +24,13 @@ def verdict(comparison: "Comparison") -> list[str]:
     if all(row.control for row in rows):
         return []
     removing, keeping = ([row for row in rows if metric in row.best] for metric in (REMOVING, KEEPING))
-    reason = partial(_reason, random=random, single=len(rows) == 1, units=f"{comparison.question.settings.unit}s")
+    shared = {
+        metric: len({decimals(row.metrics[metric]) for row in best}) > 1
+        for metric, best in ((REMOVING, removing), (KEEPING, keeping))
+    }
+    reason = partial(
+        _reason, random=random, single=len(rows) == 1, shared=shared, units=f"{comparison.question.settings.unit}s"
+    )
     twice = [row for row in removing if row in keeping]
     if twice:
         return [f"{_favours(twice)}: {reason(twice, REMOVING)}, and {reason(twice, KEEPING)}."]
@@ -40,11 +46,20 @@ def verdict(comparison: "Comparison") -> list[str]:
     return [_nobody(comparison, rows)]
 
 
-def _reason(ahead: Sequence[MetricRow], metric: str, *, random: MetricRow, single: bool, units: str) -> str:
+def _reason(
+    ahead: Sequence[MetricRow],
+    metric: str,
+    *,
+    random: MetricRow,
+    single: bool,
+    shared: dict[str, bool],
+    units: str,
+) -> str:
+    """`shared`: whether several different figures are best, because chance could explain what is between them."""
     found = [decimals(row.metrics[metric]) for row in ahead]
     shown = found[0] if len(set(found)) == 1 else listed(found)
     does, most, more = DOES[metric]
-    costs = f"{more} than chance" if single else most
+    costs = f"{more} than chance" if single else f"{most}, up to chance," if shared[metric] else most
     return f"{does} the top {units} costs {costs} ({NAMES[metric]} {shown}, random {decimals(random.metrics[metric])})"
 
 

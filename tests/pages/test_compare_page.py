@@ -93,7 +93,7 @@ class TestWithASmallModel:
         page = opened().settle().write("")
         assert page.sentences == [EMPTY]
         assert "".join(piece for piece, _ in page.cards["segments"][0]) == FIRST.text
-        assert "Below: the last text that could be explained." in [each.value for each in page.at.caption]
+        assert "Below: the last comparison that worked." in [each.value for each in page.at.caption]
 
     @pytest.mark.parametrize("text", ["good " * 20_000, "x" * 100_000], ids=["words", "one word"])
     def test_a_hundred_thousand_characters_stay_in_the_box_and_what_is_left_out_is_said(
