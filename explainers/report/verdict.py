@@ -59,7 +59,7 @@ def _reason(
     found = [decimals(row.metrics[metric]) for row in ahead]
     shown = found[0] if len(set(found)) == 1 else listed(found)
     does, most, more = DOES[metric]
-    costs = f"{more} than chance" if single else f"{most}, up to chance," if shared[metric] else most
+    costs = f"{more} than chance" if single else f"{most}, as far as chance can tell" if shared[metric] else most
     return f"{does} the top {units} costs {costs} ({NAMES[metric]} {shown}, random {decimals(random.metrics[metric])})"
 
 
