@@ -63,7 +63,8 @@ METHODS = (
         group="Captum",
         kind="gradients",
         signed=True,
-        idea="Adds up the gradient on the way from a text of [MASK] tokens to this text.",
+        idea="Adds up the gradient on the way from a text of [MASK] tokens to this text. "
+        "Where words are erased by zero, it starts from zero embeddings.",
         caution="Do not believe small differences when the gap is large: then the steps were too few. "
         "A different baseline gives a different answer.",
         formula=r"s_u=\int_0^1 \frac{\partial p(y\mid \tilde x(\alpha))}{\partial m_u}\,d\alpha",
@@ -113,7 +114,7 @@ METHODS = (
         group="Captum",
         kind="gradients",
         signed=True,
-        idea="Multiplies each word's embedding with the gradient at this text: one step of integrated gradients.",
+        idea="Multiplies each word's embedding with the gradient at this text: the first-order effect of fading it out.",
         caution="Do not believe it when the model is very sure: there the gradient is nearly flat and mostly noise.",
         formula=r"s_u=\sum_{t\in u} h_t\cdot\frac{\partial p(y\mid x)}{\partial h_t}",
         source="Shrikumar et al., 2016",
@@ -139,7 +140,8 @@ METHODS = (
         signed=False,
         idea="How much attention each word receives in the last layer. Not an explanation by itself.",
         caution="Do not believe it as a reason: in the last layer a position no longer stands for its word.",
-        formula=r"s_u=\sum_{t\in u}\frac1{HN}\sum_{h,i}A^{Lh}_{it}",
+        formula=r"s_u=\sum_{t\in u}\frac1{HN}\sum_{h,i}A^{Lh}_{it}"
+        r"\quad\text{(read from the first token: }i=1\text{ only)}",
         source="Jain and Wallace, NAACL 2019",
         made_by="attention:Attention",
         fixed=(("last_layer", True),),

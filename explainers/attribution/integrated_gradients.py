@@ -2,9 +2,10 @@
 
     score_u = ∫₀¹ ∂p(label | x blended with its baseline by α) / ∂m_u dα
 
-The path runs from a text whose units are all [MASK] to the text itself. A unit's mask multiplies (e - e_[MASK]) of
-its tokens, so its derivative is the sum over tokens and dimensions that the paper's equation 1 takes. The scores add
-up to p(x) - p(baseline); how far the sum of finitely many steps is from that is the gap.
+The path runs from a text whose units are all [MASK] to the text itself; with the operator "zero" from zero embeddings,
+and with "delete", which cannot be done by halves, from [MASK] too. A unit's mask multiplies (e - e_baseline) of its
+tokens, so its derivative is the sum over tokens and dimensions that the paper's equation 1 takes. The scores add up to
+p(x) - p(baseline); how far the sum of finitely many steps is from that is the gap.
 """
 
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explainers.metrics.masking import PERCENTS, Asked, MaskingPath, masking_path, top
+from explainers.metrics.masking import PERCENTS, Asked, MaskingPath, counts, masking_path, top
 
 FLOOR = 1e-9
 
@@ -41,7 +41,10 @@ def log_odds(path: MaskingPath) -> float:
 
 
 def decision_flip(path: MaskingPath) -> float:
-    """DFFOT: the smallest share of units whose removal changes the predicted class; 1 if none does."""
+    """DFFOT: the smallest share of units whose removal changes the predicted class; 1 if none does.
+
+    Known at the points of the path: every count of units, in texts of more than 60 units every 2 %.
+    """
     classes = path.removed.argmax(axis=1)
     flipped = np.flatnonzero(classes != classes[0])
     return float(path.shares[flipped[0]]) if len(flipped) else 1.0
@@ -102,9 +105,9 @@ def tied_at(scores: tuple[float, ...]) -> tuple[int, ...]:
 
 
 def noise(asked: Asked, draws: tuple[tuple[float, ...], ...], label: int, *, most: int = 10) -> dict[str, float]:
-    """The standard deviation of each figure that a sampling method's chance would cause; DFFOT: one unit at least."""
+    """The standard deviation of each figure that a sampling method's chance causes; for DFFOT a step of the curve."""
     units = len(asked.encoding.units)
-    found = {metric.id: 0.0 for metric in METRICS} | {"dffot": 1 / units}
+    found = {metric.id: 0.0 for metric in METRICS} | {"dffot": float(max(np.diff(counts(units)))) / units}
     if draws:
         points = tuple(sorted({0, units, *(top(units, percent) for percent in PERCENTS)}))
         paths = [masking_path(asked, draw, label, points) for draw in draws[:most]]

@@ -16,7 +16,6 @@ class Meter:
     cancel: Event = field(default_factory=Event)
     calls: int = 0
     seconds: float = 0.0
-    expected: int = 0
 
     @contextmanager
     def batch(self, rows: int) -> Iterator[None]:

@@ -19,7 +19,7 @@ from explainers.models.base import sha256
 from explainers.models.bundle import WEIGHTS, load_bundle
 from explainers.models.cards import BUNDLES, CARD
 from explainers.models.classifier import TextClassifier
-from explainers.models.training import Recipe, train
+from explainers.models.training import LOG, Recipe, train
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,10 @@ def make_bundle(name: str, data: Path | None, recipe: Recipe, out: Path | None, 
         raise ModelUnavailable(f"There is no embedded model {name!r} to train. Choose one of: {', '.join(TASKS)}.")
     task, folder, work = TASKS[name], out or BUNDLES / name, Path("runs") / name
     parts = task.read(data)
-    if not (work / "finished").is_file() or not resume:
+    if not resume:
+        for left_over in ("finished", LOG):  # of an earlier training, which would be taken for this one
+            (work / left_over).unlink(missing_ok=True)
+    if not (work / "finished").is_file():
         train((parts.train, parts.warm_up, parts.validation), len(task.labels), recipe, work, resume=resume)
         (work / "finished").touch()
     folder.mkdir(parents=True, exist_ok=True)
@@ -74,7 +77,7 @@ def make_bundle(name: str, data: Path | None, recipe: Recipe, out: Path | None, 
         "command": command(name, recipe),
         "sha256": sha256(folder / WEIGHTS),
         "accuracy": {},
-        "log": [json.loads(line) for line in (work / "log.jsonl").read_text().splitlines() if "validation" in line],
+        "log": [json.loads(line) for line in (work / LOG).read_text().splitlines() if "validation" in line],
     }
     (folder / CARD).write_text(json.dumps(found, indent=2) + "\n")
     model = load_bundle(folder, torch.device("cpu"))

@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from explainers.errors import ModelUnavailable
 from explainers.models.catalog import fingerprint, load
 from explainers.models.classifier import TextClassifier
-from explainers.models.hub import load_pretrained
+from explainers.models.hub import LONGEST, _positions, load_pretrained
 
 CPU = torch.device("cpu")
 
@@ -47,6 +48,11 @@ def test_a_long_text_is_cut_where_the_positions_end(hub_folder: Path) -> None:
     encoding = load(str(hub_folder), device="cpu").encode("good " * 100)
     assert len(encoding.ids) == 62  # 64 positions, less the two that RoBERTa's numbering loses
     assert "too long for this model" in encoding.notice
+
+
+@pytest.mark.parametrize(("said", "read"), [(514, 512), (-1, LONGEST), (None, LONGEST)])
+def test_a_model_without_a_limit_reads_the_most_that_any_may(said: int | None, read: int) -> None:
+    assert _positions(SimpleNamespace(max_position_embeddings=said)) == read
 
 
 def test_half_precision_is_widened(hub_folder: Path, bert: TextClassifier) -> None:

@@ -85,6 +85,24 @@ def test_a_bundle_is_written_with_the_accuracies_of_what_it_holds(tmp_path, monk
     assert card["accuracy"]["test"] == tasks.measured(model, dev)
 
 
+def test_a_new_training_is_not_taken_for_the_one_before(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    work = tmp_path / "runs" / "tiny"
+    work.mkdir(parents=True)
+    (work / "finished").touch()
+    (work / "log.jsonl").write_text('{"epoch": 9, "validation": 1.0}\n')
+
+    def breaks_down(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tasks, "train", breaks_down)
+    task = tasks.Task(("no", "yes"), "made up", "none", lambda _folder: tasks.sst2.Splits((), (), ()))
+    monkeypatch.setitem(tasks.TASKS, "tiny", task)
+    with pytest.raises(KeyboardInterrupt):
+        tasks.make_bundle("tiny", None, RECIPE, tmp_path / "bundle", resume=False)
+    assert not list(work.iterdir())
+
+
 def test_an_unknown_model_to_train_gets_a_sentence() -> None:
     with pytest.raises(ModelUnavailable, match=r"no embedded model 'sst3' to train\. Choose one of: sst2"):
         tasks.make_bundle("sst3", None, RECIPE, None, resume=False)
