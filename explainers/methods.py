@@ -114,7 +114,7 @@ METHODS = (
         group="Captum",
         kind="gradients",
         signed=True,
-        idea="Multiplies each word's embedding with the gradient at this text: the first-order effect of fading it out.",
+        idea="Multiplies each word's embedding with the gradient at this text: the first-order effect of fading it.",
         caution="Do not believe it when the model is very sure: there the gradient is nearly flat and mostly noise.",
         formula=r"s_u=\sum_{t\in u} h_t\cdot\frac{\partial p(y\mid x)}{\partial h_t}",
         source="Shrikumar et al., 2016",
