@@ -3,6 +3,7 @@
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -43,7 +44,7 @@ def show(comparison: "Comparison", *, disabled: bool) -> None:
             key="file crosslight.json",
         )
         with st.popover("Link to this view"):
-            st.code(st.context.url or "", language=None)
+            st.code(f"{st.context.url}?{urlencode(st.query_params.to_dict(), doseq=True)}", language=None)
             if state.carried_by_address():
                 st.caption("The address holds the settings and the text. Whoever opens it sees this page.")
             else:

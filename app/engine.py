@@ -183,26 +183,26 @@ class Engine:
         from explainers.comparison import run as compare
 
         asked = run.request
-        run.whole, run.whole_probabilities = ask(
-            model, asked.text, label=asked.label, settings=asked.settings, meter=run.meter
-        )
-        run.question, run.probabilities = run.whole, run.whole_probabilities
-        if asked.removed:
-            run.question, run.probabilities = ask(
+        whole, probabilities = ask(model, asked.text, label=asked.label, settings=asked.settings, meter=run.meter)
+        run.whole, run.whole_probabilities = whole, probabilities
+        left = whole
+        if asked.removed:  # shown only once it is known: the whole text's figures would be the wrong ones
+            left, probabilities = ask(
                 model,
                 asked.text,
-                label=model.labels[run.whole.label],
+                label=model.labels[whole.label],
                 settings=asked.settings,
                 removed=asked.removed,
                 meter=run.meter,
             )
+        run.question, run.probabilities = left, probabilities
         run.status = "running"
-        key = (model.version, model.name, replace(asked, methods=(), label=model.labels[run.whole.label]))
+        key = (model.version, model.name, replace(asked, methods=(), label=model.labels[whole.label]))
         missing = [column.entry for column in run.columns.values() if fresh or not self._recall(run, column, key)]
         known = None if fresh else self.results.get((key, "chance"))
         run.chance = known if isinstance(known, Chance) else None
         if missing or run.chance is None:
-            for event in compare(run.question, missing, run.meter, chance_known=run.chance is not None):
+            for event in compare(left, missing, run.meter, chance_known=run.chance is not None):
                 self._take(run, event, key)
 
     def _recall(self, run: Run, column: Column, key: Hashable) -> bool:

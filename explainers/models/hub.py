@@ -42,6 +42,11 @@ def load_pretrained(name: str, device: torch.device) -> TextClassifier:
             f"{name!r} is not a trained classifier: "
             f"it has no weights for {', '.join(sorted(report['missing_keys'])[:3])}."
         )
+    base = getattr(module, "base_model", None)
+    if module.config.is_encoder_decoder or not isinstance(getattr(base, "embeddings", None), torch.nn.Module):
+        raise ModelUnavailable(
+            f"{name!r} is not an encoder such as BERT, RoBERTa or DeBERTa; only these can be explained here."
+        )
     if not splitter.is_fast:
         raise ModelUnavailable(f"{name!r} has no fast tokenizer, so its tokens cannot be placed in the text.")
     core = splitter.backend_tokenizer
