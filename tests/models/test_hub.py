@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import GPT2Config, GPT2ForSequenceClassification
 
 from explainers.errors import ModelUnavailable
 from explainers.models.catalog import fingerprint, load
@@ -130,3 +131,11 @@ def test_a_tokenizer_with_neither_mask_nor_unknown_token_is_refused(hub_folder: 
     path.write_text(json.dumps(known))
     with pytest.raises(ModelUnavailable, match="neither a mask nor an unknown token"):
         load(str(hub_folder), device="cpu")
+
+
+def test_a_model_that_is_not_an_encoder_is_refused_with_a_sentence(hub_folder: Path) -> None:
+    config = GPT2Config(n_layer=1, n_head=2, n_embd=8, n_positions=32, vocab_size=20, num_labels=2, pad_token_id=0)
+    (hub_folder / "model.safetensors").unlink()
+    GPT2ForSequenceClassification(config).save_pretrained(hub_folder)
+    with pytest.raises(ModelUnavailable, match="is not an encoder such as BERT"):
+        load_pretrained(str(hub_folder), CPU)
