@@ -49,7 +49,7 @@ def _cards(run: Run, look: cards.Look, narrow: bool) -> None:
 
 def _shown(run: Run) -> Run | None:
     """The run, or the last good one when this one could not begin."""
-    if run.status == "failed" and run.question is None:
+    if run.status == "failed" and run.whole is None:
         last: Run | None = st.session_state.get("last good run")
         return last
     return run
