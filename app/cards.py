@@ -107,7 +107,7 @@ def card(run: Run, column: Column, look: Look, strongest: float) -> dict[str, An
     return {
         "id": entry.id,
         "name": entry.name,
-        "kind": kind(column),
+        "kind": kind(run, column),
         "idea": entry.idea,
         "caution": f"{entry.caution} ({entry.source}.)",
         "status": status,
@@ -131,14 +131,21 @@ def status_of(run: Run, column: Column) -> str:
     return "running" if column.base is not None else "waiting"
 
 
-def kind(column: Column) -> str:
+def kind(run: Run, column: Column) -> str:
     """What sort of answer it is, and the method's own figure of its error."""
     parts = ["signed" if column.entry.signed else "unsigned", column.entry.kind]
+    if column.entry.group == "Learned" and run.whole is not None and run.question is not None and run.probabilities:
+        predicted = max(range(len(run.probabilities)), key=lambda index: run.probabilities[index])
+        if predicted != run.question.label:
+            parts.append(f"about {one_line(run.whole.model.labels[predicted], LONGEST_LABEL)}, the predicted class")
     found = column.attribution
     if found and found.gap is not None:
         parts.append(f"gap {found.gap:.3f}")
     if found and found.spread:
-        parts.append(f"± {max(found.spread):.3f} at most, {found.samples} samples")
+        drawn = f"{found.samples} samples" if found.samples else f"{len(found.draws)} draws"
+        parts.append(f"± {max(found.spread):.3f} at most, {drawn}")
+    elif found and found.samples and column.entry.kind == "fine-tuned":
+        parts.append(f"step {found.samples}")
     return " · ".join(parts)
 
 

@@ -8,7 +8,7 @@ from plotly.subplots import make_subplots
 
 from explainers.methods import chosen
 from explainers.metrics.agreement import Agreement
-from explainers.report.colours import LINES
+from explainers.report.colours import line_of
 from explainers.report.rows import shown
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def curves(comparison: "Comparison", *, percent: int, reverse: bool, narrow: boo
     names = {entry.id: entry.name for entry in chosen(r.attribution.method for r in comparison.results)}
     for result in shown(comparison):
         method, path = result.attribution.method, result.path
-        line = LINES[method]
+        line = line_of(method)
         shares = 100 * path.shares
         for (row, column), values in zip(places, (path.removed, path.kept), strict=True):
             figure.add_scatter(

@@ -8,7 +8,8 @@ from app import state
 from app.cards import Look
 from app.engine import Engine
 from explainers.errors import ExplanationError
-from explainers.methods import DEFAULT, METHODS
+from explainers.learned.entries import DEFAULT_VARIANTS
+from explainers.methods import DEFAULT, METHODS, chosen
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.cards import BUNDLES, bundled, card
 from explainers.models.encoding import ERASURES, UNIT_KINDS
@@ -27,11 +28,11 @@ class Choice:
     scale: Scale
 
 
-def sidebar() -> Choice:
+def sidebar(engine: Engine) -> Choice:
     """Which methods, over what, and how they are drawn."""
     with st.sidebar:
         st.subheader("Methods")
-        methods = tuple(each for group in GROUPS for each in _of_group(group))
+        methods = (*(each for group in GROUPS for each in _of_group(group)), *_variants(engine))
         st.subheader("Question")
         unit = st.segmented_control(
             "Unit",
@@ -113,6 +114,44 @@ def _of_group(group: str) -> list[str]:
         persist_state="session",
     )
     return [entries[name].id for name in entries if name in (picked or [])]
+
+
+def _variants(engine: Engine) -> list[str]:
+    """Other weights of the learned methods that were fitted to the chosen model, as method ids such as `aml:comp`."""
+    from explainers.learned.weights import available
+
+    model = st.session_state.get("model") or st.query_params.get("model") or (bundled() or ("",))[0]
+    found = [
+        f"{method}:{each.variant}"
+        for each in available(model, version_of(engine, model))
+        if each.variant and each.variant != DEFAULT_VARIANTS.get(each.method)
+        for method in ({"aml": ("aml", "faml")}.get(each.method, (each.method,)))
+        if each.method in {entry.id for entry in METHODS}
+    ]
+    names = {entry.name: entry.id for entry in chosen(found)}
+    if not names:
+        return []
+    picked = st.multiselect(
+        "Other weights",
+        list(names),
+        key="variants",
+        bind="query-params",
+        persist_state="session",
+        placeholder="none",
+        help="The same methods trained for another figure, layer or norm, or what you fitted on the Train page.",
+    )
+    return [names[name] for name in picked]
+
+
+def version_of(engine: Engine, model: str) -> str:
+    """The model's version, from its card or, once it is loaded, from itself; empty while it is not known."""
+    loaded = engine.loaded(model)
+    if loaded is not None:
+        return loaded.version
+    try:
+        return str(card(BUNDLES / model)["sha256"])[:12] if model in bundled() else ""
+    except ExplanationError:
+        return ""  # the run will say what is wrong with the bundle
 
 
 def question(engine: Engine) -> tuple[str, str, str | None]:

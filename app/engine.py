@@ -207,7 +207,7 @@ class Engine:
 
     def _recall(self, run: Run, column: Column, key: Hashable) -> bool:
         with self.remembering:
-            known = self.results.get((key, column.entry.id))
+            known = self.results.get((key, column.entry.id, self._weights(run, column.entry)))
         if not isinstance(known, tuple):
             return False
         column.result, column.finished = known
@@ -228,10 +228,23 @@ class Engine:
             column = run.columns[event.attribution.method]
             column.attribution, column.finished = event.attribution, time.time()
             column.result = event
-            self._remember((key, column.entry.id), (event, column.finished))
+            self._remember((key, column.entry.id, self._weights(run, column.entry)), (event, column.finished))
         elif isinstance(event, Chance):
             run.chance = event
             self._remember((key, "chance"), event)
+
+    def _weights(self, run: Run, entry: Entry) -> tuple[str, int] | None:
+        """Which weights a learned method uses, so that fitting it again makes what is remembered old."""
+        if entry.group != "Learned" or run.question is None:
+            return None
+        from explainers.learned.weights import place
+
+        model, (base, _, variant) = run.question.model, entry.id.partition(":")
+        try:
+            found = place(model.name, model.version, "aml" if base == "faml" else base, variant).path
+            return str(found), found.stat().st_mtime_ns
+        except (ExplanationError, OSError):
+            return None
 
     def _remember(self, key: Hashable, value: object) -> None:
         with self.remembering:

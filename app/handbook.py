@@ -23,6 +23,9 @@ def methods() -> None:
                 st.write(markdown(entry.idea))
                 st.latex(entry.formula)
                 st.write(f"**When not to believe it.** {markdown(entry.caution)}")
+                if entry.differs:
+                    st.write("**Where the paper, its code and this differ.**")
+                    st.write("\n".join(f"- {markdown(each)}" for each in entry.differs))
                 st.caption(f"{'Signed' if entry.signed else 'Unsigned'} scores, {entry.kind}. {markdown(entry.source)}")
 
 

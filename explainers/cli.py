@@ -110,6 +110,122 @@ def train_model(
 
 
 @app.command()
+def fit(
+    method: Annotated[str, typer.Argument(help="aml, cimi, ciem or ivra; or all, for every shipped variant.")],
+    model: Model = "sst2",
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Texts, one per line; a .csv or .tsv with a column text; or the folder of a model's data."),
+    ] = None,
+    variant: Annotated[str, typer.Option(help="Name of the result; a shipped one's settings are taken.")] = "",
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A hyperparameter: name=value. Repeatable.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    folder: Annotated[Path | None, typer.Option(help="For log and checkpoint; by default below runs.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where weights and card go; by default the store.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on after the last finished epoch.")] = False,
+    device: Device = "auto",
+) -> None:
+    """Teach a method to explain a frozen model, from unlabelled texts."""
+    with sentences():
+        from explainers.learned.command import Order, make, make_all, run_folder
+        from explainers.models.catalog import load
+
+        if method == "all":
+            found: object = make_all(load(model, device=device), data, seed, out)
+        else:
+            order = Order(method, model, data, variant, seed, tuple(pairs(set_ or [])))
+            order.recipe  # a bad setting is told before the model is loaded  # noqa: B018
+            found = make(order, load(model, device=device), folder or run_folder(order), out, resume=resume)
+        typer.echo(json.dumps(found, indent=2))
+
+
+def pairs(settings: list[str]) -> Iterator[tuple[str, str]]:
+    """From name=value to both parts."""
+    for each in settings:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise ExplanationError(f"--set needs name=value, not {each!r}.")
+        yield name.strip(), value.strip()
+
+
+@app.command()
+def tune(
+    model: Model = "sst2",
+    data: Annotated[Path | None, typer.Option(help="As for fit.")] = None,
+    trials: Annotated[int, typer.Option(help="Settings to try.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    out: Annotated[Path, typer.Option(help="File for the trials, a line of JSON each.")] = Path("runs/tune-aml.jsonl"),
+    device: Device = "auto",
+) -> None:
+    """Search AML's λ on validation texts, for every figure at once."""
+    with sentences():
+        from explainers.learned.batches import seen
+        from explainers.learned.command import parts
+        from explainers.learned.tuning import search
+        from explainers.models.catalog import load
+
+        frozen = load(model, device=device)
+        texts, watched = (seen(frozen, part) for part in parts(model, data, seed))
+        typer.echo(json.dumps(search(frozen, texts, watched, trials=trials, seed=seed, log=out), indent=2))
+
+
+@app.command()
+def ablate(
+    method: Annotated[str, typer.Argument(help="aml, cimi, ciem or ivra.")],
+    model: Model = "sst2",
+    data: Annotated[Path | None, typer.Option(help="As for fit.")] = None,
+    texts: Annotated[int, typer.Option(help="Texts to learn from.")] = 600,
+    epochs: Annotated[int, typer.Option(help="Epochs of each short training.")] = 4,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A hyperparameter of all parts: name=value.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for logs and the table.")] = Path("runs/ablations"),
+    device: Device = "auto",
+) -> None:
+    """Repeat the paper's ablation of a method in short trainings, and print the table."""
+    with sentences():
+        from explainers.learned import ablation
+        from explainers.learned.batches import seen
+        from explainers.learned.command import parts
+        from explainers.models.catalog import load
+
+        frozen, settings = load(model, device=device), {"epochs": epochs, **dict(pairs(set_ or []))}
+        given, watched = (seen(frozen, part) for part in parts(model, data, 0))
+        found = list(ablation.ablate(method, frozen, given[:texts], watched, out, settings))
+        (out / f"{method}.json").write_text(json.dumps(ablation.as_dict(found), indent=2) + "\n", encoding="utf-8")
+        typer.echo(ablation.markdown(method, found))
+
+
+@app.command()
+def evaluate(
+    model: Model = "sst2",
+    data: Annotated[Path | None, typer.Option(help="Folder with the model's data, or a file with texts.")] = None,
+    split: Annotated[str, typer.Option(help="test or validation.")] = "test",
+    n: Annotated[int, typer.Option(help="Texts, taken at random by the seed; 0 takes all.")] = 300,
+    methods: Annotated[str, typer.Option(help="Method ids, separated by commas; by default all with weights.")] = "",
+    erasures: Annotated[str, typer.Option(help="Operators to score under.")] = "mask,delete,zero",
+    erasure: Annotated[str, typer.Option(help="Operator with which the explanations are made.")] = "mask",
+    unit: Annotated[str, typer.Option(help="word or token.")] = "word",
+    samples: Annotated[int, typer.Option(help="Samples of LIME and KernelSHAP.")] = 500,
+    steps: Annotated[int, typer.Option(help="Steps of integrated gradients.")] = 50,
+    sensitive: Annotated[int, typer.Option(help="Texts on which AvgSen is measured.")] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for results; an interrupted evaluation goes on.")] = Path(
+        "runs/evaluation"
+    ),
+    device: Device = "auto",
+    json_: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+) -> None:
+    """Measure every method on a data set: all faithfulness figures, three operators, controls, intervals."""
+    with sentences():
+        from explainers.api import checked
+        from explainers.evaluate_command import Wanted, measure
+
+        settings = checked(unit, erasure, samples, steps, seed)
+        wanted = Wanted(model, data, split, n, tuple(filter(None, methods.split(","))), tuple(erasures.split(",")))
+        said = measure(wanted, settings, sensitive, out, device, lambda line: typer.echo(line, err=True))
+        typer.echo((out / "table.json").read_text(encoding="utf-8") if json_ else said)
+
+
+@app.command()
 def bench(
     model: Model = "sst2",
     threads: Annotated[int, typer.Option(help="Threads of torch; 0 leaves its choice.")] = 0,

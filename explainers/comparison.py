@@ -1,5 +1,6 @@
 """All methods on one decision: run one after the other, the quick ones first, each measured as soon as it is done."""
 
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,8 +18,10 @@ from explainers.models.encoding import Encoding
 from explainers.models.meter import Meter
 from explainers.settings import Settings
 
+log = logging.getLogger(__name__)
+
 ORDERS = 10  # random orders of which the band and the control figure are made
-QUICK_FIRST = ("one pass", "chance", "gradients", "one by one", "sampled")
+QUICK_FIRST = ("one pass", "chance", "gradients", "one by one", "fine-tuned", "sampled")
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def run(question: Question, entries: Iterable[Entry], meter: Meter, *, chance_kn
     waiting = sorted(entries, key=lambda entry: QUICK_FIRST.index(entry.kind))
     chance_due = not chance_known
     for entry in waiting:
-        if entry.kind == "sampled" and chance_due:  # the band before the slow ones
+        if entry.kind in ("fine-tuned", "sampled") and chance_due:  # the band before the slow ones
             yield chance(asked, label, question.settings.seed)
             chance_due = False
         yield Begun(entry.id)
@@ -102,6 +105,9 @@ def run(question: Question, entries: Iterable[Entry], meter: Meter, *, chance_kn
             raise
         except ExplanationError as error:
             yield Failed(entry.id, str(error))
+        except Exception as error:  # a mistake of ours must not take the other methods with it
+            log.exception("%s failed", entry.id)
+            yield Failed(entry.id, f"Something went wrong inside Crosslight ({type(error).__name__}).")
     if chance_due:
         yield chance(asked, label, question.settings.seed)
 

@@ -110,10 +110,14 @@ def _quoted(comparison: "Comparison", at: int) -> str:
 
 
 def _removal(comparison: "Comparison", explained: "list[Measured]") -> list[str]:
-    """What is left without the top units of the method with the highest AOPC-C, and without as many random ones."""
-    if not explained:
+    """What is left without the top units of the method with the highest AOPC-C, and without as many random ones.
+
+    A method that was optimised on these figures is no candidate.
+    """
+    compared = [result for result in explained if not chosen([result.attribution.method])[0].optimised]
+    if not compared:
         return []
-    best = max(explained, key=lambda result: result.metrics["aopc_c"])
+    best = max(compared, key=lambda result: result.metrics["aopc_c"])
     name, left = _entry_of(best)[0], best.path.when_removed(PERCENT)
     whose = f"{name}'" if name.endswith("s") else f"{name}'s"
     said = f"Removing {whose} top {PERCENT} % {_change(one_line(comparison.label), best.path.full, left)}"

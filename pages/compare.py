@@ -8,7 +8,7 @@ state.begin()
 engine = session.engine()
 
 st.header("Crosslight: one decision, explained side by side", anchor=False)
-choice = controls.sidebar()
+choice = controls.sidebar(engine)
 model, text, label = controls.question(engine)
 run = session.run_for(engine, model, text, label, choice)
 state.to_address()

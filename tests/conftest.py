@@ -1,8 +1,9 @@
 """Models small enough to be explained with pencil and paper, and a small BERT whose weights mean nothing."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +16,10 @@ from tokenizers.models import WordPiece
 from torch import Tensor, nn
 from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
 
+from explainers.learned.entries import DEFAULT_VARIANTS
+from explainers.learned.recipe import learned
+from explainers.learned.recipes import RECIPES
+from explainers.learned.weights import STORE_VARIABLE
 from explainers.models import batching
 from explainers.models.classifier import TextClassifier
 from explainers.models.meter import Meter
@@ -150,6 +155,10 @@ def small_config() -> BertConfig:
 @pytest.fixture
 def bert() -> TextClassifier:
     """Two layers of random weights, three classes, the real architecture."""
+    return small_bert()
+
+
+def small_bert() -> TextClassifier:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         module = BertForSequenceClassification(small_config())
@@ -162,6 +171,31 @@ def bert() -> TextClassifier:
         padding=SPECIAL.index("[PAD]"),
         version="1",
     )
+
+
+@pytest.fixture(scope="session")
+def small_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store in which every learned method has weights, freshly drawn, for the small BERT."""
+    store = tmp_path_factory.mktemp("store")
+    folder = store / "learned" / "small-1"
+    folder.mkdir(parents=True)
+    model = small_bert()
+    for method, recipe in RECIPES.items():
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(2)
+            weights = {name: 3 * weight.half() for name, weight in learned(recipe().module(model)).items()}
+        name = f"{method}-{DEFAULT_VARIANTS[method]}"
+        save_file(weights, folder / f"{name}.safetensors")
+        card = {"recipe": asdict(recipe()), "model": {"name": "small", "version": "1"}}
+        (folder / f"{name}.json").write_text(json.dumps(card))
+    return store
+
+
+@pytest.fixture(autouse=True)
+def store(small_store: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test reads or writes the store of the person who runs it."""
+    monkeypatch.setenv(STORE_VARIABLE, str(small_store))
+    return small_store
 
 
 @pytest.fixture

@@ -14,7 +14,9 @@ LAYERS = (
     ("explainers.datasets",),
     ("explainers.models",),
     ("explainers.explanation", "explainers.settings"),
-    ("explainers.attribution", "explainers.metrics", "explainers.narrative", "explainers.learned"),
+    ("explainers.entry",),
+    ("explainers.attribution", "explainers.metrics"),
+    ("explainers.learned", "explainers.narrative"),  # some methods select or optimise by a metric
     ("explainers",),  # what puts them together: methods, comparison, api, report, cli, …
     ("app",),
     ("pages", "streamlit_app"),

@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,10 @@ def told(event: Event) -> str:
 def test_quick_methods_come_first_and_the_control_before_the_slow_ones(question: Question) -> None:
     found = [told(event) for event in run(question, METHODS, Meter()) if isinstance(event, Begun | Chance)]
     assert found == [
+        "begun aml",
+        "begun cimi",
+        "begun ciem",
+        "begun ivra",
         "begun attention_mean",
         "begun attention_last",
         "begun random",
@@ -61,6 +66,7 @@ def test_quick_methods_come_first_and_the_control_before_the_slow_ones(question:
         "begun gradient_x_input",
         "begun occlusion",
         "chance",
+        "begun faml",
         "begun lime",
         "begun kernel_shap",
     ]
@@ -108,20 +114,27 @@ def test_a_lack_of_memory_fails_the_methods_that_need_it(bag: Callable[..., Text
     model = bag({"great": 2.0, "dull": -1.0})
     asked = Question(model, model.encode("great dull"), 1, replace(SETTINGS, erasure=erasure))
     model.module.memory = 0
-    entries = [entry for entry in METHODS if entry.group != "Controls" and entry.kind != "sampled"]
+    entries = [entry for entry in METHODS if entry.group == "Captum" and entry.kind != "sampled"]
     events = run(asked, entries, Meter(), chance_known=True)
     failed = [event for event in events if isinstance(event, Failed)]
     assert [event.method for event in failed] == ["integrated_gradients", "gradient_x_input", "occlusion"]
     assert all("not enough memory" in event.reason for event in failed)
 
 
-def test_a_programmers_error_is_not_hidden(question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_args: object) -> Iterator[Attribution]:
-        raise ValueError("a shape is wrong")
+def test_a_programmers_error_reaches_the_log_and_leaves_the_other_methods(
+    question: Question, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = comparison.estimates
+
+    def broken(entry: Entry, *rest: Any) -> Iterator[Attribution]:
+        if entry.id == "occlusion":
+            raise ValueError("a shape is wrong")
+        return whole(entry, *rest)
 
     monkeypatch.setattr(comparison, "estimates", broken)
-    with pytest.raises(ValueError, match="a shape is wrong"):
-        list(run(question, chosen(["occlusion"]), Meter()))
+    events = [told(event) for event in run(question, chosen(["occlusion", "attention_mean"]), Meter())]
+    assert {"failed occlusion", "measured attention_mean"} <= set(events)
+    assert "a shape is wrong" in caplog.text
 
 
 @pytest.mark.parametrize("stopped_after", ["begun attention_mean", "occlusion 0", "chance", "lime 10"])

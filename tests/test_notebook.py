@@ -12,7 +12,7 @@ from explainers.models.classifier import TextClassifier
 
 
 def test_the_names_are_there() -> None:
-    assert METHODS[0].id == "integrated_gradients"
+    assert METHODS[0].id == "aml"
     assert callable(explain)
     assert callable(load)
     assert issubclass(ExplanationError, Exception)

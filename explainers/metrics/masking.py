@@ -86,12 +86,17 @@ class Asked:
         return np.stack([self.answers[key] for key in keys])
 
 
-def masking_path(asked: Asked, scores: tuple[float, ...], label: int, at: tuple[int, ...] | None = None) -> MaskingPath:
-    """Erases in the order of `scores`, at all `counts` of the text or only at those in `at`."""
+def masking_path(
+    asked: Asked, scores: tuple[float, ...], label: int, at: tuple[int, ...] | None = None, *, kept: bool = True
+) -> MaskingPath:
+    """Erases in the order of `scores`, at all `counts` of the text or only at those in `at`.
+
+    Without `kept` only removal is asked, and the path's `kept` is empty.
+    """
     units = len(scores)
     points = at if at is not None else counts(units)
     place = np.empty(units, dtype=int)
     place[ranking(scores)] = np.arange(units)  # 0 = the highest score
-    kept = place[None, :] < np.asarray(points)[:, None]  # (points, units)
-    found = asked.probabilities(np.vstack([~kept, kept]))
+    tops = place[None, :] < np.asarray(points)[:, None]  # (points, units)
+    found = asked.probabilities(np.vstack([~tops, tops]) if kept else ~tops)
     return MaskingPath(points, found[: len(points)], found[len(points) :], label)

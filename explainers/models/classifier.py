@@ -57,6 +57,7 @@ class TextClassifier:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     meter: Meter = field(default_factory=Meter, repr=False)
     lock: RLock = field(default_factory=RLock, repr=False)
+    fitted: dict[object, object] = field(default_factory=dict, repr=False)  # what learned to explain it, once loaded
 
     def __post_init__(self) -> None:
         self.module.to(self.device).requires_grad_(False).eval()

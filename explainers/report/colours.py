@@ -60,6 +60,9 @@ LINES = {
 }
 
 
+VARIANT_SHADES = ((255, 0.25), (0, 0.3), (160, 0.45), (255, 0.4), (0, 0.15))  # towards white, black or grey
+
+
 def colour(strength: float, *, preset: str = "safe", signed: bool) -> str:
     """The background of a score, `rgba(r, g, b, a)`, for -1 (strongest against) to 1 (strongest for)."""
     value = float(strength)  # a NumPy scalar would print its type
@@ -79,9 +82,15 @@ def chosen_preset(preset: str) -> Preset:
     return PRESETS[preset]
 
 
-def line_colours(method: str) -> str:
-    """The method's colour in every chart, legible on white and on black."""
-    return LINES[method].colour
+def line_of(method: str) -> Line:
+    """How a method is drawn; other weights of it (`aml:comp`) share its hue, paler or darker, and are dotted."""
+    base, colon, name = method.partition(":")
+    line = LINES[base]
+    if not colon:
+        return line
+    towards, share = VARIANT_SHADES[sum(map(ord, name)) % len(VARIANT_SHADES)]
+    mixed = (round((1 - share) * part + share * towards) for part in bytes.fromhex(line.colour[1:]))
+    return Line("#" + bytes(mixed).hex(), "dot")
 
 
 def strongest(scores: Iterable[Sequence[float]]) -> float:

@@ -17,7 +17,7 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.text import Text
 
 from explainers.methods import chosen
-from explainers.report.colours import LINES
+from explainers.report.colours import line_of
 from explainers.report.rows import RANDOM, shown
 from explainers.report.text import one_line
 
@@ -90,7 +90,7 @@ def _band(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
     paths = comparison.chance.paths
     lines = np.stack([(path.kept if kept else path.removed)[:, path.label] for path in paths])  # (orders, points)
     shares = 100 * paths[0].shares
-    grey = LINES[RANDOM].colour
+    grey = line_of(RANDOM).colour
     axis.fill_between(
         shares, lines.min(axis=0), lines.max(axis=0), color=grey, alpha=0.25, linewidth=0, label="Random: all orders"
     )
@@ -106,8 +106,8 @@ def _lines(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
         axis.plot(
             100 * path.shares,
             (path.kept if kept else path.removed)[:, path.label],
-            color=LINES[method].colour,
-            linestyle=DASHES[LINES[method].dash],
+            color=line_of(method).colour,
+            linestyle=DASHES[line_of(method).dash],
             linewidth=width,
             label=entry.name,
         )

@@ -35,6 +35,7 @@ class MetricRow:
     best: frozenset[str] = frozenset()
     beyond_chance: frozenset[str] = frozenset()
     ties: tuple[int, ...] = ()
+    apart: bool = False  # chosen by these very figures, so it is never compared in them
 
     @property
     def ties_note(self) -> str:
@@ -45,7 +46,7 @@ class MetricRow:
 def metric_rows(comparison: "Comparison") -> list[MetricRow]:
     """A row per method in the order of display, then the random control: the mean of its orders, not a single one."""
     rows = [_row(result) for result in shown(comparison)]
-    leaders = {metric.id: _leading(comparison, rows, metric) for metric in METRICS}
+    leaders = {metric.id: _leading(comparison, [row for row in rows if not row.apart], metric) for metric in METRICS}
     marked = [
         replace(
             row,
@@ -67,7 +68,7 @@ def _row(result: "Measured") -> MetricRow:
     (entry,) = chosen([found.method])
     return MetricRow(
         found.method,
-        entry.name,
+        f"{entry.name} †" if entry.optimised else entry.name,
         result.metrics,
         result.noise,
         control=entry.group == "Controls",
@@ -75,6 +76,7 @@ def _row(result: "Measured") -> MetricRow:
         calls=found.model_calls,
         gap=found.gap,
         ties=tied_at(found.scores),
+        apart=entry.optimised,
     )
 
 

@@ -3,9 +3,9 @@
 import json
 from typing import TYPE_CHECKING
 
-from explainers.methods import METHODS, chosen
+from explainers.methods import chosen
 from explainers.metrics.faithfulness import METRICS
-from explainers.report.colours import LINES
+from explainers.report.colours import line_of
 from explainers.report.heatmap import heatmap, legend
 from explainers.report.rows import RANDOM, MetricRow, metric_rows, shown
 from explainers.report.text import decimals, escaped, number
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from explainers.comparison import Measured
 
 BORDERS = {"solid": "solid", "dash": "dashed", "dot": "dotted"}
+APART_NOTE = (
+    "† was fitted on this very text and kept by these figures, so it is not compared with the others in them; "
+    "look at figures and operators that it did not see."
+)
 TABLE_NOTES = (
     "Bold: best, and the lead is larger than chance explains; nothing bold means that no method leads. "
     "Pale: not beyond the 95 % band of the random orders. Erasing can leave what the model was trained on."
@@ -71,12 +75,13 @@ def table(comparison: "Comparison") -> str:
     )
     rows = metric_rows(comparison)
     body = "".join(_row(row) for row in rows)
+    apart = f"<br>{APART_NOTE}" if any(row.apart for row in rows) else ""
     ties = "".join(f"<br>{escaped(row.name)}: {escaped(row.ties_note)}" for row in rows if row.ties)
     return (
         f'<div class="wide"><table><thead><tr><th>Method</th>{head}<th>seconds</th><th>calls</th></tr></thead>'
         f'<tbody>{body}</tbody></table></div><p class="note">Erased by {escaped(settings.erasure)}, per '
         f"{escaped(settings.unit)}, for the class <bdi>{escaped(comparison.label)}</bdi>. ↑ higher is better, "
-        f"↓ lower is better. {TABLE_NOTES}{ties}</p>"
+        f"↓ lower is better. {TABLE_NOTES}{apart}{ties}</p>"
     )
 
 
@@ -100,8 +105,8 @@ def curves(comparison: "Comparison") -> str:
     if comparison.chance:
         lines.append((f"Random: mean and range of {len(comparison.chance.paths)} orders", RANDOM))
     names = "".join(
-        f'<span><i style="border-top: 3px {"solid" if method == RANDOM else BORDERS[LINES[method].dash]} '
-        f'{LINES[method].colour}"></i>{escaped(name)}</span>'
+        f'<span><i style="border-top: 3px {"solid" if method == RANDOM else BORDERS[line_of(method).dash]} '
+        f'{line_of(method).colour}"></i>{escaped(name)}</span>'
         for name, method in lines
     )
     return f'<div class="curves">{drawn}</div><p class="lines">{names}</p>'
@@ -113,8 +118,7 @@ def methods_explained(comparison: "Comparison") -> str:
     items = "".join(
         f"<dt>{escaped(entry.name)}</dt><dd>{escaped(entry.idea)} {escaped(entry.caution)} "
         f"<small>{escaped(entry.source)}</small></dd>"
-        for entry in METHODS
-        if entry.id in present
+        for entry in chosen(present)
     )
     return f'<dl class="methods">{items}</dl>'
 

@@ -20,7 +20,8 @@ def verdict(comparison: "Comparison") -> list[str]:
     """One sentence; none while the random control is not known or no method is done."""
     if comparison.chance is None:
         return []
-    *rows, random = metric_rows(comparison)
+    *known, random = metric_rows(comparison)
+    rows = [row for row in known if not row.apart]
     if all(row.control for row in rows):
         return []
     removing, keeping = ([row for row in rows if metric in row.best] for metric in (REMOVING, KEEPING))

@@ -25,7 +25,7 @@ every_asking_method = pytest.mark.parametrize(
     "entry", [entry for entry in METHODS if entry.kind != "chance"], ids=lambda entry: entry.id
 )
 every_explaining_method = pytest.mark.parametrize(
-    "entry", [entry for entry in METHODS if entry.group != "Controls"], ids=lambda entry: entry.id
+    "entry", [entry for entry in METHODS if entry.group == "Captum"], ids=lambda entry: entry.id
 )
 every_erasure = pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
 
@@ -155,6 +155,7 @@ def test_the_model_is_unchanged_after_an_exception_in_the_middle(
         return whole(*args, **named)
 
     before, encoding = condition(bert), bert.encode(TEXT)
+    scored(entry, bert, encoding, erasure)  # what was learned is loaded
     with monkeypatch.context() as patch:
         patch.setattr(layer, "forward", forward)
         expected = scored(entry, bert, encoding, erasure)

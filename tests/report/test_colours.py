@@ -5,7 +5,7 @@ import pytest
 
 from explainers.errors import ExplanationError
 from explainers.methods import METHODS
-from explainers.report.colours import LINES, PRESETS, colour, line_colours, strengths, strongest
+from explainers.report.colours import LINES, PRESETS, colour, line_of, strengths, strongest
 
 RGBA = re.compile(r"rgba\((\d{1,3}), (\d{1,3}), (\d{1,3}), ([01]\.\d{3})\)")
 THEMES = {"light": ((255, 255, 255), (49, 51, 63)), "dark": ((14, 17, 23), (250, 250, 250))}  # background, text
@@ -99,6 +99,6 @@ def test_every_method_has_a_line_of_its_own_that_is_seen_on_white_and_on_black()
     assert {entry.id for entry in METHODS} <= LINES.keys()
     assert len({line.colour for line in LINES.values()}) == len(LINES) == 14
     for method in LINES:
-        rgb = tuple(bytes.fromhex(line_colours(method)[1:]))
+        rgb = tuple(bytes.fromhex(line_of(method).colour[1:]))
         for page, _ in THEMES.values():
             assert contrast(rgb, page) >= 2.5, method

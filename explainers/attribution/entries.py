@@ -1,0 +1,110 @@
+"""What Captum's methods and the controls are, and when not to believe them; readable without torch."""
+
+from explainers.entry import Entry
+
+CAPTUM = (
+    Entry(
+        id="integrated_gradients",
+        name="Integrated gradients",
+        group="Captum",
+        kind="gradients",
+        signed=True,
+        idea="Adds up the gradient on the way from a text of [MASK] tokens to this text. "
+        "Where words are erased by zero, it starts from zero embeddings.",
+        caution="Do not believe small differences when the gap is large: then the steps were too few. "
+        "A different baseline gives a different answer.",
+        formula=r"s_u=\int_0^1 \frac{\partial p(y\mid \tilde x(\alpha))}{\partial m_u}\,d\alpha",
+        source="Sundararajan et al., ICML 2017",
+        made_by="attribution.integrated_gradients:IntegratedGradients",
+    ),
+    Entry(
+        id="lime",
+        name="LIME",
+        group="Captum",
+        kind="sampled",
+        signed=True,
+        idea="Fits a straight line to the model's answers on texts with random words erased.",
+        caution="Do not believe ranks that lie within ± the spread: another seed would order them otherwise. "
+        "Words that only act together are split arbitrarily.",
+        formula=r"\arg\min_s \sum_z \pi(z)\,(p(y\mid z)-b-z\cdot s)^2+\lambda\lVert s\rVert^2",
+        source="Ribeiro et al., KDD 2016",
+        made_by="attribution.lime:Lime",
+    ),
+    Entry(
+        id="kernel_shap",
+        name="KernelSHAP",
+        group="Captum",
+        kind="sampled",
+        signed=True,
+        idea="Estimates each word's Shapley value, its average effect over all orders of adding the words.",
+        caution="Do not believe single scores when the spread is as large as they are: long texts need more samples.",
+        formula=r"\phi_u=\sum_{S\not\ni u}\frac{|S|!\,(n-|S|-1)!}{n!}\,(p(S\cup u)-p(S))",
+        source="Lundberg and Lee, NeurIPS 2017; paired sampling: Covert and Lee, AISTATS 2021",
+        made_by="attribution.kernel_shap:KernelShap",
+    ),
+    Entry(
+        id="occlusion",
+        name="Occlusion",
+        group="Captum",
+        kind="one by one",
+        signed=True,
+        idea="Erases each word alone and looks how far the probability falls.",
+        caution="Do not believe low scores of words that say the same thing twice: erasing one leaves the other.",
+        formula=r"s_u=p(y\mid x)-p(y\mid x_{\setminus u})",
+        source="Zeiler and Fergus, ECCV 2014; Li et al., 2016",
+        made_by="attribution.occlusion:Occlusion",
+    ),
+    Entry(
+        id="gradient_x_input",
+        name="Gradient × input",
+        group="Captum",
+        kind="gradients",
+        signed=True,
+        idea="Multiplies each word's embedding with the gradient at this text: the first-order effect of fading it.",
+        caution="Do not believe it when the model is very sure: there the gradient is nearly flat and mostly noise.",
+        formula=r"s_u=\sum_{t\in u} h_t\cdot\frac{\partial p(y\mid x)}{\partial h_t}",
+        source="Shrikumar et al., 2016",
+        made_by="attribution.gradient_x_input:GradientTimesInput",
+    ),
+)
+
+CONTROLS = (
+    Entry(
+        id="attention_mean",
+        name="Attention, mean",
+        group="Controls",
+        kind="one pass",
+        signed=False,
+        idea="How much attention each word receives, over all layers and heads. Not an explanation by itself.",
+        caution="Do not believe it as a reason: where the model looks is not why it decides, for any class.",
+        formula=r"s_u=\sum_{t\in u}\frac1{LHN}\sum_{\ell,h,i}A^{\ell h}_{it}",
+        source="Jain and Wallace, NAACL 2019",
+        made_by="attribution.attention:Attention",
+    ),
+    Entry(
+        id="attention_last",
+        name="Attention, last layer",
+        group="Controls",
+        kind="one pass",
+        signed=False,
+        idea="How much attention each word receives in the last layer. Not an explanation by itself.",
+        caution="Do not believe it as a reason: in the last layer a position no longer stands for its word.",
+        formula=r"s_u=\sum_{t\in u}\frac1{HN}\sum_{h,i}A^{Lh}_{it}"
+        r"\quad\text{(read from the first token: }i=1\text{ only)}",
+        source="Jain and Wallace, NAACL 2019",
+        made_by="attribution.attention:Attention",
+        fixed=(("last_layer", True),),
+    ),
+    Entry(
+        id="random",
+        name="Random",
+        group="Controls",
+        kind="chance",
+        signed=True,
+        idea="Scores drawn at random: the floor that every explanation must beat.",
+        caution="Never believe it. If it looks as good as a method, that method has found nothing here.",
+        formula=r"s_u\sim\mathcal N(0,1)",
+        source="a control",
+        made_by="attribution.random_floor:RandomFloor",
+    ),
+)

@@ -1,0 +1,91 @@
+"""`python -m explainers evaluate`: which texts and which methods, and what is printed at the end."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import cast, get_args
+
+from explainers.datasets import texts as own_texts
+from explainers.datasets.example import Example
+from explainers.entry import Entry
+from explainers.errors import DataUnavailable, ExplanationError
+from explainers.evaluation import RANDOM, Plan, evaluate, read, table
+from explainers.learned.entries import DEFAULT_VARIANTS
+from explainers.learned.weights import available
+from explainers.manifest import libraries
+from explainers.methods import METHODS, chosen
+from explainers.models.catalog import load
+from explainers.models.classifier import TextClassifier
+from explainers.models.encoding import Erasure
+from explainers.report.evaluation import markdown, write
+from explainers.settings import Settings
+
+
+@dataclass(frozen=True)
+class Wanted:
+    model: str
+    data: Path | None
+    split: str
+    n: int
+    methods: tuple[str, ...]
+    erasures: tuple[str, ...]
+
+
+def measure(
+    wanted: Wanted, settings: Settings, sensitive: int, out: Path, device: str, tell: Callable[[str], None]
+) -> str:
+    """Runs the evaluation, writes its files to `out`, and returns the tables as text."""
+    for each in wanted.erasures:
+        if each not in get_args(Erasure):
+            raise ExplanationError(f"There is no erasure {each!r}. Choose from: {', '.join(get_args(Erasure))}.")
+    model, began = load(wanted.model, device=device), time.monotonic()
+    texts = of_split(wanted, settings.seed)
+    entries = chosen(wanted.methods) if wanted.methods else everything(model)
+    plan = Plan(entries, settings, cast(tuple[Erasure, ...], wanted.erasures), sensitive)
+    before = 0
+    for done in evaluate(model, texts, plan, out):
+        if done == 1 or done - before >= max(1, len(texts) // 20):
+            tell(f"{done} of {len(texts)} texts, {time.monotonic() - began:.0f} s")
+            before = done
+    rows = table(read(out))
+    about = {
+        "model": {"name": model.name, "version": model.version},
+        "data": {"split": wanted.split, "texts": len(texts), "seed": settings.seed},
+        "settings": asdict(settings),
+        "sensitive": sensitive,
+        "libraries": libraries(),
+    }
+    write(rows, about, out)
+    titled = [f"Scored by `{each}` on {len(texts)} texts:\n\n{markdown(rows, each)}" for each in wanted.erasures]
+    return "\n\n".join(titled)
+
+
+def everything(model: TextClassifier) -> tuple[Entry, ...]:
+    """Every method but the random one, which is a control anyway; of the learned ones every set of weights there is."""
+    fitted = available(model.name, model.version)
+    named = [each for each in METHODS if each.id != RANDOM and each.group != "Learned"]
+    ids = [each.id for each in named]
+    for each in fitted:
+        first = each.variant == DEFAULT_VARIANTS.get(each.method)
+        ids.append(each.method if first else f"{each.method}:{each.variant}")
+        if each.method == "aml":
+            ids.append("faml" if first else f"faml:{each.variant}")
+    return chosen(ids)
+
+
+def of_split(wanted: Wanted, seed: int) -> tuple[Example, ...]:
+    """`n` texts of a split of the model's data, or of a file."""
+    from explainers.models.tasks import TASKS
+
+    if wanted.data is not None and wanted.data.is_file():
+        found = list(own_texts.read(wanted.data))
+    elif wanted.model in TASKS:
+        if wanted.split not in ("test", "validation"):
+            raise DataUnavailable(f"There is no split {wanted.split!r}. Choose test or validation.")
+        found = list(getattr(TASKS[wanted.model].read(wanted.data), wanted.split))
+    else:
+        raise DataUnavailable(f"Give a file with texts for {wanted.model}: one per line, or a table.")
+    random.Random(seed).shuffle(found)
+    return tuple(found[: wanted.n] if wanted.n > 0 else found)

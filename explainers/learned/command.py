@@ -1,0 +1,148 @@
+"""`python -m explainers fit`: from a method's name, a model and texts to weights with a card."""
+
+import json
+import random
+import shlex
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from explainers.datasets import texts as own_texts
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable, ExplanationError
+from explainers.learned.batches import seen
+from explainers.learned.entries import DEFAULT_VARIANTS
+from explainers.learned.fitting import LOG, fit
+from explainers.learned.recipe import Recipe
+from explainers.learned.recipes import RECIPES, SHIPPED
+from explainers.learned.weights import VARIANT, own_folder, recipe_of
+from explainers.models.base import sha256
+from explainers.models.catalog import fingerprint
+from explainers.models.classifier import TextClassifier
+
+VALIDATION = 200  # texts at most that are held out to watch the training
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be fitted. `settings` are hyperparameters as typed, name to value."""
+
+    method: str
+    model: str
+    data: Path | None
+    variant: str = ""
+    seed: int = 0
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.variant or DEFAULT_VARIANTS.get(self.method, "default")
+
+    @property
+    def recipe(self) -> Recipe:
+        """The shipped variant's settings, where there is one of this name, and over them what was typed."""
+        if self.method not in RECIPES:
+            raise ExplanationError(f"{self.method!r} does not learn. Choose one of: {', '.join(RECIPES)}, all.")
+        if not VARIANT.fullmatch(self.name):
+            raise ExplanationError(
+                f"The variant {self.name!r} is not a name: use up to 40 small letters, digits, points, dashes."
+            )
+        shipped = SHIPPED.get(self.method, {}).get(self.name, {})
+        return recipe_of(self.method, {**shipped, **dict(self.settings), "seed": self.seed})
+
+    @property
+    def command(self) -> str:
+        """What to type to get the same weights again; DATA is the file or folder with the texts."""
+        named = ["--variant", self.name, "--seed", str(self.seed)]
+        settings = [part for name, value in self.settings for part in ("--set", f"{name}={value}")]
+        return shlex.join(
+            [
+                "python",
+                "-m",
+                "explainers",
+                "fit",
+                self.method,
+                "--model",
+                self.model,
+                "--data",
+                "DATA",
+                *named,
+                *settings,
+            ]
+        )
+
+
+def parts(model: str, data: Path | None, seed: int) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+    """Texts to learn from, and others to watch the training. Labels are dropped here, nobody sees them below."""
+    from explainers.models.tasks import TASKS
+
+    if data is not None and not data.exists():
+        raise DataUnavailable(f"There is no file or folder {data}.")
+    if data is not None and data.is_file():
+        found = list(own_texts.read(data))
+        random.Random(seed).shuffle(found)
+        held_out = min(VALIDATION, max(2, len(found) // 10))
+        return tuple(found[held_out:]), tuple(found[:held_out])
+    if model not in TASKS:
+        raise DataUnavailable(f"Give a file with texts for {model}: one per line, or a table with a column `text`.")
+    splits = TASKS[model].read(data)
+    if not splits.explainer:
+        raise DataUnavailable(
+            f"The data of {model} hold no texts for learning to explain it. "
+            "Give a folder that also has the texts named in its card, or a file of your own."
+        )
+    learned_from, watched = (
+        tuple(Example(each.text, each.pair) for each in part) for part in (splits.explainer, splits.validation)
+    )
+    return learned_from, watched[:VALIDATION]
+
+
+def make(order: Order, model: TextClassifier, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
+    """Fits, writes weights and card beside others of this model (or to `out`), and returns the card."""
+    recipe, before, began = order.recipe, fingerprint(model), time.perf_counter()
+    texts, validation = parts(order.model, order.data, order.seed)
+    fitting = fit(recipe, model, seen(model, texts), seen(model, validation), folder, resume=resume)
+    if fingerprint(model) != before:
+        raise RuntimeError("the frozen model has changed during the training")
+    target = out or own_folder(model.name, model.version)
+    target.mkdir(parents=True, exist_ok=True)
+    path = target / f"{order.method}-{order.name}.safetensors"
+    save_file({name: weight.contiguous().cpu() for name, weight in fitting.best.items()}, path)
+    card = {
+        "method": order.method,
+        "variant": order.name,
+        "model": {"name": model.name, "version": model.version},
+        "recipe": asdict(recipe),  # type: ignore[call-overload]
+        "texts": {"learned from": len(texts), "watched": len(validation)},
+        "command": order.command,
+        "validation": fitting.figures,
+        "alarms": last_alarms(folder),
+        "seconds": {"training": round(fitting.seconds, 1), "all": round(time.perf_counter() - began, 1)},
+        "machine": {"device": str(model.device), "threads": torch.get_num_threads(), "torch": torch.__version__},
+        "parameters": sum(weight.numel() for weight in fitting.best.values()),
+        "sha256": sha256(path),
+    }
+    path.with_suffix(".json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+    return card
+
+
+def last_alarms(folder: Path) -> list[str]:
+    lines = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
+    return next((line["alarms"] for line in reversed(lines) if "alarms" in line), [])
+
+
+def make_all(model: TextClassifier, data: Path | None, seed: int, out: Path | None) -> list[dict[str, Any]]:
+    """Every shipped variant of every method, one after the other."""
+    orders = [
+        Order(method, model.name, data, variant, seed) for method, variants in SHIPPED.items() for variant in variants
+    ]
+    return [make(each, model, run_folder(each), out, resume=False) for each in orders]
+
+
+def run_folder(order: Order) -> Path:
+    """Where log and checkpoint lie when nobody says where."""
+    return Path("runs") / f"{own_folder(order.model, '').name}{order.method}-{order.name}"

@@ -1,0 +1,37 @@
+"""Low-rank adapters (Hu et al., 2022) on a copy that shares the frozen weights: W·x + B·A·x, only A and B are new.
+
+peft does the same, but importing it takes seconds that the app does not have; the tests compare with peft's result.
+"""
+
+import math
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from explainers.models.inside import twin
+
+
+class Adapted(nn.Module):
+    """A frozen linear layer and its adapter; B begins at zero, so that nothing changes at first."""
+
+    def __init__(self, linear: nn.Linear, rank: int) -> None:
+        super().__init__()
+        self.linear = linear
+        self.down = nn.Parameter(torch.empty(rank, linear.in_features))  # A
+        self.up = nn.Parameter(torch.zeros(linear.out_features, rank))  # B
+        nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
+
+    def forward(self, states: Tensor) -> Tensor:
+        low = states @ self.down.T  # (…, rank)
+        return cast(Tensor, self.linear(states) + 2.0 * low @ self.up.T)  # 2: alpha is twice the rank
+
+
+def adapted(encoder: nn.Module, rank: int) -> nn.Module:
+    """A twin of `encoder` with an adapter on each linear layer; it shares the frozen weights and none of the hooks."""
+    copied = twin(encoder)
+    for name, module in list(copied.named_modules()):
+        if isinstance(module, nn.Linear):
+            parent, _, last = name.rpartition(".")
+            setattr(copied.get_submodule(parent), last, Adapted(module, rank))
+    return copied

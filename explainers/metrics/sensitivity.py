@@ -1,0 +1,58 @@
+"""AvgSen (Yeh et al., 2019; CIMI, A.1.3): how far an explanation moves when a few words of the text change.
+
+AvgSen = 1 - mean overlap of the top ⌈0.3 n⌉ units before and after 5 (at most n/3) random units were replaced by
+units of another text; 10 draws
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from explainers.explanation import ranking
+from explainers.models.encoding import FIXED, Encoding
+
+REPLACED, SHARE, DRAWS = 5, 0.3, 10
+
+
+def sensitivity(
+    explain: Callable[[Encoding], tuple[float, ...]],
+    encoding: Encoding,
+    other: Encoding,
+    *,
+    seed: int,
+    draws: int = DRAWS,
+) -> float:
+    """0: the top units stay the same; about 0.7 for explanations by chance. `other` lends its words."""
+    units = len(encoding.units)
+    replaced, kept = min(REPLACED, units // 3), int(np.ceil(SHARE * units))
+    if not replaced or not other.units:
+        return 0.0
+    chance, before = np.random.default_rng(seed), set(ranking(explain(encoding))[:kept].tolist())
+    overlaps = []
+    for _ in range(draws):
+        places = chance.choice(units, replaced, replace=False)
+        lent = chance.choice(len(other.units), replaced)
+        changed = replace_units(encoding, other, dict(zip(places.tolist(), lent.tolist(), strict=True)))
+        after = set(ranking(explain(changed))[:kept].tolist())
+        overlaps.append(len(before & after) / kept)
+    return 1 - float(np.mean(overlaps))
+
+
+def replace_units(encoding: Encoding, other: Encoding, lent: dict[int, int]) -> Encoding:
+    """The encoding in which the tokens of some units are those of units of another text: unit → the other's unit."""
+    ids: list[int] = []
+    owners: list[int] = []
+    segments: list[int] = []
+    done: set[int] = set()
+    for token, owner, segment in zip(encoding.ids, encoding.owners, encoding.segments, strict=True):
+        if owner == FIXED or owner not in lent:
+            new = [token]
+        elif owner in done:
+            continue
+        else:
+            done.add(owner)
+            new = [each for each, its in zip(other.ids, other.owners, strict=True) if its == lent[owner]]
+        ids += new
+        owners += [owner] * len(new)
+        segments += [segment] * len(new)
+    return Encoding(encoding.texts, encoding.units, tuple(ids), tuple(segments), tuple(owners))

@@ -1,0 +1,73 @@
+"""An evaluation as files and as text: JSON, CSV, and tables in Markdown for README and terminal."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from explainers.evaluation import AVGSEN, CONTROLS, RANDOM
+from explainers.methods import METHODS, chosen
+from explainers.metrics.faithfulness import METRICS
+
+Row = dict[str, Any]
+
+
+def write(rows: Sequence[Row], about: dict[str, Any], out: Path) -> None:
+    """`table.json` with everything, `table.csv` with a line per method and operator."""
+    (out / "table.json").write_text(json.dumps({**about, "rows": rows}, indent=2) + "\n", encoding="utf-8")
+    with (out / "table.csv").open("w", encoding="utf-8", newline="") as file:
+        lines = [flat(row) for row in rows]
+        table = csv.DictWriter(file, list(dict.fromkeys(name for line in lines for name in line)), restval="")
+        table.writeheader()
+        table.writerows(lines)
+
+
+def flat(row: Row) -> Row:
+    """Intervals as three columns."""
+    found: Row = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            found |= {name: value["mean"], f"{name}_low": value["low"], f"{name}_high": value["high"]}
+        else:
+            found[name] = value
+    return found
+
+
+def name_of(method: str) -> str:
+    if method in CONTROLS:
+        return CONTROLS[method]
+    (entry,) = chosen([method])
+    return f"{entry.name} †" if entry.optimised else entry.name
+
+
+def ordered(rows: Sequence[Row], erasure: str) -> list[Row]:
+    """The rows of one operator in the order of display; controls last."""
+    order = [entry.id for entry in METHODS]
+
+    def place(row: Row) -> tuple[bool, int, str]:
+        base = row["method"].partition(":")[0]
+        return row["method"] in CONTROLS, order.index(base) if base in order else len(order), row["method"]
+
+    return sorted((row for row in rows if row["erasure"] == erasure), key=place)
+
+
+def markdown(rows: Sequence[Row], erasure: str) -> str:
+    """One operator's table. Figures that are not clearly better than random, by their paired interval, carry a °."""
+    head = ["method", *(f"{m.name} {'↑' if m.higher_is_better else '↓'}" for m in METRICS), "AvgSen ↓", "s", "calls"]
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "---|" * (len(head) - 1)]
+    for row in ordered(rows, erasure):
+        cells = [name_of(row["method"]), *(_cell(row, metric.id) for metric in METRICS)]
+        cells += [f"{row[AVGSEN]['mean']:.2f}" if AVGSEN in row else "–"]
+        cells += [f"{row['seconds']:.2f}", f"{row['calls']:.0f}"] if "seconds" in row else ["–", "–"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _cell(row: Row, metric: str) -> str:
+    """The mean and half its interval; ° where the gain over random may be nothing."""
+    found = row[metric]
+    half = (found["high"] - found["low"]) / 2
+    gained = row.get(f"{metric}_gain")
+    weak = "°" if row["method"] != RANDOM and gained and gained["low"] <= 0 else ""
+    return f"{found['mean']:.3f} ± {half:.3f}{weak}"
