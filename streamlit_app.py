@@ -2,11 +2,15 @@
 
 import streamlit as st
 
+from app import left_over
+
 st.set_page_config(page_title="Crosslight", page_icon="assets/icon.png", layout="wide")
 st.navigation(
     [
         st.Page("pages/compare.py", title="Compare", default=True),
+        st.Page("pages/train.py", title="Train", url_path="train"),
         st.Page("pages/methods.py", title="Methods", url_path="methods"),
     ],
     position="top",
 ).run()
+left_over.look_after()

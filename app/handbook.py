@@ -2,6 +2,8 @@
 
 import streamlit as st
 
+from app import learned
+from app.engine import Engine
 from app.safe import markdown
 from explainers.methods import METHODS
 from explainers.metrics.faithfulness import METRICS
@@ -15,7 +17,7 @@ def title() -> None:
     )
 
 
-def methods() -> None:
+def methods(engine: Engine) -> None:
     for group in dict.fromkeys(entry.group for entry in METHODS):
         st.header(group, anchor=False)
         for entry in (each for each in METHODS if each.group == group):
@@ -26,6 +28,8 @@ def methods() -> None:
                 if entry.differs:
                     st.write("**Where the paper, its code and this differ.**")
                     st.write("\n".join(f"- {markdown(each)}" for each in entry.differs))
+                if entry.group == "Learned":
+                    learned.weights(engine, entry.id)
                 st.caption(f"{'Signed' if entry.signed else 'Unsigned'} scores, {entry.kind}. {markdown(entry.source)}")
 
 

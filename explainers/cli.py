@@ -123,6 +123,7 @@ def fit(
     folder: Annotated[Path | None, typer.Option(help="For log and checkpoint; by default below runs.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where weights and card go; by default the store.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the last finished epoch.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="IvRA only: train the classifier too, as a new model.")] = False,
     device: Device = "auto",
 ) -> None:
     """Teach a method to explain a frozen model, from unlabelled texts."""
@@ -130,12 +131,20 @@ def fit(
         from explainers.learned.command import Order, make, make_all, run_folder
         from explainers.models.catalog import load
 
+        if full and method != "ivra":
+            raise ExplanationError(f"Only ivra can train the classifier too, not {method}. Leave --full away.")
         if method == "all":
             found: object = make_all(load(model, device=device), data, seed, out)
         else:
             order = Order(method, model, data, variant, seed, tuple(pairs(set_ or [])))
             order.recipe  # a bad setting is told before the model is loaded  # noqa: B018
-            found = make(order, load(model, device=device), folder or run_folder(order), out, resume=resume)
+            frozen, place = load(model, device=device), folder or run_folder(order)
+            if full:
+                from explainers.learned.full_command import make_full
+
+                found = make_full(order, frozen, place, out)
+            else:
+                found = make(order, frozen, place, out, resume=resume)
         typer.echo(json.dumps(found, indent=2))
 
 

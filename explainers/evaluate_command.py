@@ -49,7 +49,7 @@ def measure(
         if done == 1 or done - before >= max(1, len(texts) // 20):
             tell(f"{done} of {len(texts)} texts, {time.monotonic() - began:.0f} s")
             before = done
-    rows = table(read(out))
+    rows = table(read(out, [entry.id for entry in entries], model))
     about = {
         "model": {"name": model.name, "version": model.version},
         "data": {"split": wanted.split, "texts": len(texts), "seed": settings.seed},
@@ -70,8 +70,8 @@ def everything(model: TextClassifier) -> tuple[Entry, ...]:
     for each in fitted:
         first = each.variant == DEFAULT_VARIANTS.get(each.method)
         ids.append(each.method if first else f"{each.method}:{each.variant}")
-        if each.method == "aml":
-            ids.append("faml" if first else f"faml:{each.variant}")
+        if each.method == "aml" and first:
+            ids.append("faml")
     return chosen(ids)
 
 

@@ -1,12 +1,14 @@
 """All methods on a set of texts: every faithfulness figure under every way of erasing, with intervals and controls.
 
-An explanation is made once, erasing as the settings say, and is then scored under all operators. One line of JSON per
-text is written as soon as it is done, so that an interrupted evaluation goes on where it stopped:
+An explanation is made once, erasing as the settings say, and is then scored under all operators. A line of JSON is
+written as soon as a method is done with a text, so that an interrupted evaluation goes on where it stopped, and one
+with more methods, or with a method fitted again, computes only what is new:
 
-    OUT/texts.jsonl    {"text": number, "method": id, "erasure": …, "aopc_c": …, …, "seconds": …, "calls": …}
+    OUT/texts.jsonl    {"text": number, "method": id, "weights": checksum, "figures": {operator: {metric: …}}, …}
     OUT/table.json, OUT/table.csv    means with 95 % paired-bootstrap intervals over the texts
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +25,10 @@ from explainers.datasets.example import Example
 from explainers.entry import Entry
 from explainers.errors import ExplanationError
 from explainers.explanation import Attribution
+from explainers.learned.weights import place
 from explainers.metrics.faithfulness import METRICS, Metric
 from explainers.metrics.intervals import Interval, paired
-from explainers.metrics.masking import PERCENTS, Asked, MaskingPath, masking_path, top
+from explainers.metrics.masking import PERCENTS, Asked, MaskingPath, masking_path, masks_of, top
 from explainers.metrics.sensitivity import sensitivity
 from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import ERASURES, Encoding, Erasure
@@ -51,56 +54,97 @@ class Plan:
 def evaluate(model: TextClassifier, texts: Sequence[Example], plan: Plan, out: Path) -> Iterator[int]:
     """Explains and measures every text, one after the other; yields how many are done. Goes on from `OUT/texts.jsonl`.
 
-    Raises `ExplanationError` if that file belongs to another evaluation.
+    Raises `ExplanationError` if that file belongs to other texts, another model or other settings.
     """
     out.mkdir(parents=True, exist_ok=True)
     path, signature = out / "texts.jsonl", _signature(model, texts, plan)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    known = [json.loads(line) for line in lines if line.endswith("}")]
+    known = list(_lines(path)) if path.is_file() else []
     if known and known[0] != signature:
         raise ExplanationError(f"{path} belongs to another evaluation. Choose another folder or delete it.")
-    done = {record["text"] for record in known[1:] if "done" in record}
-    whole = [record for record in known[1:] if record["text"] in done]  # a text that was cut off is done again
+    done = {(record["text"], record["method"], record["weights"]) for record in known[1:]}
     with path.open("w", encoding="utf-8") as file:
-        for record in [signature, *whole]:
+        for record in [signature, *known[1:]]:
             print(json.dumps(record), file=file)
         for number, example in enumerate(texts):
-            if number not in done:
-                other = model.encode(texts[(number + 1) % len(texts)], plan.settings.unit)
-                for record in of_text(model, model.encode(example, plan.settings.unit), other, number, plan):
-                    print(json.dumps({"text": number, **record}), file=file)
-                print(json.dumps({"text": number, "done": True}), file=file, flush=True)
+            other = texts[(number + 1) % len(texts)]
+            for record in of_text(model, example, other, number, plan, done):
+                print(json.dumps(record), file=file, flush=True)
             yield number + 1
 
 
-def of_text(model: TextClassifier, encoding: Encoding, other: Encoding, number: int, plan: Plan) -> Iterator[Record]:
-    """The figures of every method on one text, under every operator; nothing for a text without units."""
-    if not encoding.units:
+def of_text(
+    model: TextClassifier, example: Example, other: Example, number: int, plan: Plan, done: set[tuple[int, str, str]]
+) -> Iterator[Record]:
+    """The figures of every method on one text that are not `done`; nothing for a text without units."""
+    wanted = {each: weights_of(model, each) for each in (*(entry.id for entry in plan.entries), *CONTROLS)}
+    missing = [each for each, weights in wanted.items() if (number, each, weights) not in done]
+    encoding = model.encode(example, plan.settings.unit)
+    if not encoding.units or not missing:
         return
     everything = np.ones((1, len(encoding.units)), dtype=bool)
     label = int(model.probabilities(encoding, everything).argmax())
     question = Question(model, encoding, label, plan.settings)
-    asked = {erasure: Asked(model, encoding, erasure) for erasure in plan.erasures}
-    for entry in plan.entries:
+    scores: dict[str, list[tuple[float, ...]]] = {}
+    records: dict[str, Record] = {}
+    for entry in (each for each in plan.entries if each.id in missing):
+        record = records[entry.id] = {"text": number, "method": entry.id, "weights": wanted[entry.id]}
         try:
             found = final(entry, question)
         except ExplanationError as error:
-            yield {"method": entry.id, "failed": str(error)}
+            record["failed"] = str(error)
             continue
-        cost = {"seconds": found.seconds, "calls": found.model_calls}
+        scores[entry.id] = [found.scores]
+        record |= {"seconds": found.seconds, "calls": found.model_calls}
         if number < plan.sensitive and entry.kind not in TOO_DEAR:
-            cost[AVGSEN] = sensitivity(scorer(entry, question), encoding, other, seed=plan.settings.seed + number)
-        for erasure in plan.erasures:
-            yield {"method": entry.id, "erasure": erasure, **figures(asked[erasure], found.scores, label), **cost}
-    for erasure in plan.erasures:
-        orders = [
-            RandomFloor(seed=1000 * (plan.settings.seed + 1) + draw).attribute(model, encoding, label).scores
-            for draw in range(ORDERS)
-        ]
-        each = [figures(asked[erasure], order, label) for order in orders]
-        yield {"method": RANDOM, "erasure": erasure} | {id: float(np.mean([one[id] for one in each])) for id in each[0]}
-        first = tuple(float(-place) for place in range(len(encoding.units)))
-        yield {"method": POSITION, "erasure": erasure, **figures(asked[erasure], first, label)}
+            lent, seed = model.encode(other, plan.settings.unit), plan.settings.seed + number
+            record[AVGSEN] = sensitivity(scorer(entry, question), encoding, lent, seed=seed)
+    for control, orders in _controls(model, encoding, plan.settings.seed).items():
+        if control in missing:
+            scores[control] = orders
+            records[control] = {"text": number, "method": control, "weights": ""}
+    asked = [Asked(model, encoding, erasure) for erasure in plan.erasures]
+    for each in asked:
+        _ask_together(each, [order for orders in scores.values() for order in orders])
+    for method, record in records.items():
+        if method in scores:
+            record["figures"] = {
+                each.erasure: _mean([figures(each, order, label) for order in scores[method]]) for each in asked
+            }
+        yield record
+
+
+def _ask_together(asked: Asked, orders: Sequence[tuple[float, ...]]) -> None:
+    """Asks what all methods will need in large batches; the answers are remembered. Later flips are asked singly."""
+    units = len(asked.encoding.units)
+    cuts = tuple(sorted({0, units, *(top(units, percent) for percent in PERCENTS)}))
+    early = tuple(range(units * 2 // 5 + 1))
+    masks = [
+        masks_of(order, points, kept=kept) for order in orders for points, kept in ((cuts, True), (early, False))
+    ]  # fmt: skip
+    if masks:
+        asked.probabilities(np.vstack(masks))
+
+
+def _controls(model: TextClassifier, encoding: Encoding, seed: int) -> dict[str, list[tuple[float, ...]]]:
+    """Scores that have nothing to do with the model."""
+    orders = [
+        RandomFloor(seed=1000 * (seed + 1) + draw).attribute(model, encoding, 0).scores for draw in range(ORDERS)
+    ]  # fmt: skip
+    return {RANDOM: orders, POSITION: [tuple(float(-place) for place in range(len(encoding.units)))]}
+
+
+def _mean(figures: list[dict[str, float]]) -> dict[str, float]:
+    return {name: float(np.mean([each[name] for each in figures])) for name in figures[0]}
+
+
+def weights_of(model: TextClassifier, method: str) -> str:
+    """The checksum of the weights that a learned method uses, so that fitting it again makes its figures old."""
+    base, _, variant = method.partition(":")
+    try:
+        card = place(model.name, model.version, "aml" if base == "faml" else base, variant).card
+        return str(card.get("sha256", ""))[:12]
+    except ExplanationError:
+        return ""
 
 
 def final(entry: Entry, question: Question) -> Attribution:
@@ -142,59 +186,71 @@ def _flip(asked: Asked, scores: tuple[float, ...], label: int, path: MaskingPath
     return 1.0
 
 
-def table(records: Iterable[Record]) -> list[Record]:
+def table(records: Sequence[Record]) -> list[Record]:
     """A row per method and operator: each figure with its interval, and its distance to random, paired by text.
 
     `gain` is positive where the method is better than random, whatever the metric's direction.
     """
-    by: dict[tuple[str, str], dict[int, Record]] = {}
+    by: dict[str, dict[int, Record]] = {}
     for record in records:
-        if "erasure" in record:
-            by.setdefault((record["method"], record["erasure"]), {})[record["text"]] = record
+        if "figures" in record:
+            by.setdefault(record["method"], {})[record["text"]] = record
+    erasures = dict.fromkeys(erasure for mine in by.values() for each in mine.values() for erasure in each["figures"])
     rows = []
-    for (method, erasure), mine in by.items():
-        row: Record = {"method": method, "erasure": erasure, "texts": len(mine)}
-        for metric in METRICS:
-            floor = by.get((RANDOM, erasure), {})
-            row[metric.id] = vars(paired(_column(mine, metric.id)))
-            if method != RANDOM and floor:
-                row[f"{metric.id}_gain"] = vars(paired(_gains(mine, floor, metric)))
-        for name in ("seconds", "calls", AVGSEN):
-            found = [record[name] for record in mine.values() if name in record]
-            if found:
-                row[name] = vars(paired(np.asarray(found))) if name == AVGSEN else float(np.mean(found))
-        rows.append(row)
+    for erasure in erasures:
+        for method, mine in by.items():
+            row: Record = {"method": method, "erasure": erasure, "texts": len(mine)}
+            for metric in METRICS:
+                row[metric.id] = vars(paired(_column(mine, erasure, metric.id)))
+                if method != RANDOM and RANDOM in by:
+                    row[f"{metric.id}_gain"] = vars(paired(_gains(mine, by[RANDOM], erasure, metric)))
+            for name in ("seconds", "calls", AVGSEN):
+                found = [record[name] for record in mine.values() if name in record]
+                if found:
+                    row[name] = vars(paired(np.asarray(found))) if name == AVGSEN else float(np.mean(found))
+            rows.append(row)
     return rows
 
 
-def _column(records: dict[int, Record], name: str) -> NDArray[np.float64]:
-    return np.asarray([record[name] for record in records.values()], dtype=float)
+def _column(records: dict[int, Record], erasure: str, metric: str) -> NDArray[np.float64]:
+    return np.asarray([record["figures"][erasure][metric] for record in records.values()], dtype=float)
 
 
-def _gains(mine: dict[int, Record], floor: dict[int, Record], metric: Metric) -> NDArray[np.float64]:
+def _gains(mine: dict[int, Record], others: dict[int, Record], erasure: str, metric: Metric) -> NDArray[np.float64]:
+    """How much better, text by text, on the texts that both have."""
     sign = 1 if metric.higher_is_better else -1
-    return np.asarray([sign * (mine[text][metric.id] - floor[text][metric.id]) for text in mine if text in floor])
+    both = [text for text in mine if text in others]
+    one, two = ({text: records[text] for text in both} for records in (mine, others))
+    return sign * (_column(one, erasure, metric.id) - _column(two, erasure, metric.id))
 
 
-def difference(records: Iterable[Record], one: str, two: str, metric: Metric, erasure: str) -> Interval:
+def difference(records: Sequence[Record], one: str, two: str, metric: Metric, erasure: str) -> Interval:
     """How much better `one` is than `two`, paired by text."""
-    kept = [record for record in records if record.get("erasure") == erasure]
-    first, second = ({r["text"]: r for r in kept if r["method"] == name} for name in (one, two))
-    return paired(_gains(first, second, metric))
+    first, second = ({r["text"]: r for r in records if r["method"] == name and "figures" in r} for name in (one, two))
+    return paired(_gains(first, second, erasure, metric))
 
 
-def read(out: Path) -> list[Record]:
-    """The records of an evaluation, without its head."""
-    lines = (out / "texts.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines[1:]]
+def read(out: Path, entries: Iterable[str], model: TextClassifier) -> list[Record]:
+    """The records of these methods, as fitted now, and of the controls."""
+    wanted = {(each, weights_of(model, each)) for each in (*entries, *CONTROLS)}
+    return [each for each in list(_lines(out / "texts.jsonl"))[1:] if (each["method"], each["weights"]) in wanted]
+
+
+def _lines(path: Path) -> Iterator[Record]:
+    """What was written in full; a line that was cut off is left out."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            return
 
 
 def _signature(model: TextClassifier, texts: Sequence[Example], plan: Plan) -> Record:
     settings = plan.settings
+    digest = hashlib.sha256(json.dumps([[each.text, each.pair] for each in texts]).encode()).hexdigest()
     return {
         "model": [model.name, model.version],
-        "methods": [entry.id for entry in plan.entries],
-        "texts": len(texts),
+        "texts": [len(texts), digest[:12]],
         "erasures": list(plan.erasures),
         "settings": [settings.unit, settings.erasure, settings.samples, settings.steps, settings.seed],
         "sensitive": plan.sensitive,

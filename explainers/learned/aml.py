@@ -69,13 +69,13 @@ class Aml:
 
     lambda_p: float = 1.0
     lambda_inv: float = 1.0
-    lambda_a: float = 0.3
+    lambda_a: float = 0.6
     select: Select = "difference"
     filler: Filler = "mask"  # m: the mask token, a learned embedding, or a random token's in every place
     rank: int = 16
-    epochs: int = 8
+    epochs: int = 5
     batch: int = 20
-    learning_rate: float = 3e-4
+    learning_rate: float = 1e-3
     weight_decay: float = 0.01
     seed: int = 0
     method: str = "aml"

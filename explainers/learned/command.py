@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
+from torch import Tensor
 
 from explainers.datasets import texts as own_texts
 from explainers.datasets.example import Example
@@ -108,22 +109,31 @@ def make(order: Order, model: TextClassifier, folder: Path, out: Path | None, *,
     fitting = fit(recipe, model, seen(model, texts), seen(model, validation), folder, resume=resume)
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
-    target = out or own_folder(model.name, model.version)
+    about = {
+        "texts": {"learned from": len(texts), "watched": len(validation)},
+        "validation": fitting.figures,
+        "alarms": last_alarms(folder),
+        "seconds": {"training": round(fitting.seconds, 1), "all": round(time.perf_counter() - began, 1)},
+    }
+    return write_weights(order, model, fitting.best, out or own_folder(model.name, model.version), about)
+
+
+def write_weights(
+    order: Order, model: TextClassifier, weights: dict[str, Tensor], target: Path, about: dict[str, Any]
+) -> dict[str, Any]:
+    """The file of weights and its card, which is returned."""
     target.mkdir(parents=True, exist_ok=True)
     path = target / f"{order.method}-{order.name}.safetensors"
-    save_file({name: weight.contiguous().cpu() for name, weight in fitting.best.items()}, path)
+    save_file({name: weight.contiguous().cpu() for name, weight in weights.items()}, path)
     card = {
         "method": order.method,
         "variant": order.name,
         "model": {"name": model.name, "version": model.version},
-        "recipe": asdict(recipe),  # type: ignore[call-overload]
-        "texts": {"learned from": len(texts), "watched": len(validation)},
+        "recipe": asdict(order.recipe),  # type: ignore[call-overload]
         "command": order.command,
-        "validation": fitting.figures,
-        "alarms": last_alarms(folder),
-        "seconds": {"training": round(fitting.seconds, 1), "all": round(time.perf_counter() - began, 1)},
+        **about,
         "machine": {"device": str(model.device), "threads": torch.get_num_threads(), "torch": torch.__version__},
-        "parameters": sum(weight.numel() for weight in fitting.best.values()),
+        "parameters": sum(weight.numel() for weight in weights.values()),
         "sha256": sha256(path),
     }
     path.with_suffix(".json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")

@@ -5,7 +5,7 @@ from explainers.entry import Entry
 DEFAULT_VARIANTS = {
     "aml": "difference",
     "faml": "difference",
-    "cimi": "zero",
+    "cimi": "mask",
     "ciem": "last",
     "ivra": "comp-sparsemax",
 }
@@ -71,7 +71,7 @@ LEARNED = (
         "so that the causes suffice, that the rest can be mixed with another text without moving the mask, "
         "and that the mask fits this text better than another one.",
         caution="Do not read the height of a score: often all of them are close together, only the order was trained. "
-        "It was trained with zeroed embeddings, so it may look better when words are erased by zero.",
+        "It was trained with one way of erasing (mask; other weights: zero) and may look better under that one.",
         formula=r"\mathcal L=\underbrace{\mathrm{MSE}(f(x_e),f(x))-\mathrm{MSE}(f(x_u),f(x))}_{L_s}"
         r"+\alpha\underbrace{\mathrm{MSE}(M(x_{int}),M(x))}_{L_i}\underbrace{-\log\sigma(M-M^-)}_{L_p}",
         source="Wu et al., KDD 2023",
@@ -83,6 +83,8 @@ LEARNED = (
             "the batch, which depends on who else is in it (an option here).",
             "Trained on texts that are not scored; the code trains and scores on the same test texts.",
             "The frozen model has no dropout while its answers are learned; in the code it has.",
+            "The first choice of weights was trained by blending with the mask token, the operator that is the default "
+            "here; those named “zero” multiply embeddings as the authors' code does.",
             "The other text is always another one; in the code it is sometimes the same.",
             "A word's mask is the largest of its tokens'; the code scores tokens.",
         ),

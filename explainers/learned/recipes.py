@@ -3,15 +3,26 @@
 from typing import Any
 
 from explainers.learned.aml import Aml
+from explainers.learned.ciem import Ciem
 from explainers.learned.cimi import Cimi
+from explainers.learned.ivra import Ivra
 
-RECIPES: dict[str, Any] = {"aml": Aml, "cimi": Cimi}
+RECIPES: dict[str, Any] = {"aml": Aml, "cimi": Cimi, "ciem": Ciem, "ivra": Ivra}
 
 SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
     "aml": {
         "difference": {"select": "difference"},
-        "comp": {"select": "comp"},
-        "suff": {"select": "suff"},
+        "comp": {"select": "comp", "lambda_p": 0.5},
+        "suff": {"select": "suff", "lambda_inv": 0.5},
     },
-    "cimi": {"zero": {}},
+    "cimi": {"mask": {"erasure": "mask"}, "zero": {"erasure": "zero"}},
+    "ciem": {"last": {"layer": 0}, "middle": {"layer": 3}},
+    "ivra": {
+        **{
+            f"{criterion}-{norm}": {"criterion": criterion, "norm": norm}
+            for criterion in ("comp", "suff", "cons", "sim")
+            for norm in ("sparsemax", "softmax")
+        },
+        "smat": {"criterion": "sim", "norm": "softmax", "smat": True},
+    },
 }

@@ -19,7 +19,7 @@ from explainers.models.classifier import TextClassifier
 if TYPE_CHECKING:
     import optuna
 
-TEXTS, WATCHED, EPOCHS = 600, 100, 3
+TEXTS, WATCHED, EPOCHS = 450, 100, 2
 FIGURES: tuple[Select, ...] = ("difference", "comp", "suff")
 
 

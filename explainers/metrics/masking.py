@@ -95,8 +95,14 @@ def masking_path(
     """
     units = len(scores)
     points = at if at is not None else counts(units)
-    place = np.empty(units, dtype=int)
-    place[ranking(scores)] = np.arange(units)  # 0 = the highest score
-    tops = place[None, :] < np.asarray(points)[:, None]  # (points, units)
-    found = asked.probabilities(np.vstack([~tops, tops]) if kept else ~tops)
+    found = asked.probabilities(masks_of(scores, points, kept=kept))
     return MaskingPath(points, found[: len(points)], found[len(points) :], label)
+
+
+def masks_of(scores: tuple[float, ...], points: tuple[int, ...], *, kept: bool) -> NDArray[np.bool_]:
+    """What is left without the highest-scored units, a row per point, and with `kept` then what is left with only them:
+    (points or 2·points, units), true = kept."""
+    place = np.empty(len(scores), dtype=int)
+    place[ranking(scores)] = np.arange(len(scores))  # 0 = the highest score
+    tops = place[None, :] < np.asarray(points)[:, None]  # (points, units)
+    return np.vstack([~tops, tops]) if kept else ~tops

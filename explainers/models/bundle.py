@@ -57,14 +57,28 @@ def merged(network: PooledClassifier, trained: dict[str, Tensor], rank: int) -> 
     return network
 
 
-def load_bundle(folder: Path, device: torch.device) -> TextClassifier:
-    known = card(folder)
-    base = base_folder()
-    trained = weights(folder)
+def network_of(folder: Path) -> PooledClassifier:
+    """The network with its trained weights. A bundle that stands `on` another one holds only adapters of its layers."""
+    known, trained = card(folder), weights(folder)
     try:
-        network = merged(PooledClassifier(encoder(base), len(known["labels"])), trained, known["recipe"]["rank"])
+        if "on" not in known:
+            return merged(
+                PooledClassifier(encoder(base_folder()), len(known["labels"])), trained, known["recipe"]["rank"]
+            )
+        below = folder.parent / known["on"]["name"]
+        if card(below)["sha256"] != known["on"]["sha256"]:
+            raise damaged(folder, f"it was trained on another version of {below.name}")
+        network = network_of(below)
+        for name in (name for name in trained if name.endswith(".down")):
+            layer = cast(nn.Linear, network.get_submodule(name.removesuffix(".down")))
+            layer.weight.data += 2.0 * trained[name.removesuffix("down") + "up"] @ trained[name]
     except (RuntimeError, KeyError, AttributeError) as error:
         raise damaged(folder, f"{WEIGHTS} does not fit the architecture") from error
+    return network
+
+
+def load_bundle(folder: Path, device: torch.device) -> TextClassifier:
+    known, base, network = card(folder), base_folder(), network_of(folder)
     splitter = tokenizer(base, LONGEST)
     vocabulary = splitter.get_vocab()
     return TextClassifier(

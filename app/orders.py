@@ -1,0 +1,108 @@
+"""What a person asks to be trained, checked and written down so that a process of its own can do it."""
+
+import csv
+import os
+import shlex
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from app.engine import DEVICE_VARIABLE, ROOTS_VARIABLE
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.learned.weights import VARIANT, store
+from explainers.models.cards import bundled
+
+LONGEST_MODEL = 300  # characters
+
+
+@dataclass(frozen=True)
+class Order:
+    """`settings` are hyperparameters, name to value, as they would be typed."""
+
+    method: str
+    model: str
+    variant: str
+    seed: int = 0
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def arguments(self, data: str) -> list[str]:
+        """Of the command line, for the texts in the file `data`."""
+        settings = [part for name, value in self.settings for part in ("--set", f"{name}={value}")]
+        device = os.environ.get(DEVICE_VARIABLE, "")
+        return [
+            *("fit", self.method, "--model", self.model, "--data", data),
+            *("--variant", self.variant, "--seed", str(self.seed), *settings),
+            *(("--device", device) if device else ()),
+        ]
+
+    def typed(self, data: str) -> str:
+        """The command as a person would type it."""
+        return shlex.join(["python", "-m", "explainers", *self.arguments(data)])
+
+
+def runs() -> Path:
+    """Where the folders of all trainings lie."""
+    return store().resolve() / "runs"
+
+
+def checked(order: Order) -> Order:
+    """The order with the real path of its model. Raises `ExplanationError` if it cannot be carried out."""
+    if not VARIANT.fullmatch(order.variant):
+        raise ExplanationError(
+            "The name of the result needs a small letter or a digit first; then small letters, digits, points, dashes "
+            "and underscores may follow, 40 in all."
+        )
+    return replace(order, model=permitted(order.model))
+
+
+def permitted(name: str) -> str:
+    """What the process may load under this name: the rule of `catalog.load` with the app's roots, nothing loaded."""
+    if name in bundled():
+        return name
+    real = _real_folder(name)
+    roots = os.environ.get(ROOTS_VARIABLE, ".").split(os.pathsep)
+    if real is not None:
+        if not any(real.is_relative_to(Path(root).resolve()) for root in roots):
+            raise ModelUnavailable(f"The folder {name!r} lies outside the folders that this app may read.")
+        return str(real)
+    from explainers.models.catalog import HUB_NAME  # brings torch with it
+
+    if HUB_NAME.fullmatch(name) and _real_folder(name.partition("@")[0]) is None:
+        return name
+    raise ModelUnavailable(
+        f"There is no model {name[:LONGEST_MODEL]!r}. Choose one of: {', '.join(bundled())}; "
+        "or give a hub id such as owner/model, or a folder."
+    )
+
+
+def _real_folder(name: str) -> Path | None:
+    try:
+        found = Path(name).expanduser()
+        return found.resolve() if name and found.is_dir() else None
+    except (OSError, RuntimeError, ValueError):  # longer than any file's name, the home of nobody, or NUL in it
+        return None
+
+
+def written(order: Order, texts: Sequence[Example]) -> Path:
+    """The file with the texts, in a new folder of its own that nobody else on the machine may read."""
+    try:
+        runs().mkdir(parents=True, exist_ok=True)
+        return _texts(Path(tempfile.mkdtemp(prefix=f"{order.method}-{order.variant}-", dir=runs())), texts)
+    except OSError as error:
+        raise ExplanationError(f"The texts cannot be written to {runs()}: {error.strerror}.") from error
+
+
+def _texts(folder: Path, texts: Sequence[Example]) -> Path:
+    """A line for each or, where some are pairs, a table."""
+    if not any(each.pair for each in texts):
+        path = folder / "texts.txt"
+        path.write_text("".join(f"{each.text}\n" for each in texts), encoding="utf-8")
+        return path
+    path = folder / "texts.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(("text", "pair"))
+        table.writerows((each.text, each.pair or "") for each in texts)
+    return path

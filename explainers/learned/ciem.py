@@ -1,0 +1,217 @@
+"""CIEM, causal identifiable explanation model (Liu, Zhang et al.): a variational autoencoder with an attention.
+
+X are a text's embeddings, A = f_k(X) the frozen model's states after layer k, Y = f(X) its answer. Every token has
+latents Z_wa, Z_wb ∈ R^r and (XZ_v) ∈ R^d, with posterior q(Z|X,A,Y), prior p(Z|A,Y), both diagonal Gaussians, and
+decoder p(X|Z,Y). Z_w = Z_wb·Z_waᵀ plays the attention's part, Z = Z_w(XZ_v) that of the states A:
+
+    S_j  = Norm(Σ_i Z_w(i, j)) = Norm(Z_wa[j]·Σ_i Z_wb[i])              min-max over a text's words          (Eq. 3)
+    ELBO = E_q log p(X|Z,Y) - KL(q‖p)                                                                       (Eq. 8)
+    Dis  = cosine(f_k(S⊙X), f_k(X)),   ŷ = f_h(Z)                                                          (Eq. 11)
+    L    = CE(y, ŷ) - α·ELBO - τ·Dis                                                                       (Eq. 12)
+
+Only Dis knows which end of S is up: -Z_w with -XZ_v give the same Z, and S the other way round.
+
+Where we differ: the authors have published no code, so most of this is our choice. The three networks are MLPs that
+read one token each, with GELU. X is the embedding layer's output, Y the soft probabilities, written to every token; CE
+is against them. log p and KL are divided by the number of entries of X, the decoder's variance is 1. Z_w is divided by
+n. The raw sums of a word's tokens are pooled by maximum before the min-max; [CLS], [SEP] and padding have no part in it
+and stay whole in S⊙X. That blends the word embeddings with the mask token's; the paper's product, which leaves states
+that the model has never met and from which less can be learned, is `erasure="zero"`. Dis is a mean over tokens. f_h
+reads Z in place of layer k's output; where k is not the last, the layers above it run. Explanations come from the
+posterior means (ε = 0), where the paper picks the ε that is best for an experiment; `stability` says how much sampling
+would change them.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+import torch
+from scipy.stats import spearmanr
+from torch import Tensor, nn
+from torch.nn import functional
+
+from explainers.errors import ExplanationError
+from explainers.learned.batches import Batch
+from explainers.learned.recipe import Select
+from explainers.models.classifier import TextClassifier
+from explainers.models.inside import Inside, blended, layers, run, width
+from explainers.models.padded import Padded
+
+DRAWS = 20
+FLAT = 1e-6  # raw sums of a text that are closer than this all get 0.5
+LOG_VARIANCE = (-6.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A diagonal Gaussian over every token's latents Z_wa, Z_wb, (XZ_v), in this order."""
+
+    mean: Tensor  # (B, L, 2r+d)
+    log_variance: Tensor  # (B, L, 2r+d)
+
+    def sample(self, chance: torch.Generator) -> Tensor:
+        noise = torch.randn(self.mean.shape, generator=chance).to(self.mean.device)
+        return self.mean + (self.log_variance / 2).exp() * noise
+
+    def divergence(self, prior: "Gaussian") -> Tensor:
+        """KL(self‖prior) of every latent."""
+        ratio = self.log_variance - prior.log_variance
+        away = (self.mean - prior.mean) ** 2 / prior.log_variance.exp()
+        return (ratio.exp() + away - 1 - ratio) / 2
+
+
+class Autoencoder(nn.Module):
+    """Encoder, prior and decoder; each reads one token, A brings the context."""
+
+    def __init__(self, d: int, classes: int, r: int, hidden: int, *, composite: bool) -> None:
+        super().__init__()
+        latents = 2 * r + d
+        self.encoder = nn.Sequential(
+            nn.Linear(2 * d + classes, hidden), nn.GELU(), nn.Linear(hidden, hidden), nn.GELU(),
+            nn.Linear(hidden, 2 * latents),
+        )  # fmt: skip
+        self.prior = nn.Sequential(nn.Linear(d + classes, hidden), nn.GELU(), nn.Linear(hidden, 2 * latents))
+        self.decoder = nn.Sequential(
+            nn.Linear((d if composite else latents) + classes, hidden), nn.GELU(), nn.Linear(hidden, d)
+        )
+
+    def posterior(self, x: Tensor, a: Tensor, y: Tensor) -> Gaussian:
+        return gaussian(self.encoder(torch.cat([x, a, y], dim=-1)))
+
+    def expected(self, a: Tensor, y: Tensor) -> Gaussian:
+        """p(Z|A,Y)."""
+        return gaussian(self.prior(torch.cat([a, y], dim=-1)))
+
+    def decoded(self, z: Tensor, y: Tensor) -> Tensor:
+        return cast(Tensor, self.decoder(torch.cat([z, y], dim=-1)))
+
+
+def gaussian(parameters: Tensor) -> Gaussian:
+    mean, log_variance = parameters.chunk(2, dim=-1)
+    return Gaussian(mean, log_variance.clamp(*LOG_VARIANCE))
+
+
+@dataclass(frozen=True)
+class Ciem:
+    """`layer` is k, from 1; 0 is the last. `conditional=False` is the paper's unconditional schema, without Y."""
+
+    layer: int = 0
+    r: int = 32
+    alpha: float = 0.9
+    tau: float = 1.0
+    cross_entropy: bool = True
+    conditional: bool = True
+    decoder_input: Literal["composite", "concat"] = "composite"  # Z, or every token's latents side by side
+    erasure: Literal["zero", "mask"] = "mask"  # what a word fades to in S⊙X
+    hidden: int = 384
+    select: Select = "last"
+    epochs: int = 10
+    batch: int = 32
+    learning_rate: float = 2e-4
+    weight_decay: float = 0.0
+    seed: int = 0
+    method: str = "ciem"
+    distribution: bool = False
+
+    def rate(self, done: float) -> float:
+        return 1.0
+
+    def module(self, model: TextClassifier) -> Autoencoder:
+        classes = len(model.labels) if self.conditional else 0
+        return Autoencoder(width(model), classes, self.r, self.hidden, composite=self.decoder_input == "composite")
+
+    def terms(
+        self, module: nn.Module, model: TextClassifier, batch: Batch, chance: torch.Generator
+    ) -> dict[str, Tensor]:
+        network, inputs = cast(Autoencoder, module), batch.inputs
+        x, a, y = self._observed(model, batch)
+        posterior, prior = network.posterior(x, a, y), network.expected(a, y)
+        latents = posterior.sample(chance)
+        z = self._composite(inputs, latents)  # (B, L, d)
+        decoded = network.decoded(z if self.decoder_input == "composite" else latents, y)
+        recon = -over_tokens(inputs, ((x - decoded) ** 2).sum(-1)) / (2 * x.shape[-1])  # log p up to a constant
+        kl = over_tokens(inputs, posterior.divergence(prior).sum(-1)) / x.shape[-1]
+        elbo = recon - kl
+        masked = self._masked(model, inputs, self._importance(inputs, latents)).hidden[self._k(model)]
+        dis = over_tokens(inputs, functional.cosine_similarity(masked, a, dim=-1))
+        ce = self._head(model, batch, z)
+        sigma = over_tokens(inputs, (posterior.log_variance[..., : 2 * self.r] / 2).exp().mean(-1))
+        total = ce - self.alpha * elbo - self.tau * dis
+        return {"total": total, "ELBO": elbo, "recon": recon, "KL": kl, "Dis": dis, "CE": ce, "sigma": sigma}
+
+    def scores(self, module: nn.Module, model: TextClassifier, batch: Batch) -> Tensor:
+        return self._importance(batch.inputs, self._posterior(module, model, batch).mean)
+
+    def draws(self, module: nn.Module, model: TextClassifier, batch: Batch) -> Tensor:
+        """The scores of the batch's one text from samples of the posterior, (20, U)."""
+        posterior, chance = self._posterior(module, model, batch), torch.Generator().manual_seed(self.seed)
+        return torch.cat([self._importance(batch.inputs, posterior.sample(chance)) for _ in range(DRAWS)])
+
+    def stability(self, module: nn.Module, model: TextClassifier, batch: Batch) -> float:
+        """Mean rank correlation between the scores of one text and the draws; 1 where there is one word only."""
+        mean = self.scores(module, model, batch)[0].detach().cpu().numpy()
+        drawn = self.draws(module, model, batch).detach().cpu().numpy()
+        if np.ptp(mean) == 0:
+            return 1.0 if len(mean) == 1 else 0.0
+        return float(np.mean([spearmanr(mean, row).statistic if np.ptp(row) else 0.0 for row in drawn]))
+
+    def _posterior(self, module: nn.Module, model: TextClassifier, batch: Batch) -> Gaussian:
+        return cast(Autoencoder, module).posterior(*self._observed(model, batch))
+
+    def _observed(self, model: TextClassifier, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """X and A, (B, L, d) each, and Y for every token, (B, L, C); it has no columns where it is not used."""
+        hidden = batch.inside(model).hidden
+        y = batch.probabilities if self.conditional else batch.probabilities[:, :0]
+        return hidden[0], hidden[self._k(model)], y[:, None].expand(-1, batch.inputs.ids.shape[1], -1)
+
+    def _k(self, model: TextClassifier) -> int:
+        highest = len(layers(model))
+        if not 0 <= self.layer <= highest:
+            raise ExplanationError(f"{model.name} has no layer {self.layer}. Choose 1 to {highest}, or 0 for the last.")
+        return self.layer or highest
+
+    def _masked(self, model: TextClassifier, inputs: Padded, share: Tensor) -> Inside:
+        """The pass over S⊙X."""
+        if self.erasure == "mask":
+            return blended(model, inputs, share)
+        return run(model, inputs, scale=inputs.spread(share))
+
+    def _importance(self, inputs: Padded, latents: Tensor) -> Tensor:
+        """S of every word, (B, U)."""
+        return min_max(inputs, inputs.pooled(column_sums(inputs, latents, self.r), "max"))
+
+    def _composite(self, inputs: Padded, latents: Tensor) -> Tensor:
+        """Z = Z_wb(Z_waᵀ(XZ_v))/n, which never forms the n×n matrix: (B, L, d)."""
+        z_wa, z_wb, values = latents.tensor_split([self.r, 2 * self.r], dim=-1)
+        summed = (z_wa * inputs.attention[:, :, None]).mT @ values  # (B, r, d)
+        return z_wb @ summed / inputs.lengths[:, None, None]
+
+    def _head(self, model: TextClassifier, batch: Batch, z: Tensor) -> Tensor:
+        """CE between the model's answer and the one that it gives when Z stands for layer k's output."""
+        if not self.cross_entropy:
+            return z.new_zeros(())
+        answer = run(model, batch.inputs, instead=(self._k(model), z))
+        if model.multi_label:
+            return functional.binary_cross_entropy_with_logits(answer.logits, batch.probabilities)
+        return functional.cross_entropy(answer.logits, batch.probabilities)
+
+
+def column_sums(inputs: Padded, latents: Tensor, r: int) -> Tensor:
+    """Σ_i Z_w(i, j) over the tokens i of each text, divided by n: (B, L)."""
+    asking = (latents[..., r : 2 * r] * inputs.attention[:, :, None]).sum(1) / inputs.lengths[:, None]  # (B, r)
+    return torch.einsum("blr,br->bl", latents[..., :r], asking)
+
+
+def min_max(inputs: Padded, raw: Tensor) -> Tensor:
+    """To 0…1 over the words of each text, (B, U); texts whose words are all equal get 0.5, and padding gets 0."""
+    low = raw.masked_fill(~inputs.units, torch.inf).amin(1, keepdim=True)
+    high = raw.masked_fill(~inputs.units, -torch.inf).amax(1, keepdim=True)
+    flat = high - low < FLAT
+    scaled = (raw - low) / (high - low).masked_fill(flat, 1)
+    return scaled.masked_fill(flat, 0.5) * inputs.units
+
+
+def over_tokens(inputs: Padded, values: Tensor) -> Tensor:
+    """The mean of one value per token (B, L) over the tokens of each text, and over texts."""
+    return ((values * inputs.attention).sum(1) / inputs.lengths).mean()

@@ -1,0 +1,145 @@
+"""IvRA as the paper trains it: a copy of the classifier and the reading of its attention learn together.
+
+    L = CE(F'(x), F's answer) + COMP or SUFF of r on F'
+
+F' starts as F; adapters of its layers and of its head are trained, its word embeddings are not. The result explains F',
+another model than F, so its figures stand apart. COMP alone can be had by a model that falls on any deletion, which is
+why the AOPC-C of random words is given beside that of r.
+
+Where we differ: adapters (LoRA) are trained instead of all weights, so that the new model is a small file; the target
+is F's own answer, no label is read; there is no dropout; one k is drawn for each step.
+"""
+
+import json
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import RLock
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from explainers.errors import ExplanationError
+from explainers.explanation import floats
+from explainers.learned.batches import Batch, Seen, batch, in_random_order
+from explainers.learned.fitting import LOG, VALIDATED, explained, faithfulness
+from explainers.learned.ivra import Ivra, cross_entropy
+from explainers.learned.lora import adapted
+from explainers.models.catalog import fingerprint
+from explainers.models.classifier import TextClassifier
+from explainers.models.inside import run, words
+
+MODEL_RATE, RANK = 3e-4, 8
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """F', what reads its attention, and the figures on validation texts after the last epoch."""
+
+    model: TextClassifier
+    module: nn.Module
+    figures: dict[str, float]
+    seconds: float
+
+
+def fit_full(
+    model: TextClassifier,
+    texts: Sequence[Seen],
+    validation: Sequence[Seen],
+    folder: Path,
+    recipe: Ivra,
+    *,
+    model_rate: float = MODEL_RATE,
+) -> Tuned:
+    """`texts` and `validation` are as `model` sees them; it stays as it is. Writes FOLDER/log.jsonl."""
+    if recipe.criterion not in ("comp", "suff"):
+        raise ExplanationError(f"IvRA-full learns for comp or suff, not for {recipe.criterion!r}. Choose one of them.")
+    folder.mkdir(parents=True, exist_ok=True)
+    started = time.perf_counter()
+    tuned = copied(model, f"{model.name}-ivra-{recipe.criterion}")
+    module = recipe.module(model).to(model.device)
+    groups: list[list[Tensor]] = [trainable(tuned), [weight for weight in module.parameters() if weight.requires_grad]]
+    optimiser = torch.optim.AdamW(
+        [{"params": groups[0], "lr": model_rate}, {"params": groups[1], "lr": recipe.learning_rate}],
+        weight_decay=recipe.weight_decay,
+    )
+    order, chance = random.Random(recipe.seed), torch.Generator().manual_seed(recipe.seed)
+    plan = [items for _ in range(recipe.epochs) for items in in_random_order(texts, recipe.batch, order)]
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.rate(step / len(plan)))
+    with (folder / LOG).open("w", encoding="utf-8") as log:
+        for number, items in enumerate(plan, start=1):
+            terms = losses(recipe, module, tuned, batch(model, items), chance)
+            step(optimiser, groups, terms["total"])
+            schedule.step()
+            line = {"step": number, "terms": {name: float(term.detach()) for name, term in terms.items()}}
+            print(json.dumps(line), file=log, flush=True)
+        finished = replace(tuned, version=fingerprint(tuned)[:12])  # freezes it
+        module.requires_grad_(False).eval()
+        figures = validated(recipe, module, finished, validation)
+        print(json.dumps({"validation": figures}), file=log)
+    return Tuned(finished, module, figures, time.perf_counter() - started)
+
+
+def copied(model: TextClassifier, name: str) -> TextClassifier:
+    """The same classifier with adapters that begin at zero; it shares the frozen weights."""
+    return replace(model, module=adapted(model.module, RANK), name=name, lock=RLock(), fitted={})
+
+
+def trainable(tuned: TextClassifier) -> list[Tensor]:
+    """The adapters, from now on with gradient."""
+    found: list[Tensor] = list(adapters(tuned.module).values())
+    for weight in found:
+        weight.requires_grad_(True)
+    return found
+
+
+def adapters(module: nn.Module) -> dict[str, Tensor]:
+    """What F' has besides F, by name."""
+    return {name: each for name, each in module.named_parameters() if name.endswith((".down", ".up"))}
+
+
+def losses(
+    recipe: Ivra, module: nn.Module, tuned: TextClassifier, items: Batch, chance: torch.Generator
+) -> dict[str, Tensor]:
+    """The criterion and CE against what the frozen model answered, which `items` holds."""
+    embeds, _ = words(tuned, items.inputs)
+    inside = run(tuned, items.inputs, embeds=embeds)  # the embeddings are given so that the pass has a gradient
+    terms = recipe.terms(module, tuned, replace(items, known=inside), chance)
+    error = cross_entropy(tuned, inside.logits, items.predicted).mean()
+    return {**terms, "total": terms["total"] + error, "error": error}
+
+
+def step(optimiser: torch.optim.Optimizer, groups: list[list[Tensor]], loss: Tensor) -> None:
+    weights = [weight for group in groups for weight in group]
+    gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+    for weight, gradient in zip(weights, gradients, strict=True):
+        weight.grad = gradient
+    for group in groups:
+        nn.utils.clip_grad_norm_(group, 1.0)
+    optimiser.step()
+
+
+def validated(recipe: Ivra, module: nn.Module, tuned: TextClassifier, items: Sequence[Seen]) -> dict[str, float]:
+    """Faithfulness to the tuned model, of r and of random words, and how often it still answers as the frozen one."""
+    now = answered(tuned, items)
+    chance = np.random.default_rng(recipe.seed)
+    random_scores = [floats(chance.random(len(item.encoding.units))) for item in now]
+    same = [int(a.probabilities.argmax()) == int(b.probabilities.argmax()) for a, b in zip(now, items, strict=True)]
+    return {
+        **faithfulness(tuned, now, explained(recipe, module, tuned, now)),
+        "aopc_c_random": faithfulness(tuned, now, random_scores)["aopc_c"],
+        "agreement": float(np.mean(same)),
+    }
+
+
+def answered(model: TextClassifier, items: Sequence[Seen]) -> list[Seen]:
+    """The same texts with this model's probabilities."""
+    found: list[Seen] = []
+    for start in range(0, len(items), VALIDATED):
+        some = items[start : start + VALIDATED]
+        answers = run(model, batch(model, some).inputs).probabilities(model)
+        found += [replace(item, probabilities=answer) for item, answer in zip(some, answers, strict=True)]
+    return found

@@ -1,0 +1,13 @@
+"""Train: teach a method to explain a model, from texts of one's own and without labels."""
+
+from app import order_form, session, training
+
+engine = session.engine()
+
+order_form.title()
+jobs = training.jobs()
+order = order_form.order(engine)
+texts = order_form.texts()
+order_form.start(jobs, order, texts)
+
+training.listed(jobs)

@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import pytest
+
+from explainers.datasets.example import Example
+from explainers.datasets.texts import FEWEST, LONGEST, MOST, checked, parsed, read
+from explainers.errors import DataUnavailable
+
+MANY = tuple(f"text {number}" for number in range(25))
+
+
+def written(folder: Path, name: str, content: str, encoding: str = "utf-8") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode(encoding))
+    return path
+
+
+def test_a_text_file_holds_one_text_a_line(tmp_path: Path) -> None:
+    content = "\r\n".join([" good film ", "", "  ", *MANY, "good film", "naïve 🎬"])
+    expected = (Example("good film"), *map(Example, MANY), Example("naïve 🎬"))  # without empty ones, each once
+    assert read(written(tmp_path, "texts.txt", content)) == expected
+
+
+def test_a_byte_order_mark_belongs_to_no_text(tmp_path: Path) -> None:
+    assert read(written(tmp_path, "texts.txt", "\n".join(MANY), "utf-8-sig"))[0] == Example("text 0")
+    table = "\n".join(["text", *MANY])
+    assert read(written(tmp_path, "texts.csv", table, "utf-8-sig"))[0] == Example("text 0")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content"),
+    [
+        (".csv", 'id,text,pair\n1,"so, good",\n2, dull ,plot\n3,,nothing\n'),
+        (".tsv", "text\tpair\tid\nso, good\t\t1\ndull\tplot\t2\n\tnothing\t3\n"),
+    ],
+)
+def test_a_table_has_a_column_text_and_perhaps_pair(suffix: str, content: str) -> None:
+    assert parsed(content, suffix) == [Example("so, good"), Example("dull", "plot"), Example("", "nothing")]
+
+
+def test_the_suffix_may_be_in_capitals(tmp_path: Path) -> None:
+    assert read(written(tmp_path, "TEXTS.CSV", "\n".join(["text", *MANY]))) == tuple(map(Example, MANY))
+
+
+def test_labels_of_a_table_are_not_read() -> None:
+    assert parsed("text,label\ngood,1\n", ".csv") == [Example("good")]
+
+
+def test_a_row_that_is_too_short_or_too_long_is_read_as_far_as_it_goes() -> None:
+    assert parsed("id,text,pair\n1\n2,good\n3,dull,plot,more\n", ".csv") == [
+        Example(""),
+        Example("good"),
+        Example("dull", "plot"),
+    ]
+
+
+@pytest.mark.parametrize("between", ["\n", "\r\n", "\u2028", "\x85"])
+def test_a_line_break_inside_quotes_stays_between_its_words(between: str) -> None:
+    (found,) = parsed(f'text,id\n"good film{between}dull plot",1\n', ".csv")
+    assert found.text.split() == ["good", "film", "dull", "plot"]
+
+
+def test_the_same_text_with_another_pair_is_another_text() -> None:
+    pairs = [Example("good", str(number % 20)) for number in range(40)]
+    assert checked(pairs) == tuple(pairs[:20])
+
+
+@pytest.mark.parametrize("number", [FEWEST, MOST])
+def test_the_limits_themselves_are_allowed(number: int) -> None:
+    assert len(checked([Example(f"text {each}") for each in range(number)])) == number
+
+
+@pytest.mark.parametrize(("number", "said"), [(FEWEST - 1, "19"), (MOST + 1, "20,001"), (0, "0")])
+def test_too_few_or_too_many_are_a_sentence(number: int, said: str) -> None:
+    with pytest.raises(DataUnavailable) as raised:
+        checked([Example(f"text {each}") for each in range(number)])
+    assert str(raised.value) == f"A method learns from 20 to 20,000 different texts; these are {said}."
+
+
+def test_a_text_and_its_pair_together_may_not_be_too_long() -> None:
+    few = [Example(text) for text in MANY]
+    assert checked([*few, Example("x" * (LONGEST - 1), "y")])[-1].pair == "y"
+    with pytest.raises(DataUnavailable, match="One text has 10,001 characters; each may have at most 10,000"):
+        checked([*few, Example("x" * LONGEST, "y")])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.csv", b"sentence,label\ngood,1\n", "The table needs a column `text`; it has sentence, label."),
+        ("a.tsv", b"text,label\ngood,1\n", "The table needs a column `text`; it has text,label."),
+        ("a.csv", b"", "The table needs a column `text`"),
+        ("a.csv", b"text\n" + b"x" * 200_000, "The table cannot be read: field larger than field limit"),
+        ("a.txt", "naïve".encode("latin-1"), "a.txt is not UTF-8 text. Save it as UTF-8."),
+        ("a.txt", b"\xff\xfet\x00", "a.txt is not UTF-8 text."),
+    ],
+    ids=["no column", "another delimiter", "empty", "a huge field", "latin-1", "utf-16"],
+)
+def test_a_file_that_does_not_do_is_a_sentence(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataUnavailable) as raised:
+        read(tmp_path / name)
+    assert str(raised.value).startswith(sentence)
+
+
+def test_a_file_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DataUnavailable, match=r"none.txt cannot be read: No such file or directory\."):
+        read(tmp_path / "none.txt")

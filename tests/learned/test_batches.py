@@ -1,0 +1,120 @@
+import random
+from itertools import chain
+
+import pytest
+import torch
+
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable
+from explainers.learned.batches import Seen, batch, in_random_order, seen
+from explainers.models.classifier import TextClassifier
+from explainers.models.encoding import Encoding
+from explainers.models.inside import run
+from explainers.models.meter import Meter
+
+TEXTS = ("the film was not unwatchable !", "good", "a very dull plot", "bad film")
+
+
+def examples(*texts: str) -> list[Example]:
+    return [Example(text, label=1) for text in texts]
+
+
+def test_every_text_is_seen_in_its_place_with_the_models_answer(bert: TextClassifier) -> None:
+    found = seen(bert, examples(*TEXTS))
+    assert [each.encoding.texts for each in found] == [(text,) for text in TEXTS]
+    for each in found:
+        expected = bert.probabilities(each.encoding, [[1] * len(each.encoding.units)])[0]
+        assert each.probabilities.numpy() == pytest.approx(expected, abs=1e-5)
+        assert not each.probabilities.requires_grad
+
+
+def test_a_pair_is_one_text(bert: TextClassifier) -> None:
+    first, _ = seen(bert, [Example("good film", "dull plot"), Example("bad")])
+    assert first.encoding.texts == ("good film", "dull plot")
+    assert len(first.encoding.units) == 4
+
+
+def test_the_units_are_the_ones_asked_for(bert: TextClassifier) -> None:
+    found = seen(bert, examples("unwatchable", "good film"), "token")
+    assert [len(each.encoding.units) for each in found] == [3, 2]
+
+
+def test_texts_without_words_are_left_out(bert: TextClassifier) -> None:
+    assert [each.encoding.texts for each in seen(bert, examples("good", "", "  ", "bad"))] == [("good",), ("bad",)]
+
+
+@pytest.mark.parametrize("texts", [(), ("good",), ("good", "", " ")])
+def test_fewer_than_two_texts_are_a_sentence(bert: TextClassifier, texts: tuple[str, ...]) -> None:
+    with pytest.raises(DataUnavailable, match="fewer than two texts"):
+        seen(bert, examples(*texts))
+
+
+def test_each_text_is_asked_once_in_batches_of_32(bert: TextClassifier) -> None:
+    meter = Meter()
+    words = ("good", "bad", "dull", "very")
+    texts = [" ".join(words[number // 4**place % 4] for place in range(3)) for number in range(40)]
+    assert len(seen(bert.metered(meter), examples(*texts))) == meter.calls == 40
+
+
+def test_a_batch_holds_the_inputs_and_the_answers(bert: TextClassifier) -> None:
+    items = seen(bert, examples(*TEXTS))
+    found = batch(bert, items)
+    assert found.inputs.rows == 4
+    assert found.probabilities.shape == (4, 3)
+    assert found.predicted.tolist() == [int(each.probabilities.argmax()) for each in items]
+
+
+def test_the_pass_over_the_whole_texts_is_not_made_twice(bert: TextClassifier) -> None:
+    meter = Meter()
+    model = bert.metered(meter)
+    found = batch(model, seen(bert, examples(*TEXTS)))
+    known = found.inside(model)
+    assert meter.calls == 4
+    assert type(found)(found.inputs, found.probabilities, known).inside(model) is known
+    assert meter.calls == 4
+    assert torch.equal(known.logits, run(model, found.inputs).logits)
+
+
+def of_lengths(*lengths: int) -> list[Seen]:
+    """Items that differ in nothing but their number of tokens."""
+    return [Seen(Encoding(("",), (), (0,) * length, (0,) * length, ()), torch.zeros(2)) for length in lengths]
+
+
+def sizes(batches: list[list[Seen]]) -> list[list[int]]:
+    return [[len(each.encoding.ids) for each in items] for items in batches]
+
+
+def test_every_item_comes_once() -> None:
+    items = of_lengths(*range(1, 31))
+    found = in_random_order(items, 5, random.Random(0))
+    assert sorted(chain(*sizes(found))) == list(range(1, 31))
+    assert [len(each) for each in found] == [5] * 6
+
+
+def test_a_batch_holds_neighbours_in_length() -> None:
+    found = sizes(in_random_order(of_lengths(*range(1, 31)), 5, random.Random(0)))
+    assert {tuple(each) for each in found} == {tuple(range(start, start + 5)) for start in range(1, 31, 5)}
+    assert found != sorted(found)
+
+
+def test_only_neighbours_within_a_pool_of_ten_batches_are_sorted() -> None:
+    found = sizes(in_random_order(of_lengths(*range(1, 61)), 2, random.Random(0)))
+    assert sorted(chain(*found)) == list(range(1, 61))
+    assert any(second - first > 1 for first, second in found)
+
+
+def test_the_order_is_the_seeds() -> None:
+    items = of_lengths(*range(1, 31))
+    first, again, other = (sizes(in_random_order(items, 4, random.Random(seed))) for seed in (0, 0, 1))
+    assert first == again != other
+    assert [len(each.encoding.ids) for each in items] == list(range(1, 31))  # the list itself stays
+
+
+@pytest.mark.parametrize(("items", "expected"), [(5, [2, 2]), (4, [2, 2]), (1, [1])])
+def test_a_last_batch_of_one_is_left_out_unless_there_is_no_other(items: int, expected: list[int]) -> None:
+    found = in_random_order(of_lengths(*range(1, items + 1)), 2, random.Random(0))
+    assert [len(each) for each in found] == expected
+
+
+def test_batches_of_one_can_be_asked_for() -> None:
+    assert [len(each) for each in in_random_order(of_lengths(1, 2, 3), 1, random.Random(0))] == [1, 1, 1]

@@ -1,0 +1,267 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+from torch import Tensor, nn
+from torch.distributions import Normal, kl_divergence
+
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
+from explainers.learned.batches import Batch, batch, seen
+from explainers.learned.ciem import Autoencoder, Ciem, Gaussian, column_sums, min_max
+from explainers.learned.fitting import fit
+from explainers.models.catalog import fingerprint
+from explainers.models.classifier import TextClassifier
+from explainers.models.inside import blended, run
+
+TEXTS = ("the film was not unwatchable !", "good", "a very dull plot", "bad bad bad")
+TERMS = ["total", "ELBO", "recon", "KL", "Dis", "CE", "sigma"]
+SMALL = Ciem(r=4, hidden=16)
+
+RECIPES = {
+    "default": SMALL,
+    "zero": replace(SMALL, erasure="zero"),
+    "middle": replace(SMALL, layer=1),
+    "unconditional": replace(SMALL, conditional=False),
+    "concat": replace(SMALL, decoder_input="concat"),
+    "without CE": replace(SMALL, cross_entropy=False),
+}
+every_recipe = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+
+
+def texts(model: TextClassifier, *given: str) -> Batch:
+    return batch(model, seen(model, [Example(text) for text in given]))
+
+
+def one(model: TextClassifier, text: str) -> Batch:
+    return batch(model, seen(model, [Example(text), Example("the")])[:1])
+
+
+def drawn(model: TextClassifier, recipe: Ciem = SMALL, seed: int = 0) -> Autoencoder:
+    """With weights that are not near zero, as after a training."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        module = recipe.module(model)
+        for weight in module.parameters():
+            weight.normal_(std=0.3)
+    return module
+
+
+def terms(recipe: Ciem, module: nn.Module, model: TextClassifier, items: Batch, seed: int = 0) -> dict[str, Tensor]:
+    return recipe.terms(module, model, items, torch.Generator().manual_seed(seed))
+
+
+@every_recipe
+def test_scores_reach_from_0_to_1_in_every_text(bert: TextClassifier, recipe: Ciem) -> None:
+    items = texts(bert, *TEXTS)
+    scores = recipe.scores(drawn(bert, recipe), bert, items)
+    assert scores.shape == items.inputs.units.shape
+    for row, present in zip(scores, items.inputs.units, strict=True):
+        if present.sum() > 1:
+            assert row[present].min() == 0
+            assert row[present].max() == 1
+        assert not row[~present].any()
+
+
+def test_a_word_alone_and_words_that_are_all_the_same_get_a_half(bert: TextClassifier) -> None:
+    items = texts(bert, "good", "bad film")
+    raw = torch.tensor([[7.0, 0.0], [3.0, 3.0]])
+    assert min_max(items.inputs, raw).tolist() == [[0.5, 0.0], [0.5, 0.5]]
+
+
+def test_the_scaling_knows_negative_sums(bert: TextClassifier) -> None:
+    items = texts(bert, "the good film", "dull plot")
+    raw = torch.tensor([[-4.0, -2.0, -3.0], [-1.0, 3.0, 9.0]])  # 9 is padding
+    assert min_max(items.inputs, raw).tolist() == [[0.0, 1.0, 0.5], [0.0, 1.0, 0.0]]
+
+
+@every_recipe
+def test_a_text_has_the_same_scores_in_every_batch(bert: TextClassifier, recipe: Ciem) -> None:
+    module = drawn(bert, recipe)
+    together = recipe.scores(module, bert, texts(bert, *TEXTS))
+    for row, text in zip(together, TEXTS, strict=True):
+        (alone,) = recipe.scores(module, bert, one(bert, text))
+        assert row[: len(alone)].tolist() == pytest.approx(alone.tolist(), abs=1e-4)
+
+
+def test_the_column_sums_are_those_of_the_whole_matrix(bert: TextClassifier) -> None:
+    items = texts(bert, *TEXTS)
+    latents = torch.randn(*items.inputs.ids.shape, 2 * 4 + 16, generator=torch.Generator().manual_seed(0))
+    found = column_sums(items.inputs, latents, 4)
+    for row, sums, n in zip(latents, found, items.inputs.lengths.tolist(), strict=True):
+        z_w = row[:n, 4:8] @ row[:n, :4].T / n  # Z_wb Z_waᵀ, (n, n)
+        assert sums[:n].tolist() == pytest.approx(z_w.sum(0).tolist(), abs=1e-5)
+
+
+def test_the_composite_is_the_matrix_times_the_values(bert: TextClassifier) -> None:
+    items = texts(bert, *TEXTS)
+    latents = torch.randn(*items.inputs.ids.shape, 2 * 4 + 16, generator=torch.Generator().manual_seed(0))
+    found = SMALL._composite(items.inputs, latents)
+    for row, z, n in zip(latents, found, items.inputs.lengths.tolist(), strict=True):
+        z_w = row[:n, 4:8] @ row[:n, :4].T / n
+        assert z[:n].flatten().tolist() == pytest.approx((z_w @ row[:n, 8:]).flatten().tolist(), abs=1e-5)
+
+
+def test_the_other_sign_gives_the_same_composite_and_the_scores_the_other_way_round(bert: TextClassifier) -> None:
+    items = texts(bert, *TEXTS)
+    latents = torch.randn(*items.inputs.ids.shape, 2 * 4 + 16, generator=torch.Generator().manual_seed(0))
+    signs = torch.tensor([-1.0] * 4 + [1.0] * 4 + [-1.0] * 16)
+    assert torch.allclose(SMALL._composite(items.inputs, latents), SMALL._composite(items.inputs, latents * signs))
+    units = items.inputs.units & (items.inputs.units.sum(1, keepdim=True) > 1)
+    raw, turned = (column_sums(items.inputs, each, 4) for each in (latents, latents * signs))
+    plain = min_max(items.inputs, items.inputs.pooled(raw, "sum"))
+    assert torch.allclose(plain[units], 1 - min_max(items.inputs, items.inputs.pooled(turned, "sum"))[units], atol=1e-5)
+
+
+def test_the_divergence_is_that_of_torch() -> None:
+    chance = torch.Generator().manual_seed(0)
+    means, logs = torch.randn(2, 3, 5, 7, generator=chance), torch.randn(2, 3, 5, 7, generator=chance)
+    ours = Gaussian(means[0], logs[0]).divergence(Gaussian(means[1], logs[1]))
+    theirs = kl_divergence(*(Normal(mean, log.exp().sqrt()) for mean, log in zip(means, logs, strict=True)))
+    assert torch.allclose(ours, theirs, atol=1e-5)
+    # N(1, 1) from N(0, 1): (0 + 1 + 1 - 1) / 2
+    apart = Gaussian(torch.ones(1), torch.zeros(1)).divergence(Gaussian(torch.zeros(1), torch.zeros(1)))
+    assert apart.item() == 0.5
+
+
+@every_recipe
+def test_the_total_is_eq_12(bert: TextClassifier, recipe: Ciem) -> None:
+    recipe = replace(recipe, alpha=0.7, tau=0.4)
+    found = terms(recipe, drawn(bert, recipe), bert, texts(bert, *TEXTS))
+    assert list(found) == TERMS
+    named = {name: term.item() for name, term in found.items()}
+    assert named["ELBO"] == pytest.approx(named["recon"] - named["KL"], abs=1e-5)
+    assert named["total"] == pytest.approx(named["CE"] - 0.7 * named["ELBO"] - 0.4 * named["Dis"], abs=1e-5)
+    assert (named["CE"] > 0) == recipe.cross_entropy
+    assert named["KL"] > 0
+    assert -1 <= named["Dis"] <= 1
+
+
+@pytest.mark.parametrize("erasure", ["zero", "mask"])
+def test_dis_is_the_mean_cosine_of_the_states_of_the_weighted_text(bert: TextClassifier, erasure: str) -> None:
+    recipe = replace(SMALL, layer=1, erasure=erasure)  # type: ignore[arg-type]
+    module, items = drawn(bert), one(bert, TEXTS[0])
+    found = terms(recipe, module, bert, items)["Dis"].item()
+    (row,) = recipe._importance(items.inputs, recipe._posterior(module, bert, items).sample(generator()))
+    scale = items.inputs.spread(row[None])
+    assert scale[0, [0, -1]].tolist() == [1, 1]  # [CLS] and [SEP] stay whole
+    masked = run(bert, items.inputs, scale=scale) if erasure == "zero" else blended(bert, items.inputs, row[None])
+    cosines = torch.cosine_similarity(masked.hidden[1], items.inside(bert).hidden[1], dim=-1)
+    assert found == pytest.approx(cosines.mean().item(), abs=1e-5)
+
+
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+def test_what_a_text_contributes_does_not_depend_on_its_neighbours(bert: TextClassifier) -> None:
+    recipe, module = SMALL, drawn(bert)
+    with torch.no_grad():  # no variance to speak of, so that the draws of chance play no part
+        for network in (module.encoder, module.prior):
+            network[-1].bias[24:] = -1e4
+            network[-1].weight[24:] = 0
+    together = terms(recipe, module, bert, texts(bert, *TEXTS))
+    alone = [terms(recipe, module, bert, one(bert, text)) for text in TEXTS]
+    for name in ("recon", "KL", "Dis", "CE"):
+        expected = float(np.mean([each[name].item() for each in alone]))
+        assert together[name].item() == pytest.approx(expected, rel=0.05), name
+
+
+@every_recipe
+def test_the_gradient_of_dis_reaches_the_encoder_and_nothing_of_the_model(bert: TextClassifier, recipe: Ciem) -> None:
+    module = drawn(bert, recipe)
+    weights = list(module.encoder.parameters())
+    found = torch.autograd.grad(terms(recipe, module, bert, texts(bert, *TEXTS))["Dis"], weights, allow_unused=True)
+    assert all(gradient is not None and gradient.abs().sum() > 0 for gradient in found)
+    assert all(weight.grad is None for weight in bert.module.parameters())
+
+
+def test_without_tau_dis_is_watched_and_not_minimised(bert: TextClassifier) -> None:
+    recipe = replace(SMALL, tau=0.0, cross_entropy=False, alpha=0.0)
+    module = drawn(bert)
+    found = terms(recipe, module, bert, texts(bert, *TEXTS))
+    assert found["Dis"].item() != 0
+    gradients = torch.autograd.grad(found["total"], list(module.parameters()))
+    assert not any(gradient.any() for gradient in gradients)
+
+
+def test_z_in_place_of_the_states_themselves_gives_the_models_own_answer(bert: TextClassifier) -> None:
+    for layer in (1, 2):
+        recipe, items = replace(SMALL, layer=layer), texts(bert, *TEXTS)
+        own = recipe._head(bert, items, items.inside(bert).hidden[layer]).item()
+        entropy = -(items.probabilities * items.probabilities.log()).sum(1).mean().item()
+        assert own == pytest.approx(entropy, abs=1e-5)
+
+
+def test_the_last_layer_is_layer_0_and_the_one_above_it_is_missing(bert: TextClassifier) -> None:
+    module, items = drawn(bert), texts(bert, *TEXTS)
+    last, named = (replace(SMALL, layer=layer).scores(module, bert, items) for layer in (0, 2))
+    assert torch.equal(last, named)
+    assert not torch.equal(last, replace(SMALL, layer=1).scores(module, bert, items))
+    with pytest.raises(ExplanationError, match="Choose 1 to 2"):
+        replace(SMALL, layer=3).scores(module, bert, items)
+
+
+def test_the_unconditional_schema_does_not_read_the_answer(bert: TextClassifier) -> None:
+    items = texts(bert, *TEXTS)
+    other = Batch(items.inputs, items.probabilities.roll(1, 1))
+    for conditional in (True, False):
+        recipe = replace(SMALL, conditional=conditional)
+        module = drawn(bert, recipe)
+        same = torch.equal(recipe.scores(module, bert, items), recipe.scores(module, bert, other))
+        assert same is not conditional
+
+
+def test_the_draws_are_twenty_and_the_same_every_time(bert: TextClassifier) -> None:
+    module, items = drawn(bert), one(bert, TEXTS[0])
+    draws = SMALL.draws(module, bert, items)
+    assert draws.shape == (20, 5 + 1)
+    assert torch.equal(draws, SMALL.draws(module, bert, items))
+    assert not torch.equal(draws[0], draws[1])
+    assert not torch.equal(draws, replace(SMALL, seed=1).draws(module, bert, items))
+    assert draws.min(1).values.tolist() == [0.0] * 20
+    assert draws.max(1).values.tolist() == [1.0] * 20
+
+
+def test_stability_is_the_mean_rank_correlation_with_the_draws(bert: TextClassifier) -> None:
+    module, items = drawn(bert), one(bert, TEXTS[0])
+    with torch.no_grad():
+        (mean,), draws = SMALL.scores(module, bert, items), SMALL.draws(module, bert, items)
+    expected = np.mean([spearmanr(mean, row).statistic for row in draws])
+    assert SMALL.stability(module, bert, items) == pytest.approx(float(expected))
+    with torch.no_grad():
+        module.encoder[-1].weight[24:] = 0
+        module.encoder[-1].bias[24:] = -1e4  # clamped to σ = e⁻³
+    assert SMALL.stability(module, bert, items) > float(expected)
+    assert SMALL.stability(module, bert, one(bert, "good")) == 1.0
+
+
+@every_recipe
+def test_a_training_lowers_the_loss_and_leaves_the_model_as_it_was(
+    bert: TextClassifier, tmp_path: Path, recipe: Ciem
+) -> None:
+    recipe, before = replace(recipe, epochs=12, batch=4, learning_rate=1e-2), fingerprint(bert)
+    items = seen(bert, [Example(text) for text in (*TEXTS, "not good !", "the plot was a dull film")])
+    found = fit(recipe, bert, items, items, tmp_path)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.seed)
+        start = recipe.module(bert)
+    losses = [
+        np.mean([terms(recipe, module, bert, batch(bert, items), seed)["total"].item() for seed in range(5)])
+        for module in (start, found.module)
+    ]
+    assert losses[1] < losses[0] - 0.01
+    assert fingerprint(bert) == before
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(bert: TextClassifier, tmp_path: Path) -> None:
+    items = seen(bert, [Example(text) for text in TEXTS])
+    first, again, other = (
+        fit(replace(SMALL, epochs=2, batch=2, seed=seed), bert, items, items, tmp_path / str(number)).best
+        for number, seed in enumerate((0, 0, 1))
+    )
+    assert all(torch.equal(weight, again[name]) for name, weight in first.items())
+    assert not all(torch.equal(weight, other[name]) for name, weight in first.items())

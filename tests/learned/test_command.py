@@ -1,0 +1,330 @@
+import json
+import shlex
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from typer.testing import CliRunner, Result
+
+from explainers.cli import app
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable, ExplanationError
+from explainers.learned import command, fitting
+from explainers.learned.aml import Aml
+from explainers.learned.batches import seen
+from explainers.learned.cimi import Cimi
+from explainers.learned.command import Order, last_alarms, make, parts, run_folder
+from explainers.learned.entries import DEFAULT_VARIANTS
+from explainers.learned.fitting import LOG, Fitting, explained
+from explainers.learned.method import Learned
+from explainers.learned.recipes import RECIPES, SHIPPED
+from explainers.learned.weights import STORE_VARIABLE, fitted
+from explainers.models import tasks
+from explainers.models.base import sha256
+from explainers.models.classifier import TextClassifier
+
+ENDS = ("good", "bad", "dull", "unwatchable", "very good", "not bad")
+TEXTS = tuple(f"the {subject} was {end} !" for end in ENDS for subject in ("film", "plot", "a film", "dull plot"))
+QUICK = (("epochs", "1"), ("batch", "8"))
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Empty, and what is written where nobody says where goes to the test's own folder."""
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join(TEXTS), encoding="utf-8")
+    return path
+
+
+def ordered(method: str = "aml", **fields: Any) -> Order:
+    return Order(method, **{"model": "small", "data": None, **fields})
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        (ordered(), Aml(select="difference", lambda_a=0.5)),
+        (ordered(variant="suff"), Aml(select="suff", lambda_a=0.125)),
+        (ordered(variant="mine"), Aml()),
+        (
+            ordered(variant="suff", settings=(("select", "comp"), ("rank", "4"))),
+            Aml(rank=4, select="comp", lambda_a=0.125),
+        ),
+        (ordered(variant="mine", seed=7), Aml(seed=7)),
+        (ordered("cimi", variant="mine", settings=(("states", "false"),)), Cimi(states=False)),
+    ],
+    ids=["the first choice", "a shipped one", "a new one", "over a shipped one", "seed", "another method"],
+)
+def test_a_shipped_variants_settings_are_taken_and_typed_ones_over_them(
+    order: Order, expected: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = {
+        "difference": {"select": "difference", "lambda_a": 0.5},
+        "suff": {"select": "suff", "lambda_a": 0.125},
+    }
+    monkeypatch.setitem(SHIPPED, "aml", shipped)
+    assert order.recipe == expected
+
+
+@pytest.mark.parametrize(
+    ("order", "sentence"),
+    [
+        (ordered("lime"), "'lime' does not learn. Choose one of: aml, cimi"),
+        (ordered("faml"), "'faml' does not learn."),
+        (ordered(variant="../up"), "The variant '../up' is not a name"),
+        (ordered(variant="Mine"), "The variant 'Mine' is not a name"),
+        (ordered(variant="x" * 41), f"The variant '{'x' * 41}' is not a name"),
+        (ordered(settings=(("lambda", "1"),)), "aml has no setting 'lambda'."),
+        (ordered(settings=(("epochs", "few"),)), f"The setting epochs of aml must be like {Aml.epochs}"),
+    ],
+)
+def test_a_bad_order_is_a_sentence(order: Order, sentence: str) -> None:
+    with pytest.raises(ExplanationError) as raised:
+        order.recipe  # noqa: B018
+    assert str(raised.value).startswith(sentence)
+
+
+def test_the_command_on_the_card_makes_the_same_order() -> None:
+    order = ordered(variant="mine", model="my model", seed=3, settings=(("epochs", "2"), ("filler", "random")))
+    words = shlex.split(order.command)
+    assert words[:5] == ["python", "-m", "explainers", "fit", "aml"]
+    assert words[5:] == [
+        *("--model", "my model", "--data", "DATA", "--variant", "mine", "--seed", "3"),
+        *("--set", "epochs=2", "--set", "filler=random"),
+    ]
+
+
+def test_a_file_is_split_into_texts_to_learn_from_and_others_to_watch(texts: Path) -> None:
+    learned_from, watched = parts("small", texts, 0)
+    assert (len(learned_from), len(watched)) == (22, 2)  # a tenth of 24
+    assert sorted(each.text for each in (*learned_from, *watched)) == sorted(TEXTS)
+    assert parts("small", texts, 0) == (learned_from, watched)
+    assert parts("small", texts, 1) != (learned_from, watched)
+
+
+def test_no_more_than_200_texts_are_watched(tmp_path: Path) -> None:
+    path = tmp_path / "many.txt"
+    path.write_text("\n".join(f"text number {number}" for number in range(3000)), encoding="utf-8")
+    assert [len(part) for part in parts("small", path, 0)] == [2800, 200]
+
+
+def test_a_table_may_have_pairs(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("pair,text\n" + "\n".join(f'"so, {text}",{text}' for text in TEXTS), encoding="utf-8")
+    learned_from, watched = parts("small", path, 0)
+    assert {(each.text, each.pair) for each in (*learned_from, *watched)} == {(text, f"so, {text}") for text in TEXTS}
+
+
+def test_of_a_models_own_data_the_labels_are_dropped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Splits:
+        explainer = tuple(Example(f"text {number}", label=1) for number in range(300))
+        validation = tuple(Example(f"other {number}", label=0) for number in range(300))
+
+    class Task:
+        read = staticmethod(lambda _folder: Splits)
+
+    monkeypatch.setitem(tasks.TASKS, "small", Task)
+    learned_from, watched = parts("small", tmp_path, 0)
+    assert [len(learned_from), len(watched)] == [300, 200]
+    assert {each.label for each in (*learned_from, *watched)} == {None}
+    monkeypatch.setattr(Splits, "explainer", ())
+    with pytest.raises(DataUnavailable, match="hold no texts for learning to explain it"):
+        parts("small", tmp_path, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("few.txt", "\n".join(TEXTS[:19]), "A method learns from 20 to 20,000 different texts; these are 19."),
+        ("same.txt", "good\n" * 50, "A method learns from 20 to 20,000 different texts; these are 1."),
+        ("head.csv", "sentence,label\na,1\n", "The table needs a column `text`; it has sentence, label."),
+    ],
+)
+def test_texts_that_do_not_do_are_a_sentence(tmp_path: Path, name: str, content: str, sentence: str) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(DataUnavailable) as raised:
+        parts("small", tmp_path / name, 0)
+    assert str(raised.value) == sentence
+
+
+def test_without_data_only_a_model_that_has_its_own_can_be_explained(tmp_path: Path) -> None:
+    for data in (None, tmp_path):
+        with pytest.raises(DataUnavailable, match="Give a file with texts for small"):
+            parts("small", data, 0)
+    with pytest.raises(DataUnavailable, match="There is no file or folder"):
+        parts("small", tmp_path / "nothing.txt", 0)
+
+
+@pytest.mark.parametrize("method", RECIPES)
+def test_what_was_fitted_and_stored_gives_the_same_scores_when_it_is_loaded(
+    bert: TextClassifier, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    made: list[Fitting] = []
+    fit = fitting.fit
+
+    def kept(*given: Any, **named: Any) -> Fitting:
+        made.append(fit(*given, **named))
+        return made[0]
+
+    monkeypatch.setattr(command, "fit", kept)
+    order = ordered(method, data=texts, settings=QUICK)
+    make(order, bert, tmp_path / "run", None, resume=False)
+    recipe, module = fitted(bert, method, order.name)
+    assert recipe == order.recipe
+    items = seen(bert, [Example(text) for text in TEXTS[:5]])
+    before = explained(made[0].recipe, made[0].module, bert, items)
+    assert explained(recipe, module, bert, items) == before
+    for item, row in zip(items, before, strict=True):
+        assert Learned(method).attribute(bert, item.encoding, 0).scores == pytest.approx(row, abs=1e-5)
+
+
+def test_the_card_says_how_the_weights_came_about(
+    bert: TextClassifier, texts: Path, tmp_path: Path, own_store: Path
+) -> None:
+    order = ordered("cimi", data=texts, variant="mine", seed=2, settings=QUICK)
+    card = make(order, bert, tmp_path / "run", None, resume=False)
+    path = own_store / "learned" / "small-1" / "cimi-mine.safetensors"
+    assert card == json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    assert (card["method"], card["variant"], card["model"]) == ("cimi", "mine", {"name": "small", "version": "1"})
+    assert card["recipe"] == asdict(Cimi(epochs=1, batch=8, seed=2))
+    assert card["texts"] == {"learned from": 22, "watched": 2}
+    assert card["command"] == order.command
+    assert set(card["validation"]) == {"aopc_c", "aopc_s"}
+    assert card["sha256"] == sha256(path)
+    tensors = load_file(path)
+    assert card["parameters"] == sum(tensor.numel() for tensor in tensors.values())
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.float16}
+    assert card["seconds"]["training"] <= card["seconds"]["all"]
+    assert card["machine"]["device"] == "cpu"
+    last = json.loads((tmp_path / "run" / LOG).read_text(encoding="utf-8").splitlines()[-1])
+    assert card["alarms"] == last["alarms"]
+    assert card["validation"] == last["validation"]
+
+
+def test_weights_go_where_they_are_wanted(bert: TextClassifier, texts: Path, tmp_path: Path, own_store: Path) -> None:
+    order = ordered("cimi", data=texts, variant="mine", settings=QUICK)
+    make(order, bert, tmp_path / "run", tmp_path / "there", resume=False)
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["cimi-mine.json", "cimi-mine.safetensors"]
+    assert not own_store.exists()
+
+
+def test_a_frozen_model_that_changed_leaves_no_weights(
+    bert: TextClassifier, texts: Path, tmp_path: Path, own_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = fitting.fit
+
+    def spoiling(*given: Any, **named: Any) -> Fitting:
+        found = fit(*given, **named)
+        next(bert.module.parameters()).data += 1
+        return found
+
+    monkeypatch.setattr(command, "fit", spoiling)
+    with pytest.raises(RuntimeError, match="frozen model has changed"):
+        make(ordered("cimi", data=texts, settings=QUICK), bert, tmp_path / "run", None, resume=False)
+    assert not own_store.exists()
+
+
+def test_all_makes_every_shipped_variant(bert: TextClassifier, monkeypatch: pytest.MonkeyPatch, texts: Path) -> None:
+    made: list[tuple[str, str, int, str]] = []
+
+    def noted(order: Order, _model: object, folder: Path, _out: object, *, resume: bool) -> dict[str, Any]:
+        made.append((order.method, order.name, order.seed, folder.name))
+        assert not resume
+        return {}
+
+    monkeypatch.setattr(command, "make", noted)
+    command.make_all(bert, texts, 4, None)
+    names = [(method, variant) for method, variants in SHIPPED.items() for variant in variants]
+    assert made == [(method, variant, 4, f"small-{method}-{variant}") for method, variant in names]
+
+
+def test_the_folder_of_a_run_names_model_method_and_variant() -> None:
+    assert run_folder(ordered(variant="suff")) == Path("runs") / "small-aml-suff"
+    assert run_folder(ordered(model="me/model")) == Path("runs") / "me_model-aml-difference"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([{"method": "aml"}, {"step": 1, "terms": {}}], []),
+        ([{"epoch": 1, "alarms": ["Flat."]}, {"epoch": 2, "alarms": []}], []),
+        ([{"epoch": 1, "alarms": []}, {"epoch": 2, "alarms": ["Flat."]}, {"step": 3, "terms": {}}], ["Flat."]),
+    ],
+    ids=["none yet", "over", "still there"],
+)
+def test_the_alarms_on_the_card_are_the_last_epochs(
+    tmp_path: Path, lines: list[dict[str, Any]], expected: list[str]
+) -> None:
+    (tmp_path / LOG).write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert last_alarms(tmp_path) == expected
+
+
+def ran(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ("fit", *arguments))
+
+
+def test_from_the_command_line_weights_are_fitted_and_then_explain(
+    hub_folder: Path, texts: Path, own_store: Path, tmp_path: Path
+) -> None:
+    quick = [part for name, value in QUICK for part in ("--set", f"{name}={value}")]
+    result = ran("cimi", "--model", str(hub_folder), "--data", str(texts), *quick, "--device", "cpu")
+    assert result.exit_code == 0, result.stderr
+    card = json.loads(result.stdout)
+    name = f"cimi-{DEFAULT_VARIANTS['cimi']}"
+    (folder,) = (own_store / "learned").iterdir()
+    assert sorted(path.name for path in folder.iterdir()) == [f"{name}.json", f"{name}.safetensors"]
+    assert card == json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    (run,) = (tmp_path / "runs").iterdir()
+    assert (run / LOG).is_file()
+    asked = ("explain", "--text", "the good film", "--model", str(hub_folder), "--methods", "cimi", "--json")
+    answer = CliRunner().invoke(app, asked)
+    assert answer.exit_code == 0, answer.stderr
+    assert len(json.loads(answer.stdout)["explanations"][0]["scores"]) == 3
+
+
+def bad_table(folder: Path) -> Path:
+    path = folder / "bad.csv"
+    path.write_text("a,b\n1,2\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (lambda _folder: ("lime",), "'lime' does not learn. Choose one of: "),
+        (lambda _folder: ("aml", "--set", "rank"), "--set needs name=value, not 'rank'."),
+        (lambda _folder: ("aml", "--set", "lambda=1"), "aml has no setting 'lambda'."),
+        (
+            lambda _folder: ("aml", "--set", "epochs=few"),
+            f"The setting epochs of aml must be like {Aml.epochs}, not 'few'.",
+        ),
+        (lambda _folder: ("aml", "--variant", "A B"), "The variant 'A B' is not a name"),
+        (lambda _folder: ("aml", "--model", "no such model"), "There is no model 'no such model'."),
+        (lambda folder: ("aml", "--data", str(folder / "none.txt")), "There is no file or folder "),
+        (lambda folder: ("aml", "--data", str(bad_table(folder))), "The table needs a column `text`; it has a, b."),
+        (lambda _folder: ("aml",), "Give a file with texts for "),
+    ],
+    ids=["method", "pair", "setting", "value", "variant", "model", "no file", "a table without texts", "no data"],
+)
+def test_what_a_person_can_mend_is_one_sentence_and_exit_code_2(
+    hub_folder: Path, tmp_path: Path, own_store: Path, arguments: Callable[[Path], tuple[str, ...]], sentence: str
+) -> None:
+    method, *rest = arguments(tmp_path)
+    model = () if "--model" in rest else ("--model", str(hub_folder))
+    result = ran(method, *model, *rest)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.splitlines()[-1].startswith(sentence)  # after transformers' bar for the weights, if any
+    assert "Traceback" not in result.stderr
+    assert not own_store.exists()

@@ -1,0 +1,283 @@
+"""The reading of attention, its four criteria, and what a short fit does to it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
+from explainers.learned.batches import Batch, Seen, batch, seen
+from explainers.learned.fitting import fit
+from explainers.learned.ivra import (
+    Ivra,
+    Readout,
+    coefficients,
+    comprehensiveness,
+    consistency,
+    error_without,
+    sufficiency,
+    top_words,
+)
+from explainers.learned.ivra_full import fit_full
+from explainers.learned.recipe import learned
+from explainers.learned.simulation import Student
+from explainers.models.catalog import fingerprint
+from explainers.models.classifier import TextClassifier
+from explainers.models.inside import heads, layers, width
+
+TEXTS = (
+    "good film",
+    "the plot was unwatchable",
+    "a very dull film, not good",
+    "bad",
+    "the film was good!",
+    "dull plot",
+)
+RECIPES = (Ivra(), Ivra(norm="softmax"), Ivra(smat=True))
+
+
+@pytest.fixture
+def items(bert: TextClassifier) -> list[Seen]:
+    return seen(bert, [Example(text) for text in TEXTS])
+
+
+@pytest.fixture
+def texts(bert: TextClassifier, items: list[Seen]) -> Batch:
+    return batch(bert, items)
+
+
+def moved(module: nn.Module) -> nn.Module:
+    """The module with weights that are not uniform."""
+    chance = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight += 0.2 * torch.randn(weight.shape, generator=chance)
+    return module
+
+
+def gradients(recipe: Ivra, model: TextClassifier, texts: Batch) -> dict[str, Tensor]:
+    module = moved(recipe.module(model))
+    total = recipe.terms(module, model, texts, torch.Generator().manual_seed(0))["total"]
+    names, weights = zip(*module.named_parameters(), strict=True)
+    return dict(zip(names, torch.autograd.grad(total, weights), strict=True))
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=("sparsemax", "softmax", "smat"))
+def test_r_is_a_distribution_over_the_tokens_of_words(bert: TextClassifier, texts: Batch, recipe: Ivra) -> None:
+    r = moved(recipe.module(bert))(texts.inside(bert), texts.inputs)
+    assert r.sum(1).tolist() == pytest.approx([1.0] * len(TEXTS), abs=1e-5)
+    assert (r >= 0).all()
+    assert (r[~texts.inputs.owned] == 0).all()  # [CLS], [SEP] and padding
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=("sparsemax", "softmax", "smat"))
+def test_the_other_texts_of_a_batch_do_not_matter(
+    bert: TextClassifier, items: list[Seen], texts: Batch, recipe: Ivra
+) -> None:
+    module = moved(recipe.module(bert))
+    together = recipe.scores(module, bert, texts)
+    for row, item in enumerate(items):
+        alone = recipe.scores(module, bert, batch(bert, [item]))[0]
+        assert torch.allclose(together[row, : len(alone)], alone, atol=1e-5)
+
+
+def test_a_words_score_is_the_sum_of_its_tokens(bert: TextClassifier) -> None:
+    text = batch(bert, seen(bert, [Example("unwatchable film"), Example("good")])[:1])
+    module = moved(Ivra().module(bert))
+    r = module(text.inside(bert), text.inputs)[0].detach()  # [CLS] un ##watch ##able film [SEP]
+    scores = Ivra().scores(module, bert, text)[0].detach()
+    assert scores.tolist() == pytest.approx([float(r[1:4].sum()), float(r[4])])
+
+
+def test_the_cut_is_exactly_the_top_words() -> None:
+    words = torch.tensor([[0.1, 0.4, 0.2, 0.3], [0.5, 0.5, 0.0, 0.0]])
+    units = torch.tensor([[True] * 4, [True, True, False, False]])
+    assert top_words(words, units, 50, 0.1).tolist() == [[0, 1, 0, 1], [1, 0, 0, 0]]
+    assert top_words(words, units, 1, 0.1).tolist() == [[0, 1, 0, 0], [1, 0, 0, 0]]  # at least one; the first of equals
+
+
+def test_the_cut_has_the_gradient_of_a_sigmoid_around_the_threshold() -> None:
+    words = torch.tensor([[0.7, 0.3]], requires_grad=True)
+    kept = top_words(words, torch.ones(1, 2, dtype=torch.bool), 50, 1.0)
+    (slope,) = torch.autograd.grad(kept[0, 0], words)
+    # θ = 0.5, T = the standard deviation 0.2, σ' = σ(1)·σ(-1) / 0.2
+    expected = 1 / (1 + math.exp(-1)) / (1 + math.exp(1)) / 0.2
+    assert slope.tolist()[0] == pytest.approx([expected, 0.0])
+
+
+def test_the_margins() -> None:
+    whole, other = torch.tensor([0.1, 0.1, 0.1]), torch.tensor([0.1, 0.6, 3.0])
+    # COMP: 1 + (0.1 - CE without), not below 0
+    assert comprehensiveness(whole, other).tolist() == pytest.approx([1.0, 0.5, 0.0])
+    # SUFF: 0.1 + (CE of the top words - 0.1), not below 0
+    assert sufficiency(whole, other).tolist() == pytest.approx([0.1, 0.6, 3.0])
+    assert sufficiency(other, whole).tolist() == pytest.approx([0.1, 0.0, 0.0])
+
+
+def test_consistency_is_0_for_equal_explanations_and_the_divergence_over_the_distance_else() -> None:
+    states = torch.tensor([[0.0, 0.0], [0.0, 2.0]])
+    same = torch.tensor([[0.25, 0.75], [0.25, 0.75]])
+    assert float(consistency(same, states)) == 0
+    # symmetric KL ½·2·(½·ln 3) = ½·ln 3 by a distance of 2·1.001
+    found = consistency(torch.tensor([[0.25, 0.75], [0.75, 0.25]]), states)
+    assert float(found) == pytest.approx(0.5 * math.log(3) / 2.002, rel=1e-4)
+
+
+@pytest.mark.parametrize("path", [True, False])
+def test_the_loss_is_that_of_a_hard_cut_wherever_the_gradient_is_taken(
+    bert: TextClassifier, texts: Batch, path: bool
+) -> None:
+    removed = texts.inputs.units.float().requires_grad_()
+    places = torch.full((len(TEXTS), 1), 0.5) if path else None
+    found = error_without(bert, texts, removed, places)
+    probabilities = [
+        bert.probabilities(item.encoding, [[False] * len(item.encoding.units)])[0, int(item.probabilities.argmax())]
+        for item in seen(bert, [Example(text) for text in TEXTS])
+    ]
+    assert found.tolist() == pytest.approx([-math.log(p) for p in probabilities], abs=1e-4)
+    (slope,) = torch.autograd.grad(found.sum(), removed)
+    assert slope.abs().sum() > 0
+
+
+def test_the_gradient_along_the_way_adds_up_to_the_change(bert: TextClassifier, texts: Batch) -> None:
+    removed = texts.inputs.units.float().requires_grad_()
+    total = torch.zeros(len(TEXTS))
+    steps = 40
+    for step in range(steps):
+        places = torch.full((len(TEXTS), 1), (step + 0.5) / steps)
+        (slope,) = torch.autograd.grad(error_without(bert, texts, removed, places).sum(), removed)
+        total += slope.sum(1) / steps
+    change = error_without(bert, texts, removed, None) - error_without(bert, texts, 0 * removed, None)
+    assert torch.allclose(total, change, atol=0.05)
+
+
+@pytest.mark.parametrize("criterion", ["comp", "suff", "cons", "sim", "comp+suff"])
+@pytest.mark.parametrize("norm", ["softmax", "sparsemax"])
+def test_every_criterion_reaches_every_weight(bert: TextClassifier, texts: Batch, criterion: str, norm: str) -> None:
+    recipe = Ivra(criterion=criterion, norm=norm)  # type: ignore[arg-type]
+    found = gradients(recipe, bert, texts)
+    assert set(found) == {"omega_q", "omega_k", "head", "layer", "log_scale"}
+    assert all(gradient.isfinite().all() and gradient.abs().sum() > 0 for gradient in found.values())
+
+
+def test_a_mix_is_the_sum_of_its_criteria(bert: TextClassifier, texts: Batch) -> None:
+    recipe = Ivra(criterion="comp+suff+cons")
+    found = recipe.terms(recipe.module(bert), bert, texts, torch.Generator().manual_seed(0))
+    terms = {name: float(term.detach()) for name, term in found.items()}
+    assert terms["total"] == pytest.approx(terms["comp"] + terms["suff"] + terms["cons"])
+
+
+def test_levels_that_are_not_learned_stay_uniform(bert: TextClassifier, items: list[Seen], tmp_path: Path) -> None:
+    module = fit(Ivra(levels="head", epochs=2), bert, items, items, tmp_path).module
+    assert isinstance(module, Readout)
+    assert (module.omega_q == 1).all()
+    assert (module.omega_k == 1).all()
+    assert (module.layer == 0).all()
+    assert module.head.abs().sum() > 0
+
+
+def test_the_weights_are_few(bert: TextClassifier) -> None:
+    # 2 layers, 2 heads, d_k = 8: 2·2·2·8 features, 2·2 heads, 2 layers, 1 scale
+    assert sum(weight.numel() for weight in learned(Ivra().module(bert)).values()) == 64 + 4 + 2 + 1
+    assert (len(layers(bert)), heads(bert), width(bert)) == (2, 2, 16)
+
+
+def test_coefficients_are_uniform_at_first(bert: TextClassifier) -> None:
+    found = coefficients(Ivra().module(bert))
+    assert found["omega_q"].shape == found["omega_k"].shape == (2, 2, 8)
+    assert found["lambda_hat"].tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert found["eta_hat"].tolist() == [0.5, 0.5]
+    assert coefficients(Ivra(smat=True).module(bert))["lambda_hat"].tolist() == [[0.25, 0.25], [0.25, 0.25]]
+
+
+def test_a_fit_lowers_its_loss_and_leaves_the_model_alone(
+    bert: TextClassifier, items: list[Seen], tmp_path: Path
+) -> None:
+    before = fingerprint(bert)
+    recipe = Ivra(norm="softmax", epochs=15, learning_rate=0.05)
+    module = fit(recipe, bert, items, items, tmp_path).module
+
+    def loss(module: nn.Module) -> float:
+        terms = [
+            recipe.terms(module, bert, batch(bert, items), torch.Generator().manual_seed(seed)) for seed in range(8)
+        ]
+        return sum(float(each["total"].detach()) for each in terms)
+
+    assert loss(module) < loss(recipe.module(bert))
+    assert fingerprint(bert) == before
+
+
+@pytest.mark.parametrize("recipe", [Ivra(), Ivra(criterion="sim"), Ivra(criterion="sim", smat=True)])
+def test_the_same_seed_gives_the_same_weights(
+    bert: TextClassifier, items: list[Seen], tmp_path: Path, recipe: Ivra
+) -> None:
+    recipe = replace(recipe, epochs=2, batch=3)
+    first, second = (fit(recipe, bert, items, items, tmp_path / name).best for name in ("a", "b"))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    fresh = learned(recipe.module(bert))
+    assert any(not torch.equal(first[name], fresh[name].half()) for name in first)
+
+
+def test_the_student_learns_and_is_not_kept(bert: TextClassifier, texts: Batch) -> None:
+    recipe = Ivra(criterion="sim")
+    module = recipe.module(bert)
+    recipe.terms(module, bert, texts, torch.Generator())
+    student = module.student
+    assert isinstance(student, Student)
+    first = {name: weight.clone() for name, weight in student.weights.items()}
+    recipe.terms(module, bert, texts, torch.Generator())
+    assert module.student is student
+    assert any(not torch.equal(first[name], student.weights[name]) for name in first)
+    assert not any("student" in name for name in module.state_dict())
+
+
+def test_the_students_step_goes_down_and_its_derivative_is_exact(bert: TextClassifier, texts: Batch) -> None:
+    module = moved(Ivra(norm="softmax").module(bert))
+    r = module(texts.inside(bert), texts.inputs).detach()
+
+    def lesson(given: Tensor) -> Tensor:
+        return Student.drawn(bert, 0, 0.1).lesson(texts.inputs, texts.predicted, given, 1.0)
+
+    leaf = r.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(lesson(leaf), leaf)
+    direction = gradient / gradient.norm()
+    difference = (lesson(r + 0.5 * direction) - lesson(r - 0.5 * direction)).detach()
+    assert float(difference) == pytest.approx(float(gradient.norm()), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Ivra(criterion="fun"), "does not know 'fun'"),
+        (lambda: Ivra(levels="head+word"), "does not know 'word'"),
+        (lambda: Ivra(criterion="cons", batch=1), "at least 2"),
+    ],
+)
+def test_wrong_settings_are_explained(make: Callable[[], Ivra], said: str) -> None:
+    with pytest.raises(ExplanationError, match=said):
+        make()
+
+
+def test_full_training_changes_a_copy_and_not_the_model(
+    bert: TextClassifier, items: list[Seen], tmp_path: Path
+) -> None:
+    before = fingerprint(bert)
+    found = fit_full(bert, items, items, tmp_path, Ivra(criterion="suff", epochs=2), model_rate=1e-3)
+    assert fingerprint(bert) == before
+    assert fingerprint(found.model) != before
+    assert found.model.name == "small-ivra-suff"
+    assert found.model.version != bert.version
+    table, tuned = (each.base.embeddings.word_embeddings.weight for each in (bert, found.model))  # type: ignore[union-attr]
+    assert torch.equal(table, tuned)
+    assert not any(weight.requires_grad for weight in found.model.module.parameters())
+    assert set(found.figures) == {"aopc_c", "aopc_s", "aopc_c_random", "agreement"}
+
+
+def test_full_training_is_for_faithfulness_only(bert: TextClassifier, items: list[Seen], tmp_path: Path) -> None:
+    with pytest.raises(ExplanationError, match="Choose one of them"):
+        fit_full(bert, items, items, tmp_path, Ivra(criterion="cons"))

@@ -1,0 +1,94 @@
+from copy import deepcopy
+
+import pytest
+import torch
+from peft import LoraConfig, inject_adapter_in_model
+from torch import nn
+
+from explainers.learned.lora import Adapted, adapted
+from explainers.learned.recipe import learned
+from explainers.models.catalog import fingerprint
+from explainers.models.classifier import TextClassifier
+
+IDS = torch.tensor([[2, 5, 7, 3], [2, 15, 16, 3]])
+
+
+def states(module: nn.Module) -> torch.Tensor:
+    found: torch.Tensor = module(input_ids=IDS).last_hidden_state
+    return found
+
+
+def drawn(module: nn.Module) -> nn.Module:
+    """As training would leave it: B begins at zero."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(3)
+        for weight in module.parameters():
+            if weight.requires_grad:
+                weight.normal_(std=0.3)
+    return module
+
+
+def test_an_adapter_that_was_not_trained_changes_nothing(bert: TextClassifier) -> None:
+    assert torch.equal(states(adapted(bert.base, 3)), states(bert.base))
+
+
+def test_the_adapter_adds_twice_b_a_x() -> None:
+    linear = nn.Linear(2, 1)
+    found = Adapted(linear.requires_grad_(False), 1)
+    with torch.no_grad():
+        linear.weight.copy_(torch.tensor([[1.0, 10.0]]))
+        linear.bias.copy_(torch.tensor([100.0]))
+        found.down.copy_(torch.tensor([[2.0, 3.0]]))
+        found.up.copy_(torch.tensor([[0.5]]))
+    # 100 + 1 + 10 = 111 of the layer itself, and 2 · 0.5 · (2 + 3) = 5
+    assert found(torch.tensor([1.0, 1.0])).tolist() == [116.0]
+
+
+def test_only_the_adapters_learn_one_pair_per_linear_layer(bert: TextClassifier) -> None:
+    names = set(learned(adapted(bert.base, 3)))
+    linear = {name for name, part in bert.base.named_modules() if isinstance(part, nn.Linear)}
+    assert names == {f"{name}.{part}" for name in linear for part in ("down", "up")}
+    assert len(linear) == 2 * 6 + 1  # query, key, value, attention output, intermediate, output; and the pooler
+
+
+def test_the_frozen_weights_are_shared_and_get_no_gradient(bert: TextClassifier) -> None:
+    found = drawn(adapted(bert.base, 3))
+    own = {weight.data_ptr() for weight in bert.base.parameters()}
+    fixed = [weight for weight in found.parameters() if not weight.requires_grad]
+    assert {weight.data_ptr() for weight in fixed} == own
+    states(found).sum().backward()  # type: ignore[no-untyped-call]
+    assert all(weight.grad is None for weight in bert.base.parameters())
+    trained = {name: weight for name, weight in found.named_parameters() if weight.requires_grad}
+    assert {name for name, weight in trained.items() if weight.grad is None} == {"pooler.dense.down", "pooler.dense.up"}
+
+
+def test_the_model_itself_does_not_notice(bert: TextClassifier) -> None:
+    before, weights, layers = states(bert.base), fingerprint(bert), [type(part) for part in bert.base.modules()]
+    assert not torch.allclose(states(drawn(adapted(bert.base, 3))), before, atol=1e-2)
+    assert torch.equal(states(bert.base), before)
+    assert fingerprint(bert) == weights
+    assert [type(part) for part in bert.base.modules()] == layers
+
+
+def test_the_same_a_and_b_give_pefts_states(bert: TextClassifier) -> None:
+    ours = drawn(adapted(bert.base, 3))
+    kinds = ["query", "key", "value", "dense"]
+    theirs = inject_adapter_in_model(LoraConfig(r=3, lora_alpha=6, target_modules=kinds), deepcopy(bert.base)).eval()
+    with torch.no_grad():
+        for name, part in ours.named_modules():
+            if isinstance(part, Adapted):
+                layer = theirs.get_submodule(name)
+                layer.lora_A["default"].weight.copy_(part.down)
+                layer.lora_B["default"].weight.copy_(part.up)
+    assert states(ours).detach().numpy() == pytest.approx(states(theirs).detach().numpy(), abs=1e-5)
+
+
+def test_a_is_drawn_from_torchs_generator_and_b_is_zero(bert: TextClassifier) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        first, second = learned(adapted(bert.base, 2)), learned(adapted(bert.base, 2))
+        torch.manual_seed(5)
+        again = learned(adapted(bert.base, 2))
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert all(torch.equal(first[name], second[name]) == name.endswith(".up") for name in first)
+    assert not any(weight.any() for name, weight in first.items() if name.endswith(".up"))

@@ -1,0 +1,274 @@
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import order_form, orders, processes, training
+from app.jobs import Jobs
+from app.settings_form import NOT_SETTINGS
+from explainers.learned.recipes import RECIPES, SHIPPED
+from explainers.learned.weights import STORE_VARIABLE, own_folder
+
+Opened = Callable[..., Any]
+PATIENCE = 20  # seconds
+TEXTS = "\n".join(f"a good film, number {number}" for number in range(24))
+FAKE = """
+import json, pathlib, sys, time
+a = sys.argv[1:]
+folder = pathlib.Path(a[a.index("--folder") + 1])
+with (folder / "log.jsonl").open("w") as log:
+    def line(**values): print(json.dumps(values), file=log, flush=True)
+    line(method="aml", texts=24, steps=4, recipe={"epochs": 2})
+    for step in (1, 2, 3, 4):
+        line(step=step, epoch=step // 3, terms={"total": 1 / step, "L_p": 0.5})
+        if step % 2 == 0:
+            line(epoch=step // 2, step=step, seconds=1.0, validation={"aopc_c": 0.4, "aopc_s": 0.1},
+                 alarms=["Constant mask: *nothing* is <b>said</b>."])
+        if "hold" in a[a.index("--variant") + 1] and step == 3: time.sleep(60)
+if "bad" in a[a.index("--variant") + 1]: sys.exit("The learning rate [is](x) too large.")
+print(json.dumps({"method": "aml", "arguments": a}))
+"""
+
+
+class Train:
+    """The Train page in the hands of a person."""
+
+    def __init__(self, opened: Opened) -> None:
+        self.page = opened()
+        self.at = self.page.at
+        self.at.switch_page("pages/train.py")
+        self.run()
+
+    def run(self) -> "Train":
+        self.page.run()
+        return self
+
+    @property
+    def jobs(self) -> Jobs:
+        return training.jobs()
+
+    @property
+    def said(self) -> str:
+        shown = [*self.at.markdown, *self.at.caption, *self.at.success, *self.at.warning, *self.at.error, *self.at.code]
+        return "\n".join(each.value for each in shown)
+
+    def write(self, text: str) -> "Train":
+        self.at.text_area(key="train texts").set_value(text)
+        return self.run()
+
+    def name(self, variant: str) -> "Train":
+        self.at.text_input(key="train variant").set_value(variant)
+        return self.run()
+
+    def press(self, key: str) -> "Train":
+        self.at.button(key=key).click()
+        return self.run()
+
+    def start(self, variant: str = "mine") -> "Train":
+        return self.write(TEXTS).name(variant).press("start training")
+
+    def until(self, true: Callable[[], bool]) -> "Train":
+        end = time.monotonic() + PATIENCE
+        while not true() and time.monotonic() < end:
+            time.sleep(0.02)
+        assert true(), [(job.status, job.error) for job in self.jobs.all()]
+        return self.run()
+
+    def over(self) -> "Train":
+        return self.until(lambda: not any(job.active for job in self.jobs.all()))
+
+
+@pytest.fixture
+def train(opened: Opened, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    monkeypatch.setattr(training, "EXPLAINERS", (sys.executable, "-c", FAKE))
+    for module in (orders, order_form):
+        monkeypatch.setattr(module, "bundled", lambda: ("small",))
+    found = Train(opened)
+    yield found
+    for job in found.jobs.all():
+        found.jobs.cancel(job.id)
+    for child in found.jobs.children.values():
+        processes.end(child.pid, at_once=True)
+        child.wait()
+
+
+def test_it_opens_with_everything_but_texts(train: Train) -> None:
+    assert train.at.selectbox(key="train method").options
+    assert train.at.button(key="start training")
+    assert "python -m explainers fit aml --model small --data texts.txt --variant mine --seed 0" in train.said
+    assert "None yet." in train.said
+    assert not train.at.error
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "There are no texts yet. Paste at least 20, one per line, or choose a file."),
+        ("a good film\nthe plot", "A method learns from 20 to 20,000 different texts; these are 2."),
+        ("the same\n" * 30, "A method learns from 20 to 20,000 different texts; these are 1."),
+        (f"{TEXTS}\n{'x' * 10_001}", "One text has 10,001 characters; each may have at most 10,000."),
+    ],
+)
+def test_what_is_wrong_with_the_texts_is_told_and_nothing_is_lost(train: Train, text: str, sentence: str) -> None:
+    train.write(text).press("start training")
+    assert [each.value.replace("\\", "") for each in train.at.error] == [sentence]
+    assert train.at.text_area(key="train texts").value == text
+    assert not train.jobs.all()
+
+
+@pytest.mark.parametrize("name", ["", "Mine", "a b", "../x", "<b>"])
+def test_a_bad_name_is_told(train: Train, name: str) -> None:
+    train.start(name)
+    assert "The name of the result needs" in train.at.error[0].value
+    assert not train.jobs.all()
+
+
+def test_a_model_that_may_not_be_read_is_told(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order_form, "bundled", lambda: ("/",))  # AppTest can only choose what is in the list
+    train.run().at.selectbox(key="model").set_value("/")
+    train.start()
+    assert "lies outside the folders" in train.at.error[0].value
+    assert not train.jobs.all()
+
+
+def test_a_training_is_started_and_its_result_shown(train: Train) -> None:
+    train.start().over()
+    (job,) = train.jobs.all()
+    assert (job.status, job.method, job.model, job.variant, job.texts) == ("done", "aml", "small", "mine", 24)
+    assert (job.run_folder / "texts.txt").read_text().splitlines() == TEXTS.splitlines()
+    assert "On the Compare page among the other weights as **AML \\(mine\\)**, in commands `aml:mine`." in train.said
+    card = json.loads(train.at.json[0].value)
+    assert card["arguments"] == job.command[3:]
+    assert train.at.text_area(key="train texts").value == TEXTS
+    charts = [each.key for each in train.at.get("plotly_chart")]
+    assert charts == ["chart 1 total", "chart 1 validation", "chart 1 L_p"]
+
+
+def test_weights_that_were_replaced_are_not_offered(train: Train) -> None:
+    train.start().over().press("start training").over()
+    assert [job.status for job in train.jobs.all()] == ["done", "done"]
+    assert len(train.at.success) == 1
+    assert "A later training has replaced these weights." in train.said
+
+
+def test_alarms_are_shown_as_typed(train: Train) -> None:
+    train.start().over()
+    (alarm,) = train.at.warning
+    assert alarm.value.replace("\\", "") == "Constant mask: *nothing* is <b>said</b>."
+    assert "\\*nothing\\*" in alarm.value
+
+
+def test_while_it_runs_progress_and_curves_are_shown_and_it_can_be_cancelled(train: Train) -> None:
+    train.start("hold").until(lambda: any(job.status == "running" for job in train.jobs.all()))
+    folder = train.jobs.all()[0].run_folder
+    train.until(lambda: '"step": 3' in text_of(folder / "log.jsonl"))
+    (bar,) = train.at.get("progress")
+    assert bar.proto.value == 75
+    assert bar.proto.text.startswith("Step 3 of 4, epoch 2 of 2")
+    assert train.at.get("plotly_chart")
+    train.press("cancel 1")
+    assert train.jobs.all()[0].status == "cancelled"
+    train.run()
+    assert train.at.button(key="resume 1")
+    train.press("resume 1")
+    assert train.jobs.all()[0].command[-1] == "--resume"
+
+
+def test_a_second_training_waits(train: Train) -> None:
+    train.start("hold").start("other")
+    train.until(lambda: any(job.status == "running" for job in train.jobs.all()))
+    assert [job.status for job in train.jobs.all()] == ["waiting", "running"]
+    assert "Waits for 1 other training." in train.said
+    train.name("hold").press("start training")
+    assert "on its way" in train.at.error[0].value
+
+
+def test_a_failure_says_why_and_can_be_deleted(train: Train) -> None:
+    train.start("bad").over()
+    assert [each.value.replace("\\", "") for each in train.at.error] == ["The learning rate [is](x) too large."]
+    folder = train.jobs.all()[0].run_folder
+    train.press("delete 1")
+    assert not train.jobs.all()
+    assert not folder.exists()
+    assert "None yet." in train.run().said
+
+
+@pytest.mark.parametrize("method", RECIPES)
+def test_every_setting_of_every_method_has_its_widget(train: Train, method: str) -> None:
+    train.at.selectbox(key="train method").set_value(method)
+    train.run()
+    for each in fields(RECIPES[method]):
+        if each.name not in NOT_SETTINGS:
+            assert train.at.get_by_key(f"set {method} {each.name}").value == each.default
+    assert f"fit {method} --model small --data texts.txt --variant mine --seed 0\n" in f"{train.said}\n"
+
+
+def test_only_what_was_changed_is_on_the_command_line(train: Train) -> None:
+    train.at.number_input(key="set aml epochs").set_value(3)
+    train.at.number_input(key="set aml learning_rate").set_value(1e-5)
+    train.at.selectbox(key="set aml filler").set_value("random")
+    train.at.number_input(key="train seed").set_value(7)
+    train.start()
+    expected = "--variant mine --seed 7 --set filler=random --set epochs=3 --set learning_rate=1e-05"
+    assert expected in train.said
+    assert " ".join(train.jobs.all()[0].command[9:-2]) == expected
+
+
+def test_under_a_shipped_name_the_form_still_says_what_happens(train: Train) -> None:
+    assert SHIPPED["aml"]["comp"] == {"select": "comp"}
+    train.name("comp")
+    assert "--variant comp --seed 0 --set select=difference" in train.said
+
+
+def test_it_says_what_would_be_replaced(train: Train) -> None:
+    assert "replace" not in train.said
+    train.page.at.switch_page("pages/compare.py")
+    train.page.settle()  # by then the model is loaded and its version known
+    folder = own_folder("small", "1")
+    folder.mkdir(parents=True)
+    (folder / "aml-mine.safetensors").touch()
+    train.at.switch_page("pages/train.py")
+    assert "AML has your earlier weights under the name mine: these replace them." in train.run().said
+
+
+def test_what_was_typed_is_there_after_a_look_at_another_page(train: Train) -> None:
+    train.write(TEXTS).name("other")
+    train.at.switch_page("pages/methods.py")
+    train.run()
+    train.at.switch_page("pages/train.py")
+    train.run()
+    assert train.at.text_area(key="train texts").value == TEXTS
+    assert train.at.text_input(key="train variant").value == "other"
+
+
+def test_an_earlier_training_tells_how_long_the_next_may_take(train: Train) -> None:
+    train.start().over()
+    train.at.number_input(key="set aml epochs").set_value(8)
+    train.run()
+    # 1 s for 24 texts twice; now 24 texts eight times
+    assert "About 4 s, as long as the last one of this kind took per text." in train.said
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "count", "problem"),
+    [
+        ("a.csv", "text,pair\n" + "\n".join(f"premise {n},other" for n in range(20)), 20, ""),
+        ("A.TSV", "id\ttext\n" + "\n".join(f"{n}\ttext, {n}" for n in range(21)), 21, ""),
+        ("a.csv", "words\nx", 0, "The table needs a column `text`; it has words."),
+        ("a.txt", "\ufeff" + TEXTS, 24, ""),
+        ("a<b>.txt", b"\xff\xfe", 0, "a<b>.txt is not UTF-8 text. Save it as UTF-8."),
+    ],
+)
+def test_files_are_read(name: str, content: str | bytes, count: int, problem: str) -> None:
+    given = order_form._from_file(name, content if isinstance(content, bytes) else content.encode())
+    assert (len(given.texts), given.problem) == (count, problem)
+
+
+def text_of(path: Path) -> str:
+    return path.read_text() if path.is_file() else ""
