@@ -10,7 +10,9 @@ with more methods, or with a method fitted again, computes only what is new:
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,8 @@ from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import ERASURES, Encoding, Erasure
 from explainers.models.meter import Meter
 from explainers.settings import Settings
+
+log = logging.getLogger(__name__)
 
 RANDOM, POSITION, AVGSEN = "random", "position", "avgsen"
 CONTROLS = {RANDOM: f"Random, mean of {ORDERS} orders", POSITION: "Position only (first words first)"}
@@ -88,16 +92,13 @@ def of_text(
     records: dict[str, Record] = {}
     for entry in (each for each in plan.entries if each.id in missing):
         record = records[entry.id] = {"text": number, "method": entry.id, "weights": wanted[entry.id]}
-        try:
-            found = final(entry, question)
-        except ExplanationError as error:
-            record["failed"] = str(error)
-            continue
-        scores[entry.id] = [found.scores]
-        record |= {"seconds": found.seconds, "calls": found.model_calls}
-        if number < plan.sensitive and entry.kind not in TOO_DEAR:
-            lent, seed = model.encode(other, plan.settings.unit), plan.settings.seed + number
-            record[AVGSEN] = sensitivity(scorer(entry, question), encoding, lent, seed=seed)
+        found = _explained(entry, question, record)
+        if found is not None:
+            scores[entry.id] = [found.scores]
+            if number < plan.sensitive and entry.kind not in TOO_DEAR:
+                lent, seed = model.encode(other, plan.settings.unit), plan.settings.seed + number
+                with suppress(ExplanationError):
+                    record[AVGSEN] = sensitivity(scorer(entry, question), encoding, lent, seed=seed)
     for control, orders in _controls(model, encoding, plan.settings.seed).items():
         if control in missing:
             scores[control] = orders
@@ -111,6 +112,21 @@ def of_text(
                 each.erasure: _mean([figures(each, order, label) for order in scores[method]]) for each in asked
             }
         yield record
+
+
+def _explained(entry: Entry, question: Question, record: Record) -> Attribution | None:
+    """The explanation; what it cost, or why there is none, goes into the record."""
+    try:
+        found = final(entry, question)
+    except ExplanationError as error:
+        record["failed"] = str(error)
+    except Exception as error:  # a mistake of ours must not cost hours of the others
+        log.exception("%s failed on text %d", entry.id, record["text"])
+        record["failed"] = f"Something went wrong inside Crosslight ({type(error).__name__})."
+    else:
+        record |= {"seconds": found.seconds, "calls": found.model_calls}
+        return found
+    return None
 
 
 def _ask_together(asked: Asked, orders: Sequence[tuple[float, ...]]) -> None:

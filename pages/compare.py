@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from app import controls, results, session, state
+from app import controls, house, results, session, state
 
+house.navigated()
 state.begin()
 engine = session.engine()
 

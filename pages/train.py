@@ -1,7 +1,8 @@
 """Train: teach a method to explain a model, from texts of one's own and without labels."""
 
-from app import order_form, session, training
+from app import house, order_form, session, training
 
+house.navigated()
 engine = session.engine()
 
 order_form.title()

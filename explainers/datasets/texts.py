@@ -1,6 +1,7 @@
 """A person's own unlabelled texts: one per line, or a table with a column `text` and perhaps `pair`."""
 
 import csv
+import io
 from pathlib import Path
 
 from explainers.datasets.example import Example
@@ -26,9 +27,11 @@ def parsed(content: str, suffix: str) -> list[Example]:
     if suffix not in DELIMITERS:
         return [Example(line.strip()) for line in content.splitlines()]
     try:
-        table = csv.DictReader(content.splitlines(), delimiter=DELIMITERS[suffix])
+        table = csv.DictReader(io.StringIO(content, newline=""), delimiter=DELIMITERS[suffix])
         if "text" not in (table.fieldnames or ()):
-            raise DataUnavailable(f"The table needs a column `text`; it has {', '.join(table.fieldnames or ())}.")
+            raise DataUnavailable(
+                f"The table needs a column `text`; it has {', '.join(table.fieldnames or ()) or 'none'}."
+            )
         return [Example((row["text"] or "").strip(), (row.get("pair") or "").strip() or None) for row in table]
     except csv.Error as error:
         raise DataUnavailable(f"The table cannot be read: {error}.") from error

@@ -52,6 +52,8 @@ class Order:
             raise ExplanationError(
                 f"The variant {self.name!r} is not a name: use up to 40 small letters, digits, points, dashes."
             )
+        if "seed" in dict(self.settings):
+            raise ExplanationError("Give the seed with --seed, not with --set.")
         shipped = SHIPPED.get(self.method, {}).get(self.name, {})
         return recipe_of(self.method, {**shipped, **dict(self.settings), "seed": self.seed})
 

@@ -23,7 +23,7 @@ from explainers.errors import ExplanationError
 from explainers.explanation import floats
 from explainers.learned.alarms import alarms, shape
 from explainers.learned.batches import Batch, Seen, batch, in_random_order
-from explainers.learned.recipe import Recipe, Select, learned
+from explainers.learned.recipe import Memory, Recipe, Select, learned
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.metrics.masking import PERCENTS, Asked, masking_path, top
 from explainers.models.classifier import TextClassifier
@@ -129,6 +129,7 @@ class Fitting:
         torch.save(
             {
                 "module": learned(self.module),
+                "memory": self.module.kept() if isinstance(self.module, Memory) else {},
                 "best": self.best,
                 "optimiser": self.optimiser.state_dict(),
                 "schedule": self.schedule.state_dict(),
@@ -144,6 +145,8 @@ class Fitting:
     def resume(self) -> None:
         kept = torch.load(self.folder / CHECKPOINT, weights_only=True)  # our own file; tensors and numbers only
         self.module.load_state_dict(kept["module"], strict=False)
+        if isinstance(self.module, Memory):
+            self.module.restore(kept["memory"])
         self.best, self.figures = kept["best"], kept["figures"]
         self.optimiser.load_state_dict(kept["optimiser"])
         self.schedule.load_state_dict(kept["schedule"])

@@ -14,7 +14,9 @@ distribution r over the tokens of words. NORM is softmax or sparsemax, the same 
 
 Where we differ: there is no code to compare with, and the paper trains the model itself (ivra_full.py does); here it is
 frozen. t_k has no gradient in the paper's own terms; a straight-through sigmoid gives it one, with k drawn for each
-step. Special tokens get nothing. Eq. 3 and 5 leave the axes of NORM open; ours make r a distribution without another
+step. The loss is that of the hard cut, but the model's own gradient is taken at a drawn point between the whole text
+and what is left (`path`): at the end of the way it says little about words, and large steps by it lead r to chance.
+Special tokens get nothing. Eq. 3 and 5 leave the axes of NORM open; ours make r a distribution without another
 NORM. The trained factor s is ours: without it r is nearly uniform. It starts where the words' entropy is 0.8 of the
 highest on the embedded sentiment model, 650 for softmax and 18 for sparsemax. KL is symmetric, on smoothed r.
 
@@ -35,7 +37,7 @@ from torch.nn import functional
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch
 from explainers.learned.recipe import Select
-from explainers.learned.simulation import Student
+from explainers.learned.simulation import Taught
 from explainers.metrics.masking import PERCENTS, top
 from explainers.models.classifier import TextClassifier
 from explainers.models.inside import Inside, blended, heads, layers, width
@@ -56,13 +58,12 @@ CRITERIA, LEVELS = ("sim", "comp", "suff", "cons"), ("feature", "head", "layer")
 COMP_MARGIN, SUFF_MARGIN = 1.0, 0.1
 
 
-class Readout(nn.Module):
+class Readout(Taught):
     """ω, λ, η and log s; all but the latter begin uniform, and stay so where their level is not in `levels`."""
 
     def __init__(self, model: TextClassifier, norm: Norm, levels: str) -> None:
         super().__init__()
         self.norm = norm
-        self.student: Student | None = None  # for SIM only
         shape = len(layers(model)), heads(model), width(model) // heads(model)
         learned = levels.split("+")
         self.omega_q = nn.Parameter(torch.ones(shape), requires_grad="feature" in learned)
@@ -87,12 +88,11 @@ class Readout(nn.Module):
         return {"omega_q": self.omega_q, "omega_k": self.omega_k, **mixes}
 
 
-class HeadMix(nn.Module):
+class HeadMix(Taught):
     """SMaT's explainer: one λ for each head of each layer."""
 
     def __init__(self, model: TextClassifier) -> None:
         super().__init__()
-        self.student: Student | None = None
         self.size = width(model) // heads(model)
         self.head = nn.Parameter(torch.zeros(len(layers(model)), heads(model)))
 
@@ -143,7 +143,7 @@ class Ivra:
     smat: bool = False
     temperature: float = 0.5  # of the straight-through sigmoid, as a share of the scores' spread in a text
     path: bool = True  # where the gradient of COMP and SUFF is taken
-    student_rate: float = 0.1
+    student_rate: float = 0.02
     epochs: int = 4
     batch: int = 32
     learning_rate: float = 1e-2
@@ -182,7 +182,11 @@ class Ivra:
             return error_without(model, batch, removed, places)
 
         losses: dict[str, Callable[[], Tensor]] = {
-            "sim": lambda: self._student(module, model).lesson(inputs, batch.predicted, r, BETAS[self.norm]),
+            "sim": lambda: (
+                cast(Taught, module)
+                .taught(model, self.seed, self.student_rate)
+                .lesson(inputs, batch.predicted, r, BETAS[self.norm])
+            ),
             "comp": lambda: comprehensiveness(whole, without(kept)).mean(),
             "suff": lambda: sufficiency(whole, without(1 - kept)).mean(),
             "cons": lambda: consistency(words, mean_states(inside, inputs)),
@@ -194,12 +198,6 @@ class Ivra:
 
     def scores(self, module: nn.Module, model: TextClassifier, batch: Batch) -> Tensor:
         return batch.inputs.pooled(module(batch.inside(model), batch.inputs), "sum")
-
-    def _student(self, module: nn.Module, model: TextClassifier) -> Student:
-        """Made at the first step, so that a fitted module has none."""
-        holder = cast(Readout | HeadMix, module)
-        holder.student = holder.student or Student.drawn(model, self.seed, self.student_rate)
-        return holder.student
 
 
 def cross_entropy(model: TextClassifier, logits: Tensor, label: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ Each method's file gives one frozen dataclass that answers to this protocol; `fi
 `method.Learned` explains with the result. The frozen model never changes, and no label is ever read.
 """
 
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -54,6 +54,14 @@ class Recipe(Protocol):
     def scores(self, module: nn.Module, model: TextClassifier, batch: Batch) -> Tensor:
         """One score per unit, (B, U)."""
         ...
+
+
+@runtime_checkable
+class Memory(Protocol):
+    """A module that carries more from step to step than what it learns; a checkpoint keeps it."""
+
+    def kept(self) -> dict[str, Tensor]: ...
+    def restore(self, kept: dict[str, Tensor]) -> None: ...
 
 
 def learned(module: nn.Module) -> dict[str, Tensor]:

@@ -7,7 +7,9 @@ Each step takes half of the batch for the student and the other half to judge th
 
 a is the student's own attention: the mean over its heads, layers and asking tokens, among the tokens of words. The
 gradient of L_SIM goes through the step into r; the student goes on as S'. It is a two-layer Transformer drawn from the
-seed, which reads the frozen model's word embeddings through a linear layer of its own and the mean of its last states.
+seed; it reads the frozen model's word embeddings, brought to one scale, through a linear layer of its own, and answers
+from the mean of its last states. Where we differ from the paper: the student is smaller and not pretrained, and L_SIM
+has no term for r, because r could lower it by being easy to copy.
 """
 
 from dataclasses import dataclass, fields
@@ -43,7 +45,8 @@ class Network(nn.Module):
             attn_implementation="eager",
         )
         self.encoder = BertModel(config, add_pooling_layer=False)
-        self.encoder.set_input_embeddings(nn.Sequential(table(model), nn.Linear(width(model), WIDTH)))
+        scaled = nn.LayerNorm(width(model), elementwise_affine=False)  # or SGD hardly moves what is so small
+        self.encoder.set_input_embeddings(nn.Sequential(table(model), scaled, nn.Linear(width(model), WIDTH)))
         self.head = nn.Linear(WIDTH, len(model.labels))
 
     def forward(self, inputs: Padded) -> tuple[Tensor, Tensor]:
@@ -91,6 +94,27 @@ class Student:
 
     def _answer(self, weights: dict[str, Tensor], inputs: Padded) -> tuple[Tensor, Tensor]:
         return cast(tuple[Tensor, Tensor], functional_call(self.network, weights, (inputs,)))
+
+
+class Taught(nn.Module):
+    """What learns from a student carries it along, outside of its own parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.student: Student | None = None  # made at the first step of SIM, so that a fitted module has none
+        self.waiting: dict[str, Tensor] = {}  # a student's weights of an earlier run
+
+    def kept(self) -> dict[str, Tensor]:
+        return self.student.weights if self.student else self.waiting
+
+    def restore(self, kept: dict[str, Tensor]) -> None:
+        self.waiting = kept
+
+    def taught(self, model: TextClassifier, seed: int, rate: float) -> Student:
+        if self.student is None:
+            self.student = Student.drawn(model, seed, rate)
+            self.student.weights = self.waiting or self.student.weights
+        return self.student
 
 
 def rows(inputs: Padded, first: int) -> Padded:

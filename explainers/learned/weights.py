@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.learned.entries import DEFAULT_VARIANTS
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from explainers.models.classifier import TextClassifier
 
 STORE_VARIABLE = "CROSSLIGHT_STORE"
+COUNTS = ("epochs", "batch", "rank", "hidden", "r")  # settings of which there must be at least one
 VARIANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 
 
@@ -41,7 +42,7 @@ class Fitted:
     def card(self) -> dict[str, Any]:
         try:
             found: dict[str, Any] = json.loads(self.path.with_suffix(".json").read_text(encoding="utf-8"))
-            found["recipe"], found["model"]
+            dict(found["recipe"]), found["model"]["version"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ModelUnavailable(f"The card of {self.path.name} is missing or damaged. Fit it again.") from error
         return found
@@ -133,14 +134,16 @@ def recipe_of(method: str, values: dict[str, Any]) -> "Recipe":
 
     if method not in RECIPES:
         raise ExplanationError(f"{method!r} does not learn. Choose one of: {', '.join(RECIPES)}.")
-    kinds = {field.name: field for field in fields(RECIPES[method])}
+    kinds = {field.name: field.default for field in fields(RECIPES[method])}
+    hints = get_type_hints(RECIPES[method])
     known = set(kinds) - {"method", "distribution"}
     ready: dict[str, Any] = {}
     for name, value in values.items():
         if name not in kinds:
             raise ExplanationError(f"{method} has no setting {name!r}. Choose from: {', '.join(sorted(known))}.")
         if name in known:
-            ready[name] = _typed(method, name, value, kinds[name].default)
+            ready[name] = _typed(method, name, value, kinds[name])
+            _possible(method, name, ready[name], hints[name])
     found: Recipe = RECIPES[method](**ready)
     return found
 
@@ -151,5 +154,17 @@ def _typed(method: str, name: str, value: Any, default: Any) -> Any:
         if isinstance(default, bool):
             return {"true": True, "false": False, "1": True, "0": False}[str(value).lower()]
         return type(default)(value)
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ExplanationError(f"The setting {name} of {method} must be like {default!r}, not {value!r}.") from error
+
+
+def _possible(method: str, name: str, value: Any, hint: Any) -> None:
+    """Raises `ExplanationError` for a choice that does not exist and for numbers that make no sense."""
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
+    if choices and value not in choices:
+        raise ExplanationError(
+            f"The setting {name} of {method} cannot be {value!r}. Choose from: {', '.join(choices)}."
+        )
+    least = 1 if name in COUNTS else 0
+    if isinstance(value, int | float) and not least <= value < float("inf"):
+        raise ExplanationError(f"The setting {name} of {method} must be at least {least}, not {value!r}.")

@@ -12,6 +12,7 @@ from explainers.explanation import ranking
 from explainers.models.encoding import FIXED, Encoding
 
 REPLACED, SHARE, DRAWS = 5, 0.3, 10
+SHORT = 32  # tokens that every model reads
 
 
 def sensitivity(
@@ -39,7 +40,11 @@ def sensitivity(
 
 
 def replace_units(encoding: Encoding, other: Encoding, lent: dict[int, int]) -> Encoding:
-    """The encoding in which the tokens of some units are those of units of another text: unit → the other's unit."""
+    """The encoding in which the tokens of some units are those of units of another text: unit → the other's unit.
+
+    Beyond `SHORT` tokens it does not grow: a loan is cut to the tokens that it replaces, so that the model can read it.
+    """
+    growing = max(0, SHORT - len(encoding.ids))
     ids: list[int] = []
     owners: list[int] = []
     segments: list[int] = []
@@ -52,6 +57,9 @@ def replace_units(encoding: Encoding, other: Encoding, lent: dict[int, int]) -> 
         else:
             done.add(owner)
             new = [each for each, its in zip(other.ids, other.owners, strict=True) if its == lent[owner]]
+            own = encoding.owners.count(owner)
+            new = new[: own + growing]
+            growing -= max(0, len(new) - own)
         ids += new
         owners += [owner] * len(new)
         segments += [segment] * len(new)

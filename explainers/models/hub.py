@@ -71,9 +71,10 @@ def load_pretrained(name: str, device: torch.device) -> TextClassifier:
 
 
 def _positions(config: object) -> int:
-    """How many tokens fit, less the two that RoBERTa's numbering loses; models without a limit say nothing or -1."""
+    """How many tokens fit, less the two that RoBERTa's numbering loses and one that AML adds; models without a limit
+    say nothing or -1."""
     found = getattr(config, "max_position_embeddings", None)
-    return found - 2 if isinstance(found, int) and found > 2 else LONGEST
+    return found - 3 if isinstance(found, int) and found > 3 else LONGEST
 
 
 def _digest(folder: Path) -> str:

@@ -132,7 +132,11 @@ def blended(model: TextClassifier, batch: Padded, mask: Tensor, filler: Tensor |
 def twin(module: nn.Module) -> nn.Module:
     """A copy that shares every parameter and buffer with `module` but no hook: cheap, and safe to take apart."""
     shared = {id(tensor): tensor for tensor in (*module.parameters(), *module.buffers())}
-    return copy.deepcopy(module, shared)
+    copied = copy.deepcopy(module, shared)
+    for part in copied.modules():  # another thread may be inside `run`: its hooks must not come along
+        part._forward_hooks.clear()
+        part._forward_pre_hooks.clear()
+    return copied
 
 
 def _setting(model: TextClassifier, *names: str) -> int:

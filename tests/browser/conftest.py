@@ -11,11 +11,16 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 from playwright.sync_api import Error as BrowserError
 
 from explainers import cold_start
+from explainers.learned.weights import STORE_VARIABLE
 from explainers.models.cards import bundled
 
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 PATIENCE = 120_000  # milliseconds; a busy machine may take long
-FEW = {"captum": ["Integrated gradients", "LIME", "Occlusion"], "controls": ["Attention, mean"]}  # to save time
+FEW = {
+    "learned": ["AML", "CIMI"],
+    "captum": ["Integrated gradients", "LIME", "Occlusion"],
+    "controls": ["Attention, mean"],
+}  # to save time
 expect.set_options(timeout=PATIENCE)
 
 
@@ -31,12 +36,14 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def server(chromium: Browser) -> Iterator[str]:
-    """The address of the app, which is stopped at the end."""
+def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the app, which is stopped at the end; its store is its own."""
     if "sst2" not in bundled():
         pytest.skip("the bundle sst2 is not in assets/bundles")
     port = cold_start.free_port()
-    app = cold_start.start(port)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(STORE_VARIABLE, str(tmp_path_factory.mktemp("browser-store")))
+        app = cold_start.start(port)
     try:
         cold_start.wait_for(port)
         yield f"http://127.0.0.1:{port}/"

@@ -1,0 +1,12 @@
+"""What Streamlit does to a project with a folder named `pages`, and how it is undone."""
+
+import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
+
+
+def navigated() -> None:
+    """Called first by every page. Until the entry has run once, Streamlit runs an address's page by itself, without the
+    entry's navigation; then this turns the old way off and begins again with the entry."""
+    if PagesManager.uses_pages_directory:
+        PagesManager.uses_pages_directory = False
+        st.rerun()
