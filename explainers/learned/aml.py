@@ -72,6 +72,7 @@ class Aml:
     lambda_a: float = 0.6
     select: Select = "difference"
     filler: Filler = "mask"  # m: the mask token, a learned embedding, or a random token's in every place
+    dropout: float = 0.0  # of shares in x'', so that every word must count by itself and not only with the others
     rank: int = 16
     epochs: int = 5
     batch: int = 20
@@ -93,7 +94,8 @@ class Aml:
         inputs, rows = batch.inputs, batch.inputs.rows
         logits = shares(cast(AttributionModel, module), model, batch)  # (B, U)
         a = logits.sigmoid()
-        both = blended(model, inputs.twice(), torch.cat([a, 1 - a]), self._filler(module, model, inputs, chance))
+        left = (torch.rand(a.shape, generator=chance) >= self.dropout).to(a)  # 0: this word's share is not used here
+        both = blended(model, inputs.twice(), torch.cat([a, 1 - a * left]), self._filler(module, model, inputs, chance))
         kept, rest = both.logits[:rows], both.logits[rows:]  # (B, C) each
         l_p = functional.cross_entropy(kept, batch.probabilities)
         l_inv = -log_of_others(rest, batch.predicted).mean()

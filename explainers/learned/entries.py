@@ -131,7 +131,8 @@ LEARNED = (
         differs=(
             "The model stays frozen, only the 4,687 weights of the read-out are trained; the paper trains the model "
             "too, so that it explains another model than before (offered separately as IvRA-full).",
-            "The top words are cut with a straight-through gradient; without it none would reach the weights.",
+            "The loss is that of the hard cut, its gradient is taken at a random point between the whole and the "
+            "cut text; the paper's terms alone send no gradient to the weights.",
             "A trained factor s makes the shares differ; without it they are nearly uniform under softmax.",
             "Special tokens get nothing; otherwise [SEP] and [CLS] take most of the attention.",
             "For SIM the outer loss is the student's error alone, as in SMaT, because the printed one rewards "

@@ -235,7 +235,7 @@ def test_yes_and_no_may_be_typed(typed: object, expected: bool) -> None:
     ("method", "typed", "sentence"),
     [
         ("lime", {}, "'lime' does not learn. Choose one of: aml, cimi"),
-        ("aml", {"lambda": 1}, "aml has no setting 'lambda'. Choose from: batch, epochs, filler, lambda_a"),
+        ("aml", {"lambda": 1}, "aml has no setting 'lambda'. Choose from: batch, dropout, epochs, filler"),
         ("aml", {"epochs": "many"}, f"The setting epochs of aml must be like {Aml.epochs}, not 'many'."),
         ("aml", {"epochs": "2.5"}, f"The setting epochs of aml must be like {Aml.epochs}, not '2.5'."),
         ("aml", {"lambda_p": "all"}, f"The setting lambda_p of aml must be like {Aml.lambda_p}, not 'all'."),

@@ -51,7 +51,7 @@ def test_a_long_text_is_cut_where_the_positions_end(hub_folder: Path) -> None:
     assert "too long for this model" in encoding.notice
 
 
-@pytest.mark.parametrize(("said", "read"), [(514, 512), (-1, LONGEST), (None, LONGEST)])
+@pytest.mark.parametrize(("said", "read"), [(514, 511), (-1, LONGEST), (None, LONGEST)])
 def test_a_model_without_a_limit_reads_the_most_that_any_may(said: int | None, read: int) -> None:
     assert _positions(SimpleNamespace(max_position_embeddings=said)) == read
 
