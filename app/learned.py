@@ -37,7 +37,7 @@ def weights(engine: Engine, method: str) -> None:
         st.warning(markdown(str(error)))
         return
     if method == "ivra":
-        _coefficients({f"{model}: {each.variant}": each for model, each in found})
+        coefficients({f"{model}: {each.variant}": each for model, each in found}, key="methods")
 
 
 def _row(model: str, fitted: Fitted) -> dict[str, object]:
@@ -55,14 +55,14 @@ def _row(model: str, fitted: Fitted) -> dict[str, object]:
     }
 
 
-def _coefficients(named: dict[str, Fitted]) -> None:
-    """Heat maps of what was learned at feature, head and layer level."""
-    if not st.toggle("Show the coefficients", key="coefficients"):
+def coefficients(named: dict[str, Fitted], key: str) -> None:
+    """Heat maps of what IvRA has learned at feature, head and layer level."""
+    if not st.toggle("Show the coefficients", key=f"coefficients {key}"):
         return
-    chosen = st.selectbox("Weights", list(named), key="coefficients of")
+    chosen = st.selectbox("Weights", list(named), key=f"coefficients of {key}") if len(named) > 1 else next(iter(named))
     from explainers.learned.ivra import stored_coefficients  # brings torch
 
-    st.plotly_chart(heat_maps(stored_coefficients(named[chosen])), key="coefficient maps")
+    st.plotly_chart(heat_maps(stored_coefficients(named[chosen])), key=f"coefficient maps {key}")
 
 
 def heat_maps(found: "dict[str, Tensor]") -> go.Figure:

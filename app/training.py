@@ -4,13 +4,14 @@ import time
 
 import streamlit as st
 
-from app import losses
+from app import learned, losses
 from app.jobs import EXPLAINERS, Jobs, card
 from app.logbook import Log, duration, pace, read
 from app.safe import markdown
 from app.store import Job, Store
 from explainers.errors import ExplanationError
 from explainers.learned.entries import DEFAULT_VARIANTS
+from explainers.learned.weights import place
 from explainers.methods import METHODS
 from explainers.metrics.faithfulness import METRICS
 
@@ -48,7 +49,7 @@ def _list(jobs: Jobs, was_active: bool) -> None:
         st.caption("None yet. What you start appears here, and goes on when you close the page.")
     waiting = [job.id for job in reversed(found) if job.active]
     latest = {(job.method, job.model, job.variant): job.id for job in reversed(found) if job.status == "done"}
-    for place, job in enumerate(found):
+    for number, job in enumerate(found):
         with st.container(border=True, key=f"job-{job.id}"):
             _head(jobs, job)
             _standing(job, ahead=waiting.index(job.id) if job.active else 0)
@@ -56,7 +57,7 @@ def _list(jobs: Jobs, was_active: bool) -> None:
                 st.caption("A later training has replaced these weights.")
             elif job.status == "done":
                 result(job)
-            _record(job, newest=place == 0)
+            _record(job, newest=number == 0)
     if was_active != any(job.active for job in found):
         st.rerun(scope="app")  # begins or ends the ticking
 
@@ -167,3 +168,6 @@ def result(job: Job) -> None:
     if found is not None:
         with st.expander("Card", key=f"card {job.id}"):
             st.json(found)
+    version = (found or {}).get("model", {}).get("version", "")
+    if job.method == "ivra" and version:
+        learned.coefficients({job.variant: place(job.model, version, "ivra", job.variant)}, key=f"job {job.id}")

@@ -204,6 +204,18 @@ def ablate(
 
 
 @app.command()
+def identifiability(
+    seeds: Annotated[int, typer.Option(help="Seeds, each with its own data and networks.")] = 5,
+    out: Annotated[Path, typer.Option(help="Folder for result.json and the figure.")] = Path("runs/identifiability"),
+) -> None:
+    """Does CIEM find true latent variables? The synthetic experiment of its paper (App. E.5) against a plain VAE."""
+    with sentences():
+        from explainers.learned.identifiability import report
+
+        typer.echo(json.dumps(report(seeds, out)["means"], indent=2))
+
+
+@app.command()
 def evaluate(
     model: Model = "sst2",
     data: Annotated[Path | None, typer.Option(help="Folder with the model's data, or a file with texts.")] = None,
