@@ -12,11 +12,11 @@ RECIPES: dict[str, Any] = {"aml": Aml, "cimi": Cimi, "ciem": Ciem, "ivra": Ivra}
 SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
     "aml": {
         "difference": {"select": "difference"},
-        "comp": {"select": "comp", "lambda_p": 0.5},
-        "suff": {"select": "suff", "lambda_inv": 0.5},
+        "comp": {"select": "comp", "lambda_p": 0.8, "lambda_inv": 0.8, "lambda_a": 1.0},
+        "suff": {"select": "suff", "lambda_inv": 0.5, "epochs": 4},
     },
-    "cimi": {"mask": {"erasure": "mask"}, "zero": {"erasure": "zero"}},
-    "ciem": {"last": {"layer": 0}, "middle": {"layer": 3}},
+    "cimi": {"mask": {"erasure": "mask"}, "zero": {"erasure": "zero", "epochs": 3}},
+    "ciem": {"last": {"layer": 0}, "middle": {"layer": 3, "learning_rate": 3e-3, "epochs": 3}},
     "ivra": {
         **{
             f"{criterion}-{norm}": {"criterion": criterion, "norm": norm}
