@@ -144,7 +144,7 @@ class Ivra:
     temperature: float = 0.5  # of the straight-through sigmoid, as a share of the scores' spread in a text
     path: bool = True  # where the gradient of COMP and SUFF is taken
     student_rate: float = 0.02
-    epochs: int = 1
+    epochs: int = 2
     batch: int = 32
     learning_rate: float = 2e-2
     weight_decay: float = 0.0

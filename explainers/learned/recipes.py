@@ -19,10 +19,10 @@ SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
     "ciem": {"last": {"layer": 0}, "middle": {"layer": 3, "learning_rate": 3e-3, "epochs": 3}},
     "ivra": {
         **{
-            f"{criterion}-{norm}": {"criterion": criterion, "norm": norm}
-            for criterion in ("comp", "suff", "cons", "sim")
+            f"{criterion}-{norm}": {"criterion": criterion, "norm": norm, "epochs": epochs}
+            for criterion, epochs in (("comp", 2), ("suff", 2), ("cons", 1), ("sim", 1))
             for norm in ("sparsemax", "softmax")
         },
-        "smat": {"criterion": "sim", "norm": "softmax", "smat": True},
+        "smat": {"criterion": "sim", "norm": "softmax", "smat": True, "epochs": 1},
     },
 }
