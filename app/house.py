@@ -7,6 +7,7 @@ from streamlit.runtime.pages_manager import PagesManager
 def navigated() -> None:
     """Called first by every page. Until the entry has run once, Streamlit runs an address's page by itself, without the
     entry's navigation; then this turns the old way off and begins again with the entry."""
-    if PagesManager.uses_pages_directory:
+    if PagesManager.uses_pages_directory and not st.session_state.get("navigated"):
+        st.session_state["navigated"] = True
         PagesManager.uses_pages_directory = False
         st.rerun()

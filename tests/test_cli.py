@@ -98,7 +98,7 @@ def test_the_page_is_written_to_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--methods", "shap"), "There is no method 'shap'. Choose from: integrated_gradients, lime,"),
+        (("--methods", "shap"), "There is no method 'shap'. Choose from: aml, faml, cimi,"),
         (("--methods", ""), "There is no method ''."),
         (("--erasure", "blur"), "There is no erasure 'blur'. Choose one of: mask, delete, zero."),
         (("--unit", "letter"), "There is no unit 'letter'. Choose one of: word, token."),

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
+from explainers.methods import DEFAULT
+
 Visit = Callable[..., Any]
 SENTENCE = "A dull plot, but a wonderful cast."
 ATTACKS = (
@@ -18,6 +20,7 @@ ATTACKS = (
     "[a](javascript:__xss=4)",
     "</textarea><iframe srcdoc=<script>top.__xss=5</script>>",
 )
+CARDS = 6  # of a visit with few methods
 pytestmark = pytest.mark.browser
 
 
@@ -41,19 +44,19 @@ def sideways(visit: Any) -> dict[str, int]:
 def test_a_sentence_is_typed_explained_and_played_with(visit: Visit) -> None:
     window = visit(few=False).done().write(SENTENCE)
     page = window.page
-    expect(window.cards).to_have_count(7)
+    expect(window.cards).to_have_count(len(DEFAULT))
     assert re.search(r"AOPC-C", window.cards.first.inner_text())
     before = window.bars
 
     window.unit("wonderful").hover()
     said = page.locator(".card .said")
-    for index in range(7):
+    for index in range(len(DEFAULT)):
         expect(said.nth(index)).to_have_text(re.compile(r"^wonderful\s+[+-]?\d\.\d{4}( ± \d\.\d{4})?, rank \d of 9$"))
     page.mouse.move(5, 5)
     expect(said.first).to_have_text("")
 
     window.unit("wonderful", card=3).click()
-    expect(page.locator(".unit.removed")).to_have_count(7)
+    expect(page.locator(".unit.removed")).to_have_count(len(DEFAULT))
     expect(page.locator(".bars")).to_contain_text("→")
     window.done()
     assert window.bars != before
@@ -73,7 +76,7 @@ def test_everything_can_be_done_from_the_keyboard(visit: Visit) -> None:
     word.focus()
     expect(window.page.locator(".card .said").nth(2)).to_have_text(re.compile("^wonderful"))
     word.press("Enter")
-    expect(window.page.locator(".unit.removed")).to_have_count(4)
+    expect(window.page.locator(".unit.removed")).to_have_count(CARDS)
     window.done()
     window.unit("wonderful").press(" ")
     expect(window.page.locator(".unit.removed")).to_have_count(0)
@@ -97,7 +100,7 @@ def test_the_address_of_a_view_restores_it_for_somebody_else(visit: Visit) -> No
     expect(page.get_by_text("Erased by delete")).to_be_visible()
     first.done()
     first.unit("dull").click()
-    expect(page.locator(".unit.removed")).to_have_count(4)
+    expect(page.locator(".unit.removed")).to_have_count(CARDS)
     first.done()
     assert "erase=delete" in page.url
     second = visit(page.url).done()
