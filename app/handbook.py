@@ -1,5 +1,7 @@
 """What every method and figure means, from the registries: the page has no text of its own about them."""
 
+import json
+
 import streamlit as st
 
 from app import learned
@@ -7,6 +9,9 @@ from app.engine import Engine
 from app.safe import markdown
 from explainers.methods import METHODS
 from explainers.metrics.faithfulness import METRICS
+from explainers.models.cards import BUNDLES, bundled
+from explainers.report.evaluation import EVALUATION, NOTE
+from explainers.report.evaluation import markdown as table
 
 
 def title() -> None:
@@ -43,3 +48,17 @@ def metrics() -> None:
         "trained on, so a fall of the probability may come from the hole and not from the missing word. Compare with "
         "the random orders, and try another way of erasing."
     )
+
+
+def evaluated() -> None:
+    """The tables of the embedded models, as the command beside them wrote them."""
+    for model in bundled():
+        path = BUNDLES / model / EVALUATION
+        if path.is_file():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            st.header(f"On {found['data']['texts']} held-out texts of {model}", anchor=False)
+            erasures = list(dict.fromkeys(row["erasure"] for row in found["rows"]))
+            erasure = st.segmented_control("Erased by", erasures, default=erasures[0], required=True, key=f"of {model}")
+            st.markdown(table(found["rows"], erasure or erasures[0]))
+            st.caption(markdown(NOTE))
+            st.code(found["command"], "sh", wrap_lines=True)

@@ -183,8 +183,8 @@ def ablate(
     method: Annotated[str, typer.Argument(help="aml, cimi, ciem or ivra.")],
     model: Model = "sst2",
     data: Annotated[Path | None, typer.Option(help="As for fit.")] = None,
-    texts: Annotated[int, typer.Option(help="Texts to learn from.")] = 600,
-    epochs: Annotated[int, typer.Option(help="Epochs of each short training.")] = 4,
+    texts: Annotated[int, typer.Option(help="Texts to learn from.")] = 300,
+    epochs: Annotated[int, typer.Option(help="Epochs of each short training.")] = 2,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A hyperparameter of all parts: name=value.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for logs and the table.")] = Path("runs/ablations"),
     device: Device = "auto",
@@ -198,7 +198,7 @@ def ablate(
 
         frozen, settings = load(model, device=device), {"epochs": epochs, **dict(pairs(set_ or []))}
         given, watched = (seen(frozen, part) for part in parts(model, data, 0))
-        found = list(ablation.ablate(method, frozen, given[:texts], watched, out, settings))
+        found = list(ablation.ablate(method, frozen, given[:texts], watched[:100], out, settings))
         (out / f"{method}.json").write_text(json.dumps(ablation.as_dict(found), indent=2) + "\n", encoding="utf-8")
         typer.echo(ablation.markdown(method, found))
 

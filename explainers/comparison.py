@@ -9,6 +9,7 @@ import numpy as np
 
 from explainers.attribution.random_floor import RandomFloor
 from explainers.errors import Cancelled, ExplanationError
+from explainers.evaluation_names import ORDERS
 from explainers.explanation import Attribution
 from explainers.methods import Entry
 from explainers.metrics.faithfulness import METRICS, noise
@@ -20,7 +21,6 @@ from explainers.settings import Settings
 
 log = logging.getLogger(__name__)
 
-ORDERS = 10  # random orders of which the band and the control figure are made
 QUICK_FIRST = ("one pass", "chance", "gradients", "one by one", "fine-tuned", "sampled")
 
 

@@ -11,7 +11,8 @@ from explainers.datasets import texts as own_texts
 from explainers.datasets.example import Example
 from explainers.entry import Entry
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.evaluation import RANDOM, Plan, evaluate, read, table
+from explainers.evaluation import Plan, evaluate, read, table
+from explainers.evaluation_names import RANDOM
 from explainers.learned.entries import DEFAULT_VARIANTS
 from explainers.learned.weights import available
 from explainers.manifest import libraries
@@ -55,6 +56,8 @@ def measure(
         "data": {"split": wanted.split, "texts": len(texts), "seed": settings.seed},
         "settings": asdict(settings),
         "sensitive": sensitive,
+        "command": f"python -m explainers evaluate --model {model.name} --split {wanted.split} --n {wanted.n} "
+        f"--sensitive {sensitive} --data DIR",
         "libraries": libraries(),
     }
     write(rows, about, out)

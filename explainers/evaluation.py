@@ -22,10 +22,11 @@ import torch
 from numpy.typing import NDArray
 
 from explainers.attribution.random_floor import RandomFloor
-from explainers.comparison import ORDERS, Question, estimates
+from explainers.comparison import Question, estimates
 from explainers.datasets.example import Example
 from explainers.entry import Entry
 from explainers.errors import ExplanationError
+from explainers.evaluation_names import AVGSEN, CONTROLS, ORDERS, POSITION, RANDOM
 from explainers.explanation import Attribution
 from explainers.learned.weights import place
 from explainers.metrics.faithfulness import METRICS, Metric
@@ -39,8 +40,6 @@ from explainers.settings import Settings
 
 log = logging.getLogger(__name__)
 
-RANDOM, POSITION, AVGSEN = "random", "position", "avgsen"
-CONTROLS = {RANDOM: f"Random, mean of {ORDERS} orders", POSITION: "Position only (first words first)"}
 TOO_DEAR = ("sampled", "fine-tuned")  # to explain ten changed texts for each text
 Record = dict[str, Any]
 

@@ -7,7 +7,8 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from explainers.comparison import ORDERS, Question
+from explainers.comparison import Question
+from explainers.evaluation_names import ORDERS
 from explainers.models.catalog import fingerprint
 
 VERSION = "0.1.0"

@@ -108,8 +108,7 @@ LEARNED = (
         differs=(
             "There is no code of the authors; widths, activations, the decoder's input and all means are our choices.",
             "Scores come from the posterior means. The paper picks the draw that is best for an experiment.",
-            "Words fade to the mask token in S⊙X; embeddings times 0, as in the paper, teach less "
-            "(an option).",
+            "Words fade to the mask token in S⊙X; embeddings times 0, as in the paper, teach less (an option).",
             "The epoch that is best on validation texts is kept: the faithfulness term has no sparsity, and in time "
             "every score goes to 1 and the ranking fades.",
             "The scaling to 0…1 runs over the words of a text, without [CLS] and [SEP].",

@@ -8,6 +8,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from explainers.errors import ModelUnavailable
+from explainers.learned.ivra_full import adapters
+from explainers.learned.lora import adapted
 from explainers.models import bundle
 from explainers.models.base import sha256
 from explainers.models.bundle import load_bundle, merged
@@ -153,3 +155,36 @@ def test_a_damaged_bundle_says_what_is_wrong_and_how_to_restore_it(folder: Path,
 def test_folders_without_a_card_are_no_bundles(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert bundled(tmp_path) == ("tiny",)
+
+
+@pytest.fixture
+def above(folder: Path) -> Path:
+    """A bundle that stands on `folder`: an adapter of rank 1 on every linear layer of its network."""
+    network = adapted(bundle.network_of(folder), 1)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        tensors = {name: torch.randn_like(each).half() / 4 for name, each in adapters(network).items()}
+    made = write(folder.parent / "above", tensors)
+    known = json.loads((made / "card.json").read_text())
+    known["on"] = {"name": folder.name, "sha256": json.loads((folder / "card.json").read_text())["sha256"]}
+    (made / "card.json").write_text(json.dumps(known))
+    return made
+
+
+def test_a_bundle_on_another_one_answers_as_its_adapters_do(folder: Path, above: Path) -> None:
+    network = adapted(bundle.network_of(folder), 1).eval()
+    network.load_state_dict({n: each.float() for n, each in load_file(above / "weights.safetensors").items()}, False)
+    model = load_bundle(above, CPU)
+    encoding = model.encode("the film was unwatchable")
+    expected = network(input_ids=torch.tensor([encoding.ids])).softmax(dim=-1).detach().numpy()
+    assert model.probabilities(encoding, [[1, 1, 1, 1]]) == pytest.approx(expected, abs=1e-5)
+    below = load_bundle(folder, CPU).probabilities(encoding, [[1, 1, 1, 1]])
+    assert expected != pytest.approx(below, abs=1e-3)
+
+
+def test_a_bundle_does_not_stand_on_another_version(folder: Path, above: Path) -> None:
+    known = json.loads((above / "card.json").read_text())
+    known["on"]["sha256"] = "0" * 64
+    (above / "card.json").write_text(json.dumps(known))
+    with pytest.raises(ModelUnavailable, match="another version of tiny"):
+        load_bundle(above, CPU)
