@@ -74,7 +74,7 @@ def payload(run: Run, look: Look) -> dict[str, Any]:
 
 
 def _sort_key(column: Column, metric: str) -> tuple[bool, float]:
-    if column.result is None:
+    if column.result is None or column.entry.optimised:  # what was optimised on the figures is not ranked by them
         return True, 0.0
     return False, -column.result.metrics[metric] if metric == "aopc_c" else column.result.metrics[metric]
 
@@ -142,7 +142,7 @@ def kind(run: Run, column: Column) -> str:
     if found and found.gap is not None:
         parts.append(f"gap {found.gap:.3f}")
     if found and found.spread:
-        drawn = f"{found.samples} samples" if found.samples else f"{len(found.draws)} draws"
+        drawn = f"{found.samples} {'samples' if column.entry.kind == 'sampled' else 'draws'}"
         parts.append(f"± {max(found.spread):.3f} at most, {drawn}")
     elif found and found.samples and column.entry.kind == "fine-tuned":
         parts.append(f"step {found.samples}")

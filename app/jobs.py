@@ -16,7 +16,6 @@ from threading import Event, RLock, Thread
 from typing import Any, cast
 
 from sqlalchemy import CursorResult, select, update
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from app import processes
@@ -124,7 +123,9 @@ class Jobs:
             for job in running:
                 self._look_at(job)
             self.dying = {pid: moment for pid, moment in self.dying.items() if processes.group_alive(pid)}
-            free = AT_ONCE - sum(job.status == "running" for job in running) - len(self.dying)
+            mine = {pid for pid, child in self.children.items() if child.returncode is None}  # also if not written down
+            busy = mine | self.dying.keys() | {job.pid for job in running if job.status == "running"}
+            free = AT_ONCE - len(busy)
             line = select(Job).where(Job.status == "waiting", Job.pid.is_(None)).order_by(Job.id)
             for job in session.scalars(line.limit(max(0, free))):
                 self._start(session, job)
@@ -137,8 +138,8 @@ class Jobs:
             busy = True
             try:
                 busy = self.tick()
-            except SQLAlchemyError:
-                log.exception("the store cannot be read or written")
+            except Exception:  # a full disk or a lost database must not end the watch
+                log.exception("the trainings cannot be looked after")
             self.wake.wait(PAUSE if busy else LONG_PAUSE)
             self.wake.clear()
 
@@ -149,8 +150,9 @@ class Jobs:
         job.started = time.time()
         try:
             child = processes.start(job.command, job.run_folder)
-        except OSError as error:
-            job.status, job.finished, job.error = "failed", time.time(), UNKNOWN.format(error.strerror)
+        except (OSError, ValueError) as error:  # ValueError: a sign that no command line can hold
+            said = error.strerror if isinstance(error, OSError) else str(error)
+            job.status, job.finished, job.error = "failed", time.time(), UNKNOWN.format(said)
             return
         self.children[child.pid], job.pid = child, child.pid
 

@@ -95,8 +95,8 @@ def written(order: Order, texts: Sequence[Example]) -> Path:
 
 
 def _texts(folder: Path, texts: Sequence[Example]) -> Path:
-    """A line for each or, where some are pairs, a table."""
-    if not any(each.pair for each in texts):
+    """A line for each or, where some are pairs or have lines of their own, a table."""
+    if not any(each.pair or len(each.text.splitlines()) > 1 for each in texts):
         path = folder / "texts.txt"
         path.write_text("".join(f"{each.text}\n" for each in texts), encoding="utf-8")
         return path

@@ -1,6 +1,7 @@
 """The lower half of the Train page: every training, how far it is, and what came of it."""
 
 import time
+from contextlib import suppress
 
 import streamlit as st
 
@@ -170,4 +171,5 @@ def result(job: Job) -> None:
             st.json(found)
     version = (found or {}).get("model", {}).get("version", "")
     if job.method == "ivra" and version:
-        learned.coefficients({job.variant: place(job.model, version, "ivra", job.variant)}, key=f"job {job.id}")
+        with suppress(ExplanationError):  # deleted by hand
+            learned.coefficients({job.variant: place(job.model, version, "ivra", job.variant)}, key=f"job {job.id}")

@@ -133,6 +133,8 @@ def fit(
 
         if full and method != "ivra":
             raise ExplanationError(f"Only ivra can train the classifier too, not {method}. Leave --full away.")
+        if full and resume:
+            raise ExplanationError("A training of the classifier itself cannot be resumed. Leave --resume away.")
         if method == "all":
             found: object = make_all(load(model, device=device), data, seed, out)
         else:
@@ -218,7 +220,9 @@ def identifiability(
 @app.command()
 def evaluate(
     model: Model = "sst2",
-    data: Annotated[Path | None, typer.Option(help="Folder with the model's data, or a file with texts.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with the model's data, or a file with texts (not those learned from).")
+    ] = None,
     split: Annotated[str, typer.Option(help="test or validation.")] = "test",
     n: Annotated[int, typer.Option(help="Texts, taken at random by the seed; 0 takes all.")] = 300,
     methods: Annotated[str, typer.Option(help="Method ids, separated by commas; by default all with weights.")] = "",

@@ -64,10 +64,12 @@ def evaluate(model: TextClassifier, texts: Sequence[Example], plan: Plan, out: P
     known = list(_lines(path)) if path.is_file() else []
     if known and known[0] != signature:
         raise ExplanationError(f"{path} belongs to another evaluation. Choose another folder or delete it.")
-    done = {(record["text"], record["method"], record["weights"]) for record in known[1:]}
-    with path.open("w", encoding="utf-8") as file:
-        for record in [signature, *known[1:]]:
-            print(json.dumps(record), file=file)
+    kept = [record for record in known[1:] if "failed" not in record]  # what failed is tried again
+    done = {(record["text"], record["method"], record["weights"]) for record in kept}
+    fresh = path.with_suffix(".new")
+    fresh.write_text("".join(json.dumps(record) + "\n" for record in (signature, *kept)), encoding="utf-8")
+    fresh.replace(path)
+    with path.open("a", encoding="utf-8") as file:
         for number, example in enumerate(texts):
             other = texts[(number + 1) % len(texts)]
             for record in of_text(model, example, other, number, plan, done):
@@ -96,7 +98,7 @@ def of_text(
             scores[entry.id] = [found.scores]
             if number < plan.sensitive and entry.kind not in TOO_DEAR:
                 lent, seed = model.encode(other, plan.settings.unit), plan.settings.seed + number
-                with suppress(ExplanationError):
+                with suppress(Exception):  # the figure is then missing for this text
                     record[AVGSEN] = sensitivity(scorer(entry, question), encoding, lent, seed=seed)
     for control, orders in _controls(model, encoding, plan.settings.seed).items():
         if control in missing:

@@ -21,6 +21,7 @@ from explainers.learned.recipe import learned
 from explainers.learned.recipes import RECIPES
 from explainers.learned.weights import STORE_VARIABLE
 from explainers.models import batching
+from explainers.models.base import sha256
 from explainers.models.classifier import TextClassifier
 from explainers.models.meter import Meter
 
@@ -186,7 +187,8 @@ def small_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
             weights = {name: 3 * weight.half() for name, weight in learned(recipe().module(model)).items()}
         name = f"{method}-{DEFAULT_VARIANTS[method]}"
         save_file(weights, folder / f"{name}.safetensors")
-        card = {"recipe": asdict(recipe()), "model": {"name": "small", "version": "1"}}
+        checksum = sha256(folder / f"{name}.safetensors")
+        card = {"recipe": asdict(recipe()), "model": {"name": "small", "version": "1"}, "sha256": checksum}
         (folder / f"{name}.json").write_text(json.dumps(card))
     return store
 

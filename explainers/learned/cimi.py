@@ -11,8 +11,8 @@ M ∈ [0, 1]. With x_e = M⊙v the cause and x_u = (1-M)⊙v the rest:
 Where we differ from paper or code: Eq. 7 has the wrong sign in print, we minimise -log σ as the code does; the
 intervention compares by squared error as the paper says (`intervention="cosine"` is the code's, across the batch);
 padding and special tokens are left out of every mean; f is never in training mode; training texts are not the ones that
-are scored; a word's mask is the maximum over its tokens; a masked embedding is multiplied by 0 as in the code, or with
-`erasure="mask"` blended with the mask token's before position and LayerNorm.
+are scored; a word's mask is the maximum over its tokens; words fade to the mask token, before position and
+LayerNorm; with `erasure="zero"` their embeddings are multiplied by 0 after it, as in the code.
 """
 
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class Cimi:
     intervention: Literal["mse", "cosine"] = "mse"
     epsilon: float = 0.2  # how much of another text may be mixed in
     discrete: Discrete = "no"  # how a mask becomes 0 or 1 in training
-    erasure: Literal["zero", "mask"] = "zero"
+    erasure: Literal["zero", "mask"] = "mask"
     hidden: int = 64
     select: Select = "last"
     epochs: int = 4

@@ -17,7 +17,7 @@ from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.learned.batches import seen
 from explainers.learned.entries import DEFAULT_VARIANTS
-from explainers.learned.fitting import LOG, fit
+from explainers.learned.fitting import fit
 from explainers.learned.recipe import Recipe
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.learned.weights import VARIANT, own_folder, recipe_of
@@ -114,7 +114,7 @@ def make(order: Order, model: TextClassifier, folder: Path, out: Path | None, *,
     about = {
         "texts": {"learned from": len(texts), "watched": len(validation)},
         "validation": fitting.figures,
-        "alarms": last_alarms(folder),
+        "alarms": list(fitting.alarms),
         "seconds": {"training": round(fitting.seconds, 1), "all": round(time.perf_counter() - began, 1)},
     }
     return write_weights(order, model, fitting.best, out or own_folder(model.name, model.version), about)
@@ -126,7 +126,9 @@ def write_weights(
     """The file of weights and its card, which is returned."""
     target.mkdir(parents=True, exist_ok=True)
     path = target / f"{order.method}-{order.name}.safetensors"
-    save_file({name: weight.contiguous().cpu() for name, weight in weights.items()}, path)
+    fresh = path.with_suffix(".new")
+    save_file({name: weight.contiguous().cpu() for name, weight in weights.items()}, fresh)
+    checksum = sha256(fresh)
     card = {
         "method": order.method,
         "variant": order.name,
@@ -136,15 +138,13 @@ def write_weights(
         **about,
         "machine": {"device": str(model.device), "threads": torch.get_num_threads(), "torch": torch.__version__},
         "parameters": sum(weight.numel() for weight in weights.values()),
-        "sha256": sha256(path),
+        "sha256": checksum,
     }
-    path.with_suffix(".json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+    fresh_card = path.with_suffix(".json.new")
+    fresh_card.write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+    fresh.replace(path)  # both are whole before either takes its place
+    fresh_card.replace(path.with_suffix(".json"))
     return card
-
-
-def last_alarms(folder: Path) -> list[str]:
-    lines = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
-    return next((line["alarms"] for line in reversed(lines) if "alarms" in line), [])
 
 
 def make_all(model: TextClassifier, data: Path | None, seed: int, out: Path | None) -> list[dict[str, Any]]:

@@ -92,6 +92,7 @@ class Fitting:
         self.epoch, self.step_number, self.seconds = 0, 0, 0.0
         self.best: dict[str, Tensor] = {}
         self.best_gain, self.figures = -float("inf"), dict[str, float]()
+        self.alarms: tuple[str, ...] = ()  # of the weights that are kept
 
     def step(self, items: Batch) -> dict[str, float]:
         self.module.train()
@@ -114,14 +115,15 @@ class Fitting:
         """The figures, what the scores look like, and the alarms; keeps the weights if they are the best so far."""
         scores = explained(self.recipe, self.module, self.model, items)
         figures, looks = faithfulness(self.model, items, scores), shape(scores)
+        said = alarms(looks, distribution=self.recipe.distribution)
         gained = gain(self.recipe.select, figures)
         if gained > self.best_gain or self.recipe.select == "last":
-            self.best_gain, self.figures = gained, figures
+            self.best_gain, self.figures, self.alarms = gained, figures, said
             self.best = {name: weight.clone() for name, weight in learned(self.module).items()}
         return {
             "validation": figures,
             "shape": asdict(looks),
-            "alarms": alarms(looks, distribution=self.recipe.distribution),
+            "alarms": said,
         }
 
     def save(self) -> None:
@@ -137,6 +139,7 @@ class Fitting:
                 "torch": torch.get_rng_state(),
                 "numbers": [self.epoch, self.step_number, self.seconds, self.best_gain],
                 "figures": self.figures,
+                "alarms": list(self.alarms),
             },
             ready,
         )
@@ -147,7 +150,7 @@ class Fitting:
         self.module.load_state_dict(kept["module"], strict=False)
         if isinstance(self.module, Memory):
             self.module.restore(kept["memory"])
-        self.best, self.figures = kept["best"], kept["figures"]
+        self.best, self.figures, self.alarms = kept["best"], kept["figures"], tuple(kept["alarms"])
         self.optimiser.load_state_dict(kept["optimiser"])
         self.schedule.load_state_dict(kept["schedule"])
         self.chance.set_state(kept["chance"])

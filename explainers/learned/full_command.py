@@ -1,7 +1,7 @@
 """`python -m explainers fit ivra --full`: a new embedded model beside the one that it was made from."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +27,8 @@ def make_full(order: Order, model: TextClassifier, folder: Path, out: Path | Non
     if model.name not in bundled() or model.name not in TASKS:
         raise ExplanationError(f"IvRA-full makes a new embedded model, and {model.name} is not one. Choose sst2.")
     recipe = cast(Ivra, order.recipe)
+    if out is not None and out.parent.resolve() != BUNDLES.resolve():
+        raise ExplanationError(f"A bundle that stands on {model.name} must lie beside it, in {BUNDLES}.")
     before = fingerprint(model)
     texts, watched = parts(order.model, order.data, order.seed)
     tuned = fit_full(model, seen(model, texts), seen(model, watched), folder, recipe)
@@ -58,5 +60,6 @@ def make_full(order: Order, model: TextClassifier, folder: Path, out: Path | Non
     (target / CARD).write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
     weights = {name: each.half() for name, each in learned(tuned.module.requires_grad_(True)).items()}
     about = {"texts": {"learned from": len(texts), "watched": len(watched)}, "validation": tuned.figures, "alarms": []}
-    write_weights(replace(order, model=loaded.name), loaded, weights, target / "learned", about)
+    about["command"] = made["command"]
+    write_weights(order, loaded, weights, target / "learned", about)
     return made

@@ -36,4 +36,5 @@ class Learned:
             draws = tuple(floats(row.cpu()) for row in drawn(module, model, text)) if drawn else ()
         spread = floats(torch.tensor(draws).std(0)) if draws else ()
         name = f"{self.method}:{self.variant}" if self.variant else self.method
-        return Attribution(name, encoding, label, scores, signed=False, spread=spread, draws=draws)
+        # the draws are no noise of the scores, which are the same every time, so they stay here
+        return Attribution(name, encoding, label, scores, signed=False, spread=spread, samples=len(draws))

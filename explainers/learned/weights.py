@@ -60,7 +60,10 @@ def own_folder(model: str, version: str) -> Path:
 
 def folders(model: str, version: str) -> Iterator[Path]:
     """Where weights for a model are looked for: a person's own before the shipped ones."""
-    yield own_folder(model, version)
+    if version:
+        yield own_folder(model, version)
+    else:  # not known before the model is loaded
+        yield from sorted(store().glob(f"learned/{own_folder(model, '').name}*"))
     if model in bundled():
         yield BUNDLES / model / "learned"
 
@@ -110,6 +113,7 @@ def loaded(found: Fitted, model: "TextClassifier") -> "tuple[Recipe, nn.Module]"
     from safetensors.torch import load_file
 
     from explainers.learned.recipe import learned
+    from explainers.models.base import sha256
 
     card = found.card
     if card["model"]["version"] != model.version:
@@ -117,7 +121,9 @@ def loaded(found: Fitted, model: "TextClassifier") -> "tuple[Recipe, nn.Module]"
     recipe = recipe_of(found.method, card["recipe"])
     try:
         weights = load_file(found.path)
-        with torch.random.fork_rng():
+        if sha256(found.path) != card.get("sha256", ""):
+            raise KeyError("the checksum is not the one on the card")
+        with model.lock, torch.random.fork_rng():  # nobody hangs hooks on what is copied
             module = recipe.module(model).to(model.device)
         missing = set(learned(module)) ^ set(weights)
         if missing:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from explainers.errors import ExplanationError
 from explainers.explanation import ranking
 from explainers.models.encoding import FIXED, Encoding
 
@@ -23,11 +24,14 @@ def sensitivity(
     seed: int,
     draws: int = DRAWS,
 ) -> float:
-    """0: the top units stay the same; about 0.7 for explanations by chance. `other` lends its words."""
+    """0: the top units stay the same; about 0.7 for explanations by chance. `other` lends its words.
+
+    Raises `ExplanationError` for texts of one or two units, in which nothing can be replaced.
+    """
     units = len(encoding.units)
     replaced, kept = min(REPLACED, units // 3), int(np.ceil(SHARE * units))
     if not replaced or not other.units:
-        return 0.0
+        raise ExplanationError("The text is too short to replace some of its words.")
     chance, before = np.random.default_rng(seed), set(ranking(explain(encoding))[:kept].tolist())
     overlaps = []
     for _ in range(draws):

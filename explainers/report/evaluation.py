@@ -14,8 +14,9 @@ Row = dict[str, Any]
 EVALUATION = "evaluation.json"  # in a bundle's folder: the table that is shown
 NOTE = (
     "Means with half of the 95 % bootstrap interval over texts. ° not clearly better than random orders, by the paired "
-    "interval of the difference. † was fitted on each text and kept by AOPC-C and AOPC-S under mask, so these two do "
-    "not compare it. Explanations were made with the mask operator, whatever they are scored by. AvgSen on fewer "
+    "interval of the difference. † was fitted on each text and kept by AOPC-C and AOPC-S under mask, of which log-odds "
+    "and DFFOT are near kin, so only the other operators compare it. Explanations were made with the mask "
+    "operator, whatever they are scored by. AvgSen on fewer "
     "texts, and not for methods that need hundreds of passes for one text."
 )
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 BORDERS = {"solid": "solid", "dash": "dashed", "dot": "dotted"}
 APART_NOTE = (
-    "† was fitted on this very text and kept by these figures, so it is not compared with the others in them; "
-    "look at figures and operators that it did not see."
+    "† was fitted on this very text and kept by AOPC-C and AOPC-S, of which log-odds and DFFOT are near kin, so it is "
+    "not compared with the others; score it by a way of erasing that it did not see."
 )
 TABLE_NOTES = (
     "Bold: best, and the lead is larger than chance explains; nothing bold means that no method leads. "
@@ -88,7 +88,7 @@ def table(comparison: "Comparison") -> str:
 def _row(row: MetricRow) -> str:
     cells = []
     for metric in METRICS:
-        kind = "best" if metric.id in row.best else "" if metric.id in row.beyond_chance else "pale"
+        kind = "best" if metric.id in row.best else "" if metric.id in row.beyond_chance or row.apart else "pale"
         spread = f" ± {decimals(row.noise[metric.id], 3)}" if row.noise[metric.id] and metric.id != "dffot" else ""
         cells.append(f'<td class="{kind}">{decimals(row.metrics[metric.id], 3)}{spread}</td>')
     seconds = "" if row.seconds is None else decimals(row.seconds)

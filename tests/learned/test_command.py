@@ -17,7 +17,7 @@ from explainers.learned import command, fitting
 from explainers.learned.aml import Aml
 from explainers.learned.batches import seen
 from explainers.learned.cimi import Cimi
-from explainers.learned.command import Order, last_alarms, make, parts, run_folder
+from explainers.learned.command import Order, make, parts, run_folder
 from explainers.learned.entries import DEFAULT_VARIANTS
 from explainers.learned.fitting import LOG, Fitting, explained
 from explainers.learned.method import Learned
@@ -252,22 +252,6 @@ def test_all_makes_every_shipped_variant(bert: TextClassifier, monkeypatch: pyte
 def test_the_folder_of_a_run_names_model_method_and_variant() -> None:
     assert run_folder(ordered(variant="suff")) == Path("runs") / "small-aml-suff"
     assert run_folder(ordered(model="me/model")) == Path("runs") / "me_model-aml-difference"
-
-
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        ([{"method": "aml"}, {"step": 1, "terms": {}}], []),
-        ([{"epoch": 1, "alarms": ["Flat."]}, {"epoch": 2, "alarms": []}], []),
-        ([{"epoch": 1, "alarms": []}, {"epoch": 2, "alarms": ["Flat."]}, {"step": 3, "terms": {}}], ["Flat."]),
-    ],
-    ids=["none yet", "over", "still there"],
-)
-def test_the_alarms_on_the_card_are_the_last_epochs(
-    tmp_path: Path, lines: list[dict[str, Any]], expected: list[str]
-) -> None:
-    (tmp_path / LOG).write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    assert last_alarms(tmp_path) == expected
 
 
 def ran(*arguments: str) -> Result:

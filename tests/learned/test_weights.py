@@ -122,6 +122,13 @@ def test_settings_of_the_card_are_the_recipes(bert: TextClassifier, own: Path) -
     assert recipe == Aml(select="comp", lambda_p=0.25)
 
 
+def test_weights_that_are_not_the_cards_are_damaged(bert: TextClassifier, own: Path) -> None:
+    path = own / "aml-difference.safetensors"
+    save_file({name: 2 * tensor for name, tensor in load_file(path).items()}, path)
+    with pytest.raises(ModelUnavailable, match="is damaged"):
+        fitted(bert, "aml", "")
+
+
 def test_weights_are_loaded_once_and_again_when_the_file_changes(
     bert: TextClassifier, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +146,8 @@ def test_weights_are_loaded_once_and_again_when_the_file_changes(
     path = own / "aml-difference.safetensors"
     save_file({name: 2 * tensor for name, tensor in load_file(path).items()}, path)
     os.utime(path, ns=(1, 10**15))
+    card = json.loads(path.with_suffix(".json").read_text())
+    path.with_suffix(".json").write_text(json.dumps(card | {"sha256": sha256(path)}))
     second = fitted(bert, "aml", "")
     assert loads == ["difference"] * 2
     old, new = (dict(module.named_parameters()) for _, module in (first, second))

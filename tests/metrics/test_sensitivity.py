@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
 from explainers.metrics.sensitivity import replace_units, sensitivity
 from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import FIXED, Encoding
@@ -60,14 +61,15 @@ def test_it_is_the_mean_share_of_the_top_words_that_are_no_longer_there(bert: Te
 
 
 @pytest.mark.parametrize("texts", [("good film", OTHER), ("good", OTHER), (TEXT, "")])
-def test_where_nothing_can_be_replaced_nothing_moves(bert: TextClassifier, texts: tuple[str, str]) -> None:
+def test_where_nothing_can_be_replaced_there_is_no_figure(bert: TextClassifier, texts: tuple[str, str]) -> None:
     calls: list[Encoding] = []
 
     def explain(encoding: Encoding) -> tuple[float, ...]:
         calls.append(encoding)
         return by_position(encoding)
 
-    assert sensitivity(explain, *map(bert.encode, texts), seed=0) == 0
+    with pytest.raises(ExplanationError, match="too short"):
+        sensitivity(explain, *map(bert.encode, texts), seed=0)
     assert calls == []
 
 
