@@ -16,6 +16,7 @@ from explainers.learned.entries import DEFAULT_VARIANTS, LEARNED
 from explainers.learned.recipe import Recipe
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.learned.weights import STORE_VARIABLE, Fitted, available, fitted, own_folder, place, recipe_of
+from explainers.models.base import sha256
 from explainers.models.classifier import TextClassifier
 
 
