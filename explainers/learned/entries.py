@@ -7,7 +7,7 @@ DEFAULT_VARIANTS = {
     "faml": "difference",
     "cimi": "mask",
     "ciem": "last",
-    "ivra": "comp-sparsemax",
+    "ivra": "comp-softmax",
 }
 
 LEARNED = (
