@@ -73,7 +73,7 @@ LEARNED = (
         idea="A small decoder on the model's states tells words that cause the answer from the rest. It was trained "
         "so that the causes suffice, that the rest can be mixed with another text without moving the mask, "
         "and that the mask fits this text better than another one.",
-        caution="Do not read the height of a score: often all of them are close together, only the order was trained. "
+        caution="Do not believe the height of a score: often all are close together, only the order was trained. "
         "It was trained with one way of erasing (mask; other weights: zero) and may look better under that one.",
         formula=r"\mathcal L=\underbrace{\mathrm{MSE}(f(x_e),f(x))-\mathrm{MSE}(f(x_u),f(x))}_{L_s}"
         r"+\alpha\underbrace{\mathrm{MSE}(M(x_{int}),M(x))}_{L_i}\underbrace{-\log\sigma(M-M^-)}_{L_p}",
@@ -132,7 +132,7 @@ LEARNED = (
         idea="Reads the model's own attention with trained weights for every feature, head and layer. The weights were "
         "trained for one criterion: that removing the top words hurts (COMP), that they suffice (SUFF), that similar "
         "texts get similar explanations (CONS), or that a student learns from them (SIM).",
-        caution="Do not ask it about another class: attention does not know which class is asked about. "
+        caution="Do not believe it about another class: attention does not know which class is asked about. "
         "When the shares are nearly equal, small accidents decide the ranking.",
         formula=r"\tilde Q=\mathrm{NORM}(\omega_Q\odot Q),\;\tilde K=\mathrm{NORM}(\omega_K\odot K),\;"
         r"\psi^h=\tfrac1L\sum_n\tilde q_n\tilde K^\top,\; "
