@@ -10,8 +10,7 @@ from app.safe import markdown
 from explainers.methods import METHODS
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.cards import BUNDLES, bundled
-from explainers.report.evaluation import EVALUATION, NOTE
-from explainers.report.evaluation import markdown as table
+from explainers.report.evaluation import EVALUATION, NOTE, cells
 
 
 def title() -> None:
@@ -59,6 +58,6 @@ def evaluated() -> None:
             st.header(f"On {found['data']['texts']} held-out texts of {model}", anchor=False)
             erasures = list(dict.fromkeys(row["erasure"] for row in found["rows"]))
             erasure = st.segmented_control("Erased by", erasures, default=erasures[0], required=True, key=f"of {model}")
-            st.markdown(table(found["rows"], erasure or erasures[0]))
+            st.dataframe(cells(found["rows"], erasure or erasures[0]), hide_index=True, height="content")
             st.caption(markdown(NOTE))
             st.code(found["command"], "sh", wrap_lines=True)

@@ -60,16 +60,25 @@ def ordered(rows: Sequence[Row], erasure: str) -> list[Row]:
     return sorted((row for row in rows if row["erasure"] == erasure), key=place)
 
 
-def markdown(rows: Sequence[Row], erasure: str) -> str:
-    """One operator's table. Figures that are not clearly better than random, by their paired interval, carry a °."""
-    head = ["method", *(f"{m.name} {'↑' if m.higher_is_better else '↓'}" for m in METRICS), "AvgSen ↓", "calls"]
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---|" * (len(head) - 1)]
+def cells(rows: Sequence[Row], erasure: str) -> list[dict[str, str]]:
+    """One operator's table, a dictionary per method. Figures that may be no better than random carry a °."""
+    found = []
     for row in ordered(rows, erasure):
-        cells = [name_of(row["method"]), *(_cell(row, metric.id) for metric in METRICS)]
-        cells += [f"{row[AVGSEN]['mean']:.2f}" if AVGSEN in row else "–"]
-        cells += [f"{row['calls']:.0f}" if "calls" in row else "–"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        line = {"method": name_of(row["method"])}
+        for metric in METRICS:
+            line[f"{metric.name} {'↑' if metric.higher_is_better else '↓'}"] = _cell(row, metric.id)
+        line["AvgSen ↓"] = f"{row[AVGSEN]['mean']:.2f}" if AVGSEN in row else "–"
+        line["calls"] = f"{row['calls']:.0f}" if "calls" in row else "–"
+        found.append(line)
+    return found
+
+
+def markdown(rows: Sequence[Row], erasure: str) -> str:
+    """The same for README and terminal."""
+    lines = cells(rows, erasure)
+    head = list(lines[0]) if lines else ["method"]
+    ready = [f"| {' | '.join(line.values())} |" for line in lines]
+    return "\n".join([f"| {' | '.join(head)} |", "|---|" + "---|" * (len(head) - 1), *ready])
 
 
 def _cell(row: Row, metric: str) -> str:
