@@ -1,5 +1,6 @@
 """The app as a person starts it, in Chromium; every visit is watched for errors and for requests that leave."""
 
+import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -42,7 +43,8 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
         pytest.skip("the bundle sst2 is not in assets/bundles")
     port = cold_start.free_port()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(STORE_VARIABLE, str(tmp_path_factory.mktemp("browser-store")))
+        if STORE_VARIABLE not in os.environ:
+            patch.setenv(STORE_VARIABLE, str(tmp_path_factory.mktemp("browser-store")))
         app = cold_start.start(port)
     try:
         cold_start.wait_for(port)

@@ -204,7 +204,7 @@ def test_the_methods_page_shows_every_formula(visit: Visit, server: str, screens
     window = visit(width=width)
     window.page.goto(f"{server}methods")
     window.page.get_by_text("Integrated gradients").first.click()
-    expect(window.page.locator(".katex").first).to_be_visible()
+    expect(window.page.locator(".katex").filter(visible=True).first).to_be_visible()
     assert not window.page.locator(".katex-error").count()
     assert sideways(window) == {}
     window.page.screenshot(path=screenshots / f"methods-{width}.png")
