@@ -154,20 +154,26 @@ def version_of(engine: Engine, model: str) -> str:
         return ""  # the run will say what is wrong with the bundle
 
 
+def model_box() -> str:
+    """Which model, on every page that asks for one."""
+    picked = st.selectbox(
+        "Model",
+        list(bundled()),
+        key="model",
+        bind="query-params",
+        persist_state="session",
+        accept_new_options=True,
+        help="An embedded model, the id of a text classifier on the Hugging Face hub (owner/model or "
+        "owner/model@revision), or a folder below the one the app was started in.",
+    )
+    return picked or ""
+
+
 def question(engine: Engine) -> tuple[str, str, str | None]:
     """Model, text and class to explain (None: the predicted one)."""
     first, second, third = st.columns(3)
     with first:
-        model = st.selectbox(
-            "Model",
-            list(bundled()),
-            key="model",
-            bind="query-params",
-            persist_state="session",
-            accept_new_options=True,
-            help="An embedded model, the id of a text classifier on the Hugging Face hub (owner/model or "
-            "owner/model@revision), or a folder below the one the app was started in.",
-        )
+        model = model_box()
     with second:
         st.selectbox(
             "Example",
@@ -180,14 +186,14 @@ def question(engine: Engine) -> tuple[str, str, str | None]:
     with third:
         explained = st.selectbox(
             "Class to explain",
-            [PREDICTED, *known_labels(engine, model or "")],
+            [PREDICTED, *known_labels(engine, model)],
             key="class",
             bind="query-params",
             persist_state="session",
             help="Scores say what speaks for this class. Choose another class to see what speaks for that one.",
         )
     text = st.text_area("Text", key="text", height=88, on_change=state.text_changed)
-    return model or "", text or "", None if explained == PREDICTED else explained
+    return model, text or "", None if explained == PREDICTED else explained
 
 
 def known_labels(engine: Engine, model: str) -> tuple[str, ...]:

@@ -107,6 +107,11 @@ class Run:
         )
 
 
+def roots() -> tuple[Path, ...]:
+    """The folders from which the app may load models."""
+    return tuple(Path(root) for root in os.environ.get(ROOTS_VARIABLE, ".").split(os.pathsep))
+
+
 class Engine:
     """Models, workers and remembered results of one server process."""
 
@@ -150,8 +155,7 @@ class Engine:
             if name not in self.models:
                 from explainers.models.catalog import load
 
-                roots = tuple(Path(root) for root in os.environ.get(ROOTS_VARIABLE, ".").split(os.pathsep))
-                self.models[name] = load(name, device=os.environ.get(DEVICE_VARIABLE, "auto"), roots=roots)
+                self.models[name] = load(name, device=os.environ.get(DEVICE_VARIABLE, "auto"), roots=roots())
                 while len(self.models) > MODELS_KEPT:
                     self.models.popitem(last=False)
             self.models.move_to_end(name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.controls import version_of
+from app.controls import model_box, version_of
 from app.engine import Engine
 from app.jobs import Jobs
 from app.logbook import duration, read
@@ -17,7 +17,6 @@ from explainers.datasets.texts import FEWEST, checked, parsed
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.learned.weights import VARIANT, available, own_folder
 from explainers.methods import METHODS
-from explainers.models.cards import bundled
 
 NAMES = {entry.id: entry.name for entry in METHODS}
 KINDS = (".txt", ".csv", ".tsv")
@@ -46,16 +45,7 @@ def order(engine: Engine) -> Order:
     """Model, method, the name of the result, and the settings."""
     first, second, third = st.columns(3)
     with first:
-        model = st.selectbox(
-            "Model",
-            list(bundled()),
-            key="model",
-            bind="query-params",
-            persist_state="session",
-            accept_new_options=True,
-            help="An embedded model, the id of a text classifier on the Hugging Face hub (owner/model or "
-            "owner/model@revision), or a folder below the one the app was started in.",
-        )
+        model = model_box()
     with second:
         place = st.empty()  # filled when the methods are loaded, which takes a while
     with third:
@@ -80,8 +70,8 @@ def order(engine: Engine) -> Order:
     named = (variant or "").strip()
     with st.expander("Settings"):
         seed, chosen = settings(method, named)
-    _replaces(engine, model or "", method, named)
-    return Order(method, (model or "").strip(), named, seed, chosen)
+    _replaces(engine, model, method, named)
+    return Order(method, model.strip(), named, seed, chosen)
 
 
 def _replaces(engine: Engine, model: str, method: str, variant: str) -> None:

@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.engine import DEVICE_VARIABLE, ROOTS_VARIABLE
+from app.engine import DEVICE_VARIABLE, roots
 from explainers.datasets.example import Example
-from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.errors import ExplanationError
 from explainers.learned.weights import VARIANT, store
-from explainers.models.cards import bundled
-
-LONGEST_MODEL = 300  # characters
+from explainers.models.names import permitted
 
 
 @dataclass(frozen=True)
@@ -54,35 +52,7 @@ def checked(order: Order) -> Order:
             "The name of the result needs a small letter or a digit first; then small letters, digits, points, dashes "
             "and underscores may follow, 40 in all."
         )
-    return replace(order, model=permitted(order.model))
-
-
-def permitted(name: str) -> str:
-    """What the process may load under this name: the rule of `catalog.load` with the app's roots, nothing loaded."""
-    if name in bundled():
-        return name
-    real = _real_folder(name)
-    roots = os.environ.get(ROOTS_VARIABLE, ".").split(os.pathsep)
-    if real is not None:
-        if not any(real.is_relative_to(Path(root).resolve()) for root in roots):
-            raise ModelUnavailable(f"The folder {name!r} lies outside the folders that this app may read.")
-        return str(real)
-    from explainers.models.catalog import HUB_NAME  # brings torch with it
-
-    if HUB_NAME.fullmatch(name) and _real_folder(name.partition("@")[0]) is None:
-        return name
-    raise ModelUnavailable(
-        f"There is no model {name[:LONGEST_MODEL]!r}. Choose one of: {', '.join(bundled())}; "
-        "or give a hub id such as owner/model, or a folder."
-    )
-
-
-def _real_folder(name: str) -> Path | None:
-    try:
-        found = Path(name).expanduser()
-        return found.resolve() if name and found.is_dir() else None
-    except (OSError, RuntimeError, ValueError):  # longer than any file's name, the home of nobody, or NUL in it
-        return None
+    return replace(order, model=permitted(order.model, roots()))
 
 
 def written(order: Order, texts: Sequence[Example]) -> Path:

@@ -1,7 +1,6 @@
 """Which models there are, and how a name becomes one."""
 
 import hashlib
-import re
 from pathlib import Path
 
 import torch
@@ -10,8 +9,7 @@ from explainers.errors import ModelUnavailable
 from explainers.models.bundle import load_bundle
 from explainers.models.cards import BUNDLES, bundled
 from explainers.models.classifier import TextClassifier
-
-HUB_NAME = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}(@[\w.-]{1,95})?")
+from explainers.models.names import permitted
 
 
 def device_of(wanted: str) -> torch.device:
@@ -33,29 +31,8 @@ def load(name: str, *, device: str = "auto", roots: tuple[Path, ...] | None = No
 
     With `roots`, a folder must lie inside one of them, links resolved. Raises `ModelUnavailable` with a sentence.
     """
-    place = device_of(device)
-    if name in bundled():
-        return load_bundle(BUNDLES / name, place)
-    folder = _folder(name)
-    if folder is not None:
-        real = folder.resolve()
-        if roots is not None and not any(real.is_relative_to(root.resolve()) for root in roots):
-            raise ModelUnavailable(f"The folder {name!r} lies outside the folders that this app may read.")
-        return _pretrained(str(real), place)
-    if HUB_NAME.fullmatch(name) and _folder(name.partition("@")[0]) is None:  # a folder must not slip past the roots
-        return _pretrained(name, place)
-    raise ModelUnavailable(
-        f"There is no model {name!r}. Choose one of: {', '.join(bundled())}; "
-        "or give a hub id such as owner/model, or a folder."
-    )
-
-
-def _folder(name: str) -> Path | None:
-    try:
-        found = Path(name).expanduser()
-        return found if name and found.is_dir() else None
-    except (OSError, RuntimeError):  # longer than any file's name, or the home of nobody
-        return None
+    place, known = device_of(device), permitted(name, roots)
+    return load_bundle(BUNDLES / known, place) if known in bundled() else _pretrained(known, place)
 
 
 def _pretrained(name: str, device: torch.device) -> TextClassifier:

@@ -15,12 +15,12 @@ from app import jobs as trainings
 from app import orders, processes
 from app.engine import DEVICE_VARIABLE, ROOTS_VARIABLE
 from app.jobs import Jobs, card
-from app.orders import Order, permitted
+from app.orders import Order
 from app.store import Job, Store
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.learned.weights import STORE_VARIABLE
-from explainers.models import catalog
+from explainers.models import catalog, names
 
 PATIENCE = 20  # seconds
 ORDER = Order("aml", "owner/model", "mine", 3, (("epochs", "2"),))
@@ -371,8 +371,8 @@ def test_the_process_may_load_what_the_app_may_load(tmp_path: Path, monkeypatch:
     (tmp_path / "link").symlink_to(tmp_path / "outside")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(ROOTS_VARIABLE, f"allowed{os.pathsep}{tmp_path / 'inside'}")
-    monkeypatch.setattr(catalog, "bundled", lambda: ("sst2",))
-    monkeypatch.setattr(orders, "bundled", lambda: ("sst2",))
+    for module in (catalog, names):
+        monkeypatch.setattr(module, "bundled", lambda: ("sst2",))
     monkeypatch.setattr(catalog, "load_bundle", lambda folder, _device: folder.name)
     monkeypatch.setattr(catalog, "_pretrained", lambda name, _device: name)
     given = name.format(here=tmp_path)
@@ -381,9 +381,9 @@ def test_the_process_may_load_what_the_app_may_load(tmp_path: Path, monkeypatch:
         expected: object = catalog.load(given, device="cpu", roots=roots)
     except (ModelUnavailable, ValueError):
         with pytest.raises(ModelUnavailable, match=r"lies outside the folders|There is no model"):
-            permitted(given)
+            orders.checked(replace(ORDER, model=given))
     else:
-        assert permitted(given) == expected
+        assert orders.checked(replace(ORDER, model=given)).model == expected
 
 
 def test_a_model_outside_is_refused_before_anything_is_written(office: Office, tmp_path: Path) -> None:

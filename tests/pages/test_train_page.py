@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from app import order_form, orders, processes, training
+from app import controls, order_form, processes, training
 from app.jobs import Jobs
 from app.settings_form import NOT_SETTINGS
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.learned.weights import STORE_VARIABLE, own_folder
+from explainers.models import names
 
 Opened = Callable[..., Any]
 PATIENCE = 20  # seconds
@@ -87,7 +88,7 @@ class Train:
 def train(opened: Opened, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
     monkeypatch.setattr(training, "EXPLAINERS", (sys.executable, "-c", FAKE))
-    for module in (orders, order_form):
+    for module in (names, controls):
         monkeypatch.setattr(module, "bundled", lambda: ("small",))
     found = Train(opened)
     yield found
@@ -130,7 +131,7 @@ def test_a_bad_name_is_told(train: Train, name: str) -> None:
 
 
 def test_a_model_that_may_not_be_read_is_told(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order_form, "bundled", lambda: ("/",))  # AppTest can only choose what is in the list
+    monkeypatch.setattr(controls, "bundled", lambda: ("/",))  # AppTest can only choose what is in the list
     train.run().at.selectbox(key="model").set_value("/")
     train.start()
     assert "lies outside the folders" in train.at.error[0].value
