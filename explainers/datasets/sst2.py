@@ -8,32 +8,18 @@ from which SST was made, and Yelp. Of the former only sentences that share no si
 are taken; half of them train the model, the other half stay unlabelled for the methods that learn to explain it.
 """
 
-import csv
-import gzip
 import random
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from explainers.datasets.example import Example
+from explainers.datasets import tables
+from explainers.datasets.example import Example, Splits
 from explainers.errors import DataUnavailable
 
 FILES = ("train_phrases.tsv.gz", "train_sentences.tsv.gz", "dev.tsv.gz")
 HUB_ID = "stanfordnlp/sst2"
 SHORTEST_SENTENCE = 8  # words: GLUE's training part does not say which of its phrases are whole sentences
 TOMATOES, YELP = "rotten_tomatoes/all.tsv.gz", "yelp/sentences.tsv.gz"
-
-
-@dataclass(frozen=True)
-class Splits:
-    """Disjoint parts. `warm_up` are labelled texts of another source, `explainer` texts whose labels nobody uses."""
-
-    train: tuple[Example, ...]
-    validation: tuple[Example, ...]
-    test: tuple[Example, ...]
-    warm_up: tuple[Example, ...] = ()
-    explainer: tuple[Example, ...] = ()
 
 
 def read(folder: Path | None, *, validation: int = 400, seed: int = 0) -> Splits:
@@ -86,17 +72,10 @@ def from_folder(folder: Path) -> tuple[list[Example], list[Example], list[Exampl
 
 
 def rows(path: Path) -> Iterator[Example]:
-    try:
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            table = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-            for row in table:
-                if row.get("label") not in ("0", "1") or not row.get("text"):
-                    raise DataUnavailable(
-                        f"{path.name}, line {table.line_num}: expected a text and a label 0 or 1, got {row}."
-                    )
-                yield Example(row["text"], label=int(row["label"]))
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise DataUnavailable(f"{path.name} is not a gzip file of UTF-8 text: {error}. Fetch it again.") from error
+    for number, row in tables.rows(path):
+        if row.get("label") not in ("0", "1") or not row.get("text"):
+            raise DataUnavailable(f"{path.name}, line {number}: expected a text and a label 0 or 1, got {row}.")
+        yield Example(row["text"], label=int(row["label"]))
 
 
 def from_hub() -> tuple[list[Example], list[Example], list[Example]]:

@@ -158,3 +158,26 @@ def _named(layer: nn.Module, names: tuple[str, ...]) -> list[nn.Module]:
 
 def _recorder(outputs: list[Tensor]) -> Callable[[nn.Module, object, Tensor], None]:
     return lambda _module, _args, output: outputs.append(output)
+
+
+def head(model: TextClassifier) -> nn.Sequential:
+    """f_h: the linear layers, with ReLU between them, that read the class from one vector. Raises if it has none."""
+    found = getattr(model.module, "head", None)
+    if not isinstance(found, nn.Sequential):
+        raise ExplanationError(
+            f"{model.name} has no head of several layers in which neurons could be exchanged. "
+            "Sentences can be made for the embedded models and for others of their architecture."
+        )
+    return found
+
+
+def pooled(model: TextClassifier, batch: Padded) -> tuple[Tensor, Tensor]:
+    """c, the vector that the head reads, (B, d), and the logits (B, C); no gradient."""
+    inputs: list[Tensor] = []
+    with model.lock:
+        handle = head(model).register_forward_pre_hook(lambda _module, args: inputs.append(args[0]))
+        try:
+            logits = run(model, batch).logits
+        finally:
+            handle.remove()
+    return inputs[-1], logits

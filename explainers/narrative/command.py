@@ -1,0 +1,158 @@
+"""`python -m explainers narrate-fit`: from a model and pairs with human explanations to a narrator with a card."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from transformers import PreTrainedModel
+
+from explainers.datasets import esnli
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable, ExplanationError
+from explainers.models.base import sha256
+from explainers.models.catalog import fingerprint
+from explainers.models.classifier import TextClassifier
+from explainers.models.inside import head
+from explainers.narrative.cause import Narrator, Recipe
+from explainers.narrative.entries import NARRATORS, NarratorEntry
+from explainers.narrative.language import SMALL, Language, language, pretrained, small, vocabulary
+from explainers.narrative.texts import Item, items, sentence
+from explainers.narrative.training import Training, train, warm_up
+from explainers.narrative.weights import own_folder
+
+WARM_UP_EPOCHS = 2
+RUNS = Path("runs/narrative")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be fitted, and where log and checkpoint lie."""
+
+    entry: NarratorEntry
+    model: str
+    data: Path
+    recipe: Recipe
+
+    @property
+    def folder(self) -> Path:
+        leak = "-leaky" if self.recipe.leak == "leaky" else ""
+        return RUNS / f"{self.model.replace('/', '_')}-{self.entry.id}{leak}-{self.recipe.seed}"
+
+    @property
+    def command(self) -> str:
+        """What to type to get the same weights again; DIR is the folder with the data."""
+        said, plain = f"python -m explainers narrate-fit {self.entry.id} --model {self.model} --data DIR", Recipe()
+        given = {name: value for name, value in asdict(self.recipe).items() if value != getattr(plain, name)}
+        given.pop("losses", None)
+        flags = {name: str(value) for name, value in given.items() if not isinstance(value, bool)}
+        return " ".join([said, *(f"--{name.replace('_', '-')} {value}" for name, value in flags.items())])
+
+
+def ordered(method: str, model: str, data: Path, recipe: Recipe) -> Order:
+    """The order, if there is such a narrator."""
+    entry = next((each for each in NARRATORS if each.id == method), None)
+    if entry is None:
+        raise ExplanationError(f"There is no narrator {method!r}. Choose one of: {', '.join(e.id for e in NARRATORS)}.")
+    return Order(entry, model, data, recipe)
+
+
+def parts(order: Order, model: TextClassifier) -> tuple[list[Item], list[Item]]:
+    """What the narrator learns from, and what it is watched on: pairs with human explanations, never of the test."""
+    splits = esnli.read(order.data)
+    if model.labels != esnli.LABELS:
+        raise DataUnavailable(
+            f"The explanations of e-SNLI are about {', '.join(esnli.LABELS)}; {model.name} has other classes."
+        )
+    taught: Sequence[Example] = [each for each in (*splits.train, *splits.explainer) if each.explanations]
+    return items(model, taught), items(model, splits.validation)
+
+
+def speaker(order: Order) -> tuple[PreTrainedModel, Language, Path | None]:
+    """The language model to begin with, and its vocabulary's file: warmed up once for all narrators, or by name."""
+    if order.recipe.language != SMALL:
+        return *pretrained(order.recipe.language), None
+    weights, words = RUNS / "language.safetensors", RUNS / "language.words.json"
+    if not weights.is_file():
+        _warmed_up(order.data, weights, words)
+    spoken = language(Tokenizer.from_file(str(words)))
+    phi = small(spoken.size)
+    phi.load_state_dict(load_file(weights), strict=False)
+    return phi, spoken, words
+
+
+def _warmed_up(data: Path, weights: Path, words: Path) -> None:
+    """All sentences at hand: captions, hypotheses and explanations, those of e-SNLI-VE too; nothing of the test."""
+    pairs = esnli.read(data).train
+    own = (text for pair in pairs for text in (pair.text, pair.pair or "", *pair.explanations))
+    texts = sorted({*esnli.sentences(data), *own} - {""})
+    weights.parent.mkdir(parents=True, exist_ok=True)
+    tokenizer = vocabulary([sentence("neutral", text) for text in texts], esnli.LABELS)
+    tokenizer.save(str(words))
+    spoken = language(tokenizer)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        phi = small(spoken.size)
+    with (weights.parent / "language.jsonl").open("w", encoding="utf-8") as log:
+        warm_up(phi, spoken, texts, epochs=WARM_UP_EPOCHS, seed=0, log=log)
+    fresh = weights.with_suffix(".new")
+    save_file(
+        {name: tensor.contiguous() for name, tensor in phi.state_dict().items() if name != "lm_head.weight"}, fresh
+    )
+    fresh.replace(weights)
+
+
+def make(order: Order, model: TextClassifier, out: Path | None, *, resume: bool) -> dict[str, Any]:
+    """Fits, writes weights, vocabulary and card (to `out`, or beside others of this model), and returns the card."""
+    before, began = fingerprint(model), time.perf_counter()
+    phi, spoken, words = speaker(order)
+    texts, watched = parts(order, model)
+    with torch.random.fork_rng():
+        torch.manual_seed(order.recipe.seed)
+        narrator = Narrator(head(model), phi, spoken, cast(Any, order.entry.losses)).to(model.device)
+    training = train(order.recipe, narrator, head(model), model.labels, (texts, watched), order.folder, resume=resume)
+    if fingerprint(model) != before:
+        raise RuntimeError("the frozen model has changed during the training")
+    seconds = {"training": round(training.seconds, 1), "all": round(time.perf_counter() - began, 1)}
+    return _written(order, model, training, texts, words, out or own_folder(model.name, model.version), seconds)
+
+
+def _written(
+    order: Order,
+    model: TextClassifier,
+    training: Training,
+    texts: Sequence[Item],
+    words: Path | None,
+    target: Path,
+    seconds: dict[str, float],
+) -> dict[str, Any]:
+    target.mkdir(parents=True, exist_ok=True)
+    path = target / f"{order.entry.id}.safetensors"
+    kept = {name: tensor for name, tensor in training.narrator.state_dict().items() if name != "phi.lm_head.weight"}
+    fresh = path.with_suffix(".new")
+    save_file({name: tensor.half().contiguous().cpu() for name, tensor in kept.items()}, fresh)
+    found = {
+        "method": order.entry.id,
+        "model": {"name": model.name, "version": model.version},
+        "recipe": asdict(order.recipe),
+        "command": order.command,
+        "items": {"learned from": len(texts), "with a reason": sum(each.right for each in texts)},
+        "language": {"warm-up epochs": WARM_UP_EPOCHS, "pieces": training.narrator.spoken.size},
+        "validation": training.figures,
+        "seconds": seconds,
+        "machine": {"device": str(model.device), "threads": torch.get_num_threads(), "torch": torch.__version__},
+        "parameters": sum(tensor.numel() for tensor in kept.values()),
+        "sha256": sha256(fresh),
+    }
+    fresh_card = path.with_suffix(".json.new")
+    fresh_card.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    if words is not None:
+        path.with_suffix(".words.json").write_bytes(words.read_bytes())
+    fresh.replace(path)  # both are whole before either takes its place
+    fresh_card.replace(path.with_suffix(".json"))
+    return found

@@ -1,0 +1,91 @@
+"""What φ learns to say: the model's class first, then the people's reason where the model is right.
+
+Algorithm 2 of the paper: an explanation that people gave for the right class explains a model that chose it; of a
+model that chose another class only the class is said. So φ learns the model's answers, not the data set's.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explainers.datasets.example import Example
+from explainers.models.classifier import TextClassifier
+from explainers.models.inside import pooled
+from explainers.models.padded import padded
+
+OPENING = "The answer is"
+AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class Item:
+    """One decision to put into words: the state that the head reads, the class it gave, and what may be said."""
+
+    state: Tensor  # (d,): c
+    logits: Tensor  # (C,): of the frozen head
+    label: int  # the class that the model predicts
+    right: bool  # whether it is the data set's
+    said: tuple[str, ...]  # sentences to learn from, at least one
+
+
+def sentence(label: str, reason: str = "") -> str:
+    """ "The answer is neutral because the sisters may not be …"."""
+    reason = reason.strip().rstrip(".")
+    return f"{OPENING} {label} because {reason}." if reason else f"{OPENING} {label}."
+
+
+def items(model: TextClassifier, examples: Sequence[Example]) -> list[Item]:
+    """Every example as the frozen model sees it, in the order given, filtered by Algorithm 2."""
+    encodings = [model.encode(Example(each.text, each.pair)) for each in examples]
+    order = sorted(range(len(encodings)), key=lambda place: len(encodings[place].ids))
+    found: dict[int, Item] = {}
+    for start in range(0, len(order), AT_ONCE):
+        places = order[start : start + AT_ONCE]
+        inputs = padded([encodings[place] for place in places], model.padding, model.device)
+        for place, state, logits in zip(places, *pooled(model, inputs), strict=True):
+            found[place] = _item(model, examples[place], state, logits)
+    return [found[place] for place in range(len(examples))]
+
+
+def _item(model: TextClassifier, example: Example, state: Tensor, logits: Tensor) -> Item:
+    label = int(logits.argmax())
+    right, name = label == example.label, model.labels[label]
+    reasons = [said for each in example.explanations if right and (said := shortened(each))]
+    return Item(state, logits, label, right, tuple(sentence(name, said) for said in reasons) or (sentence(name),))
+
+
+def shortened(reason: str, longest: int = 26) -> str:
+    """As many whole sentences of a human explanation as fit into `longest` words; none where none fits."""
+    kept: list[str] = []
+    for part in re.split(r"(?<=[.!?])\s+", reason.strip()):
+        if sum(len(each.split()) for each in (*kept, part)) > longest:
+            break
+        kept.append(part)
+    return " ".join(kept)
+
+
+def stated(text: str, labels: Sequence[str]) -> int | None:
+    """The class that a sentence states: the one label it names as a whole word, the first if it names several.
+
+    None if it names none; there is no default class, which would get hits for nothing.
+    """
+    found = [
+        (match.start(), index)
+        for index, label in enumerate(labels)
+        if (match := re.search(rf"(?<!\w){re.escape(label.lower())}(?!\w)", text.lower()))
+    ]
+    return min(found)[1] if found else None
+
+
+def without_label(text: str, labels: Sequence[str]) -> str:
+    """The sentence with every class name taken out: what is left must speak for itself."""
+    names = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
+    return " ".join(re.sub(rf"(?<!\w)({names})(?!\w)", "", text, flags=re.IGNORECASE).split())
+
+
+def stacked(found: Sequence[Item]) -> tuple[Tensor, Tensor]:
+    """States (B, d) and logits (B, C)."""
+    return torch.stack([each.state for each in found]), torch.stack([each.logits for each in found])
