@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,12 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.manifest import manifest
 from explainers.methods import DEFAULT, chosen
+from explainers.models.asking import check_count, check_words, example_of, text_names
 from explainers.models.classifier import TextClassifier
-from explainers.models.encoding import ERASURES, UNIT_KINDS
+from explainers.models.encoding import ERASURES, UNIT_KINDS, Encoding, UnitKind
 from explainers.models.meter import Meter
+from explainers.models.notices import notices
+from explainers.one_text import OneTextAlone, one_text_alone
 from explainers.settings import Settings
 
 
@@ -28,10 +31,16 @@ class Comparison:
     chance: Chance | None = None
     failures: tuple[Failed, ...] = ()
     removed: tuple[int, ...] = field(default=())
+    one_text_alone: OneTextAlone | None = None  # of a pair
 
     @property
     def label(self) -> str:
         return self.question.model.labels[self.question.label]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the texts: ("Premise", "Hypothesis"); ("",) for a single one."""
+        return text_names(self.question.model.asks, len(self.question.encoding.texts))
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -48,6 +57,7 @@ class Comparison:
             "label": self.label,
             "probabilities": self.as_probabilities(),
             "explanations": [self._explanation(result) for result in self.results],
+            "one_text_alone": self.one_text_alone.as_dict() if self.one_text_alone else None,
             "random_control": self.chance.metrics if self.chance else None,
             "failures": [asdict(failure) for failure in self.failures],
             "removed": list(self.removed),
@@ -99,13 +109,12 @@ def ask(
 ) -> tuple[Question, tuple[float, ...]]:
     """The decision to explain and its probabilities: the predicted class, or the one that is named.
 
-    `removed` are units that are erased for good. Raises `ExplanationError` for an unknown class or an empty text.
+    `removed` are units that are erased for good. Raises `ExplanationError` for an unknown class, an empty text, or
+    one text where the model asks for two.
     """
     settings = settings or Settings()
     metered = model.metered(meter or Meter())
-    encoding = metered.encode(text, settings.unit)
-    if not encoding.units:
-        raise ExplanationError("The text is empty: there is nothing to explain. Type at least one word.")
+    encoding = encoded(metered, example_of(text), settings.unit)
     if removed:
         encoding = metered.without(encoding, removed, settings.erasure)
     everything = np.ones((1, len(encoding.units)), dtype=bool)
@@ -114,6 +123,14 @@ def ask(
         raise ExplanationError(f"The model has no class {label!r}. Choose one of: {', '.join(model.labels)}.")
     explained = int(probabilities.argmax()) if label is None else model.labels.index(label)
     return Question(model, encoding, explained, settings), tuple(float(p) for p in probabilities)
+
+
+def encoded(model: TextClassifier, example: Example, unit: UnitKind) -> Encoding:
+    """What the model reads, with every notice about it. Raises `ExplanationError` where it asks for something else."""
+    check_count(model.name, model.asks, example)
+    found = model.encode(example, unit)
+    check_words(model.name, model.asks, example, {each.segment for each in found.units})
+    return replace(found, notice=notices(model.name, found, model.unknown, english=model.english))
 
 
 def checked(unit: str, erasure: str, samples: int, steps: int, seed: int) -> Settings:
@@ -130,6 +147,7 @@ def checked(unit: str, erasure: str, samples: int, steps: int, seed: int) -> Set
 def explain(
     model: TextClassifier,
     text: str | Example,
+    text_pair: str | None = None,
     *,
     methods: Sequence[str] = DEFAULT,
     label: str | None = None,
@@ -141,9 +159,11 @@ def explain(
 ) -> Comparison:
     """Explains why the model predicts its class (or what speaks for `label`) by each method, and measures each.
 
-    Raises `ExplanationError` with a sentence for whatever is wrong with the input.
+    `text_pair` is the second text for a model of pairs, such as the hypothesis. Raises `ExplanationError` with a
+    sentence for whatever is wrong with the input.
     """
-    return explain_with(model, text, methods, label=label, settings=checked(unit, erasure, samples, steps, seed))
+    example, settings = example_of(text, text_pair), checked(unit, erasure, samples, steps, seed)
+    return explain_with(model, example, methods, label=label, settings=settings)
 
 
 def explain_with(
@@ -152,6 +172,7 @@ def explain_with(
     """`explain` with the settings in one value."""
     entries = chosen(methods)
     question, probabilities = ask(model, text, label=label, settings=settings)
+    alone = one_text_alone(question, Meter())
     events = list(run(question, entries, Meter()))
     return Comparison(
         question,
@@ -159,6 +180,7 @@ def explain_with(
         results=in_display_order([event for event in events if isinstance(event, Measured)]),
         chance=next((event for event in events if isinstance(event, Chance)), None),
         failures=tuple(event for event in events if isinstance(event, Failed)),
+        one_text_alone=alone,
     )
 
 

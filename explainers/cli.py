@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods import DEFAULT, METHODS
+from explainers.narrative.entries import IDS
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -48,7 +50,8 @@ def main(
 
 @app.command()
 def explain(
-    text: Annotated[str, typer.Option(help="The text to explain.")],
+    text: Annotated[str, typer.Option(help="The text to explain; of a pair the first, such as the premise.")],
+    text_pair: Annotated[str | None, typer.Option(help="The second text of a pair, such as the hypothesis.")] = None,
     model: Model = "sst2",
     methods: Annotated[str, typer.Option(help="Method ids, separated by commas.")] = ",".join(DEFAULT),
     label: Annotated[str | None, typer.Option(help="The class to explain; by default the predicted one.")] = None,
@@ -69,7 +72,8 @@ def explain(
         from explainers.report.terminal import lines
 
         settings = checked(unit, erasure, samples, steps, seed)
-        found = explain_with(load(model, device=device), text, methods.split(","), label=label, settings=settings)
+        example, frozen = Example(text, text_pair), load(model, device=device)
+        found = explain_with(frozen, example, methods.split(","), label=label, settings=settings)
         if html is not None:
             write(html, document(found))
         typer.echo(found.as_json() if json_ else "\n".join(lines(found)))
@@ -111,7 +115,12 @@ def train_model(
 
 @app.command()
 def fit(
-    method: Annotated[str, typer.Argument(help="aml, cimi, ciem or ivra; or all, for every shipped variant.")],
+    method: Annotated[
+        str,
+        typer.Argument(
+            help="aml, cimi, ciem, ivra, all of them, cause_phi, cause_phi_ts or cause."
+        ),
+    ],
     model: Model = "sst2",
     data: Annotated[
         Path | None,
@@ -135,8 +144,15 @@ def fit(
             raise ExplanationError(f"Only ivra can train the classifier too, not {method}. Leave --full away.")
         if full and resume:
             raise ExplanationError("A training of the classifier itself cannot be resumed. Leave --resume away.")
-        if method == "all":
-            found: object = make_all(load(model, device=device), data, seed, out)
+        if method in IDS:
+            from explainers.narrative import command as narrative
+
+            told = narrative.Order(method, model, data, seed, tuple(pairs(set_ or [])))
+            told.recipe  # noqa: B018
+            place = folder or told.folder
+            found: object = narrative.make(told, load(model, device=device), place, out, resume=resume)
+        elif method == "all":
+            found = make_all(load(model, device=device), data, seed, out)
         else:
             order = Order(method, model, data, variant, seed, tuple(pairs(set_ or [])))
             order.recipe  # a bad setting is told before the model is loaded  # noqa: B018

@@ -11,7 +11,7 @@ from explainers.attribution.random_floor import RandomFloor
 from explainers.errors import Cancelled, ExplanationError
 from explainers.evaluation_names import ORDERS
 from explainers.explanation import Attribution
-from explainers.methods import Entry
+from explainers.methods import Entry, fitting
 from explainers.metrics.faithfulness import METRICS, noise
 from explainers.metrics.masking import Asked, MaskingPath, masking_path
 from explainers.models.classifier import TextClassifier
@@ -21,7 +21,7 @@ from explainers.settings import Settings
 
 log = logging.getLogger(__name__)
 
-QUICK_FIRST = ("one pass", "chance", "gradients", "one by one", "fine-tuned", "sampled")
+QUICK_FIRST = ("one pass", "one text", "chance", "gradients", "one by one", "fine-tuned", "sampled")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def run(question: Question, entries: Iterable[Entry], meter: Meter, *, chance_kn
     """
     model, encoding, label = question.model.metered(meter), question.encoding, question.label
     asked = Asked(model, encoding, question.settings.erasure)
-    waiting = sorted(entries, key=lambda entry: QUICK_FIRST.index(entry.kind))
+    waiting = sorted(fitting(entries, encoding.texts), key=lambda entry: QUICK_FIRST.index(entry.kind))
     chance_due = not chance_known
     for entry in waiting:
         if entry.kind in ("fine-tuned", "sampled") and chance_due:  # the band before the slow ones

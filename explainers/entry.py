@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from explainers.models.classifier import TextClassifier
     from explainers.models.encoding import Encoding, Erasure
 
-Kind = Literal["one pass", "gradients", "one by one", "fine-tuned", "sampled", "chance"]
+Kind = Literal["one pass", "gradients", "one by one", "fine-tuned", "sampled", "chance", "one text"]
 
 
 class Method(Protocol):
@@ -35,11 +35,12 @@ class Entry:
     fixed: tuple[tuple[str, object], ...] = ()
     differs: tuple[str, ...] = ()  # where the paper, its code and we are not the same
     costs: int = 1  # inputs through the model, where `kind` does not say it
+    pairs_only: bool = False  # means nothing where there is a single text
     optimised: bool = False  # on the very figures by which methods are compared: listed apart, never favoured
 
     def expected_calls(self, units: int, *, samples: int, steps: int) -> int:
         """How many inputs will go through the model, to tell the time that is left."""
-        per_kind = {"chance": 0, "one by one": units + 1, "sampled": samples}
+        per_kind = {"chance": 0, "one text": 0, "one by one": units + 1, "sampled": samples}
         if self.id == "integrated_gradients":
             return steps + 2
         return max(samples, min(20 * units, 2000)) if self.id == "kernel_shap" else per_kind.get(self.kind, self.costs)

@@ -29,6 +29,7 @@ from explainers.errors import ExplanationError
 from explainers.evaluation_names import AVGSEN, CONTROLS, ORDERS, POSITION, RANDOM
 from explainers.explanation import Attribution
 from explainers.learned.weights import place
+from explainers.methods import fitting
 from explainers.metrics.faithfulness import METRICS, Metric
 from explainers.metrics.intervals import Interval, paired
 from explainers.metrics.masking import PERCENTS, Asked, MaskingPath, masking_path, masks_of, top
@@ -81,9 +82,10 @@ def of_text(
     model: TextClassifier, example: Example, other: Example, number: int, plan: Plan, done: set[tuple[int, str, str]]
 ) -> Iterator[Record]:
     """The figures of every method on one text that are not `done`; nothing for a text without units."""
-    wanted = {each: weights_of(model, each) for each in (*(entry.id for entry in plan.entries), *CONTROLS)}
-    missing = [each for each, weights in wanted.items() if (number, each, weights) not in done]
     encoding = model.encode(example, plan.settings.unit)
+    entries = fitting(plan.entries, encoding.texts)
+    wanted = {each: weights_of(model, each) for each in (*(entry.id for entry in entries), *CONTROLS)}
+    missing = [each for each, weights in wanted.items() if (number, each, weights) not in done]
     if not encoding.units or not missing:
         return
     everything = np.ones((1, len(encoding.units)), dtype=bool)
@@ -91,7 +93,7 @@ def of_text(
     question = Question(model, encoding, label, plan.settings)
     scores: dict[str, list[tuple[float, ...]]] = {}
     records: dict[str, Record] = {}
-    for entry in (each for each in plan.entries if each.id in missing):
+    for entry in (each for each in entries if each.id in missing):
         record = records[entry.id] = {"text": number, "method": entry.id, "weights": wanted[entry.id]}
         found = _explained(entry, question, record)
         if found is not None:

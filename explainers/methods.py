@@ -3,14 +3,14 @@
 Importing this module is cheap: the methods themselves, and torch with them, are imported when one is made.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from explainers.attribution.entries import CAPTUM, CONTROLS
 from explainers.entry import Entry, Method
 from explainers.errors import ExplanationError
 from explainers.learned.entries import DEFAULT_VARIANTS, LEARNED
 
-__all__ = ["DEFAULT", "DEFAULT_VARIANTS", "METHODS", "Entry", "Method", "chosen"]
+__all__ = ["DEFAULT", "DEFAULT_VARIANTS", "METHODS", "Entry", "Method", "chosen", "fitting"]
 
 METHODS = (*LEARNED, *CAPTUM, *CONTROLS)
 DEFAULT = tuple(entry.id for entry in METHODS if entry.id != "attention_last")
@@ -28,3 +28,8 @@ def chosen(ids: Iterable[str]) -> tuple[Entry, ...]:
             raise ExplanationError(f"There is no method {wanted!r}. Choose from: {', '.join(known)}.")
         found[wanted] = entry.variant(name) if colon else entry
     return tuple(sorted(found.values(), key=lambda entry: (order.index(entry.id.partition(":")[0]), entry.id)))
+
+
+def fitting(entries: Iterable[Entry], texts: Sequence[str]) -> tuple[Entry, ...]:
+    """Those of the methods that mean something for these texts, one or two."""
+    return tuple(entry for entry in entries if len(texts) == 2 or not entry.pairs_only)

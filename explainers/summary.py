@@ -102,11 +102,12 @@ def _who_differs(firsts: dict[str, int | None], together: list[tuple[int, list[s
 
 
 def _quoted(comparison: "Comparison", at: int) -> str:
-    """The unit's text, and which one it is if it occurs more than once."""
-    units = comparison.question.encoding.units
-    same = [index for index, other in enumerate(units) if other.text == units[at].text]
-    which = f" (number {same.index(at) + 1} of {len(same)})" if len(same) > 1 else ""
-    return f"“{one_line(units[at].text)}”{which}"
+    """The unit's text, of a pair which text it is from, and which one it is if it occurs more than once there."""
+    units, unit = comparison.question.encoding.units, comparison.question.encoding.units[at]
+    same = [index for index, other in enumerate(units) if (other.text, other.segment) == (unit.text, unit.segment)]
+    which = [f"number {same.index(at) + 1} of {len(same)}"] if len(same) > 1 else []
+    place = ", ".join([*filter(None, [comparison.names[unit.segment].lower()]), *which])
+    return f"“{one_line(unit.text)}”{f' ({place})' if place else ''}"
 
 
 def _removal(comparison: "Comparison", explained: "list[Measured]") -> list[str]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -172,6 +172,12 @@ def small_bert() -> TextClassifier:
         padding=SPECIAL.index("[PAD]"),
         version="1",
     )
+
+
+@pytest.fixture
+def pairs() -> TextClassifier:
+    """The small BERT as a model that asks for a premise and a hypothesis."""
+    return replace(small_bert(), asks=("premise", "hypothesis"))
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,21 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from explainers.api import ask, explain
+from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.catalog import fingerprint
 from explainers.models.classifier import TextClassifier
+from explainers.models.encoding import Erasure
+from explainers.models.meter import Meter
+from explainers.models.notices import IDENTICAL
+from explainers.one_text import one_text_alone
+from explainers.report.rows import metric_rows
 from explainers.settings import Settings
+from explainers.summary import summary
 
 Build = Callable[..., TextClassifier]
 QUICK = ("occlusion", "gradient_x_input", "random")
@@ -90,3 +98,79 @@ def test_the_same_question_has_the_same_json_but_for_the_time(bert: TextClassifi
         return found
 
     assert answer() == answer()
+
+
+PAIR = Example("the film was good", "a dull plot")
+
+
+@pytest.mark.parametrize(
+    ("text", "text_pair", "sentence"),
+    [
+        ("the film", None, r"small asks for a premise and a hypothesis; the hypothesis is missing\."),
+        ("the film", " ", r"small asks for a premise and a hypothesis; the hypothesis is missing\."),
+        ("\u200b", "a plot", r"small asks for a premise and a hypothesis; the premise is missing\."),
+        ("", "", r"small asks for a premise and a hypothesis; both are missing\."),
+        (PAIR, "a plot", "given twice"),
+    ],
+)
+def test_half_a_pair_is_a_sentence(
+    pairs: TextClassifier, text: str | Example, text_pair: str | None, sentence: str
+) -> None:
+    with pytest.raises(ExplanationError, match=sentence):
+        explain(pairs, text, text_pair, methods=["random"])
+
+
+def test_a_second_text_is_refused_by_a_model_of_one(bert: TextClassifier) -> None:
+    with pytest.raises(ExplanationError, match="small reads a single text, and a second one was given"):
+        explain(replace(bert, asks=("text",)), "the film", "a plot", methods=["random"])
+
+
+def test_the_json_of_a_pair_says_which_text_a_unit_is_of(pairs: TextClassifier) -> None:
+    found = json.loads(explain(pairs, PAIR, methods=["occlusion"]).as_json())
+    assert [unit["segment"] for unit in found["explanations"][0]["units"]] == [0, 0, 0, 0, 1, 1, 1]
+    assert found["manifest"]["texts"] == ["the film was good", "a dull plot"]
+
+
+def test_equal_texts_are_noticed_and_explained(pairs: TextClassifier) -> None:
+    found = explain(pairs, "the film", text_pair="the film", methods=["random"])
+    assert found.as_dict()["notice"] == IDENTICAL
+
+
+def test_both_texts_alone_and_swapped_are_what_the_model_says_to_them(pairs: TextClassifier) -> None:
+    def answer(example: Example, keep: tuple[bool, ...] = ()) -> list[float]:
+        encoding = pairs.encode(example)
+        return [float(p) for p in pairs.probabilities(encoding, keep or [True] * len(encoding.units))[0]]
+
+    found = explain(pairs, PAIR, methods=["random"]).as_dict()["one_text_alone"]
+    assert list(found) == ["premise", "hypothesis", "swapped"]
+    first, second, both = (list(each.values()) for each in found.values())
+    assert first == pytest.approx(answer(PAIR, (True,) * 4 + (False,) * 3))
+    assert second == pytest.approx(answer(PAIR, (False,) * 4 + (True,) * 3))
+    assert both == pytest.approx(answer(Example("a dull plot", "the film was good")))
+
+
+@pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
+def test_removed_words_are_removed_from_the_swapped_texts_too(pairs: TextClassifier, erasure: Erasure) -> None:
+    question, _ = ask(pairs, PAIR, removed=[1, 5], settings=Settings(erasure=erasure))  # "film" and "dull"
+    found = one_text_alone(question, Meter())
+    turned = pairs.without(pairs.encode(Example("a dull plot", "the film was good")), [1, 4], erasure)
+    (expected,) = pairs.probabilities(turned, [True] * 5, erasure)
+    assert found is not None
+    assert found.answers[2] == pytest.approx(tuple(expected))
+
+
+def test_a_single_text_has_nothing_of_a_pair(bert: TextClassifier) -> None:
+    found = explain(bert, "the film", methods=["premise_only", "hypothesis_only", "random"])
+    assert found.methods == ("random",)
+    assert found.failures == ()
+    assert found.as_dict()["one_text_alone"] is None
+
+
+def test_one_text_alone_is_a_control_that_is_never_favoured(pairs: TextClassifier) -> None:
+    found = explain(pairs, PAIR, methods=["premise_only", "hypothesis_only", "occlusion", "random"])
+    first, second, *_ = (result.attribution.scores for result in found.results[1:])
+    assert (first, second) == ((1.0,) * 4 + (0.0,) * 3, (0.0,) * 4 + (1.0,) * 3)
+    rows = {row.method: row for row in metric_rows(found)}
+    assert rows["premise_only"].best == rows["hypothesis_only"].best == frozenset()
+    assert "Premise only" not in summary(found)
+    assert "Hypothesis only" not in summary(found)

@@ -8,13 +8,14 @@ from typer.testing import CliRunner, Result
 
 from explainers.cli import app
 from explainers.manifest import VERSION
-from explainers.methods import DEFAULT, METHODS
+from explainers.methods import DEFAULT, METHODS, chosen, fitting
 from explainers.metrics.faithfulness import METRICS
 from explainers.models import catalog
 from explainers.models.cards import bundled
 from explainers.models.classifier import TextClassifier
 
 ROOT = Path(__file__).parents[1]
+FOR_ONE_TEXT = [entry.id for entry in fitting(chosen(DEFAULT), ("the text",))]
 QUICK = ("--samples", "50", "--steps", "5")
 
 
@@ -41,7 +42,7 @@ def test_json_has_everything_that_was_measured() -> None:
     assert set(found["probabilities"]) == {"negative", "neutral", "positive"}
     assert sum(found["probabilities"].values()) == pytest.approx(1)
     assert found["label"] == max(found["probabilities"], key=found["probabilities"].get)
-    assert [each["method"] for each in found["explanations"]] == list(DEFAULT)
+    assert [each["method"] for each in found["explanations"]] == FOR_ONE_TEXT
     for each in found["explanations"]:
         assert each["label"] == found["label"]
         assert [(unit["text"], unit["start"], unit["end"]) for unit in each["units"]] == [
@@ -185,3 +186,29 @@ def test_from_the_shell_the_real_model_answers_in_json() -> None:
     for each in answer["explanations"]:
         assert [text[unit["start"] : unit["end"]] for unit in each["units"]] == [unit["text"] for unit in each["units"]]
     assert found.stderr == ""
+
+
+@pytest.fixture
+def of_pairs(pairs: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of pairs answers to every name."""
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: pairs)
+
+
+@pytest.mark.usefixtures("of_pairs")
+def test_a_pair_is_explained_in_json_and_for_people() -> None:
+    asked = ("--text-pair", "a dull plot", "--methods", "occlusion,hypothesis_only")
+    found = json.loads(explained(*asked, "--json").stdout)
+    assert [unit["segment"] for unit in found["explanations"][0]["units"]] == [0, 0, 0, 1, 1, 1]
+    assert list(found["one_text_alone"]) == ["premise", "hypothesis", "swapped"]
+    said = explained(*asked).stdout
+    assert "film (premise) " in said
+    assert "dull (hypothesis) " in said
+    assert "Premise alone: " in said
+    assert " · swapped: " in said
+
+
+@pytest.mark.usefixtures("of_pairs")
+def test_a_pair_model_that_gets_one_text_says_so() -> None:
+    result = explained("--methods", "occlusion")
+    assert result.exit_code == 2
+    assert result.stderr == "small asks for a premise and a hypothesis; the hypothesis is missing.\n"

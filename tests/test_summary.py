@@ -39,7 +39,7 @@ def comparison(
     units = tuple(Unit(word, 10 * place, 10 * place + len(word)) for place, word in enumerate(words))
     places = tuple(range(len(units)))
     encoding = Encoding((" ".join(words),), units, places, (0,) * len(units), places)
-    model = SimpleNamespace(labels=labels, name="stub")
+    model = SimpleNamespace(labels=labels, name="stub", asks=())
     results = []
     for method, (scores, line) in methods.items():
         figures = {metric.id: metric.score(path(line)) for metric in METRICS}

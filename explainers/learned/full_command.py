@@ -40,6 +40,7 @@ def make_full(order: Order, model: TextClassifier, folder: Path, out: Path | Non
     made: dict[str, Any] = {
         "name": target.name,
         "labels": below["labels"],
+        "texts": list(model.asks),
         "base": below["base"],
         "on": {"name": model.name, "sha256": below["sha256"]},
         "data": below["data"],

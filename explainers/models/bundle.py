@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from explainers.models.base import base_folder, sha256
-from explainers.models.cards import card, damaged
+from explainers.models.cards import asks_of, card, damaged
 from explainers.models.classifier import TextClassifier
 from explainers.models.network import PooledClassifier, encoder
 
@@ -25,7 +25,7 @@ LONGEST = 256  # tokens, what all-MiniLM-L6-v2 was trained to read
 def tokenizer(folder: Path, longest: int) -> Tokenizer:
     found = Tokenizer.from_file(str(folder / "tokenizer.json"))
     found.no_padding()  # the file asks for padding to 128
-    found.enable_truncation(longest)
+    found.enable_truncation(longest, strategy="longest_first")  # a long premise leaves room for its hypothesis
     return found
 
 
@@ -90,5 +90,8 @@ def load_bundle(folder: Path, device: torch.device) -> TextClassifier:
         padding=vocabulary["[PAD]"],
         version=known["sha256"][:12],
         pooled=True,
+        asks=asks_of(known),
+        unknown=vocabulary["[UNK]"],
+        english=True,
         device=device,
     )

@@ -1,6 +1,7 @@
 """The cards of the embedded models, readable without torch.
 
-assets/bundles/<name>/card.json   labels, data, splits, seed, command, accuracy, checksum of the weights
+assets/bundles/<name>/card.json   labels, data, splits, seed, command, accuracy, checksum of the weights; for a model
+                                  of pairs "texts", what they are called
 """
 
 import json
@@ -8,14 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from explainers.errors import ModelUnavailable
+from explainers.models.asking import SINGLE
 
 BUNDLES = Path(__file__).parents[2] / "assets" / "bundles"
 CARD = "card.json"
+FIRST = ("sst2", "nli")  # the app opens with the first; others follow by name
 
 
 def bundled(bundles: Path = BUNDLES) -> tuple[str, ...]:
     """The names of the models that come with the project."""
-    return tuple(sorted(path.parent.name for path in bundles.glob(f"*/{CARD}")))
+    found = sorted(path.parent.name for path in bundles.glob(f"*/{CARD}"))
+    return tuple(sorted(found, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)))
+
+
+def asks_of(card: dict[str, Any]) -> tuple[str, ...]:
+    """What the model asks for: ("text",), or for a model of pairs the names of both texts."""
+    return tuple(card.get("texts", SINGLE))
 
 
 def card(folder: Path) -> dict[str, Any]:
@@ -23,6 +32,8 @@ def card(folder: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads((folder / CARD).read_text(encoding="utf-8"))
         if not isinstance(found["labels"], list) or not isinstance(found["sha256"], str):
+            raise TypeError
+        if len(asks_of(found)) not in (1, 2) or not all(isinstance(each, str) and each for each in asks_of(found)):
             raise TypeError
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise damaged(folder, f"{CARD} cannot be read") from error

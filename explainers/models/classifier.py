@@ -51,6 +51,9 @@ class TextClassifier:
     filler: int  # the id of [MASK], or of the unknown token where there is no mask token
     padding: int
     version: str  # checksum or commit
+    asks: tuple[str, ...] = ()  # names of the texts it reads; empty where nobody knows: one or two
+    unknown: int | None = None  # the id of the token for what is not in the vocabulary
+    english: bool = False  # whether it has learned from English only
     pooled: bool = False
     segmented: bool = True  # whether it takes token_type_ids
     multi_label: bool = False

@@ -51,7 +51,8 @@ def load_pretrained(name: str, device: torch.device) -> TextClassifier:
         raise ModelUnavailable(f"{name!r} has no fast tokenizer, so its tokens cannot be placed in the text.")
     core = splitter.backend_tokenizer
     core.no_padding()
-    core.enable_truncation(min(splitter.model_max_length, _positions(module.config), LONGEST))
+    most = min(splitter.model_max_length, _positions(module.config), LONGEST)
+    core.enable_truncation(most, strategy="longest_first")
     filler = splitter.mask_token_id if splitter.mask_token_id is not None else splitter.unk_token_id
     if filler is None:
         raise ModelUnavailable(f"{name!r} has neither a mask nor an unknown token to put in a removed word's place.")

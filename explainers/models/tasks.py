@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from explainers.datasets import sst2
-from explainers.datasets.example import Example
+from explainers.datasets import esnli, sst2
+from explainers.datasets.example import Example, Splits
 from explainers.errors import ModelUnavailable
+from explainers.models.asking import SINGLE
 from explainers.models.base import HUB_ID as BASE_ID
 from explainers.models.base import SHA256 as BASE_SHA256
 from explainers.models.base import sha256
@@ -29,7 +30,9 @@ class Task:
     labels: tuple[str, ...]
     data: str
     licence: str
-    read: Callable[[Path | None], sst2.Splits]
+    rule: str  # how the parts were kept apart
+    read: Callable[[Path | None], Splits]
+    asks: tuple[str, ...] = SINGLE  # what its texts are called
 
 
 TASKS = {
@@ -38,7 +41,18 @@ TASKS = {
         "SST-2 (Socher et al., 2013), GLUE's phrases; half of the Rotten Tomatoes sentences that are not in SST "
         "(Pang and Lee, 2005); to warm up, Yelp sentences",
         "research use",
+        "validation: random training sentences, none of whose phrases is in train; test: the dev sentences",
         lambda folder: sst2.read(folder),
+    ),
+    "nli": Task(
+        esnli.LABELS,
+        "e-SNLI (Camburu et al., 2018), its dev file; SNLI pairs with counterfactual revisions (Kaushik et al., 2020), "
+        "their train and dev files; to learn to explain, unlabelled, e-SNLI-VE (Do et al., 2021)",
+        "e-SNLI: MIT; counterfactual revisions: Apache-2.0",
+        "validation: the pairs of random pictures of e-SNLI dev, none of which is in train; test: test_a, no premise "
+        "of which, nor one that shares seven words in a row with it, is in the counterfactual part of train",
+        lambda folder: esnli.read(folder),
+        asks=("premise", "hypothesis"),
     ),
 }
 
@@ -63,6 +77,7 @@ def make_bundle(name: str, data: Path | None, recipe: Recipe, out: Path | None, 
     found: dict[str, Any] = {
         "name": name,
         "labels": list(task.labels),
+        "texts": list(task.asks),
         "base": {"id": BASE_ID, "sha256": BASE_SHA256, "licence": "Apache-2.0"},
         "data": {"name": task.data, "licence": task.licence},
         "splits": {
@@ -71,7 +86,7 @@ def make_bundle(name: str, data: Path | None, recipe: Recipe, out: Path | None, 
             "test": len(parts.test),
             "warm_up": len(parts.warm_up),
             "explainer": len(parts.explainer),
-            "rule": "validation: random training sentences, none of whose phrases is in train; test: the dev sentences",
+            "rule": task.rule,
         },
         "recipe": asdict(recipe),
         "command": command(name, recipe),

@@ -56,6 +56,8 @@ LINES = {
     "faml": Line("#00919b", "dash"),
     "attention_mean": Line("#875a69", "dot"),
     "attention_last": Line("#c378b4", "dot"),
+    "premise_only": Line("#2d96ff", "dot"),
+    "hypothesis_only": Line("#f0695a", "dot"),
     "random": Line("#8a8a8a", "dot"),
 }
 

@@ -16,7 +16,7 @@ THICKEST = 4  # pixels
 BLOCK = "white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.9; unicode-bidi: isolate"
 ASIDE = "font-size: 0.8em; opacity: 0.75"
 OUTSIDE = '<span style="opacity: 0.5" title="not part of this explanation">'
-SEGMENTS = ("First text", "Second text")
+UNNAMED = ("Text 1", "Text 2")
 
 
 def heatmap(
@@ -26,16 +26,18 @@ def heatmap(
     preset: str = "safe",
     shared: float | None = None,
     percent: float = 0,
+    names: tuple[str, ...] = UNNAMED,
 ) -> str:
-    """HTML of the text. Colours are relative to its strongest unit, or to `shared`, the strongest of all methods.
+    """HTML of the text, or of both under their `names`.
 
+    Colours are relative to the strongest unit, or to `shared`, the strongest of all methods.
     The top `percent` % of the units are framed. `label` is the name of the class that is explained.
     """
     texts = attribution.encoding.texts
     spans = _spans(attribution, label, preset, shared, percent)
     blocks = []
     for segment, text in enumerate(texts):
-        head = f'<div style="{ASIDE}">{SEGMENTS[segment]}</div>' if len(texts) > 1 else ""
+        head = f'<div style="{ASIDE}">{escaped(names[segment])}</div>' if len(texts) > 1 else ""
         body = "".join(_pieces(text, segment, attribution.encoding.units, spans))
         blocks.append(f'{head}<div dir="auto" style="{BLOCK}">{body}</div>')
     return "".join(blocks)

@@ -36,6 +36,12 @@ class MetricRow:
     beyond_chance: frozenset[str] = frozenset()
     ties: tuple[int, ...] = ()
     apart: bool = False  # chosen by these very figures, so it is never compared in them
+    one_text: bool = False  # a control that says how far one text of a pair goes, and leads nowhere
+
+    @property
+    def compared(self) -> bool:
+        """Whether it may lead."""
+        return not (self.apart or self.one_text)
 
     @property
     def ties_note(self) -> str:
@@ -46,7 +52,8 @@ class MetricRow:
 def metric_rows(comparison: "Comparison") -> list[MetricRow]:
     """A row per method in the order of display, then the random control: the mean of its orders, not a single one."""
     rows = [_row(result) for result in shown(comparison)]
-    leaders = {metric.id: _leading(comparison, [row for row in rows if not row.apart], metric) for metric in METRICS}
+    candidates = [row for row in rows if not row.apart]
+    leaders = {metric.id: _leading(comparison, candidates, metric) for metric in METRICS}
     marked = [
         replace(
             row,
@@ -77,6 +84,7 @@ def _row(result: "Measured") -> MetricRow:
         gap=found.gap,
         ties=tied_at(found.scores),
         apart=entry.optimised,
+        one_text=entry.pairs_only,
     )
 
 
@@ -92,7 +100,8 @@ def _leading(
     scores = {row.method: row.metrics[metric.id] for row in rows}
     noises = {row.method: row.noise[metric.id] for row in rows}
     alone = (leading({method: scores[method]}, noises, floor, higher=higher) for method in scores)
-    return leading(scores, noises, floor, higher=higher), frozenset[str]().union(*alone)
+    compared = {row.method: scores[row.method] for row in rows if row.compared}
+    return leading(compared, noises, floor, higher=higher), frozenset[str]().union(*alone)
 
 
 def _random_row(comparison: "Comparison") -> list[MetricRow]:

@@ -38,20 +38,22 @@ def prediction(comparison: "Comparison") -> str:
     notes = [f"Model: {model.name}.", comparison.question.encoding.notice]
     if comparison.removed:
         notes.append(f"{len(comparison.removed)} removed before; what is left is explained.")
+    if comparison.one_text_alone is not None:
+        notes.append(f"{comparison.one_text_alone}.")
     said = " ".join(escaped(note) for note in notes if note)
     return f'<dl class="bars">{bars}</dl><p class="note">{said}</p>'
 
 
 def cards(comparison: "Comparison", preset: str) -> str:
     """A card per method with its heatmap; a method that failed keeps its place with the reason."""
-    made = [_card(result, comparison.label, preset) for result in comparison.results]
+    made = [_card(result, comparison.label, comparison.names, preset) for result in comparison.results]
     for failure in comparison.failures:
         (entry,) = chosen([failure.method])
         made.append(f'<section class="card"><h3>{escaped(entry.name)}</h3><p>{escaped(failure.reason)}</p></section>')
     return f'<div class="cards">{"".join(made)}</div>'
 
 
-def _card(result: "Measured", label: str, preset: str) -> str:
+def _card(result: "Measured", label: str, names: tuple[str, ...], preset: str) -> str:
     found = result.attribution
     (entry,) = chosen([found.method])
     kind = [entry.kind, "signed" if found.signed else "unsigned"]
@@ -59,9 +61,10 @@ def _card(result: "Measured", label: str, preset: str) -> str:
     kind += [f"spread ±{number(max(found.spread))}"] if found.spread else []
     calls = f"{found.model_calls:,} call{'' if found.model_calls == 1 else 's'}"
     cost = f"{decimals(found.seconds)} s · {calls} · AOPC-C {decimals(result.metrics['aopc_c'])}"
+    coloured = heatmap(found, label, preset=preset, names=names)
     return (
         f'<section class="card"><h3>{escaped(entry.name)} <small>{escaped(" · ".join(kind))}</small></h3>'
-        f'<div class="text">{heatmap(found, label, preset=preset)}</div>{legend(found, label, preset=preset)}'
+        f'<div class="text">{coloured}</div>{legend(found, label, preset=preset)}'
         f'<p class="note">{cost}</p></section>'
     )
 

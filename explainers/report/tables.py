@@ -22,15 +22,16 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 
 def csv_scores(comparison: "Comparison") -> str:
-    """A row per method and unit. Offsets count code points of text number `segment`, `end` is exclusive."""
-    head = ("method", "label", "unit", "start", "end", "segment", "score", "rank", "spread")
+    """A row per method and unit. Offsets count code points of text number `segment`, whose name is `of`; `end` is
+    exclusive."""
+    head = ("method", "label", "unit", "start", "end", "segment", "of", "score", "rank", "spread")
     rows: list[tuple[Cell, ...]] = []
     for result in comparison.results:
         found = result.attribution
         ranks = np.argsort(ranking(found.scores)) + 1
         spreads = found.spread or (None,) * len(found.scores)
         for unit, score, rank, spread in zip(found.encoding.units, found.scores, ranks, spreads, strict=True):
-            place = (unit.text, unit.start, unit.end, unit.segment)
+            place = (unit.text, unit.start, unit.end, unit.segment, comparison.names[unit.segment])
             rows.append((found.method, comparison.label, *place, score, int(rank), spread))
     return _written(head, rows)
 

@@ -19,13 +19,15 @@ def lines(comparison: "Comparison") -> Iterator[str]:
     """The prediction, each method's strongest units, the figures (best ones starred), one sentence."""
     shares = ", ".join(f"{name} {p:.3f}" for name, p in comparison.as_probabilities().items())
     yield f"{comparison.question.model.name} says {comparison.label} ({shares})"
+    if comparison.one_text_alone is not None:
+        yield str(comparison.one_text_alone)
     if comparison.question.encoding.notice:
         yield comparison.question.encoding.notice
     yield ""
     for result in comparison.results:
         found = result.attribution
         strongest = (
-            f"{visible(found.encoding.units[unit].text)} {found.scores[unit]:+.3f}"
+            f"{visible(found.encoding.units[unit].text)}{_whose(comparison, unit)} {found.scores[unit]:+.3f}"
             for unit in ranking(found.scores)[:STRONGEST_SHOWN]
         )
         yield f"{found.method:22} {', '.join(strongest)}"
@@ -42,3 +44,9 @@ def lines(comparison: "Comparison") -> Iterator[str]:
         yield f"{row.method:22}{figures}{cost}"
     yield ""
     yield summary(comparison)
+
+
+def _whose(comparison: "Comparison", unit: int) -> str:
+    """Which text of a pair the unit is from."""
+    name = comparison.names[comparison.question.encoding.units[unit].segment]
+    return f" ({name.lower()})" if name else ""

@@ -21,7 +21,7 @@ def verdict(comparison: "Comparison") -> list[str]:
     if comparison.chance is None:
         return []
     *known, random = metric_rows(comparison)
-    rows = [row for row in known if not row.apart]
+    rows = [row for row in known if row.compared]
     if all(row.control for row in rows):
         return []
     removing, keeping = ([row for row in rows if metric in row.best] for metric in (REMOVING, KEEPING))

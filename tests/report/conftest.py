@@ -27,7 +27,13 @@ def stub(weights: np.ndarray, labels: tuple[str, ...], name: str) -> Any:
 
     module = SimpleNamespace(state_dict=dict)
     return SimpleNamespace(
-        name=name, labels=labels, version="1", device=torch.device("cpu"), module=module, probabilities=probabilities
+        name=name,
+        labels=labels,
+        asks=(),
+        version="1",
+        device=torch.device("cpu"),
+        module=module,
+        probabilities=probabilities,
     )
 
 

@@ -118,8 +118,10 @@ def test_the_top_share_is_framed() -> None:
 def test_a_pair_is_two_blocks() -> None:
     units = (Unit("A", 0, 1, 0), Unit("B", 2, 3, 1))
     encoding = Encoding(("A!", "x B"), units, (0, 1), (0, 1), (0, 1))
-    source = heatmap(Attribution("lime", encoding, 0, (1.0, 2.0), True), "yes")
-    assert Reader(source).text == "First textA!Second textx B"
+    found = Attribution("lime", encoding, 0, (1.0, 2.0), True)
+    source = heatmap(found, "yes")
+    assert Reader(source).text == "Text 1A!Text 2x B"
+    assert Reader(heatmap(found, "yes", names=("Premise", "<i>"))).text == "PremiseA!<i>x B"
     assert source.count('dir="auto"') == 2
 
 

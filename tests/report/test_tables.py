@@ -26,6 +26,7 @@ def test_scores_come_with_their_unit_and_rank(compared: Compared) -> None:
         "start": "0",
         "end": "4",
         "segment": "0",
+        "of": "",
         "score": "0.25",
         "rank": "2",
         "spread": "",
