@@ -140,8 +140,14 @@ def recipe_of(method: str, values: dict[str, Any]) -> "Recipe":
 
     if method not in RECIPES:
         raise ExplanationError(f"{method!r} does not learn. Choose one of: {', '.join(RECIPES)}.")
-    kinds = {field.name: field.default for field in fields(RECIPES[method])}
-    hints = get_type_hints(RECIPES[method])
+    found: Recipe = with_settings(RECIPES[method], method, values)
+    return found
+
+
+def with_settings(recipe: Any, method: str, values: dict[str, Any]) -> Any:
+    """A recipe's dataclass with these values, perhaps as typed. Raises `ExplanationError` for what does not fit."""
+    kinds = {field.name: field.default for field in fields(recipe)}
+    hints = get_type_hints(recipe)
     known = set(kinds) - {"method", "distribution"}
     ready: dict[str, Any] = {}
     for name, value in values.items():
@@ -150,8 +156,7 @@ def recipe_of(method: str, values: dict[str, Any]) -> "Recipe":
         if name in known:
             ready[name] = _typed(method, name, value, kinds[name])
             _possible(method, name, ready[name], hints[name])
-    found: Recipe = RECIPES[method](**ready)
-    return found
+    return recipe(**ready)
 
 
 def _typed(method: str, name: str, value: Any, default: Any) -> Any:

@@ -1,6 +1,7 @@
-"""`python -m explainers narrate-fit`: from a model and pairs with human explanations to a narrator with a card."""
+"""`python -m explainers fit cause`: from a model and pairs with human explanations to a narrator with a card."""
 
 import json
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,12 +16,13 @@ from transformers import PreTrainedModel
 from explainers.datasets import esnli
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
+from explainers.learned.weights import with_settings
 from explainers.models.base import sha256
 from explainers.models.catalog import fingerprint
 from explainers.models.classifier import TextClassifier
 from explainers.models.inside import head
 from explainers.narrative.cause import Narrator, Recipe
-from explainers.narrative.entries import NARRATORS, NarratorEntry
+from explainers.narrative.entries import NarratorEntry, narrator
 from explainers.narrative.language import SMALL, Language, language, pretrained, small, vocabulary
 from explainers.narrative.texts import Item, items, sentence
 from explainers.narrative.training import Training, train, warm_up
@@ -32,43 +34,46 @@ RUNS = Path("runs/narrative")
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be fitted, and where log and checkpoint lie."""
+    """What is to be fitted. `settings` are hyperparameters as typed, name to value."""
 
-    entry: NarratorEntry
+    method: str
     model: str
-    data: Path
-    recipe: Recipe
+    data: Path | None
+    seed: int = 0
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def entry(self) -> NarratorEntry:
+        return narrator(self.method)
+
+    @property
+    def recipe(self) -> Recipe:
+        if {"losses", "seed"} & set(dict(self.settings)):
+            raise ExplanationError("The method's name says which losses it has, and --seed the seed: leave them away.")
+        given = {**dict(self.settings), "losses": self.entry.losses, "seed": self.seed}
+        return cast(Recipe, with_settings(Recipe, self.method, given))
 
     @property
     def folder(self) -> Path:
-        leak = "-leaky" if self.recipe.leak == "leaky" else ""
-        return RUNS / f"{self.model.replace('/', '_')}-{self.entry.id}{leak}-{self.recipe.seed}"
+        """Where log and checkpoint lie when nobody says where."""
+        named = "".join(f"-{name}-{value}" for name, value in self.settings)
+        return RUNS / f"{own_folder(self.model, '').name}{self.method}{named}-{self.seed}".replace("/", "_")
 
     @property
     def command(self) -> str:
-        """What to type to get the same weights again; DIR is the folder with the data."""
-        said, plain = f"python -m explainers narrate-fit {self.entry.id} --model {self.model} --data DIR", Recipe()
-        given = {name: value for name, value in asdict(self.recipe).items() if value != getattr(plain, name)}
-        given.pop("losses", None)
-        flags = {name: str(value) for name, value in given.items() if not isinstance(value, bool)}
-        return " ".join([said, *(f"--{name.replace('_', '-')} {value}" for name, value in flags.items())])
-
-
-def ordered(method: str, model: str, data: Path, recipe: Recipe) -> Order:
-    """The order, if there is such a narrator."""
-    entry = next((each for each in NARRATORS if each.id == method), None)
-    if entry is None:
-        raise ExplanationError(f"There is no narrator {method!r}. Choose one of: {', '.join(e.id for e in NARRATORS)}.")
-    return Order(entry, model, data, recipe)
+        """What to type to get the same weights again; DATA is the folder with the data."""
+        words = ["python", "-m", "explainers", "fit", self.method, "--model", self.model, "--data", "DATA"]
+        settings = [part for name, value in self.settings for part in ("--set", f"{name}={value}")]
+        return shlex.join([*words, "--seed", str(self.seed), *settings])
 
 
 def parts(order: Order, model: TextClassifier) -> tuple[list[Item], list[Item]]:
     """What the narrator learns from, and what it is watched on: pairs with human explanations, never of the test."""
-    splits = esnli.read(order.data)
     if model.labels != esnli.LABELS:
         raise DataUnavailable(
             f"The explanations of e-SNLI are about {', '.join(esnli.LABELS)}; {model.name} has other classes."
         )
+    splits = esnli.read(order.data)
     taught: Sequence[Example] = [each for each in (*splits.train, *splits.explainer) if each.explanations]
     return items(model, taught), items(model, splits.validation)
 
@@ -86,11 +91,12 @@ def speaker(order: Order) -> tuple[PreTrainedModel, Language, Path | None]:
     return phi, spoken, words
 
 
-def _warmed_up(data: Path, weights: Path, words: Path) -> None:
+def _warmed_up(data: Path | None, weights: Path, words: Path) -> None:
     """All sentences at hand: captions, hypotheses and explanations, those of e-SNLI-VE too; nothing of the test."""
     pairs = esnli.read(data).train
+    folder = cast(Path, data)  # without one the reader has said so
     own = (text for pair in pairs for text in (pair.text, pair.pair or "", *pair.explanations))
-    texts = sorted({*esnli.sentences(data), *own} - {""})
+    texts = sorted({*esnli.sentences(folder), *own} - {""})
     weights.parent.mkdir(parents=True, exist_ok=True)
     tokenizer = vocabulary([sentence("neutral", text) for text in texts], esnli.LABELS)
     tokenizer.save(str(words))
@@ -107,15 +113,15 @@ def _warmed_up(data: Path, weights: Path, words: Path) -> None:
     fresh.replace(weights)
 
 
-def make(order: Order, model: TextClassifier, out: Path | None, *, resume: bool) -> dict[str, Any]:
+def make(order: Order, model: TextClassifier, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
     """Fits, writes weights, vocabulary and card (to `out`, or beside others of this model), and returns the card."""
     before, began = fingerprint(model), time.perf_counter()
     phi, spoken, words = speaker(order)
     texts, watched = parts(order, model)
     with torch.random.fork_rng():
         torch.manual_seed(order.recipe.seed)
-        narrator = Narrator(head(model), phi, spoken, cast(Any, order.entry.losses)).to(model.device)
-    training = train(order.recipe, narrator, head(model), model.labels, (texts, watched), order.folder, resume=resume)
+        speaks = Narrator(head(model), phi, spoken, order.recipe.losses).to(model.device)
+    training = train(order.recipe, speaks, head(model), model.labels, (texts, watched), folder, resume=resume)
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
     seconds = {"training": round(training.seconds, 1), "all": round(time.perf_counter() - began, 1)}

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from explainers.errors import ExplanationError
+
 
 @dataclass(frozen=True)
 class NarratorEntry:
@@ -78,5 +80,11 @@ NARRATORS = (
 )
 
 
+IDS = tuple(entry.id for entry in NARRATORS)
+
+
 def narrator(id: str) -> NarratorEntry:
-    return next(entry for entry in NARRATORS if entry.id == id)
+    """Raises `ExplanationError` for an unknown one."""
+    if id not in IDS:
+        raise ExplanationError(f"There is no narrator {id!r}. Choose one of: {', '.join(IDS)}.")
+    return NARRATORS[IDS.index(id)]

@@ -61,7 +61,7 @@ def fitted(model: "TextClassifier", method: str) -> "tuple[Recipe, Narrator]":
     if method not in known:
         raise ExplanationError(
             f"{method} puts one model's decisions into words, and it has not been fitted to {model.name}. "
-            f"Fit it with `python -m explainers narrate-fit {method} --model {model.name} --data DIR`."
+            f"Fit it with `python -m explainers fit {method} --model {model.name} --data DIR`."
         )
     path = known[method]
     key = (path, path.stat().st_mtime_ns)

@@ -1,0 +1,59 @@
+"""One decision in words: what every narrator that was fitted to the model says about it."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from explainers.models.classifier import TextClassifier
+from explainers.models.encoding import Encoding
+from explainers.models.inside import pooled
+from explainers.models.padded import padded
+from explainers.narrative.measures import content, stem
+from explainers.narrative.saying import readings, said
+from explainers.narrative.texts import stated, without_label
+from explainers.narrative.weights import fitted
+
+
+@dataclass(frozen=True)
+class Narrative:
+    """A generated sentence. `stated` is the class it names, None if it names none.
+
+    `read` are C2's probabilities of the sentence with the class hidden; empty where the training has no C2. `mentions`
+    are numbers of units whose word, or another form of it, stands in the sentence; derived, not part of the paper.
+    """
+
+    method: str
+    text: str
+    stated: int | None
+    read: tuple[float, ...]
+    mentions: tuple[int, ...]
+    seconds: float
+
+
+def narrate(model: TextClassifier, encoding: Encoding, method: str) -> Narrative:
+    """What one narrator says: the likeliest sentence given the state that the model's head reads of this input."""
+    _, narrator = fitted(model, method)
+    began = time.perf_counter()
+    states, _ = pooled(model, padded([encoding], model.padding, model.device))
+    sentences = said(narrator, states)
+    text = narrator.spoken.text(sentences[0])
+    read: tuple[float, ...] = ()
+    if narrator.reads:
+        pieces = [narrator.spoken.tokenizer.encode(label).ids for label in model.labels]
+        read = tuple(readings(narrator, states, sentences, pieces).softmax(-1)[0].tolist())
+    return Narrative(
+        method,
+        text,
+        stated(text, model.labels),
+        read,
+        mentions(text, encoding, model.labels),
+        time.perf_counter() - began,
+    )
+
+
+def mentions(text: str, encoding: Encoding, labels: Sequence[str]) -> tuple[int, ...]:
+    """Units whose word stands in the sentence, in whatever form."""
+    known = {stem(word) for word in content(without_label(text, labels))}
+    return tuple(
+        number for number, unit in enumerate(encoding.units) if any(stem(word) in known for word in content(unit.text))
+    )
