@@ -1,0 +1,106 @@
+"""`python -m explainers narratives`: φ, φ + TS and CAuSE on unseen pairs over several seeds, and a page of examples."""
+
+import json
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from explainers.datasets import esnli
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
+from explainers.manifest import libraries
+from explainers.models.classifier import TextClassifier
+from explainers.models.inside import head
+from explainers.narrative.command import Order, make
+from explainers.narrative.evaluation import Spoken, asked, spoken, table
+from explainers.narrative.report import examples_page, markdown
+from explainers.narrative.texts import items, sentence
+from explainers.narrative.weights import available, card, loaded
+
+SHOWN = 20  # items of the page
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """`n` test pairs, 0 for all; `settings` as typed for every narrator, such as leak=leaky."""
+
+    data: Path | None
+    n: int
+    seeds: int
+    methods: tuple[str, ...]
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+def measure(wanted: Wanted, model: TextClassifier, out: Path, tell: Callable[[str], None]) -> str:
+    """Fits what is missing, measures, writes `table.json`, `items.jsonl` and `examples.md` to `out`; the table as text.
+
+    The first seed's weights are the shipped ones where the settings are those of the shipped ones.
+    """
+    splits = esnli.read(wanted.data)
+    test = list(splits.test)
+    random.Random(0).shuffle(test)
+    test = test[: wanted.n] if wanted.n > 0 else test
+    if len(test) < 2:
+        raise ExplanationError("Counterfactuals need at least two pairs. Give a larger --n.")
+    given = asked(head(model), items(model, test), [f"{e.text} {e.pair}" for e in test], model.labels)
+    taught = [e for e in (*splits.train, *splits.explainer) if e.explanations]
+    learned_from = [sentence(label, said) for e in taught for said in e.explanations for label in model.labels]
+    said_by: dict[str, list[Spoken]] = {}
+    for method in wanted.methods:
+        for seed in range(wanted.seeds):
+            began = time.monotonic()
+            _, narrator = loaded(weights(wanted, model, method, seed, tell), model)
+            said_by.setdefault(method, []).append(spoken(narrator, given, seed))
+            tell(f"{method}, seed {seed}: {len(test)} pairs in {time.monotonic() - began:.0f} s")
+    rows = table(given, said_by, learned_from)
+    about = {
+        "model": {"name": model.name, "version": model.version},
+        "data": {"split": "test", "pairs": len(test), "seed": 0},
+        "settings": dict(wanted.settings),
+        "command": f"python -m explainers narratives --model {model.name} --n {wanted.n} --seeds {wanted.seeds} "
+        + "".join(f"--set {name}={value} " for name, value in wanted.settings)
+        + "--data DATA",
+        "libraries": libraries(),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "table.json").write_text(json.dumps({**about, "rows": rows}, indent=2) + "\n", encoding="utf-8")
+    with (out / "items.jsonl").open("w", encoding="utf-8") as file:
+        for line in lines(test, given.predicted, said_by, model.labels):
+            print(json.dumps(line, ensure_ascii=False), file=file)
+    shown = list(lines(test[:SHOWN], given.predicted[:SHOWN], said_by, model.labels))
+    (out / "examples.md").write_text(examples_page(shown, about["command"]), encoding="utf-8")
+    return markdown(rows)
+
+
+def weights(wanted: Wanted, model: TextClassifier, method: str, seed: int, tell: Callable[[str], None]) -> Path:
+    """The file of one narrator with one seed: shipped, or fitted before below runs, or fitted now."""
+    order = Order(method, model.name, wanted.data, seed, wanted.settings)
+    shipped = available(model.name, model.version).get(method)
+    if shipped is not None and card(shipped)["recipe"] == asdict(order.recipe):
+        return shipped
+    folder = order.folder / "weights"
+    path = folder / f"{method}.safetensors"
+    if not path.is_file() or card(path)["model"]["version"] != model.version:
+        tell(f"{method}, seed {seed}: is fitted first; log in {order.folder}")
+        make(order, model, order.folder, folder, resume=True)
+    return path
+
+
+def lines(
+    test: Sequence[Example], predicted: Sequence[int], said_by: dict[str, list[Spoken]], labels: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Per item: both texts, the data set's class, the model's, people's reasons, and what each narrator said."""
+    return [
+        {
+            "premise": example.text,
+            "hypothesis": example.pair,
+            "label": labels[example.label or 0],
+            "predicted": labels[predicted[place]],
+            "people": list(example.explanations),
+            **{method: runs[0].sentences[place] for method, runs in said_by.items()},
+        }
+        for place, example in enumerate(test)
+    ]
