@@ -2,6 +2,7 @@
 
 The data for the component:
     drawn     when it was made: Streamlit may hand over two drawings in the wrong order
+    labels    per text what it is called; one that stands alone has no name
     segments  per text a list of [characters, unit number or -1], which together are the text as typed
     removed   numbers of the units that are struck through
     narrow    what it last said about its width; it says so again when that is no longer true
@@ -20,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.engine import Column, Run
+from explainers.models.asking import text_names
+from explainers.models.cards import asked_by
 from explainers.report.colours import Scale, colour, strengths
 from explainers.report.text import one_line, visible
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 ASSETS = Path(__file__).parents[1] / "assets"
 THICKEST = 5  # pixels of the underline
 MOST_UNREAD = 1000  # characters
+UNSCALED = ("chance", "one text")
 LONGEST_LABEL = 24  # characters, in a legend
 
 
@@ -62,11 +66,12 @@ def payload(run: Run, look: Look) -> dict[str, Any]:
     columns = list(run.columns.values())
     if look.sort:
         columns.sort(key=lambda column: _sort_key(column, look.sort))
-    # random scores mean nothing, so they do not stretch the scale that the others share
-    scored = [c.attribution for c in columns if c.attribution and (c.entry.kind != "chance" or len(columns) == 1)]
+    # what is no explanation does not stretch the scale that the others share
+    scored = [c.attribution for c in columns if c.attribution and (c.entry.kind not in UNSCALED or len(columns) == 1)]
     strongest = max((abs(score) for each in scored for score in each.scores), default=1.0)
     return {
         "drawn": time.time(),
+        "labels": labels(run),
         "segments": segments(run),
         "removed": list(run.request.removed),
         "cards": [card(run, column, look, strongest) for column in columns],
@@ -79,10 +84,16 @@ def _sort_key(column: Column, metric: str) -> tuple[bool, float]:
     return False, -column.result.metrics[metric] if metric == "aopc_c" else column.result.metrics[metric]
 
 
+def labels(run: Run) -> list[str]:
+    """How the texts are called, also before the model has been loaded."""
+    asks = run.whole.model.asks if run.whole is not None else asked_by(run.request.model)
+    return list(text_names(asks, len(run.whole.encoding.texts if run.whole else run.request.texts)))
+
+
 def segments(run: Run) -> list[list[tuple[str, int]]]:
     """The texts cut into units and what lies between them; before the model has read them, each in one piece."""
     if run.whole is None:
-        return [[(unread(run.request.text), -1)]]
+        return [[(unread(text), -1)] for text in run.request.texts]
     encoding = run.whole.encoding
     found = []
     for number, text in enumerate(encoding.texts):

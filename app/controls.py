@@ -3,19 +3,23 @@
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import state
 from app.cards import Look
 from app.engine import Engine
+from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.learned.entries import DEFAULT_VARIANTS
-from explainers.methods import DEFAULT, METHODS, chosen
+from explainers.methods import DEFAULT, METHODS, Entry, chosen
 from explainers.metrics.faithfulness import METRICS
-from explainers.models.cards import BUNDLES, bundled, card
+from explainers.models.asking import SINGLE, text_names
+from explainers.models.cards import BUNDLES, asks_of, bundled, card
 from explainers.models.encoding import ERASURES, UNIT_KINDS
 from explainers.report.colours import PRESETS, Scale
 from explainers.settings import Settings
 
+ONE, MAYBE_TWO = "Text", "Second text (only for models of pairs)"
 PREDICTED = "the predicted one"
 GROUPS = tuple(dict.fromkeys(entry.group for entry in METHODS))
 
@@ -32,7 +36,8 @@ def sidebar(engine: Engine) -> Choice:
     """Which methods, over what, and how they are drawn."""
     with st.sidebar:
         st.subheader("Methods")
-        methods = (*(each for group in GROUPS for each in _of_group(group)), *_variants(engine))
+        methods = tuple(each for group in GROUPS for each in _of_group(group))
+        methods = (*methods, *(_for_pairs() if asks_two(engine) else ()), *_variants(engine))
         st.subheader("Question")
         unit = st.segmented_control(
             "Unit",
@@ -103,13 +108,22 @@ def sidebar(engine: Engine) -> Choice:
 
 
 def _of_group(group: str) -> list[str]:
-    entries = {entry.name: entry for entry in METHODS if entry.group == group}
+    return _picked(group, group.lower(), [each for each in METHODS if each.group == group and not each.pairs_only])
+
+
+def _for_pairs() -> list[str]:
+    """Apart from the other controls, so that these keep what was chosen when a pair makes place for a single text."""
+    return _picked("Controls for pairs", "pairs", [each for each in METHODS if each.pairs_only])
+
+
+def _picked(title: str, key: str, offered: list[Entry]) -> list[str]:
+    entries = {entry.name: entry for entry in offered}
     picked = st.pills(
-        group,
+        title,
         list(entries),
         selection_mode="multi",
         default=[name for name, entry in entries.items() if entry.id in DEFAULT],
-        key=group.lower(),
+        key=key,
         bind="query-params",
         persist_state="session",
     )
@@ -120,7 +134,7 @@ def _variants(engine: Engine) -> list[str]:
     """Other weights of the learned methods that were fitted to the chosen model, as method ids such as `aml:comp`."""
     from explainers.learned.weights import available
 
-    model = st.session_state.get("model") or st.query_params.get("model") or (bundled() or ("",))[0]
+    model = _model()
     found = [
         f"{method}:{each.variant}"
         for each in available(model, version_of(engine, model))
@@ -141,6 +155,28 @@ def _variants(engine: Engine) -> list[str]:
         help="The same methods trained for another figure, layer or norm, or what you fitted on the Train page.",
     )
     return [names[name] for name in picked]
+
+
+def _model() -> str:
+    """Which model is chosen, before its box is drawn."""
+    return str(st.session_state.get("model") or st.query_params.get("model") or (bundled() or ("",))[0])
+
+
+def asks(engine: Engine, model: str) -> tuple[str, ...]:
+    """Names of the texts that the model reads: from its card or, once it is loaded, from itself; () if unknown."""
+    loaded = engine.loaded(model)
+    if loaded is not None:
+        return loaded.asks
+    try:
+        return asks_of(card(BUNDLES / model)) if model in bundled() else ()
+    except ExplanationError:
+        return ()  # the run will say what is wrong with the bundle
+
+
+def asks_two(engine: Engine) -> bool:
+    """Whether the question is about a pair, before its boxes are drawn."""
+    known = asks(engine, _model())
+    return len(known) == 2 or (not known and bool(st.session_state["pair"].strip()))
 
 
 def version_of(engine: Engine, model: str) -> str:
@@ -169,15 +205,16 @@ def model_box() -> str:
     return picked or ""
 
 
-def question(engine: Engine) -> tuple[str, str, str | None]:
-    """Model, text and class to explain (None: the predicted one)."""
+def question(engine: Engine) -> tuple[str, Example, str | None]:
+    """Model, text or texts, and class to explain (None: the predicted one)."""
     first, second, third = st.columns(3)
     with first:
         model = model_box()
+    state.model_chosen(model)
     with second:
         st.selectbox(
             "Example",
-            state.titles(),
+            state.titles(model),
             key="example",
             bind="query-params",
             persist_state="session",
@@ -192,8 +229,21 @@ def question(engine: Engine) -> tuple[str, str, str | None]:
             persist_state="session",
             help="Scores say what speaks for this class. Choose another class to see what speaks for that one.",
         )
-    text = st.text_area("Text", key="text", height=88, on_change=state.text_changed)
-    return model, text or "", None if explained == PREDICTED else explained
+    return model, _texts(asks(engine, model)), None if explained == PREDICTED else explained
+
+
+def _texts(asked: tuple[str, ...]) -> Example:
+    """One box, or two side by side; a second one that stays empty means a single text where nobody knows better."""
+    if asked == SINGLE:
+        return Example(_text("Text", "text"))
+    names = text_names(asked, 2) if asked else (ONE, MAYBE_TWO)
+    boxes = zip(st.columns(2), names, state.TEXTS, strict=True)
+    first, second = (_text(name, key, place) for place, name, key in boxes)
+    return Example(first, second if asked or second.strip() else None)
+
+
+def _text(name: str, key: str, place: DeltaGenerator | None = None) -> str:
+    return (place or st).text_area(name, key=key, height=88, on_change=state.text_changed) or ""
 
 
 def known_labels(engine: Engine, model: str) -> tuple[str, ...]:

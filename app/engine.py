@@ -15,8 +15,9 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
+from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
-from explainers.methods import METHODS, Entry, chosen
+from explainers.methods import METHODS, Entry, chosen, fitting
 from explainers.models.meter import Meter
 from explainers.settings import Settings
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from explainers.comparison import Chance, Measured, Question
     from explainers.explanation import Attribution
     from explainers.models.classifier import TextClassifier
+    from explainers.one_text import OneTextAlone
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +47,11 @@ class Request:
     methods: tuple[str, ...]
     settings: Settings
     removed: tuple[int, ...] = ()
+    pair: str | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (self.text,) if self.pair is None else (self.text, self.pair)
 
 
 @dataclass
@@ -77,6 +84,7 @@ class Run:
     whole_probabilities: tuple[float, ...] = ()
     question: "Question | None" = None  # what is explained: the text less the removed units
     probabilities: tuple[float, ...] = ()
+    one_text_alone: "OneTextAlone | None" = None
     chance: "Chance | None" = None
     started: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
@@ -104,6 +112,7 @@ class Run:
             self.chance,
             tuple(Failed(c.entry.id, c.failure) for c in self.columns.values() if c.failure),
             self.request.removed,
+            self.one_text_alone,
         )
 
 
@@ -125,7 +134,7 @@ class Engine:
 
     def submit(self, request: Request, *, fresh: bool = False) -> Run:
         """Starts a comparison. `fresh` computes also what is remembered."""
-        run = Run(request, {entry.id: Column(entry) for entry in chosen(request.methods)})
+        run = Run(request, {each.id: Column(each) for each in fitting(chosen(request.methods), request.texts)})
         self.queue.append(run)
         self.workers.submit(self._work, run, fresh)
         return run
@@ -185,21 +194,23 @@ class Engine:
         from explainers.api import ask
         from explainers.comparison import Chance
         from explainers.comparison import run as compare
+        from explainers.one_text import one_text_alone
 
-        asked = run.request
-        whole, probabilities = ask(model, asked.text, label=asked.label, settings=asked.settings, meter=run.meter)
+        asked, example = run.request, Example(run.request.text, run.request.pair)
+        whole, probabilities = ask(model, example, label=asked.label, settings=asked.settings, meter=run.meter)
         run.whole, run.whole_probabilities = whole, probabilities
         left = whole
         if asked.removed:  # shown only once it is known: the whole text's figures would be the wrong ones
             left, probabilities = ask(
                 model,
-                asked.text,
+                example,
                 label=model.labels[whole.label],
                 settings=asked.settings,
                 removed=asked.removed,
                 meter=run.meter,
             )
         run.question, run.probabilities = left, probabilities
+        run.one_text_alone = one_text_alone(left, run.meter)
         run.status = "running"
         key = (model.version, model.name, replace(asked, methods=(), label=model.labels[whole.label]))
         missing = [column.entry for column in run.columns.values() if fresh or not self._recall(run, column, key)]

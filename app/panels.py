@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 BARS_SHOWN = 8
 NO_METHOD = "No method is chosen. Choose at least one in the sidebar."
+ALONE = (
+    "What the model answers when the other text is erased, and when both change places. An answer that stays the same "
+    "without a text did not need it."
+)
 STYLE = """<style>
 .bars { display: grid; grid-template-columns: minmax(5rem, max-content) 1fr 6.5rem; gap: 0.25rem 0.75rem;
         align-items: center; max-width: 44rem; min-height: 3.2rem; }
@@ -59,6 +63,8 @@ def prediction(run: Run) -> None:
             f'<div class="track"><div style="width: {100 * now:.1f}%"></div></div><span>{change}</span>'
         )
     st.html(f'{STYLE}<div class="bars" role="img" aria-label="Probabilities">{"".join(rows)}</div>')
+    if run.one_text_alone is not None:
+        st.caption(plain(f"{run.one_text_alone}"), help=ALONE)
     if len(labels) > BARS_SHOWN:
         st.caption(f"The {BARS_SHOWN} likeliest of {len(labels)} classes.")
 

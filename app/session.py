@@ -4,6 +4,7 @@ import streamlit as st
 
 from app.controls import Choice
 from app.engine import Engine, Request, Run
+from explainers.datasets.example import Example
 from explainers.models.cards import bundled
 
 
@@ -16,8 +17,9 @@ def engine() -> Engine:
     return found
 
 
-def run_for(engine: Engine, model: str, text: str, label: str | None, choice: Choice) -> Run:
-    request = Request(model, text, label, choice.methods, choice.settings, st.session_state["removed"])
+def run_for(engine: Engine, model: str, example: Example, label: str | None, choice: Choice) -> Run:
+    removed = st.session_state["removed"]
+    request = Request(model, example.text, label, choice.methods, choice.settings, removed, example.pair)
     current: Run | None = st.session_state.get("run")
     if current is not None and current.request == request:
         return current
@@ -31,9 +33,9 @@ def start(engine: Engine, request: Request, *, fresh: bool = False) -> Run:
     before: Run | None = st.session_state.get("run")
     run = engine.submit(request, fresh=fresh)
     if before is not None and before.whole is not None:
-        if (before.request.model, before.request.text, before.request.settings.unit) == (
+        if (before.request.model, before.request.texts, before.request.settings.unit) == (
             request.model,
-            request.text,
+            request.texts,
             request.settings.unit,
         ):
             run.whole = run.whole or before.whole

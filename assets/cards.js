@@ -52,7 +52,8 @@ function cardElement(card, position, data, open) {
   done.style.width = `${Math.round(100 * card.progress)}%`;
   if (card.status === "running") bar.append(done);
   box.append(head, element("p", "idea", card.idea), caution, bar);
-  for (const pieces of data.segments) {
+  for (const [number, pieces] of data.segments.entries()) {
+    if (data.labels[number]) box.append(element("div", "of", data.labels[number]));
     const text = element("div", card.status === "waiting" ? "text dim" : "text");
     text.dir = "auto";
     for (const piece of pieces) text.append(unitSpan(piece, card, position === 0, data));

@@ -10,8 +10,8 @@ engine = session.engine()
 
 st.header("Crosslight: one decision, explained side by side", anchor=False)
 choice = controls.sidebar(engine)
-model, text, label = controls.question(engine)
-run = session.run_for(engine, model, text, label, choice)
-state.to_address()
+model, example, label = controls.question(engine)
+run = session.run_for(engine, model, example, label, choice)
+state.to_address(example)
 
 results.live(engine, run, choice)

@@ -40,6 +40,14 @@ def card(folder: Path) -> dict[str, Any]:
     return found
 
 
+def asked_by(name: str) -> tuple[str, ...]:
+    """What a model asks for, as far as it is known without loading it: () for what comes from elsewhere."""
+    try:
+        return asks_of(card(BUNDLES / name)) if name in bundled() else ()
+    except ModelUnavailable:
+        return ()  # loading it will say what is wrong with it
+
+
 def damaged(folder: Path, why: str) -> ModelUnavailable:
     return ModelUnavailable(
         f"The model {folder.name!r} is damaged: {why}. "

@@ -5,8 +5,10 @@ import pytest
 
 from app import state
 from app.state import OWN_TEXT, samples
+from explainers.datasets.example import Example
 
 FIRST, SECOND = samples()[:2]
+PAIR = next(sample for sample in samples() if sample.model == "nli")
 
 
 @pytest.fixture
@@ -25,15 +27,77 @@ def opened(page: Any, **address: str) -> dict[str, Any]:
     return remembered
 
 
+def asked(page: Any) -> Example:
+    """What the boxes ask: a second text that is empty is none."""
+    return Example(page.session_state["text"], page.session_state["pair"] or None)
+
+
 def test_a_session_opens_with_the_first_example(page: Any) -> None:
     found = opened(page)
     assert (found["text"], found["removed"]) == (FIRST.text, ())
 
 
 def test_titles_are_unique_and_every_example_has_a_text() -> None:
-    titles = state.titles()
+    titles = [sample.title for sample in samples()]
     assert len(set(titles)) == len(titles)
     assert all(sample.text.strip() for sample in samples())
+    assert all((sample.pair is not None) == (sample.model == "nli") for sample in samples())
+
+
+@pytest.mark.parametrize(
+    ("model", "offered"),
+    [("sst2", {"sst2"}), ("sst2-ivra-comp", {"sst2"}), ("nli", {"nli"}), ("owner/model", {"sst2", "nli"})],
+)
+def test_a_model_offers_its_own_examples_and_one_without_any_all(model: str, offered: set[str]) -> None:
+    assert state.titles(model) == [*(each.title for each in samples() if each.model in offered), OWN_TEXT]
+
+
+def test_choosing_a_model_brings_its_first_example(page: Any) -> None:
+    found = opened(page, removed="1")
+    state.model_chosen("sst2-ivra-comp")
+    assert (found["example"], found["removed"]) == (FIRST.title, (1,))
+    state.model_chosen("nli")
+    assert (found["example"], found["text"], found["pair"], found["removed"]) == (PAIR.title, *PAIR.texts, ())
+    state.model_chosen("sst2")
+    assert (found["text"], found["pair"]) == (FIRST.text, "")
+
+
+def test_choosing_a_model_leaves_an_own_text(page: Any) -> None:
+    found = opened(page, text="mine")
+    state.model_chosen("nli")
+    assert (found["example"], found["text"], found["pair"]) == (OWN_TEXT, "mine", "")
+
+
+def test_the_address_brings_the_first_example_of_its_model(page: Any) -> None:
+    assert opened(page, model="nli")["pair"] == PAIR.pair
+
+
+def test_the_address_brings_back_an_own_pair(page: Any) -> None:
+    found = opened(page, text="mine", pair="yours", model="nli")
+    assert (found["text"], found["pair"], found["example"]) == ("mine", "yours", OWN_TEXT)
+    state.to_address(asked(page))
+    assert (page.query_params["text"], page.query_params["pair"]) == ("mine", "yours")
+
+
+def test_half_a_pair_comes_back_as_it_was(page: Any) -> None:
+    found = opened(page, pair="yours", model="nli")
+    assert (found["text"], found["pair"], found["example"]) == ("", "yours", OWN_TEXT)
+
+
+def test_a_pair_with_a_long_text_is_not_put_into_the_address_at_all(page: Any) -> None:
+    opened(page, text="mine", pair="x" * 401, model="nli")
+    state.to_address(asked(page))
+    assert not {"text", "pair"} & page.query_params.keys()
+    assert not state.carried_by_address()
+
+
+def test_the_second_text_is_remembered_while_nobody_asks_for_it(page: Any) -> None:
+    found = opened(page, text="mine", pair="yours")
+    state.to_address(Example("mine"))
+    assert "pair" not in page.query_params
+    del found["text"], found["pair"]  # as Streamlit does when the boxes are not drawn
+    state.begin()
+    assert (found["text"], found["pair"]) == ("mine", "yours")
 
 
 def test_the_address_brings_back_example_and_removed_words(page: Any) -> None:
@@ -118,16 +182,16 @@ def test_all_words_come_back_at_once(page: Any) -> None:
 
 def test_the_address_carries_a_short_own_text_and_removed_words(page: Any) -> None:
     found = opened(page, text="mine", removed="1.2")
-    state.to_address()
+    state.to_address(asked(page))
     assert page.query_params == {"text": "mine", "removed": "1.2"}
     found["removed"] = ()
-    state.to_address()
+    state.to_address(asked(page))
     assert page.query_params == {"text": "mine"}
 
 
 def test_the_address_names_an_example_and_does_not_repeat_its_text(page: Any) -> None:
     opened(page)
-    state.to_address()
+    state.to_address(asked(page))
     assert page.query_params == {}
     assert state.carried_by_address()
 
@@ -135,13 +199,13 @@ def test_the_address_names_an_example_and_does_not_repeat_its_text(page: Any) ->
 @pytest.mark.parametrize(("length", "carried"), [(400, True), (401, False)])
 def test_a_long_text_is_not_put_into_the_address(page: Any, length: int, carried: bool) -> None:
     opened(page, text="x" * length)
-    state.to_address()
+    state.to_address(asked(page))
     assert ("text" in page.query_params) is carried
     assert state.carried_by_address() is carried
 
 
 def test_what_the_address_carries_opens_the_same_page(page: Any) -> None:
     before = dict(opened(page, text="«naïve» & <b> 🎬", removed="1"))
-    state.to_address()
+    state.to_address(asked(page))
     page.session_state.clear()
     assert opened(page) == before

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import controls, session
+from app import cards, controls, session
 from explainers.errors import ModelUnavailable
 from explainers.models import catalog
 from explainers.models.classifier import TextClassifier
@@ -74,8 +75,19 @@ class Page:
     def html(self) -> str:
         return "".join(each.proto.body for each in self.at.get("html"))
 
-    def write(self, text: str) -> "Page":
+    @property
+    def pair(self) -> str:
+        return str(self.at.text_area(key="pair").value)
+
+    @property
+    def boxes(self) -> list[str]:
+        """What the boxes for texts are called."""
+        return [box.label for box in self.at.text_area]
+
+    def write(self, text: str, pair: str | None = None) -> "Page":
         self.at.text_area(key="text").set_value(text)
+        if pair is not None:
+            self.at.text_area(key="pair").set_value(pair)
         return self.settle()
 
     def choose(self, key: str, value: object) -> "Page":
@@ -111,6 +123,22 @@ def small(model: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     monkeypatch.setattr(session, "bundled", lambda: ("small",))
     monkeypatch.setattr(controls, "bundled", lambda: ("small",))
     monkeypatch.setattr(controls, "card", lambda _folder: {"labels": list(model.labels)})
+    yield from engine_of_its_own()
+
+
+@pytest.fixture
+def both(model: TextClassifier, pairs: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A model of single texts and one of pairs in the places of the embedded ones, and one of which nobody knows."""
+    pairs.tokenizer.enable_truncation(64)
+    known = {"sst2": replace(model, asks=("text",)), "nli": pairs, "owner/model": model}
+    texts = {"sst2": ["text"], "nli": ["premise", "hypothesis"]}
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: known[name])
+    monkeypatch.setattr(session, "bundled", lambda: ("sst2", "nli"))
+    monkeypatch.setattr(controls, "bundled", lambda: ("sst2", "nli"))
+    monkeypatch.setattr(
+        controls, "card", lambda folder: {"labels": list(model.labels), "texts": texts[folder.name], "sha256": "1"}
+    )
+    monkeypatch.setattr(cards, "asked_by", lambda name: tuple(texts.get(name, ())))
     yield from engine_of_its_own()
 
 
