@@ -17,6 +17,7 @@ from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import ERASURES, UNIT_KINDS, Encoding, UnitKind
 from explainers.models.meter import Meter
 from explainers.models.notices import notices
+from explainers.narrative.narrative import Narrative
 from explainers.one_text import OneTextAlone, one_text_alone
 from explainers.settings import Settings
 
@@ -32,6 +33,7 @@ class Comparison:
     failures: tuple[Failed, ...] = ()
     removed: tuple[int, ...] = field(default=())
     one_text_alone: OneTextAlone | None = None  # of a pair
+    narratives: tuple[Narrative, ...] = ()
 
     @property
     def label(self) -> str:
@@ -58,6 +60,7 @@ class Comparison:
             "probabilities": self.as_probabilities(),
             "explanations": [self._explanation(result) for result in self.results],
             "one_text_alone": self.one_text_alone.as_dict() if self.one_text_alone else None,
+            "narratives": [self._narrative(each) for each in self.narratives],
             "random_control": self.chance.metrics if self.chance else None,
             "failures": [asdict(failure) for failure in self.failures],
             "removed": list(self.removed),
@@ -90,6 +93,17 @@ class Comparison:
                 "removed": [float(p) for p in result.path.removed[:, found.label]],
                 "kept": [float(p) for p in result.path.kept[:, found.label]],
             },
+        }
+
+    def _narrative(self, found: Narrative) -> dict[str, Any]:
+        labels = self.question.model.labels
+        return {
+            "method": found.method,
+            "text": found.text,
+            "stated_label": None if found.stated is None else labels[found.stated],
+            "c2_probabilities": dict(zip(labels, found.read, strict=True)) if found.read else None,
+            "mentioned_units": list(found.mentions),
+            "seconds": found.seconds,
         }
 
     def _repr_html_(self) -> str:
@@ -181,6 +195,7 @@ def explain_with(
         chance=next((event for event in events if isinstance(event, Chance)), None),
         failures=tuple(event for event in events if isinstance(event, Failed)),
         one_text_alone=alone,
+        narratives=tuple(event for event in events if isinstance(event, Narrative)),
     )
 
 

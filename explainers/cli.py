@@ -267,6 +267,28 @@ def evaluate(
 
 
 @app.command()
+def narratives(
+    model: Model = "nli",
+    data: Annotated[Path | None, typer.Option(help="Folder with the model's data.")] = None,
+    n: Annotated[int, typer.Option(help="Test pairs, taken at random; 0 takes all.")] = 500,
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each narrator; missing ones are fitted.")] = 3,
+    methods: Annotated[str, typer.Option(help="Narrators, separated by commas.")] = ",".join(IDS),
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of all narrators: name=value.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for table, items and the page of examples.")] = Path(
+        "runs/narratives"
+    ),
+    device: Device = "auto",
+) -> None:
+    """Measure explanations in words: agreement, CCMR, BLEU, diversity, on unseen pairs (CAuSE's Tables 2 and 3)."""
+    with sentences():
+        from explainers.models.catalog import load
+        from explainers.narrative.evaluate_command import Wanted, measure
+
+        wanted = Wanted(data, n, seeds, tuple(methods.split(",")), tuple(pairs(set_ or [])))
+        typer.echo(measure(wanted, load(model, device=device), out, lambda line: typer.echo(line, err=True)))
+
+
+@app.command()
 def bench(
     model: Model = "sst2",
     threads: Annotated[int, typer.Option(help="Threads of torch; 0 leaves its choice.")] = 0,

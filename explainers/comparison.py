@@ -17,10 +17,13 @@ from explainers.metrics.masking import Asked, MaskingPath, masking_path
 from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import Encoding
 from explainers.models.meter import Meter
+from explainers.narrative.narrative import Narrative
+from explainers.narrative.weights import available
 from explainers.settings import Settings
 
 log = logging.getLogger(__name__)
 
+AT_ONCE, SLOW = ("one pass", "one text"), ("fine-tuned", "sampled")
 QUICK_FIRST = ("one pass", "one text", "chance", "gradients", "one by one", "fine-tuned", "sampled")
 
 
@@ -64,7 +67,7 @@ class Begun:
     method: str
 
 
-Event = Begun | Attribution | Measured | Chance | Failed
+Event = Begun | Attribution | Measured | Chance | Failed | Narrative
 
 
 @dataclass(frozen=True)
@@ -81,35 +84,65 @@ class Question:
             raise ExplanationError("There is nothing left to explain: bring a word back.")
 
 
-def run(question: Question, entries: Iterable[Entry], meter: Meter, *, chance_known: bool = False) -> Iterator[Event]:
-    """Estimates and results as they come, and the random control unless it is known already.
+def run(
+    question: Question, entries: Iterable[Entry], meter: Meter, *, chance_known: bool = False, in_words: bool = True
+) -> Iterator[Event]:
+    """Estimates and results as they come, the sentences, and the random control unless it is known already.
 
     `meter.cancel` stops it within one batch by raising `Cancelled`. A method that fails yields `Failed`, others go on.
     """
     model, encoding, label = question.model.metered(meter), question.encoding, question.label
     asked = Asked(model, encoding, question.settings.erasure)
     waiting = sorted(fitting(entries, encoding.texts), key=lambda entry: QUICK_FIRST.index(entry.kind))
-    chance_due = not chance_known
     for entry in waiting:
-        if entry.kind in ("fine-tuned", "sampled") and chance_due:  # the band before the slow ones
-            yield chance(asked, label, question.settings.seed)
-            chance_due = False
-        yield Begun(entry.id)
-        final = None
+        if entry.kind in AT_ONCE:
+            yield from explained(entry, question, meter, asked)
+    if in_words:
+        yield from told(model, encoding)
+    for entry in waiting:
+        if entry.kind not in (*AT_ONCE, *SLOW):
+            yield from explained(entry, question, meter, asked)
+    if not chance_known:
+        yield chance(asked, label, question.settings.seed)
+    for entry in waiting:
+        if entry.kind in SLOW:
+            yield from explained(entry, question, meter, asked)
+
+
+def explained(entry: Entry, question: Question, meter: Meter, asked: Asked) -> Iterator[Event]:
+    """One method from its beginning to its figures, or to the sentence that says why it failed."""
+    yield Begun(entry.id)
+    final = None
+    try:
+        for final in estimates(entry, question, meter):
+            yield final
+        if final is not None:
+            yield measured(asked, final)
+    except Cancelled:
+        raise
+    except ExplanationError as error:
+        yield Failed(entry.id, str(error))
+    except Exception as error:  # a mistake of ours must not take the other methods with it
+        log.exception("%s failed", entry.id)
+        yield Failed(entry.id, f"Something went wrong inside Crosslight ({type(error).__name__}).")
+
+
+def told(model: TextClassifier, encoding: Encoding) -> Iterator[Narrative | Failed]:
+    """The sentence of every narrator that was fitted to the model."""
+    if not available(model.name, model.version):
+        return
+    from explainers.narrative.narrate import narrate
+
+    for name in available(model.name, model.version):
         try:
-            for final in estimates(entry, question, meter):
-                yield final
-            if final is not None:
-                yield measured(asked, final)
+            yield narrate(model, encoding, name)
         except Cancelled:
             raise
         except ExplanationError as error:
-            yield Failed(entry.id, str(error))
-        except Exception as error:  # a mistake of ours must not take the other methods with it
-            log.exception("%s failed", entry.id)
-            yield Failed(entry.id, f"Something went wrong inside Crosslight ({type(error).__name__}).")
-    if chance_due:
-        yield chance(asked, label, question.settings.seed)
+            yield Failed(name, str(error))
+        except Exception as error:  # as above
+            log.exception("%s failed", name)
+            yield Failed(name, f"Something went wrong inside Crosslight ({type(error).__name__}).")
 
 
 def estimates(entry: Entry, question: Question, meter: Meter) -> Iterator[Attribution]:

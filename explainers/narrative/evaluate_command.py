@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from explainers.datasets import esnli
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.manifest import libraries
 from explainers.models.classifier import TextClassifier
 from explainers.models.inside import head
 from explainers.narrative.command import Order, make
@@ -56,14 +57,14 @@ def measure(wanted: Wanted, model: TextClassifier, out: Path, tell: Callable[[st
             said_by.setdefault(method, []).append(spoken(narrator, given, seed))
             tell(f"{method}, seed {seed}: {len(test)} pairs in {time.monotonic() - began:.0f} s")
     rows = table(given, said_by, learned_from)
-    about = {
+    about: dict[str, Any] = {
         "model": {"name": model.name, "version": model.version},
         "data": {"split": "test", "pairs": len(test), "seed": 0},
         "settings": dict(wanted.settings),
         "command": f"python -m explainers narratives --model {model.name} --n {wanted.n} --seeds {wanted.seeds} "
         + "".join(f"--set {name}={value} " for name, value in wanted.settings)
         + "--data DATA",
-        "libraries": libraries(),
+        "torch": torch.__version__,
     }
     out.mkdir(parents=True, exist_ok=True)
     (out / "table.json").write_text(json.dumps({**about, "rows": rows}, indent=2) + "\n", encoding="utf-8")

@@ -2,32 +2,21 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import Encoding
 from explainers.models.inside import pooled
 from explainers.models.padded import padded
 from explainers.narrative.measures import content, stem
+from explainers.narrative.narrative import Narrative
 from explainers.narrative.saying import readings, said
 from explainers.narrative.texts import stated, without_label
-from explainers.narrative.weights import fitted
+from explainers.narrative.weights import available, fitted
 
 
-@dataclass(frozen=True)
-class Narrative:
-    """A generated sentence. `stated` is the class it names, None if it names none.
-
-    `read` are C2's probabilities of the sentence with the class hidden; empty where the training has no C2. `mentions`
-    are numbers of units whose word, or another form of it, stands in the sentence; derived, not part of the paper.
-    """
-
-    method: str
-    text: str
-    stated: int | None
-    read: tuple[float, ...]
-    mentions: tuple[int, ...]
-    seconds: float
+def narrators(model: TextClassifier) -> tuple[str, ...]:
+    """Ids of the narrators that were fitted to this model, in the order of display."""
+    return tuple(available(model.name, model.version))
 
 
 def narrate(model: TextClassifier, encoding: Encoding, method: str) -> Narrative:
