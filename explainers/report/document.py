@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from explainers.report import sections
+from explainers.report import in_words, sections
 from explainers.report.text import escaped, one_line
 from explainers.summary import summary
 
@@ -55,7 +55,7 @@ def fragment(comparison: "Comparison", *, preset: str = "safe") -> str:
         f'<style>{FRAGMENT_STYLE}</style><div class="crosslight">'
         f"{sections.prediction(comparison)}"
         f'<p class="said">{escaped(summary(comparison)).replace(" %", "&nbsp;%")}</p>'
-        f"{sections.cards(comparison, preset)}"
+        f"{sections.cards(comparison, preset)}{in_words.section(comparison)}"
         f"<h2>Figures</h2>{sections.table(comparison)}"
         f"<h2>Curves</h2>{sections.curves(comparison)}</div>"
     )

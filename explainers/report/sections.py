@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from explainers.methods import chosen
 from explainers.metrics.faithfulness import METRICS
+from explainers.narrative.entries import IDS as NARRATORS
 from explainers.report.colours import line_of
 from explainers.report.heatmap import heatmap, legend
 from explainers.report.rows import RANDOM, MetricRow, metric_rows, shown
@@ -47,7 +48,7 @@ def prediction(comparison: "Comparison") -> str:
 def cards(comparison: "Comparison", preset: str) -> str:
     """A card per method with its heatmap; a method that failed keeps its place with the reason."""
     made = [_card(result, comparison.label, comparison.names, preset) for result in comparison.results]
-    for failure in comparison.failures:
+    for failure in (each for each in comparison.failures if each.method not in NARRATORS):
         (entry,) = chosen([failure.method])
         made.append(f'<section class="card"><h3>{escaped(entry.name)}</h3><p>{escaped(failure.reason)}</p></section>')
     return f'<div class="cards">{"".join(made)}</div>'

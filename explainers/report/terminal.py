@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from explainers.explanation import ranking
 from explainers.metrics.faithfulness import METRICS
+from explainers.report import in_words
 from explainers.report.tables import metric_rows
 from explainers.report.text import visible
 from explainers.summary import summary
@@ -31,6 +32,7 @@ def lines(comparison: "Comparison") -> Iterator[str]:
             for unit in ranking(found.scores)[:STRONGEST_SHOWN]
         )
         yield f"{found.method:22} {', '.join(strongest)}"
+    yield from in_words.lines(comparison)
     yield from (f"{failure.method:22} {failure.reason}" for failure in comparison.failures)
     yield ""
     yield (
