@@ -55,7 +55,9 @@ def explained(path: Path) -> Iterator[Keyed]:
     for number, row in tables.rows(path):
         pair = _pair(path, number, row, "premise", "hypothesis", "label")
         said = tuple(untokenised(row[name]) for name in EXPLANATIONS if row.get(name))
-        picture = (row.get("unique_key") or "").partition("#")[0]
+        picture, mark, _ = row.get("unique_key", "").partition("#")
+        if not (picture and mark):  # without the picture nobody could tell the parts apart
+            raise DataUnavailable(f"{path.name}, line {number}: expected a unique_key such as 12.jpg#0r1n, got {row}.")
         yield picture, Example(pair.text, pair.pair, pair.label, said)
 
 
@@ -85,10 +87,11 @@ def of_pictures(folder: Path, dev: list[Keyed], forbidden: set[str]) -> Iterator
             if premise is None or row.get("gold_label") not in LABELS:
                 continue
             pair = _pair(path, number, {**row, "premise": premise}, "premise", "hypothesis", "gold_label")
+            said = (untokenised(row["explanation"]),) if row.get("explanation") else ()
             key = letters(pair.text), letters(pair.pair or "")
             if key not in known:
                 known.add(key)
-                yield Example(pair.text, pair.pair, pair.label, (untokenised(row.get("explanation") or ""),))
+                yield Example(pair.text, pair.pair, pair.label, said)
 
 
 def sentences(folder: Path) -> Iterator[str]:

@@ -65,6 +65,12 @@ class Narrator(nn.Module):
             for layer in linear(self.c2):
                 layer.reset_parameters()
 
+    @property
+    def repeated(self) -> set[str]:
+        """Second names of weights that stand at two places, as GPT-2's input and output; a file holds the first."""
+        every = {name for name, _ in self.named_parameters(remove_duplicate=False)}
+        return every - {name for name, _ in self.named_parameters()}
+
     def answers(self, states: Tensor, ids: Tensor) -> Tensor:
         """What φ expects at each place of `ids` (B, T), given the state and the places before: logits (B, T, V)."""
         words = self.phi.get_input_embeddings()(ids[:, :-1])  # (B, T-1, e)

@@ -115,13 +115,13 @@ def _warmed_up(data: Path | None, weights: Path, words: Path) -> None:
 
 def make(order: Order, model: TextClassifier, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
     """Fits, writes weights, vocabulary and card (to `out`, or beside others of this model), and returns the card."""
-    before, began = fingerprint(model), time.perf_counter()
+    before, began, recipe = fingerprint(model), time.perf_counter(), order.recipe
+    texts, watched = parts(order, model)  # what is wrong with model or data is said before the long warm-up
     phi, spoken, words = speaker(order)
-    texts, watched = parts(order, model)
-    with torch.random.fork_rng():
-        torch.manual_seed(order.recipe.seed)
-        speaks = Narrator(head(model), phi, spoken, order.recipe.losses).to(model.device)
-    training = train(order.recipe, speaks, head(model), model.labels, (texts, watched), folder, resume=resume)
+    with model.lock, torch.random.fork_rng():
+        torch.manual_seed(recipe.seed)
+        speaks = Narrator(head(model), phi, spoken, recipe.losses).to(model.device)
+    training = train(recipe, speaks, head(model), model.labels, (texts, watched), folder, resume=resume)
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
     seconds = {"training": round(training.seconds, 1), "all": round(time.perf_counter() - began, 1)}
@@ -139,7 +139,8 @@ def _written(
 ) -> dict[str, Any]:
     target.mkdir(parents=True, exist_ok=True)
     path = target / f"{order.entry.id}.safetensors"
-    kept = {name: tensor for name, tensor in training.narrator.state_dict().items() if name != "phi.lm_head.weight"}
+    speaks = training.narrator
+    kept = {name: tensor for name, tensor in speaks.state_dict().items() if name not in speaks.repeated}
     fresh = path.with_suffix(".new")
     save_file({name: tensor.half().contiguous().cpu() for name, tensor in kept.items()}, fresh)
     found = {
@@ -148,7 +149,7 @@ def _written(
         "recipe": asdict(order.recipe),
         "command": order.command,
         "items": {"learned from": len(texts), "with a reason": sum(each.right for each in texts)},
-        "language": {"warm-up epochs": WARM_UP_EPOCHS, "pieces": training.narrator.spoken.size},
+        "language": {"warm-up epochs": WARM_UP_EPOCHS, "pieces": speaks.spoken.size},
         "validation": training.figures,
         "seconds": seconds,
         "machine": {"device": str(model.device), "threads": torch.get_num_threads(), "torch": torch.__version__},

@@ -11,6 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from explainers.errors import ExplanationError
+from explainers.narrative.interchange import activations
+
 STEPS, RATE = 100, 0.02
 
 
@@ -22,6 +25,11 @@ class Counterfactual:
     targets: Tensor  # (B,)
     met: Tensor  # (B,), true where argmax C1(c + ν) is the target
     neighbours: Tensor  # (B,): number of the nearest item of another class
+
+
+def answers(head: nn.Sequential, states: Tensor) -> Tensor:
+    """Logits (B, C), part by part: a hook that another thread has put on the head does not see them."""
+    return activations(head, states)[-1]
 
 
 def nearest_other(states: Tensor, predicted: Tensor, among: Tensor, their_classes: Tensor) -> Tensor:
@@ -36,7 +44,7 @@ def found(head: nn.Sequential, states: Tensor, targets: Tensor, *, steps: int = 
     nu = torch.zeros_like(states, requires_grad=True)
     learner = torch.optim.Adam([nu], rate)
     for _ in range(steps):
-        loss = (nu**2).sum() + F.cross_entropy(head(states + nu), targets, reduction="sum")
+        loss = (nu**2).sum() + F.cross_entropy(answers(head, states + nu), targets, reduction="sum")
         (nu.grad,) = torch.autograd.grad(loss, nu)
         learner.step()
     return (states + nu).detach()
@@ -45,10 +53,14 @@ def found(head: nn.Sequential, states: Tensor, targets: Tensor, *, steps: int = 
 def counterfactuals(head: nn.Sequential, states: Tensor, among: Tensor) -> Counterfactual:
     """For states (B, d), with the nearest of `among` (N, d) of another class."""
     with torch.no_grad():
-        predicted, theirs = head(states).argmax(1), head(among).argmax(1)
+        predicted, theirs = answers(head, states).argmax(1), answers(head, among).argmax(1)
+        if bool((theirs == theirs[0]).all()):
+            raise ExplanationError(
+                f"The model gives one class to all {len(among)} items, so there is no other to go to. Take more items."
+            )
         neighbours = nearest_other(states, predicted, among, theirs)
         targets = theirs[neighbours]
     altered = found(head, states, targets)
     with torch.no_grad():
-        met = head(altered).argmax(1) == targets
+        met = answers(head, altered).argmax(1) == targets
     return Counterfactual(altered, targets, met, neighbours)

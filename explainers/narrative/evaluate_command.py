@@ -18,7 +18,7 @@ from explainers.models.inside import head
 from explainers.narrative.command import Order, make
 from explainers.narrative.evaluation import Spoken, asked, spoken, table
 from explainers.narrative.report import examples_page, markdown
-from explainers.narrative.texts import items, sentence
+from explainers.narrative.texts import items, sentence, shortened
 from explainers.narrative.weights import available, card, loaded
 
 SHOWN = 20  # items of the page
@@ -48,7 +48,8 @@ def measure(wanted: Wanted, model: TextClassifier, out: Path, tell: Callable[[st
         raise ExplanationError("Counterfactuals need at least two pairs. Give a larger --n.")
     given = asked(head(model), items(model, test), [f"{e.text} {e.pair}" for e in test], model.labels)
     taught = [e for e in (*splits.train, *splits.explainer) if e.explanations]
-    learned_from = [sentence(label, said) for e in taught for said in e.explanations for label in model.labels]
+    reasons = {"", *(shortened(said) for each in taught for said in each.explanations)}
+    learned_from = [sentence(label, reason) for reason in reasons for label in model.labels]
     said_by: dict[str, list[Spoken]] = {}
     for method in wanted.methods:
         for seed in range(wanted.seeds):
@@ -86,7 +87,7 @@ def weights(wanted: Wanted, model: TextClassifier, method: str, seed: int, tell:
     path = folder / f"{method}.safetensors"
     if not path.is_file() or card(path)["model"]["version"] != model.version:
         tell(f"{method}, seed {seed}: is fitted first; log in {order.folder}")
-        make(order, model, order.folder, folder, resume=True)
+        make(order, model, order.folder, folder, resume=not path.is_file())  # another model's is begun anew
     return path
 
 

@@ -28,7 +28,7 @@ from explainers.narrative.measures import (
     words,
 )
 from explainers.narrative.saying import readings, said
-from explainers.narrative.texts import Item, stacked, stated, without_label
+from explainers.narrative.texts import Item, sentence, stacked, stated, without_label
 
 TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)
 RESAMPLES = 1000
@@ -52,7 +52,7 @@ class Asked:
 
     items: tuple[Item, ...]
     texts: tuple[str, ...]  # all words of each input
-    references: tuple[tuple[str, ...], ...]  # human sentences where the model is right, else empty
+    references: tuple[tuple[str, ...], ...]  # human sentences where the model is right and there are any, else empty
     altered: Counterfactual
     labels: tuple[str, ...]
 
@@ -63,7 +63,7 @@ class Asked:
 
 def asked(head: nn.Sequential, items: Sequence[Item], texts: Sequence[str], labels: Sequence[str]) -> Asked:
     states, _ = stacked(items)
-    references = tuple(item.said if item.right else () for item in items)
+    references = tuple(() if item.said == (sentence(labels[item.label]),) else item.said for item in items)
     return Asked(tuple(items), tuple(texts), references, counterfactuals(head, states, states), tuple(labels))
 
 
@@ -82,7 +82,7 @@ def spoken(narrator: Narrator, given: Asked, seed: int) -> Spoken:
 
 
 def _likeliest(narrator: Narrator, states: Tensor, labels: Sequence[str]) -> tuple[list[list[int]], tuple[int, ...]]:
-    pieces = [narrator.spoken.tokenizer.encode(label).ids for label in labels]
+    pieces = [narrator.spoken.within(label) for label in labels]
     rows: list[list[int]] = []
     read: list[int] = []
     for some in _parts(states):
@@ -139,7 +139,7 @@ def table(given: Asked, said_by: dict[str, list[Spoken]], learned_from: Sequence
 
 def _figures(given: Asked, run: Spoken, weights: Floats) -> dict[str, Floats]:
     """Every figure of one run for each row of weights over the items, (R,)."""
-    classes, met = len(given.labels), given.altered.met.numpy().astype(float)
+    classes, met = len(given.labels), given.altered.met.cpu().numpy().astype(float)
     targets = given.altered.targets.tolist()
 
     def f1(truth: Sequence[int], classified: Sequence[int], rows: Floats) -> tuple[Floats, Floats]:

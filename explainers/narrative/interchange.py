@@ -62,10 +62,13 @@ def numbers(text: str, size: int) -> tuple[int, ...]:
     found: set[int] = set()
     for part in filter(None, (each.strip() for each in text.split(","))):
         first, dash, last = part.partition("-")
-        if not (first.strip().isdecimal() and (last.strip().isdecimal() or not dash)):
+        if not (first.strip().isdecimal() and (last.strip().isdecimal() or not dash)) or len(part) > 20:
             raise ExplanationError(f"{part!r} is not a neuron: give numbers and ranges such as 0-15, 40.")
-        found |= set(range(int(first), min(int(last or first), size) + 1))
-    if not found or max(found) >= size:
+        span = range(int(first), int(last or first) + 1)
+        if not span or span[-1] >= size:
+            raise ExplanationError(f"There is no neuron {part!r} in this layer: give numbers from 0 to {size - 1}.")
+        found |= set(span)
+    if not found:
         raise ExplanationError(f"Give neurons of this layer: numbers from 0 to {size - 1}, such as 0-15, 40.")
     return tuple(sorted(found))
 

@@ -40,6 +40,11 @@ class Language:
         found = self.tokenizer.encode(text, add_special_tokens=False).ids
         return [*found[: LONGEST - 2], self.ends]
 
+    def within(self, word: str) -> list[int]:
+        """The word's pieces as they stand inside a sentence; many vocabularies have others for its beginning."""
+        found: list[int] = self.tokenizer.encode(f" {word}", add_special_tokens=False).ids
+        return found
+
     def text(self, ids: Sequence[int]) -> str:
         """What was said up to the end, written as people write."""
         kept = list(ids)

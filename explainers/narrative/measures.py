@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from explainers.narrative.texts import without_label
+from explainers.narrative.texts import OPENING, without_label
 
 Floats = NDArray[np.float64]
 NONE = -1  # no class stated
@@ -20,7 +20,7 @@ STOP = frozenset(
         r"\w+",
         "a an and are as at be because been being but by can could do does doing for from had has have he her his in "
         "into is it its may might not of on one or our she so some than that the their them then there they this to "
-        "was were what when which while who will with would you",
+        f"was were what when which while who will with would you {OPENING.lower()}",  # with which every sentence begins
     )
 )
 
@@ -58,9 +58,11 @@ def composite(f1: Floats, share: Floats) -> Floats:
 
 
 def bleu(sentences: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """BLEU-1…4 of a corpus in 0…1 (sacrebleu, lower case), each sentence against all its references."""
+    """BLEU-1…4 of a corpus in 0…1 (sacrebleu, lower case), each sentence against all its references; nan of none."""
     from sacrebleu.metrics.bleu import BLEU
 
+    if not references:
+        return {f"bleu_{order}": float("nan") for order in range(1, 5)}
     most = max(map(len, references))
     columns = [[row[min(at, len(row) - 1)] for row in references] for at in range(most)]  # fewer: the last again
     found = {}
@@ -116,8 +118,9 @@ def simulatability(sentences: Sequence[str], classes: Sequence[int], labels: Seq
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.pipeline import make_pipeline
 
-    folds = min(5, min(Counter(classes).values()))
-    if folds < 2:
+    counted = Counter(classes)
+    folds = min(5, *counted.values())
+    if folds < 2 or len(counted) < 2:
         return float("nan")
     reader = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), min_df=2), LogisticRegression(max_iter=1000, C=10))
     bare = [without_label(each, labels) for each in sentences]

@@ -28,7 +28,7 @@ def narrate(model: TextClassifier, encoding: Encoding, method: str) -> Narrative
     text = narrator.spoken.text(sentences[0])
     read: tuple[float, ...] = ()
     if narrator.reads:
-        pieces = [narrator.spoken.tokenizer.encode(label).ids for label in model.labels]
+        pieces = [narrator.spoken.within(label) for label in model.labels]
         read = tuple(readings(narrator, states, sentences, pieces).softmax(-1)[0].tolist())
     return Narrative(
         method,

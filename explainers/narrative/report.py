@@ -102,5 +102,6 @@ def _said(method: str, row: Row) -> dict[str, str]:
 
 def _table(lines: Sequence[dict[str, str]]) -> str:
     head = list(lines[0]) if lines else []
-    ready = [f"| {' | '.join(line.values())} |" for line in lines]
+    cells = [[value.replace("|", "\\|") for value in line.values()] for line in lines]
+    ready = [f"| {' | '.join(row)} |" for row in cells]
     return "\n".join([f"| {' | '.join(head)} |", "|" + "---|" * len(head), *ready])

@@ -6,8 +6,8 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from explainers.narrative.cause import Narrator
-from explainers.narrative.language import LONGEST
+from explainers.narrative.cause import Narrator, hidden
+from explainers.narrative.language import LONGEST, padded
 
 
 @torch.no_grad()
@@ -21,9 +21,8 @@ def said(narrator: Narrator, states: Tensor, *, temperature: float = 0.0, seed: 
     for _ in range(LONGEST - 1):
         answer = narrator.phi(inputs_embeds=given, past_key_values=past, use_cache=True)
         past, logits = answer.past_key_values, answer.logits[:, -1]  # (B, V)
-        logits[:, language.hides] = -torch.inf
-        if language.pads != language.ends:
-            logits[:, language.pads] = -torch.inf
+        never = [number for number in (language.hides, language.pads) if number != language.ends]
+        logits[:, never] = -torch.inf
         if temperature:
             shares = (logits / temperature).softmax(-1).cpu()
             chosen = torch.multinomial(shares, 1, generator=chance)[:, 0].to(states.device)
@@ -48,9 +47,6 @@ def readings(
     narrator: Narrator, states: Tensor, sentences: Sequence[Sequence[int]], labels: Sequence[Sequence[int]]
 ) -> Tensor:
     """C2's logits (B, C) for the states and the sentences that were generated from them, the class names hidden."""
-    from explainers.narrative.cause import hidden
-    from explainers.narrative.language import padded
-
     ids, real = padded(sentences, narrator.spoken.pads, states.device)
     ids = hidden(ids, labels, narrator.spoken.hides)
     return cast(Tensor, narrator.c2(narrator.read(states, ids, real)))

@@ -68,16 +68,16 @@ def shortened(reason: str, longest: int = 26) -> str:
 
 
 def stated(text: str, labels: Sequence[str]) -> int | None:
-    """The class that a sentence states: the one label it names as a whole word, the first if it names several.
+    """The class that a sentence states: the label it names in whole words; of several the first, then the longest.
 
     None if it names none; there is no default class, which would get hits for nothing.
     """
     found = [
-        (match.start(), index)
+        (match.start(), -len(label), index)
         for index, label in enumerate(labels)
         if (match := re.search(rf"(?<!\w){re.escape(label.lower())}(?!\w)", text.lower()))
     ]
-    return min(found)[1] if found else None
+    return min(found)[-1] if found else None
 
 
 def without_label(text: str, labels: Sequence[str]) -> str:

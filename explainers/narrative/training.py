@@ -97,7 +97,7 @@ class Training:
         folder.mkdir(parents=True, exist_ok=True)
         self.recipe, self.narrator, self.head, self.folder, self.steps = recipe, narrator, head, folder, steps
         self.labels = tuple(labels)
-        self.pieces = [narrator.spoken.tokenizer.encode(label).ids for label in labels]
+        self.pieces = [narrator.spoken.within(label) for label in labels]
         self.chance = torch.Generator(device="cpu").manual_seed(recipe.seed)
         self.optimiser, self.schedule = optimiser(narrator, recipe.learning_rate, steps)
         self.epoch, self.step_number, self.seconds = 0, 0, 0.0

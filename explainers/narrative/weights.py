@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.learned.weights import own_folder as own_learned
 from explainers.models.cards import BUNDLES, bundled
-from explainers.narrative.entries import NARRATORS
+from explainers.narrative.entries import NARRATORS, narrator
 
 if TYPE_CHECKING:
     from explainers.models.classifier import TextClassifier
@@ -57,6 +57,7 @@ def card(path: Path) -> dict[str, Any]:
 
 def fitted(model: "TextClassifier", method: str) -> "tuple[Recipe, Narrator]":
     """Recipe and trained module, loaded once per model and file."""
+    narrator(method)  # is there such a one at all?
     known = available(model.name, model.version)
     if method not in known:
         raise ExplanationError(
@@ -87,16 +88,16 @@ def loaded(path: Path, model: "TextClassifier") -> "tuple[Recipe, Narrator]":
         if sha256(path) != known["sha256"]:
             raise KeyError("the checksum is not the one on the card")
         recipe = Recipe(**known["recipe"])
-        with torch.random.fork_rng():
+        with model.lock, torch.random.fork_rng():  # nobody hangs hooks on the head while it is copied
             phi, spoken = speaker(recipe.language, path)
-            narrator = Narrator(head(model), phi, spoken, recipe.losses)
+            module = Narrator(head(model), phi, spoken, recipe.losses)
         weights = {name: tensor.float() for name, tensor in load_file(path).items()}
-        report = narrator.load_state_dict(weights, strict=False)
-        if report.unexpected_keys or set(report.missing_keys) - {"phi.lm_head.weight"}:
+        report = module.load_state_dict(weights, strict=False)
+        if report.unexpected_keys or set(report.missing_keys) - module.repeated:
             raise KeyError("tensors of another architecture")
     except (OSError, SafetensorError, KeyError, TypeError, RuntimeError) as error:
         raise ModelUnavailable(f"{path.name} is damaged or of another architecture. Fit it again.") from error
-    return recipe, narrator.to(model.device).requires_grad_(False).eval()
+    return recipe, module.to(model.device).requires_grad_(False).eval()
 
 
 def speaker(name: str, path: Path) -> "tuple[Any, Any]":
@@ -107,5 +108,9 @@ def speaker(name: str, path: Path) -> "tuple[Any, Any]":
 
     if name != SMALL:
         return pretrained(name)
-    spoken = language(Tokenizer.from_file(str(path.with_suffix(".words.json"))))
+    words = path.with_suffix(".words.json")
+    try:
+        spoken = language(Tokenizer.from_file(str(words)))
+    except Exception as error:  # tokenizers raises nothing more precise
+        raise ModelUnavailable(f"{words.name}, its vocabulary, is missing or damaged. Fit it again.") from error
     return small(spoken.size), spoken
