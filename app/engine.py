@@ -19,13 +19,15 @@ from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods import METHODS, Entry, chosen, fitting
 from explainers.models.meter import Meter
+from explainers.narrative.entries import IDS as NARRATORS
 from explainers.settings import Settings
 
 if TYPE_CHECKING:
     from explainers.api import Comparison
-    from explainers.comparison import Chance, Measured, Question
+    from explainers.comparison import Chance, Failed, Measured, Question
     from explainers.explanation import Attribution
     from explainers.models.classifier import TextClassifier
+    from explainers.narrative.narrative import Narrative
     from explainers.one_text import OneTextAlone
 
 log = logging.getLogger(__name__)
@@ -86,6 +88,8 @@ class Run:
     probabilities: tuple[float, ...] = ()
     one_text_alone: "OneTextAlone | None" = None
     chance: "Chance | None" = None
+    narratives: "tuple[Narrative, ...]" = ()  # cheap, so they are not remembered
+    unspoken: "tuple[Failed, ...]" = ()  # narrators that could not say anything
     started: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
 
@@ -110,9 +114,10 @@ class Run:
             self.probabilities,
             tuple(column.result for column in self.columns.values() if column.result),
             self.chance,
-            tuple(Failed(c.entry.id, c.failure) for c in self.columns.values() if c.failure),
+            (*(Failed(c.entry.id, c.failure) for c in self.columns.values() if c.failure), *self.unspoken),
             self.request.removed,
             self.one_text_alone,
+            self.narratives,
         )
 
 
@@ -216,9 +221,8 @@ class Engine:
         missing = [column.entry for column in run.columns.values() if fresh or not self._recall(run, column, key)]
         known = None if fresh else self.results.get((key, "chance"))
         run.chance = known if isinstance(known, Chance) else None
-        if missing or run.chance is None:
-            for event in compare(left, missing, run.meter, chance_known=run.chance is not None):
-                self._take(run, event, key)
+        for event in compare(left, missing, run.meter, chance_known=run.chance is not None):
+            self._take(run, event, key)
 
     def _recall(self, run: Run, column: Column, key: Hashable) -> bool:
         with self.remembering:
@@ -232,8 +236,13 @@ class Engine:
     def _take(self, run: Run, event: object, key: Hashable) -> None:
         from explainers.comparison import Begun, Chance, Failed, Measured
         from explainers.explanation import Attribution
+        from explainers.narrative.narrative import Narrative
 
-        if isinstance(event, Begun):
+        if isinstance(event, Narrative):
+            run.narratives += (event,)
+        elif isinstance(event, Failed) and event.method in NARRATORS:
+            run.unspoken += (event,)
+        elif isinstance(event, Begun):
             run.columns[event.method].base = run.meter.calls
         elif isinstance(event, Attribution):
             run.columns[event.method].attribution = event

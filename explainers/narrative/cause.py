@@ -43,7 +43,7 @@ class Recipe:
     inputs: bool = True  # L_IIT also with neurons of the state itself exchanged, before ψ
     share: float = 0.2  # of a layer's neurons are exchanged
     language: str = SMALL
-    epochs: int = 4
+    epochs: int = 3
     batch: int = 32
     learning_rate: float = 5e-4
     seed: int = 0
