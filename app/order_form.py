@@ -21,6 +21,9 @@ from explainers.methods import METHODS
 NAMES = {entry.id: entry.name for entry in METHODS}
 KINDS = (".txt", ".csv", ".tsv")
 MEGABYTES = 10
+PAIRED = "pasted pairs"  # what the box holds for a model of pairs
+TWO_TEXTS = "A charming and often affecting journey.\nThe plot goes nowhere.\n…"
+TWO_PAIRS = "Two boys kick a ball.\tChildren are playing.\nA man sleeps.\tA man is running.\n…"
 
 
 @dataclass(frozen=True)
@@ -88,16 +91,17 @@ def _replaces(engine: Engine, model: str, method: str, variant: str) -> None:
             )
 
 
-def texts() -> Given:
-    """From the box or from a file; with a sentence where they cannot be used."""
+def texts(asks: tuple[str, ...]) -> Given:
+    """From the box or from a file; with a sentence where the model, which `asks` for one or two, cannot use them."""
+    pairs = len(asks) == 2
     left, right = st.columns([2, 1])
     with left:
         typed = st.text_area(
-            "Texts, one per line",
+            f"Pairs, one per line: {asks[0]}, tab, {asks[1]}" if pairs else "Texts, one per line",
             key="train texts",
             height=232,
             persist_state="session",
-            placeholder="A charming and often affecting journey.\nThe plot goes nowhere.\n…",
+            placeholder=TWO_PAIRS if pairs else TWO_TEXTS,
         )
     with right:
         file = st.file_uploader(
@@ -105,9 +109,11 @@ def texts() -> Given:
             type=list(KINDS),
             key="train file",
             max_upload_size=MEGABYTES,
-            help="A text file with one text per line, or a table with a column text (and, for pairs, pair). UTF-8.",
+            help="A text file with one text per line, or a table with a column text. For pairs a table with the "
+            "columns premise and hypothesis, or text and text_pair. UTF-8.",
         )
-        given = _from_file(file.name, file.getvalue()) if file is not None else _from(typed or "", ".txt")
+        box = PAIRED if pairs else ".txt"
+        given = _from_file(file.name, file.getvalue(), asks) if file is not None else _from(typed or "", box, asks)
         if given.texts:
             source = "from the file; remove it to use the box" if file is not None else "from the box"
             st.caption(
@@ -119,21 +125,28 @@ def texts() -> Given:
     return given
 
 
-def _from_file(name: str, content: bytes) -> Given:
+def _from_file(name: str, content: bytes, asks: tuple[str, ...]) -> Given:
     kind = next((kind for kind in KINDS if name.lower().endswith(kind)), ".txt")
     try:
-        return _from(content.decode("utf-8-sig"), kind)
+        return _from(content.decode("utf-8-sig"), kind, asks)
     except UnicodeDecodeError:
         return Given(problem=f"{name} is not UTF-8 text. Save it as UTF-8.", typed=True)
 
 
-def _from(content: str, kind: str) -> Given:
+def _from(content: str, kind: str, asks: tuple[str, ...]) -> Given:
     if not content.strip():
         return Given()
     try:
-        return Given(checked(parsed(content, kind)), "", typed=True)
+        found = pasted(content) if kind == PAIRED else parsed(content, kind)
+        return Given(checked(found, asks), "", typed=True)
     except DataUnavailable as error:
         return Given(problem=str(error), typed=True)
+
+
+def pasted(content: str) -> list[Example]:
+    """A pair per line, as it comes from a spreadsheet: with a tab between the texts."""
+    halves = (line.partition("\t") for line in content.splitlines())
+    return [Example(first.strip(), second.strip() or None) for first, _, second in halves]
 
 
 def start(jobs: Jobs, asked: Order, given: Given) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from explainers.api import ask
 from explainers.comparison import Measured, Question, run
+from explainers.datasets.example import Example
 from explainers.methods import DEFAULT, chosen
 from explainers.models.batching import rows_per_batch
 from explainers.models.catalog import load
@@ -27,6 +28,10 @@ from explainers.settings import Settings
 SENTENCE = (
     "A charming and often affecting journey through a small seaside town, although the ending feels rushed "
     "and the villain is never more than a cartoon"
+)
+PAIR = Example(
+    "A woman in a red coat buys apples and pears from an old farmer at a busy market beside the harbour",
+    "Somebody pays for fruit outdoors",
 )
 SAMPLES, STEPS, REPEATS = 500, 50, 3
 PERTURBING = ("lime", "kernel_shap", "occlusion")
@@ -47,11 +52,12 @@ def measure(name: str, threads: int, *, browser: bool) -> dict[str, Any]:
     if threads:
         torch.set_num_threads(threads)
     model = load(name)
-    question, _ = ask(model, SENTENCE, settings=Settings(samples=SAMPLES, steps=STEPS))
+    example = PAIR if len(model.asks) == 2 else Example(SENTENCE)
+    question, _ = ask(model, example, settings=Settings(samples=SAMPLES, steps=STEPS))
     list(run(question, chosen(DEFAULT), Meter()))  # once to warm up
     found: dict[str, Any] = {
         "model": name,
-        "words": len(SENTENCE.split()),
+        "words": sum(len(text.split()) for text in question.encoding.texts),
         "units": len(question.encoding.units),
         "tokens": len(question.encoding.ids),
         "threads": torch.get_num_threads(),
@@ -108,12 +114,12 @@ def captum(question: Question) -> dict[str, float]:
     words = torch.where(owners == FIXED, len(encoding.units), owners).to(model.device)  # special tokens: one more
     blank = torch.where(owners.to(model.device) == FIXED, ids, model.filler)
 
+    def differentiable(inputs: Tensor) -> Tensor:
+        return torch.softmax(model.logits(inputs, encoding.segments), dim=-1)[:, label]
+
     def probability(inputs: Tensor) -> Tensor:
         with torch.no_grad():
-            return torch.softmax(model.logits(inputs), dim=-1)[:, label]
-
-    def differentiable(inputs: Tensor) -> Tensor:
-        return torch.softmax(model.logits(inputs), dim=-1)[:, label]
+            return differentiable(inputs)
 
     table = model.base.get_input_embeddings()  # type: ignore[operator]
     return {

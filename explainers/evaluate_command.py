@@ -42,7 +42,7 @@ def measure(
         if each not in get_args(Erasure):
             raise ExplanationError(f"There is no erasure {each!r}. Choose from: {', '.join(get_args(Erasure))}.")
     model, began = load(wanted.model, device=device), time.monotonic()
-    texts = of_split(wanted, settings.seed)
+    texts = of_split(wanted, model.asks, settings.seed)
     entries = chosen(wanted.methods) if wanted.methods else everything(model)
     plan = Plan(entries, settings, cast(tuple[Erasure, ...], wanted.erasures), sensitive)
     before = 0
@@ -78,12 +78,12 @@ def everything(model: TextClassifier) -> tuple[Entry, ...]:
     return chosen(ids)
 
 
-def of_split(wanted: Wanted, seed: int) -> tuple[Example, ...]:
+def of_split(wanted: Wanted, asks: tuple[str, ...], seed: int) -> tuple[Example, ...]:
     """`n` texts of a split of the model's data, or of a file."""
     from explainers.models.tasks import TASKS
 
     if wanted.data is not None and wanted.data.is_file():
-        found = list(own_texts.read(wanted.data))
+        found = list(own_texts.read(wanted.data, asks))
     elif wanted.model in TASKS:
         if wanted.split not in ("test", "validation"):
             raise DataUnavailable(f"There is no split {wanted.split!r}. Choose test or validation.")

@@ -390,11 +390,11 @@ def wanted(**fields: Any) -> Wanted:
 
 
 def test_texts_are_taken_by_the_seed(texts: Path) -> None:
-    first, again, other = (of_split(wanted(data=texts), seed) for seed in (0, 0, 1))
+    first, again, other = (of_split(wanted(data=texts), (), seed) for seed in (0, 0, 1))
     assert first == again != other
     assert len(first) == 3
-    assert set(of_split(wanted(data=texts, n=0), 0)) == set(map(Example, texts.read_text().splitlines()))
-    assert of_split(wanted(data=texts, n=5), 0)[:3] == first
+    assert set(of_split(wanted(data=texts, n=0), (), 0)) == set(map(Example, texts.read_text().splitlines()))
+    assert of_split(wanted(data=texts, n=5), (), 0)[:3] == first
 
 
 def test_of_a_models_own_data_a_split_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -406,10 +406,10 @@ def test_of_a_models_own_data_a_split_is_taken(monkeypatch: pytest.MonkeyPatch) 
         read = staticmethod(lambda _folder: Splits)
 
     monkeypatch.setitem(tasks.TASKS, "small", Task)
-    assert {each.text.split()[0] for each in of_split(wanted(), 0)} == {"test"}
-    assert {each.text.split()[0] for each in of_split(wanted(split="validation"), 0)} == {"other"}
+    assert {each.text.split()[0] for each in of_split(wanted(), (), 0)} == {"test"}
+    assert {each.text.split()[0] for each in of_split(wanted(split="validation"), (), 0)} == {"other"}
     with pytest.raises(DataUnavailable, match=r"There is no split 'train'. Choose test or validation"):
-        of_split(wanted(split="train"), 0)
+        of_split(wanted(split="train"), (), 0)
 
 
 def ran(*arguments: str) -> Result:
@@ -466,3 +466,25 @@ def test_what_a_person_can_mend_is_one_sentence_and_exit_code_2(
 def test_the_default_variants_are_among_the_weights_of_the_small_store() -> None:
     found = {(each.method, each.variant) for each in available("small", "1")}
     assert found == {(method, DEFAULT_VARIANTS[method]) for method in RECIPES}
+
+
+def test_pairs_are_evaluated_with_their_own_controls_and_sensitivity(pairs: TextClassifier, tmp_path: Path) -> None:
+    texts = [Example("the film was not good", "a dull plot !"), Example("good film", "very bad , not good")]
+    rows = done(pairs, plan("occlusion", "premise_only", "hypothesis_only", sensitive=2), tmp_path, texts)
+    assert {row["method"] for row in rows} == {"occlusion", "premise_only", "hypothesis_only", RANDOM, POSITION}
+    assert all("figures" in row for row in rows)
+    assert [0 <= row[AVGSEN] <= 1 for row in rows if row["method"] == "occlusion"] == [True, True]
+    assert "| Hypothesis only |" in markdown(table(rows), "mask")
+
+
+def test_controls_for_pairs_are_left_out_of_single_texts(bert: TextClassifier, tmp_path: Path) -> None:
+    rows = done(bert, plan("occlusion", "premise_only"), tmp_path)
+    assert {row["method"] for row in rows} == {"occlusion", RANDOM, POSITION}
+
+
+def test_own_texts_must_be_pairs_where_the_model_asks_for_them(texts: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataUnavailable, match="asks for pairs, premise and hypothesis, and these are single texts"):
+        of_split(wanted(data=texts), ("premise", "hypothesis"), 0)
+    table = tmp_path / "pairs.csv"
+    table.write_text("premise,hypothesis\n" + "".join(f"text {n},other\n" for n in range(20)))
+    assert of_split(wanted(data=table), ("premise", "hypothesis"), 0)[0].pair == "other"

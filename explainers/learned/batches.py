@@ -9,6 +9,7 @@ from torch import Tensor
 
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
+from explainers.models.asking import check_count
 from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import Encoding, UnitKind
 from explainers.models.inside import Inside, run
@@ -41,6 +42,8 @@ class Batch:
 
 def seen(model: TextClassifier, texts: Sequence[Example], unit: UnitKind = "word") -> list[Seen]:
     """Every text that has at least one unit, with the model's answer to it."""
+    for each in texts:
+        check_count(model.name, model.asks, each)
     encodings = [model.encode(Example(each.text, each.pair), unit) for each in texts]
     ready = sorted((each for each in encodings if each.units), key=lambda each: len(each.ids))
     if len(ready) < 2:

@@ -22,6 +22,7 @@ from explainers.learned.recipe import Recipe
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.learned.weights import VARIANT, own_folder, recipe_of
 from explainers.models.base import sha256
+from explainers.models.cards import asked_by
 from explainers.models.catalog import fingerprint
 from explainers.models.classifier import TextClassifier
 
@@ -86,12 +87,12 @@ def parts(model: str, data: Path | None, seed: int) -> tuple[tuple[Example, ...]
     if data is not None and not data.exists():
         raise DataUnavailable(f"There is no file or folder {data}.")
     if data is not None and data.is_file():
-        found = list(own_texts.read(data))
+        found = list(own_texts.read(data, asked_by(model)))
         random.Random(seed).shuffle(found)
         held_out = min(VALIDATION, max(2, len(found) // 10))
         return tuple(found[held_out:]), tuple(found[:held_out])
     if model not in TASKS:
-        raise DataUnavailable(f"Give a file with texts for {model}: one per line, or a table with a column `text`.")
+        raise DataUnavailable(f"Give a file with texts for {model}: one per line, or a table, as pairs always need.")
     splits = TASKS[model].read(data)
     if not splits.explainer:
         raise DataUnavailable(

@@ -37,10 +37,19 @@ def sensitivity(
     for _ in range(draws):
         places = chance.choice(units, replaced, replace=False)
         lent = chance.choice(len(other.units), replaced)
-        changed = replace_units(encoding, other, dict(zip(places.tolist(), lent.tolist(), strict=True)))
+        asked = zip(places.tolist(), lent.tolist(), strict=True)
+        loans = {place: of_the_same_text(encoding, other, place, loan) for place, loan in asked}
+        changed = replace_units(encoding, other, loans)
         after = set(ranking(explain(changed))[:kept].tolist())
         overlaps.append(len(before & after) / kept)
     return 1 - float(np.mean(overlaps))
+
+
+def of_the_same_text(encoding: Encoding, other: Encoding, place: int, loan: int) -> int:
+    """A loan for a premise comes from the other premise, one for a hypothesis from the other hypothesis."""
+    segment = encoding.units[place].segment
+    pool = [number for number, unit in enumerate(other.units) if unit.segment == segment]
+    return pool[loan * len(pool) // len(other.units)] if pool else loan
 
 
 def replace_units(encoding: Encoding, other: Encoding, lent: dict[int, int]) -> Encoding:

@@ -151,10 +151,11 @@ class TextClassifier:
         attentions = tuple(layer[0] for layer in found.attentions or ())
         return States(tuple(layer[0] for layer in found.hidden_states), attentions, self.pooled)
 
-    def logits(self, ids: Tensor) -> Tensor:
-        """For whole inputs of one text each, (B, L) ids without padding → (B, C); nothing is masked."""
+    def logits(self, ids: Tensor, segments: Sequence[int]) -> Tensor:
+        """For whole inputs, (B, L) ids without padding and the text (L) of each token → (B, C); nothing is masked."""
         with self._batch(len(ids)):
-            return self._logits(input_ids=ids, segments=self._kinds(torch.zeros_like(ids)))
+            kinds = torch.tensor(segments, device=self.device).expand(len(ids), -1)
+            return self._logits(input_ids=ids, segments=self._kinds(kinds))
 
     @property
     def base(self) -> nn.Module:

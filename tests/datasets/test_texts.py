@@ -106,3 +106,21 @@ def test_a_file_that_does_not_do_is_a_sentence(tmp_path: Path, name: str, conten
 def test_a_file_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(DataUnavailable, match=r"none.txt cannot be read: No such file or directory\."):
         read(tmp_path / "none.txt")
+
+
+@pytest.mark.parametrize("head", ["text,text_pair", "text,pair", "premise,hypothesis", "id,premise,text,hypothesis"])
+def test_the_columns_of_a_pair_have_several_names(head: str) -> None:
+    row = ",".join({"text": "dull", "premise": "dull", "id": "1"}.get(name, "plot") for name in head.split(","))
+    assert parsed(f"{head}\n{row}\n", ".csv") == [Example("dull", "plot")]
+
+
+def test_a_model_of_pairs_reads_pairs_and_leaves_halves_out() -> None:
+    whole = [Example(text, "other") for text in MANY]
+    assert checked([*whole, Example("half"), Example("", "half")], ("premise", "hypothesis")) == tuple(whole)
+
+
+def test_single_texts_do_not_do_for_a_model_of_pairs_nor_the_other_way_round(tmp_path: Path) -> None:
+    with pytest.raises(DataUnavailable, match=r"asks for pairs, premise and hypothesis, .* Give a table \(\.csv or"):
+        read(written(tmp_path, "texts.txt", "\n".join(MANY)), ("premise", "hypothesis"))
+    with pytest.raises(DataUnavailable, match="reads single texts, and these are pairs"):
+        checked([Example(text, "other") for text in MANY], ("text",))

@@ -148,7 +148,12 @@ def test_of_a_models_own_data_the_labels_are_dropped(monkeypatch: pytest.MonkeyP
     [
         ("few.txt", "\n".join(TEXTS[:19]), "A method learns from 20 to 20,000 different texts; these are 19."),
         ("same.txt", "good\n" * 50, "A method learns from 20 to 20,000 different texts; these are 1."),
-        ("head.csv", "sentence,label\na,1\n", "The table needs a column `text`; it has sentence, label."),
+        (
+            "head.csv",
+            "sentence,label\na,1\n",
+            "The table needs a column `text`; it has sentence, label. "
+            "For pairs it needs `text` and `text_pair`, or `premise` and `hypothesis`.",
+        ),
     ],
 )
 def test_texts_that_do_not_do_are_a_sentence(tmp_path: Path, name: str, content: str, sentence: str) -> None:
@@ -312,3 +317,19 @@ def test_what_a_person_can_mend_is_one_sentence_and_exit_code_2(
     assert result.stderr.splitlines()[-1].startswith(sentence)  # after transformers' bar for the weights, if any
     assert "Traceback" not in result.stderr
     assert not own_store.exists()
+
+
+@pytest.mark.parametrize("method", RECIPES)
+def test_every_method_learns_from_pairs(pairs: TextClassifier, tmp_path: Path, method: str) -> None:
+    table = tmp_path / "pairs.csv"
+    table.write_text("premise,hypothesis\n" + "".join(f"{text},a good film\n" for text in TEXTS), encoding="utf-8")
+    card = make(ordered(method, data=table, settings=QUICK), pairs, tmp_path / "run", None, resume=False)
+    assert card["texts"] == {"learned from": 22, "watched": 2}
+    encoding = pairs.encode(Example("the film was dull", "a good film"))
+    found = Learned(method).attribute(pairs, encoding, 0)
+    assert len(found.scores) == 4 + 3
+
+
+def test_single_texts_are_refused_by_a_model_of_pairs(pairs: TextClassifier, texts: Path, tmp_path: Path) -> None:
+    with pytest.raises(ExplanationError, match="asks for a premise and a hypothesis; the hypothesis is missing"):
+        make(ordered(data=texts, settings=QUICK), pairs, tmp_path / "run", None, resume=False)

@@ -152,3 +152,18 @@ def test_a_changed_text_is_not_longer_than_the_model_reads(bert: TextClassifier)
 
     sensitivity(explain, bert.encode("good " * 100), bert.encode("unwatchable " * 20), seed=0)
     assert max(asked) <= 64
+
+
+def test_a_premise_borrows_from_a_premise_and_a_hypothesis_from_a_hypothesis(bert: TextClassifier) -> None:
+    mine, other = Example("the the the", "film film film"), Example("good bad", "dull plot ,")
+    seen: set[tuple[int, str]] = set()
+
+    def explain(encoding: Encoding) -> tuple[float, ...]:
+        words = {8: "the", 7: "film", 5: "good", 6: "bad", 12: "dull", 13: "plot", 19: ","}
+        seen.update(
+            (encoding.units[o].segment, words[i]) for i, o in zip(encoding.ids, encoding.owners, strict=True) if o >= 0
+        )
+        return by_position(encoding)
+
+    sensitivity(explain, bert.encode(mine), bert.encode(other), seed=0, draws=50)
+    assert seen == {(0, "the"), (0, "good"), (0, "bad"), (1, "film"), (1, "dull"), (1, "plot"), (1, ",")}

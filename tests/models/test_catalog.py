@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from explainers.errors import ModelUnavailable
-from explainers.models import catalog
+from explainers.models import catalog, names
 from explainers.models.cards import BUNDLES
 from explainers.models.catalog import device_of, fingerprint, load
 from explainers.models.classifier import TextClassifier
@@ -58,7 +58,7 @@ NOTHING = (
 
 @pytest.mark.parametrize("name", [*NOTHING, "sst2/../../etc", "x" * 300, "owner/" + "x" * 300])
 def test_a_name_that_is_nothing_is_answered_with_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "bundled", lambda: ("one", "two"))
+    monkeypatch.setattr(names, "bundled", lambda: ("one", "two"))
     monkeypatch.setattr(catalog, "_pretrained", lambda *_: pytest.fail("asked the hub"))
     with pytest.raises(ModelUnavailable, match=r"There is no model '.*'\. Choose one of: one, two; or give a hub id"):
         load(name)

@@ -122,7 +122,7 @@ def small(model: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     monkeypatch.setattr(catalog, "load", load)
     monkeypatch.setattr(session, "bundled", lambda: ("small",))
     monkeypatch.setattr(controls, "bundled", lambda: ("small",))
-    monkeypatch.setattr(controls, "card", lambda _folder: {"labels": list(model.labels)})
+    monkeypatch.setattr(controls, "card", lambda _folder: {"labels": list(model.labels), "sha256": "1"})
     yield from engine_of_its_own()
 
 

@@ -11,6 +11,7 @@ import pytest
 from app import controls, order_form, processes, training
 from app.jobs import Jobs
 from app.settings_form import NOT_SETTINGS
+from explainers.datasets.example import Example
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.learned.weights import STORE_VARIABLE, own_folder
 from explainers.models import names
@@ -261,14 +262,34 @@ def test_an_earlier_training_tells_how_long_the_next_may_take(train: Train) -> N
     [
         ("a.csv", "text,pair\n" + "\n".join(f"premise {n},other" for n in range(20)), 20, ""),
         ("A.TSV", "id\ttext\n" + "\n".join(f"{n}\ttext, {n}" for n in range(21)), 21, ""),
-        ("a.csv", "words\nx", 0, "The table needs a column `text`; it has words."),
+        ("a.csv", "premise,hypothesis\n" + "\n".join(f"text {n},other" for n in range(20)), 20, ""),
+        (
+            "a.csv",
+            "words\nx",
+            0,
+            "The table needs a column `text`; it has words. "
+            "For pairs it needs `text` and `text_pair`, or `premise` and `hypothesis`.",
+        ),
         ("a.txt", "\ufeff" + TEXTS, 24, ""),
         ("a<b>.txt", b"\xff\xfe", 0, "a<b>.txt is not UTF-8 text. Save it as UTF-8."),
     ],
 )
 def test_files_are_read(name: str, content: str | bytes, count: int, problem: str) -> None:
-    given = order_form._from_file(name, content if isinstance(content, bytes) else content.encode())
+    given = order_form._from_file(name, content if isinstance(content, bytes) else content.encode(), ())
     assert (len(given.texts), given.problem) == (count, problem)
+
+
+def test_a_model_of_pairs_takes_lines_with_a_tab_and_refuses_lines_without() -> None:
+    lines = "\n".join(f"premise {n}\thypothesis" for n in range(20))
+    given = order_form._from(lines, order_form.PAIRED, ("premise", "hypothesis"))
+    assert given.texts[0] == Example("premise 0", "hypothesis")
+    for refused in (
+        order_form._from(TEXTS, order_form.PAIRED, ("premise", "hypothesis")),
+        order_form._from_file("a.txt", TEXTS.encode(), ("premise", "hypothesis")),
+    ):
+        assert refused.problem.startswith(
+            "The model asks for pairs, premise and hypothesis, and these are single texts."
+        )
 
 
 def text_of(path: Path) -> str:
