@@ -23,7 +23,14 @@ from explainers.learned.weights import STORE_VARIABLE
 from explainers.models import batching
 from explainers.models.base import sha256
 from explainers.models.classifier import TextClassifier
+from explainers.models.inside import head
 from explainers.models.meter import Meter
+from explainers.models.network import PooledClassifier
+from explainers.narrative.cause import Narrator
+from explainers.narrative.cause import Recipe as NarrativeRecipe
+from explainers.narrative.entries import NARRATORS
+from explainers.narrative.interchange import linear
+from explainers.narrative.language import language, small, vocabulary
 
 torch.set_num_threads(1)
 
@@ -265,3 +272,52 @@ def masks_of() -> Callable[[int], np.ndarray]:
         return (np.arange(2**units)[:, None] >> np.arange(units)) % 2 == 1
 
     return every
+
+
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+def speaking_model() -> TextClassifier:
+    """The small BERT with the head of the embedded models, for pairs."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        module = PooledClassifier(BertModel(small_config(), add_pooling_layer=False), len(LABELS))
+        for layer in linear(module.head):
+            layer.weight.data *= 4  # large enough for different pairs to get different classes
+    return TextClassifier(
+        name="speaker",
+        labels=LABELS,
+        module=module.requires_grad_(False).eval(),
+        tokenizer=word_piece(PIECES),
+        filler=SPECIAL.index("[MASK]"),
+        padding=SPECIAL.index("[PAD]"),
+        version="1",
+        asks=("premise", "hypothesis"),
+        pooled=True,
+    )
+
+
+@pytest.fixture
+def speaker() -> TextClassifier:
+    return speaking_model()
+
+
+@pytest.fixture(scope="session")
+def narrators(small_store: Path) -> tuple[str, ...]:
+    """Every narrator as files in the store, fitted to the `speaker` by nothing but chance."""
+    folder = small_store / "narrative" / "speaker-1"
+    folder.mkdir(parents=True)
+    words = vocabulary(
+        [f"The answer is {label} because the film was {word}." for label in LABELS for word in PIECES], LABELS
+    )
+    for entry in NARRATORS:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(4)
+            made = Narrator(head(speaking_model()), small(words.get_vocab_size()), language(words), entry.losses)
+        kept = {name: tensor.half() for name, tensor in made.state_dict().items() if name not in made.repeated}
+        path = folder / f"{entry.id}.safetensors"
+        save_file(kept, path)
+        words.save(str(path.with_suffix(".words.json")))
+        recipe, model = asdict(NarrativeRecipe(losses=entry.losses)), {"name": "speaker", "version": "1"}
+        path.with_suffix(".json").write_text(json.dumps({"recipe": recipe, "model": model, "sha256": sha256(path)}))
+    return tuple(entry.id for entry in NARRATORS)
