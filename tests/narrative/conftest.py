@@ -1,0 +1,114 @@
+"""A frozen model with a head to look into, and a language of a few dozen pieces that is learned in a second."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from explainers.datasets import esnli
+from explainers.datasets.example import Example
+from explainers.models.classifier import TextClassifier
+from explainers.models.network import PooledClassifier
+from explainers.narrative import command
+from explainers.narrative import language as languages
+from explainers.narrative.cause import Losses, Narrator
+from explainers.narrative.language import LONGEST, Language, language, vocabulary
+
+WORDS = ("film", "plot", "good", "bad", "dull", "the", "was", "very", "not")
+
+
+def tiny(size: int) -> GPT2LMHeadModel:
+    """As `language.small`, with one layer of 16."""
+    return GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=size,
+            n_positions=LONGEST + 8,
+            n_embd=16,
+            n_layer=1,
+            n_head=2,
+            bos_token_id=None,
+            eos_token_id=None,
+        )
+    )
+
+
+@pytest.fixture
+def small_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the small language model is built, it is tiny."""
+    monkeypatch.setattr(languages, "small", tiny)
+    monkeypatch.setattr(command, "small", tiny)
+
+
+@pytest.fixture(scope="session")
+def spoken() -> Language:
+    texts = [f"The answer is neutral because the {one} was {other}." for one in WORDS for other in WORDS]
+    return language(vocabulary(texts, esnli.LABELS))
+
+
+@pytest.fixture
+def model(bert: TextClassifier) -> TextClassifier:
+    """The small BERT with a head of three layers, 16 → 128 → 64 → 3."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        module = PooledClassifier(bert.module.base_model, 3)  # type: ignore[arg-type]
+        for layer in module.head[::2]:
+            nn.init.normal_(layer.weight, std=0.4)  # far enough apart for all three classes to be given
+    return TextClassifier(
+        name="small",
+        labels=esnli.LABELS,
+        module=module,
+        tokenizer=bert.tokenizer,
+        filler=bert.filler,
+        padding=bert.padding,
+        version="1",
+    )
+
+
+@pytest.fixture
+def pairs() -> list[Example]:
+    """Every kind of label and two reasons each."""
+    return [
+        Example(f"the {one} was {other}", f"a {other} {one} !", number % 3, (f"The {one} was {other}.", "It was not."))
+        for number, (one, other) in enumerate((one, other) for one in WORDS for other in WORDS)
+    ]
+
+
+def by_hand() -> nn.Sequential:
+    """A head 2 → 2 → 2 of which every answer can be worked out: h = (c₀, 2 c₁), logits = (ReLU h₀, ReLU h₁)."""
+    head = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))
+    with torch.no_grad():
+        head[0].weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 2.0]]))
+        head[2].weight.copy_(torch.eye(2))
+        for layer in (head[0], head[2]):
+            layer.bias.zero_()
+    return head.requires_grad_(False)
+
+
+@pytest.fixture
+def head() -> nn.Sequential:
+    return by_hand()
+
+
+@pytest.fixture
+def narrator(spoken: Language, head: nn.Sequential) -> Callable[..., Narrator]:
+    """Builds an untrained narrator for a head, the one by hand where none is given; large weights, so words differ."""
+
+    def made(losses: Losses = "cause", head: nn.Sequential = head, *, seed: int = 0) -> Narrator:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            found = Narrator(head, tiny(spoken.size), spoken, losses)
+            for name, weight in found.phi.named_parameters():
+                if weight.dim() > 1 and "wpe" not in name:
+                    nn.init.normal_(weight, std=0.3)
+            nn.init.normal_(found.psi.weight, std=1.0)
+        return found.eval()
+
+    return made
+
+
+@pytest.fixture
+def states() -> Tensor:
+    """(6, 2)."""
+    return torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.5, 0.5], [-1.0, 2.0], [3.0, 0.0], [0.2, 0.4]])
