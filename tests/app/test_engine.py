@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from app.engine import AT_ONCE, MODELS_KEPT, RESULTS_KEPT, Engine, Request, Run
+from explainers import comparison
+from explainers.comparison import Failed
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models import catalog
 from explainers.models.classifier import TextClassifier
 from explainers.models.meter import Meter
+from explainers.narrative.narrative import Narrative
 from explainers.settings import Settings
 
 Ran = Callable[..., Run]
@@ -365,3 +368,14 @@ def test_two_sessions_may_ask_the_same_at_once(engine: Engine, request_for: Ask,
 def test_a_run_without_a_prediction_has_nothing_to_compare(request_for: Ask) -> None:
     with pytest.raises(ValueError, match="no prediction yet"):
         Run(request_for(), {}, Meter()).comparison()
+
+
+def test_sentences_and_their_failures_are_in_the_comparison(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = Narrative("cause_phi", "The answer is good.", 1, (), (), 0.1)
+    failed = Failed("cause", "The file is damaged.")
+    monkeypatch.setattr(comparison, "told", lambda _model, _encoding: iter((said, failed)))
+    run = ran()
+    assert run.narratives == (said,)
+    assert run.comparison().narratives == (said,)
+    assert run.comparison().failures == (failed,)
+    assert "cause" not in run.columns
