@@ -1,0 +1,129 @@
+// Draws one card per narrator from `data`. All text is written with textContent, never as HTML. `data` is described in
+// app/words.py. Hovering or focusing a mentioned word shows it in the sentences and in the input of every card.
+
+const element = (tag, className, text) => {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+};
+
+function linked(tag, className, text, units) {
+  const made = element(tag, className, text);
+  made.dataset.units = units.join(" ");
+  return made;
+}
+
+function sentenceElement(card) {
+  const box = element("p", "sentence");
+  box.dir = "auto";
+  if (card.status !== "done") box.textContent = card.status === "waiting" ? "…" : "";
+  for (const [text, units] of card.sentence) box.append(units.length ? linked("span", "word", text, units) : text);
+  return box;
+}
+
+function chips(card) {
+  const box = element("div", "chips");
+  if (card.status !== "done") return box;
+  box.append(element("span", "of", `mentions (derived):${card.mentions.length ? "" : " no word of the input"}`));
+  for (const { text, units } of card.mentions) {
+    const chip = linked("button", "chip", text, units);
+    chip.type = "button";
+    chip.setAttribute("aria-label", `${text}: show where it stands`);
+    box.append(chip);
+  }
+  return box;
+}
+
+function inputElement(card, data) {
+  const box = element("div", "input");
+  const mentioned = new Set(card.mentions.flatMap((each) => each.units));
+  for (const [number, parts] of data.segments.entries()) {
+    if (data.labels[number]) box.append(element("div", "of", data.labels[number]));
+    const text = element("div", "text");
+    text.dir = "auto";
+    for (const [piece, index] of parts) text.append(mentioned.has(index) ? linked("span", "unit", piece, [index]) : piece);
+    box.append(text);
+  }
+  return box;
+}
+
+function cautionElement(card, open) {
+  const box = element("div", "caution");
+  box.hidden = !open;
+  box.append(element("p", "", card.idea), element("p", "", card.caution));
+  const list = element("ul");
+  for (const each of card.differs) list.append(element("li", "", each));
+  if (card.differs.length) box.append(element("p", "", "Where the paper, its code and this differ:"), list);
+  return box;
+}
+
+function cardElement(card, data, open) {
+  const box = element("section", "card");
+  box.dataset.narrator = card.id;
+  box.dataset.status = card.status;
+  const head = element("div", "head");
+  const ask = element("button", "ask", "?");
+  ask.type = "button";
+  ask.title = "When not to believe it";
+  ask.setAttribute("aria-label", `${card.name}: when not to believe it`);
+  ask.setAttribute("aria-expanded", open ? "true" : "false");
+  head.append(element("span", "name", card.name), element("span", "badge", "generated"), element("span", "gap"), ask);
+  const verdict = element("div", "verdict", card.verdict ? `${card.mark} ${card.verdict}` : "");
+  box.append(head, cautionElement(card, open), sentenceElement(card), verdict);
+  box.append(element("div", "reading", card.reading), chips(card), inputElement(card, data));
+  box.append(element("div", card.status === "failed" ? "foot problem" : "foot", card.foot));
+  return box;
+}
+
+function peopleElement(people) {
+  const box = element("div", "people");
+  box.append(element("div", "of", "People said of this example:"));
+  for (const each of people) {
+    const said = element("blockquote", "", each);
+    said.dir = "auto";
+    box.append(said);
+  }
+  return box;
+}
+
+const remembered = new WeakMap();
+
+export default function (component) {
+  const { data, parentElement } = component;
+  let root = parentElement.querySelector(".crosslight-words");
+  if (!root) {
+    root = element("div", "crosslight-words");
+    parentElement.append(root);
+    remembered.set(root, { open: new Set(), last: "", drawn: 0 });
+    const near = (event) => {
+      const units = event?.target.closest?.("[data-units]")?.dataset.units.split(" ") ?? [];
+      for (const each of root.querySelectorAll("[data-units]")) {
+        each.classList.toggle("near", each.dataset.units.split(" ").some((unit) => units.includes(unit)));
+      }
+    };
+    root.addEventListener("pointerover", near);
+    root.addEventListener("focusin", near);
+    root.addEventListener("pointerleave", () => near());
+    root.addEventListener("focusout", () => near());
+  }
+  const memory = remembered.get(root);
+  if (data.drawn < memory.drawn) return; // handed over late: while the module loads, the order is not kept
+  memory.drawn = data.drawn;
+  const fresh = JSON.stringify({ ...data, drawn: 0 });
+  if (fresh === memory.last) return;
+  memory.last = fresh;
+  const grid = element("div", "grid");
+  grid.append(...data.cards.map((card) => cardElement(card, data, memory.open.has(card.id))));
+  root.replaceChildren(element("p", "note", data.note), grid);
+  if (data.people.length) root.append(peopleElement(data.people));
+  root.onclick = (event) => {
+    const ask = event.target.closest?.(".ask");
+    if (!ask) return;
+    const box = ask.closest(".card");
+    const open = !memory.open.has(box.dataset.narrator);
+    open ? memory.open.add(box.dataset.narrator) : memory.open.delete(box.dataset.narrator);
+    box.querySelector(".caution").hidden = !open;
+    ask.setAttribute("aria-expanded", String(open));
+  };
+}
