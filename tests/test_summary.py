@@ -1,15 +1,17 @@
 """Five words: the top 1, 5, 10 and 20 % are one word, the top 50 % three; AOPC = (4 · one + three) / 5."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from explainers.api import Comparison
+from explainers.api import Comparison, explain
 from explainers.comparison import Chance, Measured, Question
 from explainers.explanation import Attribution
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.masking import MaskingPath
+from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import Encoding, Unit
 from explainers.settings import Settings
 from explainers.summary import first_choice, summary
@@ -222,3 +224,8 @@ def test_labels_and_words_stay_on_their_line() -> None:
 def test_the_same_figures_give_the_same_words() -> None:
     methods = {"lime": (SECOND, GOOD), "occlusion": (THIRD, POOR)}
     assert summary(comparison(methods)) == summary(comparison(methods))
+
+
+def test_a_word_of_a_pair_is_said_to_be_of_its_text(pairs: TextClassifier) -> None:
+    found = explain(pairs, "the good film", "a good plot", methods=["hypothesis_only", "occlusion"])
+    assert re.search(r"Occlusion puts “\w+” \((premise|hypothesis)\) first", summary(found))

@@ -2,6 +2,7 @@ import json
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from explainers.learned.lora import adapted
 from explainers.models import bundle
 from explainers.models.base import sha256
 from explainers.models.bundle import load_bundle, merged
-from explainers.models.cards import bundled
+from explainers.models.cards import asks_of, bundled, card
 from explainers.models.catalog import fingerprint
 from explainers.models.network import PooledClassifier, encoder
 from explainers.models.training import learned, trainable
@@ -188,3 +189,25 @@ def test_a_bundle_does_not_stand_on_another_version(folder: Path, above: Path) -
     (above / "card.json").write_text(json.dumps(known))
     with pytest.raises(ModelUnavailable, match="another version of tiny"):
         load_bundle(above, CPU)
+
+
+def test_the_app_opens_with_sst2_then_pairs_and_other_models_follow_by_name(tmp_path: Path) -> None:
+    for name in ("zebra", "nli", "sst2-ivra-comp", "sst2", "ant"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "card.json").write_text("{}")
+    assert bundled(tmp_path) == ("sst2", "nli", "ant", "sst2-ivra-comp", "zebra")
+
+
+@pytest.mark.parametrize(
+    ("texts", "asks"), [({}, ("text",)), ({"texts": ["premise", "hypothesis"]}, ("premise", "hypothesis"))]
+)
+def test_a_card_says_what_its_model_asks_for(tmp_path: Path, texts: dict[str, Any], asks: tuple[str, ...]) -> None:
+    (tmp_path / "card.json").write_text(json.dumps({"labels": ["no"], "sha256": "0", **texts}))
+    assert asks_of(card(tmp_path)) == asks
+
+
+@pytest.mark.parametrize("texts", [[], ["a", "b", "c"], "premise", [1, 2], ["premise", ""], 3])
+def test_a_card_that_asks_for_nonsense_is_damaged(tmp_path: Path, texts: object) -> None:
+    (tmp_path / "card.json").write_text(json.dumps({"labels": ["no"], "sha256": "0", "texts": texts}))
+    with pytest.raises(ModelUnavailable, match="cannot be read"):
+        card(tmp_path)
