@@ -10,7 +10,9 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from explainers.datasets import esnli
 from explainers.datasets.example import Example
 from explainers.models.classifier import TextClassifier
+from explainers.models.inside import pooled
 from explainers.models.network import PooledClassifier
+from explainers.models.padded import padded
 from explainers.narrative import command
 from explainers.narrative import language as languages
 from explainers.narrative.cause import Losses, Narrator
@@ -48,14 +50,14 @@ def spoken() -> Language:
 
 
 @pytest.fixture
-def model(bert: TextClassifier) -> TextClassifier:
-    """The small BERT with a head of three layers, 16 → 128 → 64 → 3."""
+def model(bert: TextClassifier, pairs: list[Example]) -> TextClassifier:
+    """The small BERT with a head of three layers, 16 → 128 → 64 → 3, which gives each class to some of `pairs`."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         module = PooledClassifier(bert.module.base_model, 3)  # type: ignore[arg-type]
         for layer in module.head[::2]:
-            nn.init.normal_(layer.weight, std=0.4)  # far enough apart for all three classes to be given
-    return TextClassifier(
+            nn.init.normal_(layer.weight, std=0.4)
+    found = TextClassifier(
         name="small",
         labels=esnli.LABELS,
         module=module,
@@ -64,6 +66,10 @@ def model(bert: TextClassifier) -> TextClassifier:
         padding=bert.padding,
         version="1",
     )
+    encodings = [found.encode(pair) for pair in pairs[::4]]
+    _, logits = pooled(found, padded(encodings, found.padding, found.device))
+    module.head[-1].bias.data -= logits.mean(0)
+    return found
 
 
 @pytest.fixture
@@ -103,6 +109,9 @@ def narrator(spoken: Language, head: nn.Sequential) -> Callable[..., Narrator]:
                 if weight.dim() > 1 and "wpe" not in name:
                     nn.init.normal_(weight, std=0.3)
             nn.init.normal_(found.psi.weight, std=1.0)
+            if found.reads:
+                nn.init.normal_(found.aggregator.weight, std=1.0)
+                nn.init.constant_(found.c2[0].bias, 3.0)  # no neuron of so few is dead
         return found.eval()
 
     return made

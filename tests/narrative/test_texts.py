@@ -1,0 +1,129 @@
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+from explainers.datasets import esnli
+from explainers.datasets.example import Example
+from explainers.models.catalog import fingerprint
+from explainers.models.classifier import TextClassifier
+from explainers.narrative import texts
+from explainers.narrative.texts import Item, items, sentence, shortened, stacked, stated, without_label
+
+LABELS = esnli.LABELS
+
+
+def predicted(model: TextClassifier, example: Example) -> int:
+    encoding = model.encode(example)
+    return int(model.probabilities(encoding, [[1] * len(encoding.units)]).argmax())
+
+
+def test_a_sentence_says_the_class_first() -> None:
+    assert sentence("neutral", " they may. ") == "The answer is neutral because they may."
+    assert sentence("neutral") == sentence("neutral", " . ") == "The answer is neutral."
+
+
+def test_only_where_the_model_is_right_peoples_reasons_are_its_own(model: TextClassifier, pairs: list[Example]) -> None:
+    found = items(model, pairs)
+    classes = [predicted(model, pair) for pair in pairs]
+    assert len(set(classes)) > 1
+    assert {item.right for item in found} == {True, False}
+    for item, pair, chosen in zip(found, pairs, classes, strict=True):
+        name = LABELS[chosen]
+        reasons = tuple(f"The answer is {name} because {each.rstrip('.')}." for each in pair.explanations)
+        assert item.label == chosen
+        assert item.right == (chosen == pair.label)
+        assert item.said == (reasons if item.right else (f"The answer is {name}.",))
+
+
+def test_the_data_sets_class_is_never_said_of_a_model_that_chose_another(
+    model: TextClassifier, pairs: list[Example]
+) -> None:
+    for item in items(model, pairs):
+        assert all(stated(each, LABELS) == item.label for each in item.said)
+
+
+def test_items_are_in_the_order_given_whatever_the_batches(
+    model: TextClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples = [Example("the film " * length + "was good", "bad", 0) for length in (5, 1, 9, 3, 7, 2)]
+    at_once = items(model, examples)
+    monkeypatch.setattr(texts, "AT_ONCE", 2)
+    in_twos = items(model, examples)
+    alone = [items(model, [example])[0] for example in examples]
+    for one, two, three in zip(at_once, in_twos, alone, strict=True):
+        assert torch.allclose(one.state, two.state, atol=1e-5)
+        assert torch.allclose(one.state, three.state, atol=1e-5)
+    assert not torch.allclose(at_once[0].state, at_once[1].state, atol=1e-3)
+
+
+def test_the_label_and_the_reasons_are_not_read_by_the_model(model: TextClassifier) -> None:
+    one, other = items(model, [Example("good film", "dull", 0, ("Because.",)), Example("good film", "dull", 2)])
+    assert torch.equal(one.state, other.state)
+
+
+def test_the_model_is_the_same_afterwards(model: TextClassifier, pairs: list[Example]) -> None:
+    before = fingerprint(model)
+    items(model, pairs[:4])
+    assert fingerprint(model) == before
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("One two. Three four. Five.", "One two. Three four."),
+        ("One two three four five.", ""),  # none fits whole
+        ("One two three four", "One two three four"),
+        ("One! Two? Three.", "One! Two? Three."),
+        ("", ""),
+    ],
+)
+def test_only_whole_sentences_that_fit_are_kept(reason: str, expected: str) -> None:
+    assert shortened(reason, longest=4) == expected
+
+
+def test_a_right_model_whose_reasons_are_all_too_long_says_the_class(model: TextClassifier) -> None:
+    example = Example("good film", "dull")
+    right = Example("good film", "dull", predicted(model, example), ("word " * 50,))
+    (item,) = items(model, [right])
+    assert item.right
+    assert item.said == (f"The answer is {LABELS[item.label]}.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "expected"),
+    [
+        ("The answer is neutral.", LABELS, 1),
+        ("The answer is Contradiction because it is not neutral.", LABELS, 2),  # the first of several
+        ("(entailment)", LABELS, 0),
+        ("The answer is neutrality, and it contradicts.", LABELS, None),  # no whole word
+        ("A dog runs.", LABELS, None),  # no default
+        ("", LABELS, None),
+        ("not offensive because it is kind", ("offensive", "not offensive"), 1),
+        ("not offensive", ("not", "not offensive"), 1),  # the longer of two that begin together
+        ("c++ it is", ("c", "c++"), 1),
+    ],
+)
+def test_a_class_is_stated_only_by_its_whole_name(text: str, labels: Sequence[str], expected: int | None) -> None:
+    assert stated(text, labels) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The answer is Neutral because it is neutral.", "The answer is because it is ."),
+        ("Neutrality stays.", "Neutrality stays."),
+    ],
+)
+def test_class_names_can_be_taken_out(text: str, expected: str) -> None:
+    assert without_label(text, LABELS) == expected
+
+
+def test_of_two_names_the_longer_one_is_taken_out_whole() -> None:
+    assert without_label("it is not offensive", ("offensive", "not offensive")) == "it is"
+
+
+def test_items_stand_side_by_side() -> None:
+    rows = [Item(torch.tensor([1.0, 2.0]), torch.tensor([3.0]), 0, True, ("",)) for _ in range(3)]
+    states, logits = stacked(rows)
+    assert (states.shape, logits.shape) == ((3, 2), (3, 1))
