@@ -1,22 +1,30 @@
 """A frozen model with a head to look into, and a language of a few dozen pieces that is learned in a second."""
 
+import json
 from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from explainers.datasets import esnli
 from explainers.datasets.example import Example
+from explainers.learned.weights import STORE_VARIABLE
+from explainers.models.base import sha256
 from explainers.models.classifier import TextClassifier
 from explainers.models.inside import pooled
 from explainers.models.network import PooledClassifier
 from explainers.models.padded import padded
 from explainers.narrative import command
 from explainers.narrative import language as languages
-from explainers.narrative.cause import Losses, Narrator
+from explainers.narrative.cause import Losses, Narrator, Recipe
+from explainers.narrative.entries import narrator as entry
 from explainers.narrative.language import LONGEST, Language, language, vocabulary
+from explainers.narrative.weights import own_folder
 
 WORDS = ("film", "plot", "good", "bad", "dull", "the", "was", "very", "not")
 
@@ -121,3 +129,29 @@ def narrator(spoken: Language, head: nn.Sequential) -> Callable[..., Narrator]:
 def states() -> Tensor:
     """(6, 2)."""
     return torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.5, 0.5], [-1.0, 2.0], [3.0, 0.0], [0.2, 0.4]])
+
+
+@pytest.fixture
+def written(
+    model: TextClassifier,
+    narrator: Callable[..., Narrator],
+    small_language: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., Path]:
+    """Writes an untrained narrator for `model` as fitting does, into a store of the test's own."""
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+
+    def write(method: str, folder: Path | None = None) -> Path:
+        place = folder or own_folder(model.name, model.version)
+        place.mkdir(parents=True, exist_ok=True)
+        path, recipe = place / f"{method}.safetensors", Recipe(entry(method).losses)  # type: ignore[arg-type]
+        speaks = narrator(recipe.losses, model.module.head)
+        kept = {name: each.half() for name, each in speaks.state_dict().items() if name not in speaks.repeated}
+        save_file(kept, path)
+        speaks.spoken.tokenizer.save(str(path.with_suffix(".words.json")))
+        about = {"recipe": asdict(recipe), "model": {"name": model.name, "version": model.version}}
+        path.with_suffix(".json").write_text(json.dumps({**about, "sha256": sha256(path)}))
+        return path
+
+    return write
