@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from explainers.methods import DEFAULT
+from explainers.methods import DEFAULT, chosen, fitting
+from explainers.models.cards import bundled
 
 Visit = Callable[..., Any]
+ALL = len(fitting(chosen(DEFAULT), ("a single text",)))  # cards of a visit with the default methods
 SENTENCE = "A dull plot, but a wonderful cast."
 ATTACKS = (
     "<script>__xss=1</script>",
@@ -44,19 +46,19 @@ def sideways(visit: Any) -> dict[str, int]:
 def test_a_sentence_is_typed_explained_and_played_with(visit: Visit) -> None:
     window = visit(few=False).done().write(SENTENCE)
     page = window.page
-    expect(window.cards).to_have_count(len(DEFAULT))
+    expect(window.cards).to_have_count(ALL)
     assert re.search(r"AOPC-C", window.cards.first.inner_text())
     before = window.bars
 
     window.unit("wonderful").hover()
     said = page.locator(".card .said")
-    for index in range(len(DEFAULT)):
+    for index in range(ALL):
         expect(said.nth(index)).to_have_text(re.compile(r"^wonderful\s+[+-]?\d\.\d{4}( ± \d\.\d{4})?, rank \d of 9$"))
     page.mouse.move(5, 5)
     expect(said.first).to_have_text("")
 
     window.unit("wonderful", card=3).click()
-    expect(page.locator(".unit.removed")).to_have_count(len(DEFAULT))
+    expect(page.locator(".unit.removed")).to_have_count(ALL)
     expect(page.locator(".bars")).to_contain_text("→")
     window.done()
     assert window.bars != before
@@ -208,3 +210,17 @@ def test_the_methods_page_shows_every_formula(visit: Visit, server: str, screens
     assert not window.page.locator(".katex-error").count()
     assert sideways(window) == {}
     window.page.screenshot(path=screenshots / f"methods-{width}.png")
+
+
+def test_a_pair_is_shown_and_clicked_in_both_texts(visit: Visit) -> None:
+    if "nli" not in bundled():
+        pytest.skip("the bundle nli is not in assets/bundles")
+    window = visit(model="nli", text="Two dogs run.", pair="Animals are asleep.")
+    again = window.page.get_by_role("button", name="Compute again")  # methods that learn may not be fitted to it
+    expect(again).to_be_visible()
+    expect(window.page.get_by_role("textbox", name="Premise")).to_have_value("Two dogs run.")
+    expect(window.page.get_by_role("textbox", name="Hypothesis")).to_have_value("Animals are asleep.")
+    expect(window.cards.first.locator(".of")).to_have_text(["Premise", "Hypothesis"])
+    window.unit("asleep").click()
+    expect(window.page.locator(".unit.removed").first).to_have_text("asleep")
+    expect(again).to_be_visible()
