@@ -1,10 +1,14 @@
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app import narrators
 from explainers.methods import METHODS
 from explainers.metrics.faithfulness import METRICS
+from explainers.narrative.entries import NARRATORS
 
 Opened = Callable[..., Any]
 
@@ -19,7 +23,7 @@ def said(opened: Opened, small: None) -> str:
 
 
 def test_every_method_says_what_it_is_and_when_not_to_believe_it(said: str) -> None:
-    for entry in METHODS:
+    for entry in (*METHODS, *NARRATORS):
         assert entry.name in said
         assert entry.idea in said
         assert entry.caution in said
@@ -38,5 +42,32 @@ def test_every_method_has_its_formula(opened: Opened) -> None:
     page.at.switch_page("pages/methods.py")
     page.run()
     formulas = [each.value.strip("$ \n") for each in page.at.latex]
-    assert formulas == [entry.formula for entry in METHODS]
+    assert formulas == [entry.formula for entry in (*METHODS, *NARRATORS)]
     assert all(formula.count("{") == formula.count("}") for formula in formulas)
+
+
+def figures(method: str) -> dict[str, Any]:
+    names = ("agreement", "states_class", "ccmr", "ccmr_states_class", "composite", "composite_gain", "agreement_gain")
+    texts = ("bleu_1", "bleu_4", "distinct_1", "distinct_2", "copied", "mentioned", "simulatability", "words")
+    shares = {name: {"mean": 0.5, "low": 0.4, "high": 0.6} for name in (*names, "constraint_met")}
+    return {"method": method, **shares, **dict.fromkeys(texts, 0.25)}
+
+
+@pytest.mark.usefixtures("small")
+def test_the_narrators_figures_are_shown_where_they_were_measured(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "small" / narrators.EVALUATION
+    path.parent.mkdir(parents=True)
+    rows = [figures(entry.id) for entry in NARRATORS]
+    path.write_text(json.dumps({"rows": rows, "command": "python -m explainers narratives", "data": {"pairs": 4900}}))
+    monkeypatch.setattr(narrators, "BUNDLES", tmp_path)
+    monkeypatch.setattr(narrators, "bundled", lambda: ("small",))
+    page = opened()
+    page.at.switch_page("pages/methods.py")
+    page.run()
+    assert "In words, on 4,900 held-out pairs of small" in [each.value for each in page.at.header]
+    table = page.at.dataframe[-1].value
+    assert list(table["method"]) == [entry.name for entry in NARRATORS]
+    assert page.at.code[-1].value == "python -m explainers narratives"
+    assert any("CAuSE against φ: composite +0.500" in each.value.replace("\\", "") for each in page.at.markdown)
