@@ -28,7 +28,7 @@ def splits(pairs: list[Example], monkeypatch: pytest.MonkeyPatch) -> Splits:
 
 
 def wanted(**fields: object) -> Wanted:
-    return Wanted(**{"data": None, "n": 12, "seeds": 1, "methods": ("cause_phi", "cause"), **fields})  # type: ignore[arg-type]
+    return Wanted(**{"data": None, "n": 6, "seeds": 1, "methods": ("cause_phi", "cause"), **fields})  # type: ignore[arg-type]
 
 
 def test_shipped_narrators_are_measured_and_everything_said_is_written(
@@ -42,11 +42,11 @@ def test_shipped_narrators_are_measured_and_everything_said_is_written(
     assert text.splitlines()[2].startswith("| φ |")
     table = json.loads((tmp_path / "out" / "table.json").read_text())
     assert [row["method"] for row in table["rows"]] == ["cause_phi", "cause"]
-    assert table["data"]["pairs"] == 12
+    assert table["data"]["pairs"] == 6
     rows = [json.loads(line) for line in (tmp_path / "out" / "items.jsonl").read_text().splitlines()]
     test = {(each.text, each.pair) for each in splits.test}
-    assert len({(row["premise"], row["hypothesis"]) for row in rows} & test) == 12
-    assert "## 12." in (tmp_path / "out" / "examples.md").read_text()
+    assert len({(row["premise"], row["hypothesis"]) for row in rows} & test) == 6
+    assert "## 6." in (tmp_path / "out" / "examples.md").read_text()
 
 
 def test_one_pair_has_no_counterfactual(model: TextClassifier, splits: Splits, tmp_path: Path) -> None:

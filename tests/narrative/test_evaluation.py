@@ -125,6 +125,6 @@ def test_every_item_is_said_once_at_its_likeliest_and_voted_on_at_five_temperatu
 
 
 def test_the_same_seed_says_the_same(narrator: Made, head: nn.Sequential, states: Tensor) -> None:
-    items = [item(int(label), state) for label, state in zip(head(states).argmax(1), states, strict=True)]
-    given = asked(head, items, ["a"] * 6, LABELS)
+    items = [item(int(label), state) for label, state in zip(head(states[:2]).argmax(1), states[:2], strict=True)]
+    given = asked(head, items, ["a"] * 2, LABELS)
     assert spoken(narrator(), given, 0) == spoken(narrator(), given, 0)

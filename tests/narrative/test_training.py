@@ -79,7 +79,7 @@ def test_the_learning_rate_rises_and_falls_to_nothing() -> None:
     assert schedule.get_last_lr() == [0.0]
 
 
-@pytest.mark.parametrize("losses", ["phi", "phi_ts", "cause"])
+@pytest.mark.parametrize("losses", ["phi", "cause"])
 def test_the_class_is_learned_from_the_state(
     narrator: Made, head: nn.Sequential, items: list[Item], tmp_path: Path, losses: str
 ) -> None:
