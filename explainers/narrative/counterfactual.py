@@ -1,8 +1,10 @@
 """CCMR's counterfactuals (CAuSE, Sect. 4.1): would the sentence change its class with the model?
 
-For each item the nearest item to which the model gives another class says which class to go to. The way there is found
-on the spot: ν minimises ‖ν‖² + CE(C1(c + ν), target). No network is fitted for it, so nothing can be overfitted; the
-authors fit an autoencoder on the very items that they score.
+For each item the nearest item to which the model gives another class says where to go: ν is the smallest change of the
+state after which the head answers as it does to that neighbour, C1(c + ν) = C1(c'). It is found on the spot, per item,
+by minimising ‖ν‖² + w KL(C1(c') ‖ C1(c + ν)); no network is fitted for it, so nothing can be overfitted. The authors
+fit an autoencoder on the very items that they score. With w = 1 and the class alone in place of C1(c') the constraint
+is met for fewer than 1 % of the items, because states lie several units apart.
 """
 
 from dataclasses import dataclass
@@ -14,7 +16,8 @@ from torch import Tensor, nn
 from explainers.errors import ExplanationError
 from explainers.narrative.interchange import activations
 
-STEPS, RATE = 100, 0.02
+STEPS, RATE = 200, 0.05
+WEIGHT = 10_000.0  # w: large, because the paper asks for equal answers and not for a compromise
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,15 @@ def nearest_other(states: Tensor, predicted: Tensor, among: Tensor, their_classe
     return far.argmin(1)
 
 
-def found(head: nn.Sequential, states: Tensor, targets: Tensor, *, steps: int = STEPS, rate: float = RATE) -> Tensor:
-    """c + ν for states (B, d) and target classes (B,), by Adam on ν alone."""
+def found(head: nn.Sequential, states: Tensor, wanted: Tensor, *, weight: float = WEIGHT, steps: int = STEPS) -> Tensor:
+    """c + ν for states (B, d) and the logits (B, C) that the head shall give them, by Adam on ν alone."""
     nu = torch.zeros_like(states, requires_grad=True)
-    learner = torch.optim.Adam([nu], rate)
+    learner = torch.optim.Adam([nu], RATE)
     for _ in range(steps):
-        loss = (nu**2).sum() + F.cross_entropy(answers(head, states + nu), targets, reduction="sum")
-        (nu.grad,) = torch.autograd.grad(loss, nu)
+        apart = F.kl_div(
+            answers(head, states + nu).log_softmax(-1), wanted.log_softmax(-1), log_target=True, reduction="sum"
+        )
+        (nu.grad,) = torch.autograd.grad((nu**2).sum() + weight * apart, nu)
         learner.step()
     return (states + nu).detach()
 
@@ -53,14 +58,15 @@ def found(head: nn.Sequential, states: Tensor, targets: Tensor, *, steps: int = 
 def counterfactuals(head: nn.Sequential, states: Tensor, among: Tensor) -> Counterfactual:
     """For states (B, d), with the nearest of `among` (N, d) of another class."""
     with torch.no_grad():
-        predicted, theirs = answers(head, states).argmax(1), answers(head, among).argmax(1)
+        predicted, known = answers(head, states).argmax(1), answers(head, among)
+        theirs = known.argmax(1)
         if bool((theirs == theirs[0]).all()):
             raise ExplanationError(
                 f"The model gives one class to all {len(among)} items, so there is no other to go to. Take more items."
             )
         neighbours = nearest_other(states, predicted, among, theirs)
         targets = theirs[neighbours]
-    altered = found(head, states, targets)
+    altered = found(head, states, known[neighbours])
     with torch.no_grad():
         met = answers(head, altered).argmax(1) == targets
     return Counterfactual(altered, targets, met, neighbours)

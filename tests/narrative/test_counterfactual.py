@@ -16,6 +16,11 @@ def lines(*weights: float, bias: float = 0.0) -> nn.Sequential:
     return head
 
 
+def sure(*targets: int) -> Tensor:
+    """Logits of two classes that leave no doubt, so that the divergence from them is the cross-entropy."""
+    return torch.tensor([[-40.0, 40.0] if target else [40.0, -40.0] for target in targets])
+
+
 def test_the_nearest_item_of_another_class_is_found() -> None:
     states, among = torch.tensor([[0.0], [10.0]]), torch.tensor([[1.0], [4.0], [3.0], [9.0]])
     classes = torch.tensor([0, 1, 1, 0])
@@ -27,31 +32,41 @@ def test_nu_is_where_distance_and_cross_entropy_balance() -> None:
     """ν² + log(1 + e^(-(c + ν))) for logits (0, c + ν) and target 1: flat where 2 ν = σ(-(c + ν))."""
     head = lines(0.0, 1.0)
     states = torch.tensor([[-1.0], [0.0], [2.0]])
-    nu = found(head, states, torch.tensor([1, 1, 1]), steps=400) - states
+    nu = found(head, states, sure(1, 1, 1), weight=1.0, steps=400) - states
     assert torch.allclose(2 * nu, torch.sigmoid(-(states + nu)), atol=1e-3)
     assert (nu > 0).all()  # towards the target
 
 
 def test_nu_goes_the_other_way_for_the_other_class() -> None:
     states = torch.zeros(2, 1)
-    there, back = (found(lines(0.0, 1.0), states, torch.tensor([one, one])) for one in (1, 0))
+    there, back = (found(lines(0.0, 1.0), states, sure(one, one), weight=1.0) for one in (1, 0))
     assert torch.allclose(there, -back, atol=1e-6)
 
 
 def test_an_items_nu_does_not_depend_on_its_neighbours() -> None:
-    head, states, targets = lines(0.0, 4.0), torch.tensor([[-1.0], [-0.2], [0.7]]), torch.tensor([1, 1, 0])
+    head, states, targets = lines(0.0, 4.0), torch.tensor([[-1.0], [-0.2], [0.7]]), sure(1, 1, 0)
     together = found(head, states, targets)
     alone = torch.cat([found(head, states[at : at + 1], targets[at : at + 1]) for at in range(3)])
     assert torch.allclose(together, alone, atol=1e-6)
 
 
+def test_the_head_answers_as_it_does_to_the_neighbour() -> None:
+    """With logits (0, c) that is so where c + ν is the neighbour's state itself, as far as w allows."""
+    states, among = torch.tensor([[-0.5], [0.4]]), torch.tensor([[-1.0], [2.0]])
+    result = counterfactuals(lines(0.0, 1.0), states, among)
+    assert result.neighbours.tolist() == [1, 0]
+    assert result.targets.tolist() == [1, 0]
+    assert torch.allclose(result.states, torch.tensor([[2.0], [-1.0]]), atol=0.01)
+    assert result.met.tolist() == [True, True]
+
+
 def test_the_constraint_is_met_only_where_the_class_really_changes() -> None:
-    """With a slope of 4, 2 ν = 4 σ(-4 (c + ν)) has its answer beyond 0 from c = -0.5 but not from c = -3."""
-    result = counterfactuals(lines(0.0, 4.0), torch.tensor([[-0.5], [-3.0], [0.4]]), torch.tensor([[-1.0], [1.0]]))
-    assert result.targets.tolist() == [1, 1, 0]
-    assert result.neighbours.tolist() == [1, 1, 0]
-    assert result.met.tolist() == [True, False, True]
-    assert ((result.states > 0)[:, 0] == torch.tensor([True, False, False])).all()
+    """A head that cannot say class 1 of the item: its logits hardly move, however far ν goes."""
+    head = lines(0.0, 1e-4)
+    result = counterfactuals(head, torch.tensor([[-20.0]]), torch.tensor([[-20.0], [50.0]]))
+    assert result.targets.tolist() == [1]
+    assert result.met.tolist() == [False]
+    assert result.states.item() < 0
 
 
 def test_the_class_aimed_at_is_the_models_of_the_neighbour() -> None:
