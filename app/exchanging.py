@@ -9,7 +9,7 @@ from app.speaking import About, Pair, Pairs, Speaker
 from explainers.narrative.entries import narrator
 
 RANDOM, TYPED = "20 % at random", "typed"
-NAMES = ("state", "first hidden layer", "second hidden layer")
+NAMES = ("state", "hidden 1", "hidden 2")
 IDEA = (
     "C1 is the model's head. C2 is the second classifier of the training: it reads what can be told from the sentence "
     "that the narrator says, the class in it hidden. Some neurons of the base take the values that the source gives "
@@ -66,7 +66,7 @@ def _controls(reading: list[str], known: About) -> tuple[str, int, tuple[int, ..
             bind="query-params",
             persist_state="session",
             help="The state is what the head reads and what the narrator speaks from; when it is mixed, the narrator "
-            "speaks anew. In brackets: how many neurons there are.",
+            "speaks anew. Then the head's hidden layers. In brackets: how many neurons there are.",
         )
     place = layers.index(layer) if layer in layers else 0
     with third:
@@ -109,7 +109,7 @@ def _over_set(
     st.subheader("Over the whole set", anchor=False)
     with speaking.told(f"Reads {len(pairs)} pairs, lets the narrator speak of each, and exchanges neurons among them"):
         found = speaking.over_set(engine, speaker, method, pairs, layer, neurons)
-    st.dataframe(verdicts.over_set(found), hide_index=True, height="content")
+    st.table(verdicts.over_set(found), border="horizontal", hide_index=True)
     sample = f"a fixed sample of {found.looked:,} of" if found.looked < found.possible else "all"
     st.caption(
         f"Every example as a base with every other as its source, {sample} {found.possible:,} ordered pairs; "

@@ -29,7 +29,9 @@ def of_exchange(found: "Exchange", labels: Sequence[str]) -> str:
         else f"The model stays with {one_line(labels[first])}"
     )
     reads = one_line(labels[other])
-    return f"{moved}; C2 says {reads} too: they agree." if other == then else f"{moved}; C2 says {reads}: they differ."
+    if other == then:
+        return f"{moved}; C2 says {reads} too: they agree."
+    return f"{moved}; C2 says {reads}: they differ{'' if found.agree[0] else ', as before'}."
 
 
 def of_switch(found: "Switch") -> str:

@@ -57,6 +57,11 @@ def test_an_exchange_in_words(model: tuple[float, ...], reader: tuple[float, ...
     assert of_exchange(found, LABELS) == sentence
 
 
+def test_two_that_differed_before_are_not_blamed_on_the_exchange() -> None:
+    found = Exchange(Side(FIRST, SECOND, FIRST), Side(SECOND, SECOND, SECOND), ("a", "b", ""))
+    assert of_exchange(found, LABELS) == "The model stays with entailment; C2 says neutral: they differ, as before."
+
+
 def test_a_stated_class_beside_the_models() -> None:
     assert of_stated(1, 1, LABELS) == "states neutral, as the model"
     assert of_stated(0, 1, LABELS) == "states entailment, the model says neutral"

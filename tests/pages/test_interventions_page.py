@@ -60,7 +60,7 @@ class Interventions:
 
     @property
     def shares(self) -> list[dict[str, str]]:
-        found: list[dict[str, str]] = self.at.dataframe[0].value.to_dict("records")
+        found: list[dict[str, str]] = self.at.table[0].value.to_dict("records")
         return found
 
     @property
