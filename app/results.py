@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import cards, charts, controls, downloads, panels, session, state
+from app import cards, charts, controls, downloads, panels, session, state, words
 from app.controls import Choice
 from app.engine import Engine, Run
 
@@ -19,6 +19,7 @@ def live(engine: Engine, run: Run, choice: Choice) -> None:
     look = controls.look(choice)
     narrow = state.is_narrow()
     st.fragment(run_every=tick)(_cards)(run, look, narrow)
+    st.fragment(run_every=tick)(_words)(run)
     st.fragment(run_every=slow_tick)(_figures)(run, look, narrow)
 
 
@@ -47,6 +48,12 @@ def _cards(run: Run, look: cards.Look, narrow: bool) -> None:
         panels.removed(shown, state.bring_back)
 
 
+def _words(run: Run) -> None:
+    shown = _shown(run)
+    if shown is not None:
+        words.show(shown, state.explanations(shown.request.texts))
+
+
 def _shown(run: Run) -> Run | None:
     """The run, or the last good one when this one could not begin."""
     if run.status == "failed" and run.whole is None:
@@ -62,12 +69,12 @@ def _status(engine: Engine, run: Run) -> None:
         if status in ("waiting", "loading", "running"):
             settled = sum(column.settled for column in run.columns.values())
             ahead = engine.ahead_of(run)
-            words = {
+            said = {
                 "waiting": f"{ahead} other comparison{'s' if ahead != 1 else ''} first" if ahead else "Starting",
                 "loading": "Loading the model",
                 "running": f"{settled} of {len(run.columns)} methods done",
             }
-            st.progress(settled / max(len(run.columns), 1), text=words[status])
+            st.progress(settled / max(len(run.columns), 1), text=said[status])
             st.button("Stop", on_click=run.stop, key="stop")
         elif status == "done":
             methods = f"All {len(run.columns)} methods" if run.columns else "The prediction alone"

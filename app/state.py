@@ -44,6 +44,11 @@ def samples() -> tuple[Sample, ...]:
     return tuple(Sample(**{**each, "explanations": tuple(each.get("explanations", ()))}) for each in found)
 
 
+def explanations(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Reasons that people gave for these very texts, where they are an example."""
+    return next((each.explanations for each in samples() if tuple(filter(None, each.texts)) == texts), ())
+
+
 def titles(model: str) -> list[str]:
     """The examples of a model, or of the one that it was made from; where it has none, all of them."""
     own = [sample.title for sample in samples() if f"{model}-".startswith(f"{sample.model}-")]

@@ -52,9 +52,11 @@ class Recipe:
 class Narrator(nn.Module):
     """What is trained. `psi`: d → the language model's width; `aggregator`: its vocabulary → d; `c2` starts anew."""
 
-    def __init__(self, head: nn.Sequential, phi: PreTrainedModel, spoken: Language, losses: Losses) -> None:
+    def __init__(
+        self, head: nn.Sequential, phi: PreTrainedModel, spoken: Language, losses: Losses, leak: Leak = "closed"
+    ) -> None:
         super().__init__()
-        self.spoken = spoken
+        self.spoken, self.leak = spoken, leak
         width = linear(head)[0].in_features
         self.psi = nn.Linear(width, phi.get_input_embeddings().embedding_dim)
         self.phi = phi

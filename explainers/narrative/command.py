@@ -120,7 +120,7 @@ def make(order: Order, model: TextClassifier, folder: Path, out: Path | None, *,
     phi, spoken, words = speaker(order)
     with model.lock, torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
-        speaks = Narrator(head(model), phi, spoken, recipe.losses).to(model.device)
+        speaks = Narrator(head(model), phi, spoken, recipe.losses, recipe.leak).to(model.device)
     training = train(recipe, speaks, head(model), model.labels, (texts, watched), folder, resume=resume)
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")

@@ -46,7 +46,12 @@ def ended(ids: Sequence[int], ends: int) -> list[int]:
 def readings(
     narrator: Narrator, states: Tensor, sentences: Sequence[Sequence[int]], labels: Sequence[Sequence[int]]
 ) -> Tensor:
-    """C2's logits (B, C) for the states and the sentences that were generated from them, the class names hidden."""
+    """C2's logits (B, C) for the states and the sentences that were generated from them, read as in training.
+
+    With the leak closed the class names are hidden.
+    """
     ids, real = padded(sentences, narrator.spoken.pads, states.device)
+    if narrator.leak == "leaky":
+        return cast(Tensor, narrator.c2(narrator.aggregated(narrator.answers(states, ids), real)))
     ids = hidden(ids, labels, narrator.spoken.hides)
     return cast(Tensor, narrator.c2(narrator.read(states, ids, real)))

@@ -81,9 +81,10 @@ def stated(text: str, labels: Sequence[str]) -> int | None:
 
 
 def without_label(text: str, labels: Sequence[str]) -> str:
-    """The sentence with every class name taken out: what is left must speak for itself."""
-    names = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
-    return " ".join(re.sub(rf"(?<!\w)({names})(?!\w)", "", text, flags=re.IGNORECASE).split())
+    """The sentence with every class name taken out, in other forms too: the rest must speak for itself."""
+    names = [rf"{re.escape(label)}(?!\w)" for label in sorted(labels, key=len, reverse=True)]
+    kin = [rf"{re.escape(label[: max(5, len(label) - 4)])}\w*" for label in labels if len(label) > 5]
+    return " ".join(re.sub(rf"(?<!\w)({'|'.join(names + kin)})", "", text, flags=re.IGNORECASE).split())
 
 
 def stacked(found: Sequence[Item]) -> tuple[Tensor, Tensor]:

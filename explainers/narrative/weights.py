@@ -90,7 +90,7 @@ def loaded(path: Path, model: "TextClassifier") -> "tuple[Recipe, Narrator]":
         recipe = Recipe(**known["recipe"])
         with model.lock, torch.random.fork_rng():  # nobody hangs hooks on the head while it is copied
             phi, spoken = speaker(recipe.language, path)
-            module = Narrator(head(model), phi, spoken, recipe.losses)
+            module = Narrator(head(model), phi, spoken, recipe.losses, recipe.leak)
         weights = {name: tensor.float() for name, tensor in load_file(path).items()}
         report = module.load_state_dict(weights, strict=False)
         if report.unexpected_keys or set(report.missing_keys) - module.repeated:
