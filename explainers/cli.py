@@ -117,9 +117,7 @@ def train_model(
 def fit(
     method: Annotated[
         str,
-        typer.Argument(
-            help="aml, cimi, ciem, ivra, all of them, cause_phi, cause_phi_ts or cause."
-        ),
+        typer.Argument(help="aml, cimi, ciem, ivra, all of them, cause_phi, cause_phi_ts or cause."),
     ],
     model: Model = "sst2",
     data: Annotated[
