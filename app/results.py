@@ -16,10 +16,10 @@ def live(engine: Engine, run: Run, choice: Choice) -> None:
     active = run.active
     tick, slow_tick = (TICK, SLOW_TICK) if active else (None, None)
     st.fragment(run_every=tick)(_head)(engine, run, active)
+    st.fragment(run_every=tick)(_words)(run)
     look = controls.look(choice)
     narrow = state.is_narrow()
     st.fragment(run_every=tick)(_cards)(run, look, narrow)
-    st.fragment(run_every=tick)(_words)(run)
     st.fragment(run_every=slow_tick)(_figures)(run, look, narrow)
 
 

@@ -66,9 +66,8 @@ def payload(run: Run, explanations: Sequence[str] = ()) -> dict[str, Any]:
 def expected(run: Run) -> set[str]:
     """The narrators of the run's model: those that have spoken, and those that will."""
     found = {each.method for each in run.narratives} | {each.method for each in run.unspoken}
-    if run.whole is not None:
-        found |= set(available(run.whole.model.name, run.whole.model.version))
-    return found
+    name, version = (run.request.model, "") if run.whole is None else (run.whole.model.name, run.whole.model.version)
+    return found | set(available(name, version))  # known before the model is loaded, so that nothing jumps
 
 
 def card(run: Run, entry: NarratorEntry) -> dict[str, Any]:

@@ -3,7 +3,16 @@ import torch
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
-from explainers.narrative.interchange import activations, agreement, drawn, interchanged, linear, numbers, sizes
+from explainers.narrative.interchange import (
+    activations,
+    agreement,
+    drawn,
+    interchanged,
+    linear,
+    numbers,
+    realised,
+    sizes,
+)
 
 # the head by hand: h = (c₀, 2 c₁), logits = (ReLU h₀, ReLU h₁)
 BASE, SOURCE = torch.tensor([[1.0, -3.0]]), torch.tensor([[-4.0, 5.0]])
@@ -108,3 +117,20 @@ def test_what_is_no_neuron_gets_a_sentence(text: str, said: str) -> None:
 def test_agreement_is_the_share_of_equal_places() -> None:
     assert agreement([0, 1, 2, 2], [0, 1, 0, 2]) == 0.75
     assert agreement([], []) == 0
+
+
+def test_a_realised_exchange_is_the_smallest_change_of_the_state_that_exchanges_these_neurons() -> None:
+    """Two neurons that see the first two of three numbers, twice and as they are; the third number is nobody's."""
+    head = nn.Sequential(nn.Linear(3, 2, bias=False), nn.ReLU(), nn.Linear(2, 2)).requires_grad_(False)
+    head[0].weight.copy_(torch.tensor([[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
+    base, source = torch.tensor([[1.0, 1.0, 7.0]]), torch.tensor([[3.0, 5.0, 9.0]])
+    assert torch.allclose(realised(head, base, source, torch.tensor([0])), torch.tensor([[3.0, 1.0, 7.0]]))
+    assert torch.allclose(realised(head, base, source, torch.tensor([0, 1])), torch.tensor([[3.0, 5.0, 7.0]]))
+
+
+def test_the_head_answers_to_a_realised_exchange_as_to_the_exchange_inside_it() -> None:
+    torch.manual_seed(0)
+    head = nn.Sequential(nn.Linear(9, 4), nn.ReLU(), nn.Linear(4, 3)).requires_grad_(False)
+    base, source, neurons = torch.randn(5, 9), torch.randn(5, 9), torch.tensor([1, 3])
+    inside = interchanged(head, base, source, 1, neurons)
+    assert torch.allclose(head(realised(head, base, source, neurons)), inside, atol=1e-5)
