@@ -24,13 +24,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from explainers.narrative.interchange import drawn, interchanged, linear, sizes
+from explainers.narrative.interchange import activations, drawn, interchanged, linear, realised, sizes
 from explainers.narrative.language import SMALL, Language, padded
 
 Losses = Literal["phi", "phi_ts", "cause"]
 Leak = Literal["closed", "leaky"]
 LOSSES: tuple[Losses, ...] = get_args(Losses)
-READ = 16  # tokens that the aggregator looks at when the leak is closed
+READ = 4  # places that the aggregator looks at when the leak is closed: "the answer is", and what comes next
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Recipe:
     losses: Losses = "cause"
     leak: Leak = "closed"
     soft: bool = True  # L_TS against the model's probabilities; false: against its class, as in the authors' code
-    inputs: bool = True  # L_IIT also with neurons of the state itself exchanged, before ψ
+    inputs: bool = True  # L_IIT also with the exchange made in the state, before ψ
     share: float = 0.2  # of a layer's neurons are exchanged
     language: str = SMALL
     epochs: int = 3
@@ -155,22 +155,25 @@ def exchange(
     others: tuple[Tensor, Tensor],
     chance: torch.Generator,
 ) -> Tensor:
-    """L_IIT for one layer and one draw of neurons; the source of every item is its neighbour in the batch.
+    """L_IIT for one draw of neurons; the source of every item is its neighbour in the batch.
 
-    Layers 1 and 2 are exchanged inside C1 and C2 alike. Layer 0 is the state that goes into C1 and into ψ.
+    Neurons of one hidden layer are exchanged inside C1 and C2 alike. With `inputs`, neurons of the first hidden layer
+    are exchanged once more, now in the state that both sides get, so that what φ says must follow too.
     """
     width = sizes(head)
-    first = 0 if recipe.inputs and recipe.leak == "closed" else 1
-    layer = int(torch.randint(first, len(width), (1,), generator=chance))
+    layer = int(torch.randint(1, len(width), (1,), generator=chance))
     neurons = drawn(width[layer], recipe.share, chance)
     source = batch.states.roll(-1, 0)
     with torch.no_grad():
         wanted = interchanged(head, batch.states, source, layer, neurons)
-    if layer:
-        return divergence(wanted, interchanged(narrator.c2, states, states.roll(-1, 0), layer, neurons))
-    mixed = batch.states.clone()
-    mixed[:, neurons] = source[:, neurons]
-    return divergence(wanted, narrator.c2(narrator.read(mixed, *others)))
+    loss = divergence(wanted, interchanged(narrator.c2, states, states.roll(-1, 0), layer, neurons))
+    if not recipe.inputs or recipe.leak == "leaky":
+        return loss
+    share = recipe.share + (1 - recipe.share) * float(torch.rand(1, generator=chance))
+    with torch.no_grad():
+        mixed = realised(head, batch.states, source, drawn(width[1], share, chance))
+        wanted = activations(head, mixed)[-1]
+    return loss + divergence(wanted, narrator.c2(narrator.read(mixed, *others)))
 
 
 def match(head: nn.Sequential, c2: nn.Sequential) -> Tensor:

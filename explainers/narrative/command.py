@@ -73,9 +73,12 @@ def parts(order: Order, model: TextClassifier) -> tuple[list[Item], list[Item]]:
         raise DataUnavailable(
             f"The explanations of e-SNLI are about {', '.join(esnli.LABELS)}; {model.name} has other classes."
         )
-    splits = esnli.read(order.data)
-    taught: Sequence[Example] = [each for each in (*splits.train, *splits.explainer) if each.explanations]
-    return items(model, taught), items(model, splits.validation)
+    key = ("items", order.data)
+    if key not in model.fitted:  # reading the states takes a fifth of a short training
+        splits = esnli.read(order.data)
+        taught: Sequence[Example] = [each for each in (*splits.train, *splits.explainer) if each.explanations]
+        model.fitted[key] = items(model, taught), items(model, splits.validation)
+    return cast("tuple[list[Item], list[Item]]", model.fitted[key])
 
 
 def speaker(order: Order) -> tuple[PreTrainedModel, Language, Path | None]:

@@ -163,8 +163,8 @@ def _figures(given: Asked, run: Spoken, weights: Floats) -> dict[str, Floats]:
     return found
 
 
-def _of_texts(given: Asked, runs: Sequence[Spoken], learned_from: Sequence[str]) -> dict[str, float]:
-    """Figures of the sentences themselves, means over seeds."""
+def _of_texts(given: Asked, runs: Sequence[Spoken], learned_from: Sequence[str]) -> dict[str, float | None]:
+    """Figures of the sentences themselves, means over seeds; None where one cannot be computed."""
     with_reference = [place for place, row in enumerate(given.references) if row]
     rows = []
     for run in runs:
@@ -180,7 +180,8 @@ def _of_texts(given: Asked, runs: Sequence[Spoken], learned_from: Sequence[str])
                 "simulatability": simulatability(run.sentences, given.predicted, given.labels),
             }
         )
-    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+    means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+    return {name: None if np.isnan(mean) else mean for name, mean in means.items()}
 
 
 def _interval(values: Floats) -> dict[str, float]:

@@ -51,6 +51,19 @@ def interchanged(head: nn.Sequential, base: Tensor, source: Tensor, layer: int, 
     return found
 
 
+def realised(head: nn.Sequential, base: Tensor, source: Tensor, neurons: Tensor) -> Tensor:
+    """The states (B, d) nearest to `base` whose first hidden layer has the values of `source` in `neurons`.
+
+    c + W⁺ (h_source - h_base): the other neurons, and what the head cannot see of the state, stay as they are. The head
+    answers to it as to the same exchange inside it.
+    """
+    weight = linear(head)[0].weight  # (h, d)
+    values = [activations(head, each)[1] for each in (base, source)]
+    change = _exchanged(values[0], values[1], neurons) - values[0]  # (B, h)
+    found: Tensor = base + torch.linalg.lstsq(weight, change.T).solution.T
+    return found
+
+
 def _exchanged(base: Tensor, source: Tensor, neurons: Tensor) -> Tensor:
     taken = torch.zeros(base.shape[-1], dtype=torch.bool, device=base.device)
     taken[neurons.to(base.device)] = True

@@ -33,7 +33,9 @@ def cells(rows: Sequence[Row]) -> list[dict[str, str]]:
     for row in rows:
         line = {"method": narrator(row["method"]).name}
         line |= {title: with_interval(row[name]) if name in row else "–" for name, title in COLUMNS}
-        line |= {title: f"{row[name]:.{1 if name == 'words' else 3}f}" for name, title in TEXTS}
+        line |= {
+            title: "–" if row[name] is None else f"{row[name]:.{1 if name == 'words' else 3}f}" for name, title in TEXTS
+        }
         found.append(line)
     return found
 
