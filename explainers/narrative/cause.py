@@ -10,8 +10,8 @@ aggregator A turns φ's answers back into a state, which C2, of C1's shape, clas
     R_match = Σ ‖W_C1 - W_C2‖²_F / 3, biases too (Eq. 4, squared as in the authors' code)
 
 The label leak: under teacher forcing the sentence that φ reads names the class, so A could copy it from there and
-L_TS and L_IIT would be met without c. Closed, A sees what φ answers to the beginning of *another* item's sentence in
-which the label is hidden; leaky, as published, it sees the item's own.
+L_TS and L_IIT would be met without c. Closed, A reads one answer of φ alone: what comes after "The answer is", which
+is the class, and which φ can know from c only. Leaky, as published, A reads the item's whole sentence.
 """
 
 import copy
@@ -30,7 +30,6 @@ from explainers.narrative.language import SMALL, Language, padded
 Losses = Literal["phi", "phi_ts", "cause"]
 Leak = Literal["closed", "leaky"]
 LOSSES: tuple[Losses, ...] = get_args(Losses)
-READ = 4  # places that the aggregator looks at when the leak is closed: "the answer is", and what comes next
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,7 @@ class Recipe:
     leak: Leak = "closed"
     soft: bool = True  # L_TS against the model's probabilities; false: against its class, as in the authors' code
     inputs: bool = True  # L_IIT also with the exchange made in the state, before ψ
+    words: bool = True  # L_TS and L_IIT also for the class that φ is about to say, not only for what C2 reads
     share: float = 0.2  # of a layer's neurons are exchanged
     language: str = SMALL
     epochs: int = 3
@@ -67,6 +67,17 @@ class Narrator(nn.Module):
             for layer in linear(self.c2):
                 layer.reset_parameters()
 
+    @torch.no_grad()
+    def begin(self, labels: Sequence[Sequence[int]], means: Tensor) -> None:
+        """Lets A read a class name, given by its pieces, as the mean state (C, d) of the model's items of that class.
+
+        Where A starts at random, C2 learns to read the class from whatever else φ's answer shows of the state.
+        """
+        if self.reads:
+            self.aggregator.bias.zero_()
+            for pieces, mean in zip(labels, means, strict=True):
+                self.aggregator.weight[:, pieces[0]] = mean
+
     @property
     def repeated(self) -> set[str]:
         """Second names of weights that stand at two places, as GPT-2's input and output; a file holds the first."""
@@ -84,23 +95,18 @@ class Narrator(nn.Module):
         share = answers.softmax(-1) * real[:, :, None]  # (B, T, V)
         return cast(Tensor, self.aggregator(share.sum(1) / real.sum(1, keepdim=True)))
 
-    def read(self, states: Tensor, ids: Tensor, real: Tensor) -> Tensor:
-        """F(c): what A makes of φ's answers to the beginning of the sentences `ids` (B, T)."""
-        begun, kept = ids[:, :READ], real[:, :READ]
-        return self.aggregated(self.answers(states, begun), kept)
+    def opened(self, states: Tensor) -> Tensor:
+        """φ's answer to "The answer is", where the class comes: logits (B, V)."""
+        begun = torch.tensor([*self.spoken.opening, self.spoken.ends], device=states.device)
+        return self.answers(states, begun.expand(len(states), -1))[:, -1]  # the last id is asked for, not read
 
+    def taken(self, answer: Tensor) -> Tensor:
+        """A: from one answer of φ (B, V) to states (B, d)."""
+        return cast(Tensor, self.aggregator(answer.softmax(-1)))
 
-def hidden(ids: Tensor, labels: Sequence[Sequence[int]], hides: int) -> Tensor:
-    """The sentences (B, T) with every class name in them replaced."""
-    found = ids.clone()
-    for pieces in labels:
-        window = found.unfold(1, len(pieces), 1) if found.shape[1] >= len(pieces) else None
-        if window is None:
-            continue
-        hits = (window == torch.tensor(pieces, device=ids.device)).all(-1)  # (B, T - n + 1)
-        for offset in range(len(pieces)):
-            found[:, offset : offset + hits.shape[1]][hits] = hides
-    return found
+    def read(self, states: Tensor) -> Tensor:
+        """F(c) with the leak closed, (B, d): what A makes of φ's answer where the class comes."""
+        return self.taken(self.opened(states))
 
 
 @dataclass(frozen=True)
@@ -114,25 +120,28 @@ def terms(
     recipe: Recipe,
     narrator: Narrator,
     head: nn.Sequential,
-    labels: Sequence[Sequence[int]],
+    names: Tensor,
     batch: Batch,
     chance: torch.Generator,
 ) -> dict[str, Tensor]:
-    """The loss by the paper's terms; `labels` are the pieces of the class names. `total` is what is minimised."""
+    """The loss by the paper's terms; `names` (C,) are the first pieces of the classes. `total` is what is minimised."""
     ids, real = padded(batch.sentences, narrator.spoken.pads, batch.states.device)
     answers = narrator.answers(batch.states, ids)
     found = {"phi": F.cross_entropy(answers[real], ids[real])}
-    if narrator.reads:
-        if recipe.leak == "closed":
-            others = hidden(ids, labels, narrator.spoken.hides).roll(1, 0), real.roll(1, 0)
-            states = narrator.read(batch.states, *others)
-        else:
-            others = ids, real
-            states = narrator.aggregated(answers, real)
+    if narrator.reads and recipe.leak == "leaky":
+        states = narrator.aggregated(answers, real)
         found["ts"] = student(batch.logits, narrator.c2(states), soft=recipe.soft)
-        if recipe.losses == "cause":
-            found["iit"] = exchange(recipe, narrator, head, batch, states, others, chance)
-            found["match"] = match(head, narrator.c2)
+    elif narrator.reads:
+        opened = narrator.opened(batch.states)
+        states = narrator.taken(opened)
+        found["ts"] = student(batch.logits, narrator.c2(states), soft=recipe.soft)
+        if recipe.words:
+            found["ts"] = found["ts"] + student(batch.logits, opened[:, names], soft=False)
+    if recipe.losses == "cause":
+        found["iit"] = exchange(recipe, narrator, head, batch, states, chance)
+        if recipe.inputs and recipe.leak == "closed":
+            found["iit"] = found["iit"] + exchange_of_states(recipe, narrator, head, names, batch, chance)
+        found["match"] = match(head, narrator.c2)
     return {**found, "total": torch.stack(list(found.values())).sum()}
 
 
@@ -152,28 +161,35 @@ def exchange(
     head: nn.Sequential,
     batch: Batch,
     states: Tensor,
-    others: tuple[Tensor, Tensor],
     chance: torch.Generator,
 ) -> Tensor:
-    """L_IIT for one draw of neurons; the source of every item is its neighbour in the batch.
+    """L_IIT for one draw of neurons of one hidden layer, exchanged inside C1 and C2 alike.
 
-    Neurons of one hidden layer are exchanged inside C1 and C2 alike. With `inputs`, neurons of the first hidden layer
-    are exchanged once more, now in the state that both sides get, so that what φ says must follow too.
+    The source of every item is its neighbour in the batch.
     """
     width = sizes(head)
     layer = int(torch.randint(1, len(width), (1,), generator=chance))
     neurons = drawn(width[layer], recipe.share, chance)
-    source = batch.states.roll(-1, 0)
     with torch.no_grad():
-        wanted = interchanged(head, batch.states, source, layer, neurons)
-    loss = divergence(wanted, interchanged(narrator.c2, states, states.roll(-1, 0), layer, neurons))
-    if not recipe.inputs or recipe.leak == "leaky":
-        return loss
+        wanted = interchanged(head, batch.states, batch.states.roll(-1, 0), layer, neurons)
+    return divergence(wanted, interchanged(narrator.c2, states, states.roll(-1, 0), layer, neurons))
+
+
+def exchange_of_states(
+    recipe: Recipe, narrator: Narrator, head: nn.Sequential, names: Tensor, batch: Batch, chance: torch.Generator
+) -> Tensor:
+    """L_IIT for an exchange that φ can feel: neurons of the first hidden layer, exchanged in the state c itself.
+
+    Between 20 % and all of them, so that the exchange often changes the model's class.
+    """
     share = recipe.share + (1 - recipe.share) * float(torch.rand(1, generator=chance))
+    neurons = drawn(sizes(head)[1], share, chance)
     with torch.no_grad():
-        mixed = realised(head, batch.states, source, drawn(width[1], share, chance))
+        mixed = realised(head, batch.states, batch.states.roll(-1, 0), neurons)
         wanted = activations(head, mixed)[-1]
-    return loss + divergence(wanted, narrator.c2(narrator.read(mixed, *others)))
+    opened = narrator.opened(mixed)
+    loss = divergence(wanted, narrator.c2(narrator.taken(opened)))
+    return loss + student(wanted, opened[:, names], soft=False) if recipe.words else loss
 
 
 def match(head: nn.Sequential, c2: nn.Sequential) -> Tensor:

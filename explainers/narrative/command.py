@@ -24,7 +24,7 @@ from explainers.models.inside import head
 from explainers.narrative.cause import Narrator, Recipe
 from explainers.narrative.entries import NarratorEntry, narrator
 from explainers.narrative.language import SMALL, Language, language, pretrained, small, vocabulary
-from explainers.narrative.texts import Item, items, sentence
+from explainers.narrative.texts import Item, items, means, sentence
 from explainers.narrative.training import Training, train, warm_up
 from explainers.narrative.weights import own_folder
 
@@ -124,6 +124,8 @@ def make(order: Order, model: TextClassifier, folder: Path, out: Path | None, *,
     with model.lock, torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
         speaks = Narrator(head(model), phi, spoken, recipe.losses, recipe.leak).to(model.device)
+    if recipe.leak == "closed":
+        speaks.begin([spoken.within(label) for label in model.labels], means(texts, len(model.labels)))
     training = train(recipe, speaks, head(model), model.labels, (texts, watched), folder, resume=resume)
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")

@@ -70,8 +70,8 @@ def asked(head: nn.Sequential, items: Sequence[Item], texts: Sequence[str], labe
 def spoken(narrator: Narrator, given: Asked, seed: int) -> Spoken:
     """Sentences and votes for every item."""
     states, _ = stacked(given.items)
-    likeliest, read = _likeliest(narrator, states, given.labels)
-    _, read_altered = _likeliest(narrator, given.altered.states, given.labels)
+    likeliest, read = _likeliest(narrator, states)
+    _, read_altered = _likeliest(narrator, given.altered.states)
     return Spoken(
         tuple(narrator.spoken.text(row) for row in likeliest),
         _votes(narrator, states, given.labels, 1000 * seed),
@@ -81,15 +81,14 @@ def spoken(narrator: Narrator, given: Asked, seed: int) -> Spoken:
     )
 
 
-def _likeliest(narrator: Narrator, states: Tensor, labels: Sequence[str]) -> tuple[list[list[int]], tuple[int, ...]]:
-    pieces = [narrator.spoken.within(label) for label in labels]
+def _likeliest(narrator: Narrator, states: Tensor) -> tuple[list[list[int]], tuple[int, ...]]:
     rows: list[list[int]] = []
     read: list[int] = []
     for some in _parts(states):
         found = said(narrator, some)
         rows += found
         if narrator.reads:
-            read += readings(narrator, some, found, pieces).argmax(1).tolist()
+            read += readings(narrator, some, found).argmax(1).tolist()
     return rows, tuple(read)
 
 

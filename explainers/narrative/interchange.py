@@ -60,7 +60,7 @@ def realised(head: nn.Sequential, base: Tensor, source: Tensor, neurons: Tensor)
     weight = linear(head)[0].weight  # (h, d)
     values = [activations(head, each)[1] for each in (base, source)]
     change = _exchanged(values[0], values[1], neurons) - values[0]  # (B, h)
-    found: Tensor = base + torch.linalg.lstsq(weight, change.T).solution.T
+    found: Tensor = base + change @ torch.linalg.pinv(weight).T
     return found
 
 

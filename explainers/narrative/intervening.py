@@ -1,7 +1,7 @@
 """An interchange intervention on one example: does the sentence's reader C2 change its mind as C1 does?
 
-C1 is the model's head and reads the state c. C2 reads F(c), what A makes of φ's answers to the sentence that the
-narrator says of c itself, the class hidden: nothing of people's sentences, and no other item's.
+C1 is the model's head and reads the state c. C2 reads F(c), what A makes of the answer that φ gives to "The answer is"
+for c itself: nothing of people's sentences, and no other item's.
 
     layer 1, 2   the same neurons are exchanged, in C1 for c and in C2 for F(c)
     layer 0      neurons of c are exchanged; C1 reads the mixed state, and the narrator speaks anew from it

@@ -17,14 +17,15 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel
 from explainers.errors import ModelUnavailable
 
 SMALL = "small"
+OPENING = "The answer is"
 PIECES = 3000
 LONGEST = 40  # tokens of a sentence, the one that carries the state included
-PAD, END, HIDDEN = "<pad>", "<end>", "<hidden>"  # HIDDEN takes the place of a label
+PAD, END, HIDDEN = "<pad>", "<end>", "<hidden>"  # the last is reserved: no text holds it and nobody says it
 
 
 @dataclass(frozen=True)
 class Language:
-    """Text to ids and back. `ends` closes a sentence, `hides` stands where a label must not be read."""
+    """Text to ids and back. `ends` closes a sentence, `hides` is a piece that is never said."""
 
     tokenizer: Tokenizer
     pads: int
@@ -39,6 +40,12 @@ class Language:
         """The text's pieces and the end; cut to `LONGEST` - 1."""
         found = self.tokenizer.encode(text, add_special_tokens=False).ids
         return [*found[: LONGEST - 2], self.ends]
+
+    @property
+    def opening(self) -> list[int]:
+        """The pieces with which every sentence begins, up to where it says the class."""
+        found: list[int] = self.tokenizer.encode(OPENING, add_special_tokens=False).ids
+        return found
 
     def within(self, word: str) -> list[int]:
         """The word's pieces as they stand inside a sentence; many vocabularies have others for its beginning."""

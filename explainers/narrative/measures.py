@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from explainers.narrative.texts import OPENING, without_label
+from explainers.narrative.language import OPENING
+from explainers.narrative.texts import without_label
 
 Floats = NDArray[np.float64]
 NONE = -1  # no class stated

@@ -28,8 +28,7 @@ def narrate(model: TextClassifier, encoding: Encoding, method: str) -> Narrative
     text = narrator.spoken.text(sentences[0])
     read: tuple[float, ...] = ()
     if narrator.reads:
-        pieces = [narrator.spoken.within(label) for label in model.labels]
-        read = tuple(readings(narrator, states, sentences, pieces).softmax(-1)[0].tolist())
+        read = tuple(readings(narrator, states, sentences).softmax(-1)[0].tolist())
     return Narrative(
         method,
         text,

@@ -6,7 +6,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from explainers.narrative.cause import Narrator, hidden
+from explainers.narrative.cause import Narrator
 from explainers.narrative.language import LONGEST, padded
 
 
@@ -43,15 +43,9 @@ def ended(ids: Sequence[int], ends: int) -> list[int]:
 
 
 @torch.no_grad()
-def readings(
-    narrator: Narrator, states: Tensor, sentences: Sequence[Sequence[int]], labels: Sequence[Sequence[int]]
-) -> Tensor:
-    """C2's logits (B, C) for the states and the sentences that were generated from them, read as in training.
-
-    With the leak closed the class names are hidden.
-    """
+def readings(narrator: Narrator, states: Tensor, sentences: Sequence[Sequence[int]]) -> Tensor:
+    """C2's logits (B, C) for the states; a leaky narrator also reads the sentences that were generated from them."""
+    if narrator.leak == "closed":
+        return cast(Tensor, narrator.c2(narrator.read(states)))
     ids, real = padded(sentences, narrator.spoken.pads, states.device)
-    if narrator.leak == "leaky":
-        return cast(Tensor, narrator.c2(narrator.aggregated(narrator.answers(states, ids), real)))
-    ids = hidden(ids, labels, narrator.spoken.hides)
-    return cast(Tensor, narrator.c2(narrator.read(states, ids, real)))
+    return cast(Tensor, narrator.c2(narrator.aggregated(narrator.answers(states, ids), real)))

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from explainers.datasets.example import Example
 from explainers.models.classifier import TextClassifier
-from explainers.narrative.cause import Narrator, hidden
-from explainers.narrative.language import padded
+from explainers.narrative.cause import Narrator
 from explainers.narrative.saying import said
 from explainers.narrative.texts import items, stacked, stated
 
@@ -39,16 +38,11 @@ def seen(model: TextClassifier, examples: Sequence[Example]) -> Seen:
 
 @torch.no_grad()
 def tell(narrator: Narrator, states: Tensor, labels: Sequence[str]) -> Told:
-    """For states (n, d). F(c) is read from the sentence's own beginning, every class name in it hidden."""
-    pieces = [narrator.spoken.within(label) for label in labels]
+    """For states (n, d)."""
     sentences: list[str] = []
     read: list[Tensor] = []
     for some in torch.split(states, AT_ONCE):
         rows = said(narrator, some)
         sentences += [narrator.spoken.text(row) for row in rows]
-        ids, real = padded(rows, narrator.spoken.pads, some.device)
-        if narrator.reads:
-            read.append(narrator.read(some, hidden(ids, pieces, narrator.spoken.hides), real))
-        else:
-            read.append(some.new_zeros(len(some), 0))
+        read.append(narrator.read(some) if narrator.reads else some.new_zeros(len(some), 0))
     return Told(tuple(sentences), tuple(stated(each, labels) for each in sentences), torch.cat(read))

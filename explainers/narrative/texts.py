@@ -15,8 +15,8 @@ from explainers.datasets.example import Example
 from explainers.models.classifier import TextClassifier
 from explainers.models.inside import pooled
 from explainers.models.padded import padded
+from explainers.narrative.language import OPENING
 
-OPENING = "The answer is"
 AT_ONCE = 32
 
 
@@ -90,3 +90,10 @@ def without_label(text: str, labels: Sequence[str]) -> str:
 def stacked(found: Sequence[Item]) -> tuple[Tensor, Tensor]:
     """States (B, d) and logits (B, C)."""
     return torch.stack([each.state for each in found]), torch.stack([each.logits for each in found])
+
+
+def means(found: Sequence[Item], classes: int) -> Tensor:
+    """The mean state (C, d) of the items of each class that the model gives; 0 where it gives one to none."""
+    states, logits = stacked(found)
+    of_class = (logits.argmax(1) == torch.arange(classes, device=states.device)[:, None]).float()  # (C, n)
+    return of_class @ states / of_class.sum(1, keepdim=True).clamp(min=1)

@@ -97,7 +97,8 @@ class Training:
         folder.mkdir(parents=True, exist_ok=True)
         self.recipe, self.narrator, self.head, self.folder, self.steps = recipe, narrator, head, folder, steps
         self.labels = tuple(labels)
-        self.pieces = [narrator.spoken.within(label) for label in labels]
+        first = [narrator.spoken.within(label)[0] for label in labels]
+        self.names = torch.tensor(first, device=next(narrator.parameters()).device)
         self.chance = torch.Generator(device="cpu").manual_seed(recipe.seed)
         self.optimiser, self.schedule = optimiser(narrator, recipe.learning_rate, steps)
         self.epoch, self.step_number, self.seconds = 0, 0, 0.0
@@ -106,7 +107,7 @@ class Training:
     def step(self, items: Sequence[Item], sentences: list[list[int]]) -> dict[str, float]:
         states, logits = stacked(items)
         batch = Batch(states, logits, sentences)
-        found = terms(self.recipe, self.narrator, self.head, self.pieces, batch, self.chance)
+        found = terms(self.recipe, self.narrator, self.head, self.names, batch, self.chance)
         if not torch.isfinite(found["total"]):
             raise ExplanationError(
                 f"The loss is not a number after {self.step_number} steps. Choose a smaller learning rate."
@@ -128,7 +129,7 @@ class Training:
             "states the model's": sum(each == item.label for each, item in zip(found, some, strict=True)) / len(some),
         }
         if self.narrator.reads:
-            read = readings(self.narrator, states, sentences, self.pieces).argmax(1).tolist()
+            read = readings(self.narrator, states, sentences).argmax(1).tolist()
             figures["C2 reads the model's"] = sum(
                 each == item.label for each, item in zip(read, some, strict=True)
             ) / len(some)

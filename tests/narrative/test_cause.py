@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from explainers.datasets import esnli
 from explainers.narrative import cause
-from explainers.narrative.cause import READ, Batch, Narrator, Recipe, divergence, hidden, match, student, terms
+from explainers.narrative.cause import Batch, Narrator, Recipe, divergence, match, student, terms
 from explainers.narrative.interchange import activations, drawn, interchanged, sizes
-from explainers.narrative.language import Language, padded
+from explainers.narrative.language import OPENING, Language
 
 Made = Callable[..., Narrator]
 SENTENCES = (
@@ -27,8 +27,8 @@ def chance() -> torch.Generator:
     return torch.Generator().manual_seed(0)
 
 
-def pieces(spoken: Language) -> list[list[int]]:
-    return [spoken.within(label) for label in esnli.LABELS]
+def names(spoken: Language) -> Tensor:
+    return torch.tensor([spoken.within(label)[0] for label in esnli.LABELS])
 
 
 def batch(spoken: Language, head: nn.Sequential, states: Tensor, sentences: tuple[str, ...] = SENTENCES) -> Batch:
@@ -36,7 +36,7 @@ def batch(spoken: Language, head: nn.Sequential, states: Tensor, sentences: tupl
 
 
 def losses(recipe: Recipe, narrator: Narrator, head: nn.Sequential, given: Batch) -> dict[str, float]:
-    found = terms(recipe, narrator, head, pieces(narrator.spoken), given, chance())
+    found = terms(recipe, narrator, head, names(narrator.spoken), given, chance())
     return {name: term.item() for name, term in found.items()}
 
 
@@ -100,40 +100,28 @@ def test_the_aggregator_takes_the_mean_of_probabilities_over_real_places(narrato
         assert torch.allclose(speaks.aggregated(answers, real)[0], expected, atol=1e-6)
 
 
-def test_what_a_state_becomes_does_not_depend_on_the_padding_of_its_neighbours(narrator: Made, states: Tensor) -> None:
+def test_closed_a_reads_what_comes_after_the_opening_and_nothing_else(narrator: Made, states: Tensor) -> None:
     speaks = narrator()
-    rows = [speaks.spoken.ids(each) for each in SENTENCES]
-    together = speaks.read(states, *padded(rows, speaks.spoken.pads, states.device))
-    for place, row in enumerate(rows):
-        alone = speaks.read(states[place : place + 1], *padded([row], speaks.spoken.pads, states.device))
-        assert torch.allclose(together[place], alone[0], atol=1e-5)
+    opening = speaks.spoken.opening
+    assert speaks.spoken.ids(f"{OPENING} neutral.")[: len(opening)] == opening
+    answer = speaks.answers(states, torch.tensor([[*opening, 5]]).expand(len(states), -1))[:, -1].softmax(-1)
+    assert torch.allclose(speaks.read(states), speaks.aggregator(answer), atol=1e-6)
 
 
-def test_only_the_beginning_of_a_sentence_is_read(narrator: Made, states: Tensor) -> None:
+def test_what_a_state_becomes_does_not_depend_on_its_neighbours(narrator: Made, states: Tensor) -> None:
     speaks = narrator()
-    row = list(range(5, 5 + READ + 8))
-    real = torch.ones(1, len(row), dtype=torch.bool)
-    changed = [*row[:READ], *row[READ:][::-1]]
-    found = [speaks.read(states[:1], torch.tensor([each]), real) for each in (row, changed)]
-    assert torch.equal(*found)
+    alone = torch.cat([speaks.read(states[at : at + 1]) for at in range(len(states))])
+    assert torch.allclose(speaks.read(states), alone, atol=1e-5)
 
 
-def test_every_class_name_is_hidden_and_nothing_else() -> None:
-    ids = torch.tensor([[9, 4, 5, 4], [7, 7, 4, 5], [1, 2, 7, 0]])
-    found = hidden(ids, [[4, 5], [7]], 99)
-    assert found.tolist() == [[9, 99, 99, 4], [99, 99, 99, 99], [1, 2, 99, 0]]
-    assert ids[0, 1] == 4  # what was given is not changed
-
-
-def test_a_name_longer_than_the_sentences_hides_nothing() -> None:
-    assert hidden(torch.tensor([[4, 5]]), [[4, 5, 6]], 99).tolist() == [[4, 5]]
-
-
-def test_no_class_is_left_in_what_a_reads(spoken: Language) -> None:
-    ids, _ = padded([spoken.ids(each) for each in SENTENCES], spoken.pads, torch.device("cpu"))
-    names = {piece for row in pieces(spoken) for piece in row}
-    assert names & set(ids.flatten().tolist()) == names
-    assert not names & set(hidden(ids, pieces(spoken), spoken.hides).flatten().tolist())
+def test_a_begins_by_reading_a_class_name_as_the_mean_state_of_the_class(narrator: Made) -> None:
+    speaks = narrator()
+    means = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    speaks.begin([[5, 6], [7]], means)
+    certain = torch.full((2, 1, speaks.spoken.size), -1e9)
+    certain[0, 0, 5] = certain[1, 0, 7] = 0.0
+    assert torch.allclose(speaks.aggregated(certain, torch.ones(2, 1, dtype=torch.bool)), means)
+    narrator("phi").begin([[5]], means[:1])  # there is nothing to begin
 
 
 @pytest.mark.parametrize(("leak", "moves"), [("closed", False), ("leaky", True)])
@@ -147,7 +135,7 @@ def test_closed_what_c2_reads_does_not_depend_on_the_items_own_sentence(
         return answers.sum()
 
     monkeypatch.setattr(cause, "student", watched)
-    recipe = Recipe("phi_ts", leak=leak)
+    recipe = Recipe("phi_ts", leak=leak, words=False)
     other = ("The answer is contradiction because the plot was not dull.", *SENTENCES[1:])
     for sentences in (SENTENCES, other):
         losses(recipe, speaks, head, batch(speaks.spoken, head, states, sentences))
@@ -155,9 +143,7 @@ def test_closed_what_c2_reads_does_not_depend_on_the_items_own_sentence(
     assert torch.allclose(before[0], after[0], atol=1e-6) != moves
 
 
-def test_closed_the_class_in_anothers_sentence_is_not_read_either(
-    narrator: Made, head: nn.Sequential, states: Tensor
-) -> None:
+def test_closed_the_class_in_the_sentences_is_not_read(narrator: Made, head: nn.Sequential, states: Tensor) -> None:
     speaks = narrator("phi_ts")
     other = ("The answer is contradiction because the film was good.", *SENTENCES[1:])  # only its class is changed
     given = [batch(speaks.spoken, head, states, each) for each in (SENTENCES, other)]
@@ -183,6 +169,33 @@ def test_each_training_has_its_terms_and_minimises_their_sum(
     assert all(found[term] >= 0 for term in expected)
 
 
+def test_the_class_that_is_about_to_be_said_is_asked_to_be_the_models(
+    narrator: Made, head: nn.Sequential, states: Tensor
+) -> None:
+    """L_TS grows by the cross-entropy of the class names, among each other, where the class comes."""
+    speaks = narrator("phi_ts")
+    given = batch(speaks.spoken, head, states)
+    without, with_words = (losses(Recipe("phi_ts", words=each), speaks, head, given)["ts"] for each in (False, True))
+    shares = speaks.opened(states)[:, names(speaks.spoken)].log_softmax(-1)
+    expected = -sum(shares[row, label].item() for row, label in enumerate(given.logits.argmax(1))) / len(states)
+    assert with_words - without == pytest.approx(expected, rel=1e-4)
+
+
+def test_after_an_exchange_the_class_that_is_about_to_be_said_follows(
+    narrator: Made, head: nn.Sequential, states: Tensor
+) -> None:
+    """All neurons of the neighbour: the head gives the neighbour's class, and that is what must be said."""
+    speaks, given = narrator(), batch(narrator().spoken, head, states)
+    mixed = []
+    opened = speaks.opened
+    speaks.opened = lambda of: (mixed.append(of), opened(of))[1]  # type: ignore[method-assign]
+    with_words, without = (losses(Recipe(words=each, share=1.0), speaks, head, given)["iit"] for each in (True, False))
+    shares = opened(mixed[1])[:, names(speaks.spoken)].log_softmax(-1)
+    wanted = given.logits.argmax(1).roll(-1, 0)
+    expected = -sum(shares[row, label].item() for row, label in enumerate(wanted)) / len(states)
+    assert with_words - without == pytest.approx(expected, rel=1e-4)
+
+
 def test_a_training_without_c2_has_no_weights_for_it(narrator: Made) -> None:
     names = {name.split(".")[0] for name, _ in narrator("phi").named_parameters()}
     assert names == {"psi", "phi"}
@@ -202,7 +215,8 @@ def identical(narrator: Made, head: nn.Sequential) -> Narrator:
     """F is the identity and C2 is C1: nothing is left to learn."""
     speaks = narrator(head=head)
     speaks.c2.load_state_dict(head.state_dict())
-    speaks.read = lambda states, _ids, _real: states  # type: ignore[method-assign]
+    speaks.opened = lambda states: states  # type: ignore[method-assign]
+    speaks.taken = lambda answer: answer  # type: ignore[method-assign]
     return speaks
 
 
@@ -211,11 +225,16 @@ def test_where_f_is_the_identity_and_c2_is_c1_every_exchange_agrees(
     narrator: Made, head: nn.Sequential, states: Tensor, inputs: bool
 ) -> None:
     """So base, source, layer and neurons are the same on both sides, whatever is drawn."""
-    speaks = identical(narrator, head)
+    speaks, recipe = identical(narrator, head), Recipe(inputs=inputs, words=False, share=0.5)
     given = batch(speaks.spoken, head, states)
     for seed in range(20):
         found = terms(
-            Recipe(inputs=inputs, share=0.5), speaks, head, pieces(speaks.spoken), given, chance().manual_seed(seed)
+            Recipe(inputs=inputs, words=False, share=0.5),
+            speaks,
+            head,
+            names(speaks.spoken),
+            given,
+            chance().manual_seed(seed),
         )
         assert found["iit"].item() == pytest.approx(0, abs=1e-6)
         assert found["ts"].item() == pytest.approx(0, abs=1e-6)
@@ -226,14 +245,14 @@ def test_the_exchange_is_the_one_that_was_drawn(narrator: Made, head: nn.Sequent
     speaks = identical(narrator, head)
     with torch.no_grad():
         speaks.c2[0].weight += 0.5  # now C2 and C1 disagree
-    given, recipe = batch(speaks.spoken, head, states), Recipe(share=0.5, inputs=False)
+    given, recipe = batch(speaks.spoken, head, states), Recipe(share=0.5, inputs=False, words=False)
     for seed in range(6):
         draws = chance().manual_seed(seed)
         layer = int(torch.randint(1, 2, (1,), generator=draws))
         neurons = drawn(sizes(head)[layer], 0.5, draws)
         source = states.roll(-1, 0)
         wanted = [interchanged(one, states, source, layer, neurons) for one in (head, speaks.c2)]
-        found = terms(recipe, speaks, head, pieces(speaks.spoken), given, chance().manual_seed(seed))["iit"]
+        found = terms(recipe, speaks, head, names(speaks.spoken), given, chance().manual_seed(seed))["iit"]
         assert found.item() == pytest.approx(divergence(*wanted).item(), rel=1e-5)
 
 
@@ -241,12 +260,12 @@ def test_with_inputs_the_same_exchange_is_made_in_the_state_and_goes_through_the
     narrator: Made, head: nn.Sequential, states: Tensor
 ) -> None:
     speaks, seen = narrator(), []
-    read = speaks.read
-    speaks.read = lambda given, *rest: (seen.append(given), read(given, *rest))[1]  # type: ignore[method-assign]
+    opened = speaks.opened
+    speaks.opened = lambda given: (seen.append(given), opened(given))[1]  # type: ignore[method-assign]
     given, source = batch(speaks.spoken, head, states), states.roll(-1, 0)
     for seed in range(6):
         seen.clear()
-        terms(Recipe(share=1.0), speaks, head, pieces(speaks.spoken), given, chance().manual_seed(seed))
+        terms(Recipe(share=1.0), speaks, head, names(speaks.spoken), given, chance().manual_seed(seed))
         first, mixed = seen
         assert torch.equal(first, states)
         assert torch.allclose(activations(head, mixed)[1], activations(head, source)[1], atol=1e-5)  # all neurons
@@ -266,7 +285,7 @@ def test_without_inputs_or_leaky_only_the_heads_layers_are_exchanged(
     speaks = narrator()
     given = batch(speaks.spoken, head, states)
     for seed in range(8):
-        terms(recipe, speaks, head, pieces(speaks.spoken), given, chance().manual_seed(seed))
+        terms(recipe, speaks, head, names(speaks.spoken), given, chance().manual_seed(seed))
     assert layers == [1] * 16  # both sides each time
 
 
@@ -276,7 +295,7 @@ def test_every_part_learns_and_the_frozen_head_does_not(
 ) -> None:
     speaks = narrator()
     given = batch(speaks.spoken, head, states)
-    total = terms(Recipe(leak=leak), speaks, head, pieces(speaks.spoken), given, chance())["total"]
+    total = terms(Recipe(leak=leak), speaks, head, names(speaks.spoken), given, chance())["total"]
     gradients = torch.autograd.grad(total, list(speaks.parameters()))
     for (name, _), gradient in zip(speaks.named_parameters(), gradients, strict=True):
         assert gradient.abs().sum() > 0, name

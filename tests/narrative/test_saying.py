@@ -136,20 +136,25 @@ def test_what_is_said_is_made_from_the_state_alone(narrator: Made, states: Tenso
     assert {name for each in given for name in each} == {"inputs_embeds", "past_key_values", "use_cache"}
 
 
-def test_c2_reads_the_generated_sentence_with_the_class_hidden(narrator: Made, states: Tensor) -> None:
+@pytest.mark.parametrize(("leak", "moves"), [("closed", False), ("leaky", True)])
+def test_only_a_leaky_narrator_reads_the_generated_sentence(
+    narrator: Made, states: Tensor, leak: str, moves: bool
+) -> None:
     speaks = narrator()
-    labels = [speaks.spoken.within(name) for name in ("neutral", "entailment")]
+    speaks.leak = leak
     rows = [speaks.spoken.ids(f"the answer is {name} because it was") for name in ("neutral", "entailment")]
-    both = readings(speaks, states[:1].repeat(2, 1), rows, labels)
+    both = readings(speaks, states[:1].repeat(2, 1), rows)
     assert both.shape == (2, 2)
-    assert torch.allclose(both[0], both[1], atol=1e-6)
-    shown = readings(speaks, states[:1].repeat(2, 1), rows, [])
-    assert not torch.allclose(shown[0], shown[1], atol=1e-5)
+    assert torch.allclose(both[0], both[1], atol=1e-6) != moves
 
 
-def test_what_c2_reads_does_not_depend_on_the_length_of_other_sentences(narrator: Made, states: Tensor) -> None:
+@pytest.mark.parametrize("leak", ["closed", "leaky"])
+def test_what_c2_reads_does_not_depend_on_the_length_of_other_sentences(
+    narrator: Made, states: Tensor, leak: str
+) -> None:
     speaks = narrator()
+    speaks.leak = leak
     rows = [speaks.spoken.ids(text) for text in ("it was", "the film was not very good because the plot was dull")]
-    alone = readings(speaks, states[:1], rows[:1], [])
-    assert torch.allclose(readings(speaks, states[:2], rows, [])[0], alone[0], atol=1e-5)
-    assert not saying.readings(speaks, states[:2], rows, []).requires_grad
+    alone = readings(speaks, states[:1], rows[:1])
+    assert torch.allclose(readings(speaks, states[:2], rows)[0], alone[0], atol=1e-5)
+    assert not saying.readings(speaks, states[:2], rows).requires_grad

@@ -87,7 +87,7 @@ def test_the_class_is_learned_from_the_state(
     states = torch.stack([item.state for item in items])
     classes = [item.label for item in items]
     assert [stated(speaks.spoken.text(row), LABELS) for row in said(speaks, states)] != classes
-    trained(speaks, head, items, tmp_path, replace(RECIPE, losses=losses, epochs=25))  # type: ignore[arg-type]
+    trained(speaks, head, items, tmp_path, replace(RECIPE, losses=losses, epochs=60))  # type: ignore[arg-type]
     found = [stated(speaks.spoken.text(row), LABELS) for row in said(speaks, states)]
     assert found == classes
     every = [line["terms"] for line in lines(tmp_path) if "terms" in line]
