@@ -228,14 +228,7 @@ def test_where_f_is_the_identity_and_c2_is_c1_every_exchange_agrees(
     speaks, recipe = identical(narrator, head), Recipe(inputs=inputs, words=False, share=0.5)
     given = batch(speaks.spoken, head, states)
     for seed in range(20):
-        found = terms(
-            Recipe(inputs=inputs, words=False, share=0.5),
-            speaks,
-            head,
-            names(speaks.spoken),
-            given,
-            chance().manual_seed(seed),
-        )
+        found = terms(recipe, speaks, head, names(speaks.spoken), given, chance().manual_seed(seed))
         assert found["iit"].item() == pytest.approx(0, abs=1e-6)
         assert found["ts"].item() == pytest.approx(0, abs=1e-6)
 
