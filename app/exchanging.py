@@ -11,9 +11,9 @@ from explainers.narrative.entries import narrator
 RANDOM, TYPED = "20 % at random", "typed"
 NAMES = ("state", "hidden 1", "hidden 2")
 IDEA = (
-    "C1 is the model's head. C2 is the second classifier of the training: it reads what can be told from the sentence "
-    "that the narrator says, the class in it hidden. Some neurons of the base take the values that the source gives "
-    "them, the same ones in both. If the sentences carry what the model decides by, C2 changes its mind when C1 does."
+    "C1 is the model's head. C2 is the second classifier of the training: it reads what the narrator is about to say "
+    "after “The answer is”. Some neurons of the base take the values that the source gives them, the same ones in "
+    "both. If the narrator carries what the model decides by, C2 changes its mind when C1 does."
 )
 
 

@@ -117,7 +117,7 @@ def stated(run: Run, said: "Narrative") -> tuple[str, str]:
 
 
 def reading(run: Run, said: "Narrative") -> str:
-    """What C2, which sees how the sentence goes on but not its class, makes of it."""
+    """What C2 makes of what the narrator is about to say."""
     if not said.read:
         return "has no second classifier that reads the sentence"
     read = max(range(len(said.read)), key=lambda index: said.read[index])

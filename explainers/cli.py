@@ -145,6 +145,10 @@ def fit(
         if method in IDS:
             from explainers.narrative import command as narrative
 
+            if variant:
+                raise ExplanationError(
+                    f"{method} has no variants. Leave --variant away; settings are given with --set."
+                )
             told = narrative.Order(method, model, data, seed, tuple(pairs(set_ or [])))
             told.recipe  # noqa: B018
             place = folder or told.folder

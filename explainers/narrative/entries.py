@@ -28,10 +28,12 @@ SHARED = (
 )
 
 READ = (
-    "The label leak is closed: what A reads is φ's answer to the beginning of another item's sentence with the class "
-    "name hidden. As published, A reads the item's own sentence, in which the class stands (a variant here: leaky).",
-    "A takes the mean over time of φ's probabilities; the paper says the sum of logits, its code sums probabilities "
-    "and counts padding.",
+    "The label leak is closed: A reads one answer of φ, the one to “The answer is”, which φ can know from the state "
+    "alone. As published, A reads the item's own sentence, in which the class stands (a variant here: leaky).",
+    "A is a linear layer on φ's probabilities and begins by reading a class name as the mean state of that class; the "
+    "paper sums logits over time, its code sums probabilities and counts padding.",
+    "L_TS (and L_IIT) are also asked of the class that φ is about to say. As published they reach the words only "
+    "through A and C2, which can read the class from what is never said; that is the setting words=false.",
     "L_TS is the divergence from the model's probabilities, as in the paper; the code takes its class.",
 )
 
@@ -71,9 +73,11 @@ NARRATORS = (
             *READ,
             "The same neurons are exchanged in both classifiers; in the code the draw for the output layer differs "
             "between them.",
-            "20 % of a layer's neurons without replacement, in the state and in both hidden layers; the code takes the "
-            "first hidden layer and two of the output's.",
-            "The exchanged state also goes through ψ and φ; the paper's theorem speaks of it, its code does not do it.",
+            "20 % of a hidden layer's neurons without replacement; the code takes the first hidden layer and two of "
+            "the output's numbers.",
+            "The exchange is also made in the state that φ gets: the smallest change after which the first hidden "
+            "layer has the source's values in 20 to 100 % of its neurons. The paper's theorem speaks of such "
+            "interventions, its code makes none.",
             "Base and source are neighbours in a batch; the code draws two further batches.",
         ),
     ),
