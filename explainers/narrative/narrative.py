@@ -7,7 +7,8 @@ from dataclasses import dataclass
 class Narrative:
     """A generated sentence. `stated` is the class it names, None if it names none.
 
-    `read` are C2's probabilities, read from what φ is about to say; empty where the training has no C2. `mentions` are numbers of units whose word, or another form of it, stands in the sentence; derived, not part of the paper.
+    `read` are C2's probabilities, read from what φ is about to say; empty where the training has no C2. `mentions` are
+    numbers of units whose word, or another form of it, stands in the sentence; derived, not part of the paper.
     """
 
     method: str
