@@ -1,11 +1,12 @@
 """`python -m explainers evaluate`: which texts and which methods, and what is printed at the end."""
 
+import json
 import random
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from explainers.datasets import texts as own_texts
 from explainers.datasets.example import Example
@@ -20,6 +21,8 @@ from explainers.methods import METHODS, chosen
 from explainers.models.catalog import load
 from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import Erasure
+from explainers.narrative.evaluate_command import narrated
+from explainers.narrative.report import markdown as in_words
 from explainers.report.evaluation import markdown, write
 from explainers.settings import Settings
 
@@ -62,7 +65,15 @@ def measure(
     }
     write(rows, about, out)
     titled = [f"Scored by `{each}` on {len(texts)} texts:\n\n{markdown(rows, each)}" for each in wanted.erasures]
+    spoken = narrated(model, texts)
+    if spoken:
+        write_narrated(spoken, out)
+        titled.append(f"In words, on the same texts, with the weights that are shipped:\n\n{in_words(spoken)}")
     return "\n\n".join(titled)
+
+
+def write_narrated(rows: list[dict[str, Any]], out: Path) -> None:
+    (out / "narratives.json").write_text(json.dumps({"rows": rows}, indent=2) + "\n", encoding="utf-8")
 
 
 def everything(model: TextClassifier) -> tuple[Entry, ...]:

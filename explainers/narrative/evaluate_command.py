@@ -77,6 +77,23 @@ def measure(wanted: Wanted, model: TextClassifier, out: Path, tell: Callable[[st
     return markdown(rows)
 
 
+def narrated(model: TextClassifier, examples: Sequence[Example], draws: int = 3) -> list[dict[str, Any]]:
+    """The table of the narrators that were fitted to the model, on these texts; empty where that makes no sense.
+
+    Their weights are the ones at hand, so seeds are those of the sampled sentences. What they learned from is not
+    known here, so nothing counts as copied.
+    """
+    known = available(model.name, model.version)
+    found = items(model, examples) if known and len(examples) > 1 else []
+    if len({item.label for item in found}) < 2:  # a counterfactual needs another class
+        return []
+    given = asked(head(model), found, [" ".join(filter(None, (e.text, e.pair))) for e in examples], model.labels)
+    said_by = {
+        method: [spoken(loaded(path, model)[1], given, seed) for seed in range(draws)] for method, path in known.items()
+    }
+    return table(given, said_by, ())
+
+
 def weights(wanted: Wanted, model: TextClassifier, method: str, seed: int, tell: Callable[[str], None]) -> Path:
     """The file of one narrator with one seed: shipped, or fitted before below runs, or fitted now."""
     order = Order(method, model.name, wanted.data, seed, wanted.settings)
