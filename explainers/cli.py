@@ -249,6 +249,7 @@ def evaluate(
     unit: Annotated[str, typer.Option(help="word or token.")] = "word",
     samples: Annotated[int, typer.Option(help="Samples of LIME and KernelSHAP.")] = 500,
     steps: Annotated[int, typer.Option(help="Steps of integrated gradients.")] = 50,
+    against: Annotated[str, typer.Option(help="A method with which the others are compared, text by text.")] = "",
     sensitive: Annotated[int, typer.Option(help="Texts on which AvgSen is measured.")] = 50,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for results; an interrupted evaluation goes on.")] = Path(
@@ -263,7 +264,9 @@ def evaluate(
         from explainers.evaluate_command import Wanted, measure
 
         settings = checked(unit, erasure, samples, steps, seed)
-        wanted = Wanted(model, data, split, n, tuple(filter(None, methods.split(","))), tuple(erasures.split(",")))
+        wanted = Wanted(
+            model, data, split, n, tuple(filter(None, methods.split(","))), tuple(erasures.split(",")), against
+        )
         said = measure(wanted, settings, sensitive, out, device, lambda line: typer.echo(line, err=True))
         typer.echo((out / "table.json").read_text(encoding="utf-8") if json_ else said)
 

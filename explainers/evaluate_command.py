@@ -3,7 +3,7 @@
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -12,12 +12,15 @@ from explainers.datasets import texts as own_texts
 from explainers.datasets.example import Example
 from explainers.entry import Entry
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.evaluation import Plan, evaluate, read, table
+from explainers.evaluation import Plan, Record, difference, evaluate, read, table
 from explainers.evaluation_names import RANDOM
 from explainers.learned.entries import DEFAULT_VARIANTS
 from explainers.learned.weights import available
 from explainers.manifest import libraries
-from explainers.methods import METHODS, chosen
+from explainers.methods import METHODS as EVERY
+from explainers.methods import chosen
+from explainers.metrics.faithfulness import METRICS
+from explainers.metrics.intervals import Interval
 from explainers.models.catalog import load
 from explainers.models.classifier import TextClassifier
 from explainers.models.encoding import Erasure
@@ -35,6 +38,7 @@ class Wanted:
     n: int
     methods: tuple[str, ...]
     erasures: tuple[str, ...]
+    against: str = ""  # a method with which every other one is compared, text by text
 
 
 def measure(
@@ -44,6 +48,9 @@ def measure(
     for each in wanted.erasures:
         if each not in get_args(Erasure):
             raise ExplanationError(f"There is no erasure {each!r}. Choose from: {', '.join(get_args(Erasure))}.")
+    if wanted.against and wanted.methods and wanted.against not in wanted.methods:
+        raise ExplanationError(f"--against {wanted.against}: that method is not among --methods. Add it there.")
+    chosen(filter(None, [wanted.against]))  # there is such a method
     model, began = load(wanted.model, device=device), time.monotonic()
     texts = of_split(wanted, model.asks, settings.seed)
     entries = chosen(wanted.methods) if wanted.methods else everything(model)
@@ -53,7 +60,8 @@ def measure(
         if done == 1 or done - before >= max(1, len(texts) // 20):
             tell(f"{done} of {len(texts)} texts, {time.monotonic() - began:.0f} s")
             before = done
-    rows = table(read(out, [entry.id for entry in entries], model))
+    records = read(out, [entry.id for entry in entries], model)
+    rows = table(records)
     about = {
         "model": {"name": model.name, "version": model.version},
         "data": {"split": wanted.split, "texts": len(texts), "seed": settings.seed},
@@ -65,11 +73,30 @@ def measure(
     }
     write(rows, about, out)
     titled = [f"Scored by `{each}` on {len(texts)} texts:\n\n{markdown(rows, each)}" for each in wanted.erasures]
+    if wanted.against:
+        titled += [f"By `{each}`, {compared(records, entries, wanted.against, each)}" for each in wanted.erasures]
     spoken = narrated(model, texts)
     if spoken:
         write_narrated(spoken, out)
         titled.append(f"In words, on the same texts, with the weights that are shipped:\n\n{in_words(spoken)}")
     return "\n\n".join(titled)
+
+
+def compared(records: list[Record], entries: Sequence[Entry], other: str, erasure: str) -> str:
+    """How much better every method is than `other`, the mean over texts with its paired 95 % interval."""
+    lines = [
+        f"| {entry.name} | "
+        + " | ".join(signed(difference(records, entry.id, other, metric, erasure)) for metric in METRICS)
+        + " |"
+        for entry in entries
+        if entry.id != other
+    ]
+    head = f"| better than {other} by | {' | '.join(metric.name for metric in METRICS)} |"
+    return "\n".join([f"against `{other}`, paired by text:\n", head, "|" + "---|" * (len(METRICS) + 1), *lines])
+
+
+def signed(found: Interval) -> str:
+    return f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
 
 
 def write_narrated(rows: list[dict[str, Any]], out: Path) -> None:
@@ -79,7 +106,7 @@ def write_narrated(rows: list[dict[str, Any]], out: Path) -> None:
 def everything(model: TextClassifier) -> tuple[Entry, ...]:
     """Every method but the random one, which is a control anyway; of the learned ones every set of weights there is."""
     fitted = available(model.name, model.version)
-    named = [each for each in METHODS if each.id != RANDOM and each.group != "Learned"]
+    named = [each for each in EVERY if each.id != RANDOM and each.group != "Learned"]
     ids = [each.id for each in named]
     for each in fitted:
         first = each.variant == DEFAULT_VARIANTS.get(each.method)

@@ -136,7 +136,7 @@ def terms(
         states = narrator.taken(opened)
         found["ts"] = student(batch.logits, narrator.c2(states), soft=recipe.soft)
         if recipe.words:
-            found["ts"] = found["ts"] + student(batch.logits, opened[:, names], soft=False)
+            found["ts"] = found["ts"] + saying(batch.logits, opened, names)
     if recipe.losses == "cause":
         found["iit"] = exchange(recipe, narrator, head, batch, states, chance)
         if recipe.inputs and recipe.leak == "closed":
@@ -148,6 +148,11 @@ def terms(
 def student(teacher: Tensor, answers: Tensor, *, soft: bool) -> Tensor:
     """L_TS: KL of the answers (B, C) to the teacher's, or cross-entropy with the class the teacher chose."""
     return divergence(teacher, answers) if soft else F.cross_entropy(answers, teacher.argmax(1))
+
+
+def saying(teacher: Tensor, opened: Tensor, names: Tensor) -> Tensor:
+    """Cross-entropy of φ's next word, (B, V), with the name of the class that the teacher (B, C) chose."""
+    return F.cross_entropy(opened, names[teacher.argmax(1)])
 
 
 def divergence(first: Tensor, second: Tensor) -> Tensor:
@@ -189,7 +194,7 @@ def exchange_of_states(
         wanted = activations(head, mixed)[-1]
     opened = narrator.opened(mixed)
     loss = divergence(wanted, narrator.c2(narrator.taken(opened)))
-    return loss + student(wanted, opened[:, names], soft=False) if recipe.words else loss
+    return loss + saying(wanted, opened, names) if recipe.words else loss
 
 
 def match(head: nn.Sequential, c2: nn.Sequential) -> Tensor:

@@ -172,11 +172,11 @@ def test_each_training_has_its_terms_and_minimises_their_sum(
 def test_the_class_that_is_about_to_be_said_is_asked_to_be_the_models(
     narrator: Made, head: nn.Sequential, states: Tensor
 ) -> None:
-    """L_TS grows by the cross-entropy of the class names, among each other, where the class comes."""
+    """L_TS grows by the cross-entropy of the next word with the class's name, where the class comes."""
     speaks = narrator("phi_ts")
     given = batch(speaks.spoken, head, states)
     without, with_words = (losses(Recipe("phi_ts", words=each), speaks, head, given)["ts"] for each in (False, True))
-    shares = speaks.opened(states)[:, names(speaks.spoken)].log_softmax(-1)
+    shares = speaks.opened(states).log_softmax(-1)[:, names(speaks.spoken)]
     expected = -sum(shares[row, label].item() for row, label in enumerate(given.logits.argmax(1))) / len(states)
     assert with_words - without == pytest.approx(expected, rel=1e-4)
 
@@ -190,7 +190,7 @@ def test_after_an_exchange_the_class_that_is_about_to_be_said_follows(
     opened = speaks.opened
     speaks.opened = lambda of: (mixed.append(of), opened(of))[1]  # type: ignore[method-assign]
     with_words, without = (losses(Recipe(words=each, share=1.0), speaks, head, given)["iit"] for each in (True, False))
-    shares = opened(mixed[1])[:, names(speaks.spoken)].log_softmax(-1)
+    shares = opened(mixed[1]).log_softmax(-1)[:, names(speaks.spoken)]
     wanted = given.logits.argmax(1).roll(-1, 0)
     expected = -sum(shares[row, label].item() for row, label in enumerate(wanted)) / len(states)
     assert with_words - without == pytest.approx(expected, rel=1e-4)
