@@ -32,7 +32,7 @@ def show(engine: Engine, speaker: Speaker, known: About, pairs: Pairs, base: Pai
         st.markdown("**The model (C1)**, before and after")
         st.html(bars.changed(known.labels, found.model.base, found.model.exchanged))
     with right:
-        st.markdown(f"**The sentence of {markdown(narrator(method).name)} as C2 reads it**, before and after")
+        st.markdown(f"**What {markdown(narrator(method).name)} is about to say, as C2 reads it**, before and after")
         st.html(bars.changed(known.labels, found.reader.base, found.reader.exchanged))
     st.markdown(f"**{markdown(verdicts.of_exchange(found, known.labels))}**")
     for what, said in zip(("Base", "Source", "The mixed state"), found.sentences, strict=True):

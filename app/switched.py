@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from explainers.narrative.switching import Spoken, Switch
 
 IDEA = (
-    "The nearest example of the set to which the model gives another class says which class to go to. Then a small "
-    "change ν of the base's state is searched for that brings the model there (at most 100 steps, as small as "
-    "possible). Every narrator speaks from the state before and after; one that puts the model's decision into words "
+    "The nearest example of the set to which the model gives another class says which class to go to. Then the "
+    "smallest change ν of the base's state is searched for after which the model answers as it does to that example. "
+    "Every narrator speaks from the state before and after; one that puts the model's decision into words "
     "has to state the new class."
 )
 

@@ -149,7 +149,7 @@ def test_another_draw_and_another_narrator_are_another_exchange(page: Interventi
     page.choose("narrator", "φ + TS")
     assert before != after
     assert page.bars[0] == after[0]
-    assert "**The sentence of φ + TS as C2 reads it**" in page.said
+    assert "**What φ + TS is about to say, as C2 reads it**" in page.said
 
 
 @pytest.mark.usefixtures("speaks")
