@@ -126,7 +126,7 @@ def test_what_is_typed_is_shown_and_never_obeyed(visit: Visit) -> None:
 @pytest.mark.parametrize("name", ["model", "class", "example", "removed", "sort", "nothing"])
 def test_an_attack_in_the_address_is_harmless(visit: Visit, name: str) -> None:
     window = visit(text="good", **{name: "".join(ATTACKS)})
-    window.page.get_by_role("textbox", name="Text").wait_for()
+    window.page.get_by_role("textbox", name="Text", exact=True).wait_for()
     if name == "model":
         alert = window.page.get_by_test_id("stAlert")
         expect(alert).to_contain_text("There is no model")
