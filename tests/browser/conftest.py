@@ -81,7 +81,7 @@ class Visit:
 
     @property
     def cards(self) -> Locator:
-        return self.page.locator(".card")
+        return self.page.locator(".crosslight-cards .card")
 
     @property
     def bars(self) -> str:
@@ -91,7 +91,7 @@ class Visit:
     def done(self) -> "Visit":
         """Waits for the end of the run that is on its way."""
         expect(self.page.get_by_role("button", name="Compute again")).to_be_visible()
-        expect(self.page.locator('.card:not([data-status="done"])')).to_have_count(0)
+        expect(self.page.locator('.crosslight-cards .card:not([data-status="done"])')).to_have_count(0)
         expect(self.cards).not_to_have_count(0)
         return self
 
