@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from explainers.datasets.example import Example
+from explainers.datasets.example import Example, Splits
 from explainers.errors import ModelUnavailable
 from explainers.models import tasks, training
 from explainers.models.bundle import load_bundle
@@ -75,7 +75,7 @@ def test_a_bundle_is_written_with_the_accuracies_of_what_it_holds(tmp_path, monk
     monkeypatch.setitem(
         tasks.TASKS,
         "tiny",
-        tasks.Task(("no", "yes"), "made up", "none", lambda folder: tasks.sst2.read(folder, validation=2)),
+        tasks.Task(("no", "yes"), "made up", "none", "at random", lambda folder: tasks.sst2.read(folder, validation=2)),
     )
     card = tasks.make_bundle("tiny", tmp_path, RECIPE, tmp_path / "bundle", resume=False)
     assert card["command"].startswith("python -m explainers train-model tiny --data DIR")
@@ -96,7 +96,7 @@ def test_a_new_training_is_not_taken_for_the_one_before(tmp_path, monkeypatch) -
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tasks, "train", breaks_down)
-    task = tasks.Task(("no", "yes"), "made up", "none", lambda _folder: tasks.sst2.Splits((), (), ()))
+    task = tasks.Task(("no", "yes"), "made up", "none", "at random", lambda _folder: Splits((), (), ()))
     monkeypatch.setitem(tasks.TASKS, "tiny", task)
     with pytest.raises(KeyboardInterrupt):
         tasks.make_bundle("tiny", None, RECIPE, tmp_path / "bundle", resume=False)
