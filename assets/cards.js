@@ -94,6 +94,12 @@ export default function (component) {
     parentElement.append(root);
     const memory = { open: new Set(), last: "", hover: null, drawn: 0 };
     remembered.set(root, memory);
+    window.addEventListener("crosslight-units", (event) => {
+      // words that a sentence mentions: outlined in every heat map
+      for (const span of root.querySelectorAll(".unit")) {
+        span.classList.toggle("near", event.detail.includes(Number(span.dataset.unit)));
+      }
+    });
     root.addEventListener("focusin", (event) => {  // there is no onfocusin
       const span = event.target.closest?.(".unit");
       if (span) speak(root, memory.data, Number(span.dataset.unit));

@@ -98,6 +98,7 @@ export default function (component) {
     remembered.set(root, { open: new Set(), last: "", drawn: 0 });
     const near = (event) => {
       const units = event?.target.closest?.("[data-units]")?.dataset.units.split(" ") ?? [];
+      window.dispatchEvent(new CustomEvent("crosslight-units", { detail: units.map(Number) })); // the heat maps listen
       for (const each of root.querySelectorAll("[data-units]")) {
         each.classList.toggle("near", each.dataset.units.split(" ").some((unit) => units.includes(unit)));
       }

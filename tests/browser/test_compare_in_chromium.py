@@ -224,3 +224,15 @@ def test_a_pair_is_shown_and_clicked_in_both_texts(visit: Visit) -> None:
     window.unit("asleep").click()
     expect(window.page.locator(".unit.removed").first).to_have_text("asleep")
     expect(again).to_be_visible()
+
+
+def test_a_word_that_a_sentence_mentions_is_outlined_in_the_heat_maps(visit: Visit) -> None:
+    if "nli" not in bundled():
+        pytest.skip("the bundle nli is not in assets/bundles")
+    window = visit(model="nli", example="Contradiction").done()
+    mentioned = window.page.locator(".crosslight-words button[data-units], .crosslight-words .chip").first
+    word = mentioned.inner_text()
+    mentioned.hover()
+    expect(window.page.locator(".crosslight-cards .unit.near").first).to_have_text(word)
+    window.page.mouse.move(5, 5)
+    expect(window.page.locator(".crosslight-cards .unit.near")).to_have_count(0)
