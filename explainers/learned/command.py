@@ -1,6 +1,5 @@
 """`python -m explainers fit`: from a method's name, a model and texts to weights with a card."""
 
-import json
 import random
 import shlex
 import time
@@ -8,8 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from explainers.datasets import texts as own_texts
@@ -20,8 +17,8 @@ from explainers.learned.entries import DEFAULT_VARIANTS
 from explainers.learned.fitting import fit
 from explainers.learned.recipe import Recipe
 from explainers.learned.recipes import RECIPES, SHIPPED
+from explainers.learned.steps import written
 from explainers.learned.weights import VARIANT, own_folder, recipe_of
-from explainers.models.base import sha256
 from explainers.models.cards import asked_by
 from explainers.models.catalog import fingerprint
 from explainers.models.classifier import TextClassifier
@@ -125,11 +122,6 @@ def write_weights(
     order: Order, model: TextClassifier, weights: dict[str, Tensor], target: Path, about: dict[str, Any]
 ) -> dict[str, Any]:
     """The file of weights and its card, which is returned."""
-    target.mkdir(parents=True, exist_ok=True)
-    path = target / f"{order.method}-{order.name}.safetensors"
-    fresh = path.with_suffix(".new")
-    save_file({name: weight.contiguous().cpu() for name, weight in weights.items()}, fresh)
-    checksum = sha256(fresh)
     card = {
         "method": order.method,
         "variant": order.name,
@@ -137,15 +129,8 @@ def write_weights(
         "recipe": asdict(order.recipe),  # type: ignore[call-overload]
         "command": order.command,
         **about,
-        "machine": {"device": str(model.device), "threads": torch.get_num_threads(), "torch": torch.__version__},
-        "parameters": sum(weight.numel() for weight in weights.values()),
-        "sha256": checksum,
     }
-    fresh_card = path.with_suffix(".json.new")
-    fresh_card.write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
-    fresh.replace(path)  # both are whole before either takes its place
-    fresh_card.replace(path.with_suffix(".json"))
-    return card
+    return written(target / f"{order.method}-{order.name}.safetensors", weights, card)
 
 
 def make_all(model: TextClassifier, data: Path | None, seed: int, out: Path | None) -> list[dict[str, Any]]:

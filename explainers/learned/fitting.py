@@ -6,7 +6,6 @@
 The same seed gives the same weights, also when a training was interrupted and resumed.
 """
 
-import json
 import random
 import time
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from explainers.explanation import floats
 from explainers.learned.alarms import alarms, shape
 from explainers.learned.batches import Batch, Seen, batch, in_random_order
 from explainers.learned.recipe import Memory, Recipe, Select, learned
+from explainers.learned.steps import descend, note
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.metrics.masking import PERCENTS, Asked, masking_path, top
 from explainers.models.classifier import TextClassifier
@@ -96,17 +96,12 @@ class Fitting:
 
     def step(self, items: Batch) -> dict[str, float]:
         self.module.train()
-        self.optimiser.zero_grad()
         terms = self.recipe.terms(self.module, self.model, items, self.chance)
         if not torch.isfinite(terms["total"]):
             raise ExplanationError(
                 f"The loss is not a number after {self.step_number} steps. Choose a smaller learning rate."
             )
-        gradients = torch.autograd.grad(terms["total"], self.weights, allow_unused=True)
-        for weight, gradient in zip(self.weights, gradients, strict=True):
-            weight.grad = gradient
-        nn.utils.clip_grad_norm_(self.weights, 1.0)
-        self.optimiser.step()
+        descend(terms["total"], self.weights, self.optimiser)
         self.schedule.step()
         self.step_number += 1
         return {name: float(term.detach()) for name, term in terms.items()}
@@ -176,7 +171,7 @@ def fit(
         if resuming:
             fitting.resume()
         with (folder / LOG).open("a" if resuming else "w", encoding="utf-8") as log:
-            _line(log, {"method": recipe.method, "texts": len(texts), "steps": fitting.steps, "recipe": asdict(recipe)})  # type: ignore[call-overload]
+            note(log, {"method": recipe.method, "texts": len(texts), "steps": fitting.steps, "recipe": asdict(recipe)})  # type: ignore[call-overload]
             while fitting.epoch < recipe.epochs:
                 _epoch(fitting, texts, validation, log)
     if recipe.select == "last" or not fitting.best:
@@ -192,13 +187,9 @@ def _epoch(fitting: Fitting, texts: Sequence[Seen], validation: Sequence[Seen], 
     order = random.Random(recipe.seed * 1000 + fitting.epoch)
     for items in in_random_order(texts, recipe.batch, order):
         terms = fitting.step(batch(fitting.model, items))
-        _line(log, {"step": fitting.step_number, "epoch": fitting.epoch, "terms": terms})
+        note(log, {"step": fitting.step_number, "epoch": fitting.epoch, "terms": terms})
     fitting.epoch += 1
     fitting.seconds += time.perf_counter() - started
     found = fitting.validate(validation)
-    _line(log, {"epoch": fitting.epoch, "step": fitting.step_number, "seconds": fitting.seconds, **found})
+    note(log, {"epoch": fitting.epoch, "step": fitting.step_number, "seconds": fitting.seconds, **found})
     fitting.save()
-
-
-def _line(log: IO[str], values: dict[str, object]) -> None:
-    print(json.dumps(values), file=log, flush=True)

@@ -17,7 +17,7 @@ is the class, and which φ can know from c only. Leaky, as published, A reads th
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -29,7 +29,6 @@ from explainers.narrative.language import SMALL, Language, padded
 
 Losses = Literal["phi", "phi_ts", "cause"]
 Leak = Literal["closed", "leaky"]
-LOSSES: tuple[Losses, ...] = get_args(Losses)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """`python -m explainers fit cause`: from a model and pairs with human explanations to a narrator with a card."""
 
-import json
 import shlex
 import time
 from collections.abc import Sequence
@@ -16,8 +15,8 @@ from transformers import PreTrainedModel
 from explainers.datasets import esnli
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
+from explainers.learned.steps import written
 from explainers.learned.weights import with_settings
-from explainers.models.base import sha256
 from explainers.models.catalog import fingerprint
 from explainers.models.classifier import TextClassifier
 from explainers.models.inside import head
@@ -142,13 +141,12 @@ def _written(
     target: Path,
     seconds: dict[str, float],
 ) -> dict[str, Any]:
-    target.mkdir(parents=True, exist_ok=True)
-    path = target / f"{order.entry.id}.safetensors"
-    speaks = training.narrator
-    kept = {name: tensor for name, tensor in speaks.state_dict().items() if name not in speaks.repeated}
-    fresh = path.with_suffix(".new")
-    save_file({name: tensor.half().contiguous().cpu() for name, tensor in kept.items()}, fresh)
-    found = {
+    path, speaks = target / f"{order.entry.id}.safetensors", training.narrator
+    kept = {name: tensor.half() for name, tensor in speaks.state_dict().items() if name not in speaks.repeated}
+    if words is not None:
+        target.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(".words.json").write_bytes(words.read_bytes())
+    card = {
         "method": order.entry.id,
         "model": {"name": model.name, "version": model.version},
         "recipe": asdict(order.recipe),
@@ -157,14 +155,5 @@ def _written(
         "language": {"warm-up epochs": WARM_UP_EPOCHS, "pieces": speaks.spoken.size},
         "validation": training.figures,
         "seconds": seconds,
-        "machine": {"device": str(model.device), "threads": torch.get_num_threads(), "torch": torch.__version__},
-        "parameters": sum(tensor.numel() for tensor in kept.values()),
-        "sha256": sha256(fresh),
     }
-    fresh_card = path.with_suffix(".json.new")
-    fresh_card.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    if words is not None:
-        path.with_suffix(".words.json").write_bytes(words.read_bytes())
-    fresh.replace(path)  # both are whole before either takes its place
-    fresh_card.replace(path.with_suffix(".json"))
-    return found
+    return written(path, kept, card)

@@ -42,12 +42,12 @@ def activations(head: nn.Sequential, states: Tensor) -> list[Tensor]:
 def interchanged(head: nn.Sequential, base: Tensor, source: Tensor, layer: int, neurons: Tensor) -> Tensor:
     """The logits (B, C) of `base` (B, d) when `neurons` of `layer` have the values that `source` (B, d) gives them."""
     given = activations(head, source)[layer]
-    found, number = (_exchanged(base, given, neurons) if layer == 0 else base), 0
+    found, number = (exchanged(base, given, neurons) if layer == 0 else base), 0
     for part in head:
         found = part(found)
         if isinstance(part, nn.Linear):
             number += 1
-            found = _exchanged(found, given, neurons) if number == layer else found
+            found = exchanged(found, given, neurons) if number == layer else found
     return found
 
 
@@ -59,12 +59,13 @@ def realised(head: nn.Sequential, base: Tensor, source: Tensor, neurons: Tensor)
     """
     weight = linear(head)[0].weight  # (h, d)
     values = [activations(head, each)[1] for each in (base, source)]
-    change = _exchanged(values[0], values[1], neurons) - values[0]  # (B, h)
+    change = exchanged(values[0], values[1], neurons) - values[0]  # (B, h)
     found: Tensor = base + change @ torch.linalg.pinv(weight).T
     return found
 
 
-def _exchanged(base: Tensor, source: Tensor, neurons: Tensor) -> Tensor:
+def exchanged(base: Tensor, source: Tensor, neurons: Tensor) -> Tensor:
+    """`base` (…, n) with the values of `source` in `neurons`."""
     taken = torch.zeros(base.shape[-1], dtype=torch.bool, device=base.device)
     taken[neurons.to(base.device)] = True
     return torch.where(taken, source, base)

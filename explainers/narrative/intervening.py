@@ -17,7 +17,7 @@ from explainers.datasets.example import Example
 from explainers.models.classifier import TextClassifier
 from explainers.models.inside import head
 from explainers.narrative.cause import Narrator
-from explainers.narrative.interchange import SHARE, drawn, interchanged
+from explainers.narrative.interchange import SHARE, drawn, exchanged, interchanged
 from explainers.narrative.telling import seen, tell
 
 
@@ -68,20 +68,13 @@ def exchange(
     if layer:
         read = interchanged(narrator.c2, said.read[:1], said.read[1:], layer, places)
     else:
-        again = tell(narrator, mixed_states(both.states[:1], both.states[1:], places), model.labels)
+        again = tell(narrator, exchanged(both.states[:1], both.states[1:], places), model.labels)
         read, spoken = narrator.c2(again.read), again.sentences[0]
     return Exchange(
         _side(torch.cat([both.logits, mixed])),
         _side(torch.cat([narrator.c2(said.read), read])),
         (said.sentences[0], said.sentences[1], spoken),
     )
-
-
-def mixed_states(base: Tensor, source: Tensor, places: Tensor) -> Tensor:
-    """Layer 0: the states (n, d) of `base` with some numbers from `source`."""
-    found = base.clone()
-    found[:, places] = source[:, places]
-    return found
 
 
 def _side(logits: Tensor) -> Side:

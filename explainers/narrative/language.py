@@ -20,17 +20,17 @@ SMALL = "small"
 OPENING = "The answer is"
 PIECES = 3000
 LONGEST = 40  # tokens of a sentence, the one that carries the state included
-PAD, END, HIDDEN = "<pad>", "<end>", "<hidden>"  # the last is reserved: no text holds it and nobody says it
+PAD, END, RESERVED = "<pad>", "<end>", "<hidden>"  # no text holds the last, and nobody says it
 
 
 @dataclass(frozen=True)
 class Language:
-    """Text to ids and back. `ends` closes a sentence, `hides` is a piece that is never said."""
+    """Text to ids and back. `ends` closes a sentence, `silent` are pieces that are never said."""
 
     tokenizer: Tokenizer
     pads: int
     ends: int
-    hides: int
+    silent: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -70,7 +70,7 @@ def vocabulary(texts: Iterable[str], whole: Sequence[str]) -> Tokenizer:
     letters = list("abcdefghijklmnopqrstuvwxyz0123456789.,;:!?'\"()-▁")
     trainer = trainers.BpeTrainer(
         vocab_size=PIECES,
-        special_tokens=[PAD, END, HIDDEN],
+        special_tokens=[PAD, END, RESERVED],
         initial_alphabet=letters,
         limit_alphabet=len(letters) + 20,
         show_progress=False,
@@ -82,13 +82,12 @@ def vocabulary(texts: Iterable[str], whole: Sequence[str]) -> Tokenizer:
 def language(tokenizer: Tokenizer) -> Language:
     """The language of a vocabulary of ours, or of a hub model's."""
     known = tokenizer.get_vocab()
-    if HIDDEN in known:
-        return Language(tokenizer, known[PAD], known[END], known[HIDDEN])
+    if PAD in known:
+        return Language(tokenizer, known[PAD], known[END], (known[PAD], known[RESERVED]))
     end = next((known[name] for name in ("<|endoftext|>", "</s>") if name in known), None)
     if end is None:
         raise ModelUnavailable("This language model has no token for the end of a text, which φ needs.")
-    hidden = known.get("_", end)
-    return Language(tokenizer, end, end, hidden)
+    return Language(tokenizer, end, end)
 
 
 def small(size: int) -> GPT2LMHeadModel:

@@ -18,8 +18,7 @@ from explainers.metrics.intervals import Interval
 from explainers.models.classifier import TextClassifier
 from explainers.models.inside import head
 from explainers.narrative.cause import Narrator
-from explainers.narrative.interchange import interchanged
-from explainers.narrative.intervening import mixed_states
+from explainers.narrative.interchange import exchanged, interchanged
 from explainers.narrative.telling import Seen, Told, tell
 
 SAMPLED = 300  # ordered pairs for layer 0, where every pair needs a sentence of its own
@@ -58,7 +57,7 @@ def over_set(
     else:
         looked = _sampled(looked)
         rows, columns = (torch.from_numpy(each).to(known.states.device) for each in np.nonzero(looked))
-        again = tell(narrator, mixed_states(known.states[rows], known.states[columns], places), model.labels)
+        again = tell(narrator, exchanged(known.states[rows], known.states[columns], places), model.labels)
         other_then = np.full((count, count), -1)
         other_then[looked] = narrator.c2(again.read).argmax(1).cpu().numpy()
     changed = then != first

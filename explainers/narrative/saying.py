@@ -21,8 +21,7 @@ def said(narrator: Narrator, states: Tensor, *, temperature: float = 0.0, seed: 
     for _ in range(LONGEST - 1):
         answer = narrator.phi(inputs_embeds=given, past_key_values=past, use_cache=True)
         past, logits = answer.past_key_values, answer.logits[:, -1]  # (B, V)
-        never = [number for number in (language.hides, language.pads) if number != language.ends]
-        logits[:, never] = -torch.inf
+        logits[:, list(language.silent)] = -torch.inf
         if temperature:
             shares = (logits / temperature).softmax(-1).cpu()
             chosen = torch.multinomial(shares, 1, generator=chance)[:, 0].to(states.device)
@@ -43,9 +42,15 @@ def ended(ids: Sequence[int], ends: int) -> list[int]:
 
 
 @torch.no_grad()
-def readings(narrator: Narrator, states: Tensor, sentences: Sequence[Sequence[int]]) -> Tensor:
-    """C2's logits (B, C) for the states; a leaky narrator also reads the sentences that were generated from them."""
+def reading(narrator: Narrator, states: Tensor, sentences: Sequence[Sequence[int]]) -> Tensor:
+    """F(c), (B, d), which C2 classifies; a leaky narrator also reads the sentences that it has said of the states."""
     if narrator.leak == "closed":
-        return cast(Tensor, narrator.c2(narrator.read(states)))
+        return narrator.read(states)
     ids, real = padded(sentences, narrator.spoken.pads, states.device)
-    return cast(Tensor, narrator.c2(narrator.aggregated(narrator.answers(states, ids), real)))
+    return narrator.aggregated(narrator.answers(states, ids), real)
+
+
+@torch.no_grad()
+def readings(narrator: Narrator, states: Tensor, sentences: Sequence[Sequence[int]]) -> Tensor:
+    """C2's logits (B, C) for the states and the sentences said of them."""
+    return cast(Tensor, narrator.c2(reading(narrator, states, sentences)))

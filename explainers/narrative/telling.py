@@ -9,7 +9,7 @@ from torch import Tensor
 from explainers.datasets.example import Example
 from explainers.models.classifier import TextClassifier
 from explainers.narrative.cause import Narrator
-from explainers.narrative.saying import said
+from explainers.narrative.saying import reading, said
 from explainers.narrative.texts import items, stacked, stated
 
 AT_ONCE = 128
@@ -44,5 +44,5 @@ def tell(narrator: Narrator, states: Tensor, labels: Sequence[str]) -> Told:
     for some in torch.split(states, AT_ONCE):
         rows = said(narrator, some)
         sentences += [narrator.spoken.text(row) for row in rows]
-        read.append(narrator.read(some) if narrator.reads else some.new_zeros(len(some), 0))
+        read.append(reading(narrator, some, rows) if narrator.reads else some.new_zeros(len(some), 0))
     return Told(tuple(sentences), tuple(stated(each, labels) for each in sentences), torch.cat(read))

@@ -6,7 +6,6 @@
 The same seed gives the same weights, also when a training was interrupted and resumed.
 """
 
-import json
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -15,10 +14,11 @@ from pathlib import Path
 from typing import IO
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from transformers import PreTrainedModel
 
 from explainers.errors import ExplanationError
+from explainers.learned.steps import descend, note
 from explainers.narrative.cause import Batch, Narrator, Recipe, terms
 from explainers.narrative.language import Language, padded
 from explainers.narrative.saying import readings, said
@@ -78,11 +78,11 @@ def warm_up(
                 begun = torch.cat([torch.full_like(ids[:, :1], spoken.ends), ids[:, :-1]], dim=1)
                 logits = phi(inputs_embeds=words(begun)).logits
                 loss = nn.functional.cross_entropy(logits[real], ids[real])
-                _step(phi, learner, loss)
+                descend(loss, list(phi.parameters()), learner)
                 schedule.step()
                 done += 1
                 if done % 50 == 0:
-                    _line(
+                    note(
                         log, {"step": done, "of": steps, "loss": loss.item(), "seconds": time.perf_counter() - started}
                     )
     phi.eval()
@@ -112,7 +112,7 @@ class Training:
             raise ExplanationError(
                 f"The loss is not a number after {self.step_number} steps. Choose a smaller learning rate."
             )
-        _step(self.narrator, self.optimiser, found["total"])
+        descend(found["total"], list(self.narrator.parameters()), self.optimiser)
         self.schedule.step()
         self.step_number += 1
         return {name: float(term.detach()) for name, term in found.items()}
@@ -174,7 +174,7 @@ def train(
             training.resume()
         narrator.train()
         with (folder / LOG).open("a" if resuming else "w", encoding="utf-8") as log:
-            _line(log, {"items": len(texts), "steps": training.steps, "recipe": asdict(recipe)})
+            note(log, {"items": len(texts), "steps": training.steps, "recipe": asdict(recipe)})
             while training.epoch < recipe.epochs:
                 _epoch(training, texts, watched, log)
     narrator.requires_grad_(False).eval()
@@ -187,11 +187,11 @@ def _epoch(training: Training, texts: Sequence[Item], watched: Sequence[Item], l
     for places in batches([len(row) for row in rows], training.recipe.batch, order):
         found = training.step([texts[place] for place in places], [rows[place] for place in places])
         if training.step_number % 10 == 0:
-            _line(log, {"step": training.step_number, "epoch": training.epoch, "terms": found})
+            note(log, {"step": training.step_number, "epoch": training.epoch, "terms": found})
     training.epoch += 1
     training.seconds += time.perf_counter() - started
     training.figures = training.validate(watched)
-    _line(
+    note(
         log,
         {
             "epoch": training.epoch,
@@ -201,16 +201,3 @@ def _epoch(training: Training, texts: Sequence[Item], watched: Sequence[Item], l
         },
     )
     training.save()
-
-
-def _step(module: nn.Module, learner: torch.optim.Optimizer, loss: Tensor) -> None:
-    learner.zero_grad()
-    weights = [weight for weight in module.parameters() if weight.requires_grad]
-    for weight, gradient in zip(weights, torch.autograd.grad(loss, weights, allow_unused=True), strict=True):
-        weight.grad = gradient
-    nn.utils.clip_grad_norm_(weights, 1.0)
-    learner.step()
-
-
-def _line(log: IO[str], values: dict[str, object]) -> None:
-    print(json.dumps(values), file=log, flush=True)

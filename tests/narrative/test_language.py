@@ -80,7 +80,7 @@ def hubs(end: str) -> Tokenizer:
 def test_a_hubs_vocabulary_pads_with_its_end(end: str) -> None:
     found = language(hubs(end))
     assert found.pads == found.ends == found.tokenizer.token_to_id(end)
-    assert found.hides == found.tokenizer.token_to_id("_")
+    assert found.silent == ()
 
 
 def test_a_label_is_looked_for_as_it_stands_inside_a_sentence() -> None:

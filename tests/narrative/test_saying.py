@@ -16,7 +16,7 @@ Made = Callable[..., Narrator]
 
 def test_without_a_temperature_every_word_is_the_likeliest_one(narrator: Made, states: Tensor) -> None:
     speaks = narrator("phi")
-    never = {speaks.spoken.pads, speaks.spoken.hides}
+    never = speaks.spoken.silent
     for state, row in zip(states, said(speaks, states), strict=True):
         answers = speaks.answers(state[None], torch.tensor([row]))[0]  # (T, V), without a cache
         answers[:, list(never)] = -torch.inf
@@ -93,27 +93,32 @@ class Certain(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("pads", "ends", "hides", "scores", "expected"),
+    ("pads", "ends", "silent", "scores", "expected"),
     [
-        (0, 1, 2, [9, 1, 8, 0], [1]),  # pad and the hidden label's mark are no words
-        (1, 1, 2, [0, 9, 8, 0], [1]),  # where the end is the padding too, it can still be said
-        (1, 1, 1, [0, 9, 8, 0], [1]),  # and where it is also what hides a label
-        (0, 1, 2, [9, 1, 8, 5], [3] * (LONGEST - 1)),
+        (0, 1, (0, 2), [9, 1, 8, 0], [1]),  # padding and the reserved piece are no words
+        (1, 1, (), [0, 9, 8, 0], [1]),  # where the end is the padding too, it can still be said
+        (0, 1, (0, 2), [9, 1, 8, 5], [3] * (LONGEST - 1)),
     ],
 )
 def test_only_words_and_the_end_are_said(
-    narrator: Made, states: Tensor, pads: int, ends: int, hides: int, scores: list[float], expected: list[int]
+    narrator: Made,
+    states: Tensor,
+    pads: int,
+    ends: int,
+    silent: tuple[int, ...],
+    scores: list[float],
+    expected: list[int],
 ) -> None:
     speaks = narrator("phi")
     speaks.phi, speaks.psi = Certain(scores), nn.Linear(2, 4)  # type: ignore[assignment]
-    speaks.spoken = replace(speaks.spoken, pads=pads, ends=ends, hides=hides)
+    speaks.spoken = replace(speaks.spoken, pads=pads, ends=ends, silent=silent)
     assert said(speaks, states[:1]) == [expected]
 
 
 def test_words_are_drawn_as_often_as_they_are_likely(narrator: Made) -> None:
     speaks = narrator("phi")
     speaks.phi, speaks.psi = Certain([0, 0.5, 0, 1.5]), nn.Linear(2, 4)  # type: ignore[assignment]
-    speaks.spoken = replace(speaks.spoken, pads=0, ends=1, hides=2)
+    speaks.spoken = replace(speaks.spoken, pads=0, ends=1, silent=(0, 2))
     rows = said(speaks, torch.zeros(4000, 2), temperature=0.5, seed=0)
     share = sum(row[0] == 3 for row in rows) / len(rows)
     assert share == pytest.approx(0.8808, abs=0.02)  # σ((1.5 - 0.5) / 0.5)
