@@ -47,10 +47,10 @@ class Look:
 
 
 @cache
-def component() -> Any:
-    return st.components.v2.component(
-        "crosslight_cards", css=(ASSETS / "cards.css").read_text(), js=(ASSETS / "cards.js").read_text()
-    )
+def component(name: str = "cards") -> Any:
+    """The component of `assets/<name>.js`, with what all cards have in common before it."""
+    css, js = ("".join((ASSETS / f"{part}.{kind}").read_text() for part in ("card", name)) for kind in ("css", "js"))
+    return st.components.v2.component(f"crosslight_{name}", css=css, js=js)
 
 
 def show(run: Run, look: Look, toggled: Callable[[], None], resized: Callable[[], None], *, narrow: bool) -> None:

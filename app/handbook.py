@@ -7,9 +7,11 @@ import streamlit as st
 from app import learned
 from app.engine import Engine
 from app.safe import markdown
+from explainers.entry import Entry
 from explainers.methods import METHODS
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.cards import BUNDLES, bundled
+from explainers.narrative.entries import NarratorEntry
 from explainers.report.evaluation import EVALUATION, NOTE, cells
 
 
@@ -26,15 +28,20 @@ def methods(engine: Engine) -> None:
         st.header(group, anchor=False)
         for entry in (each for each in METHODS if each.group == group):
             with st.expander(entry.name):
-                st.write(markdown(entry.idea))
-                st.latex(entry.formula)
-                st.write(f"**When not to believe it.** {markdown(entry.caution)}")
-                if entry.differs:
-                    st.write("**Where the paper, its code and this differ.**")
-                    st.write("\n".join(f"- {markdown(each)}" for each in entry.differs))
+                described(entry)
                 if entry.group == "Learned":
                     learned.weights(engine, entry.id)
                 st.caption(f"{'Signed' if entry.signed else 'Unsigned'} scores, {entry.kind}. {markdown(entry.source)}")
+
+
+def described(entry: Entry | NarratorEntry) -> None:
+    """What an expander says of a method or a narrator."""
+    st.write(markdown(entry.idea))
+    st.latex(entry.formula)
+    st.write(f"**When not to believe it.** {markdown(entry.caution)}")
+    if entry.differs:
+        st.write("**Where the paper, its code and this differ.**")
+        st.write("\n".join(f"- {markdown(each)}" for each in entry.differs))
 
 
 def metrics() -> None:

@@ -4,6 +4,7 @@ import json
 
 import streamlit as st
 
+from app.handbook import described
 from app.safe import markdown
 from explainers.models.cards import BUNDLES, bundled
 from explainers.narrative.entries import NARRATORS
@@ -24,11 +25,7 @@ def cards() -> None:
     )
     for entry in NARRATORS:
         with st.expander(entry.name):
-            st.write(markdown(entry.idea))
-            st.latex(entry.formula)
-            st.write(f"**When not to believe it.** {markdown(entry.caution)}")
-            st.write("**Where the paper, its code and this differ.**")
-            st.write("\n".join(f"- {markdown(each)}" for each in entry.differs))
+            described(entry)
             st.caption(f"A generated sentence. {markdown(entry.source)}")
 
 

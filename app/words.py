@@ -14,12 +14,11 @@ Nothing in it is HTML: the component writes all of it as text.
 import re
 import time
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.cards import ASSETS, labels, remaining, segments
+from app.cards import component, labels, remaining, segments
 from app.engine import Run
 from explainers.narrative.entries import NARRATORS, NarratorEntry
 from explainers.narrative.weights import available
@@ -37,19 +36,12 @@ WORD = re.compile(r"\w+(?:['’-]\w+)*")
 SAME, OTHER, NONE = "✓", "≠", "–"
 
 
-@cache
-def component() -> Any:
-    return st.components.v2.component(
-        "crosslight_words", css=(ASSETS / "words.css").read_text(), js=(ASSETS / "words.js").read_text()
-    )
-
-
 def show(run: Run, explanations: Sequence[str] = ()) -> None:
     """Draws the sentences of a run; nothing where the model has no narrators. `explanations` are people's."""
     data = payload(run, explanations)
     if data["cards"]:
         st.subheader("In words", anchor=False)
-        component()(key="words", data=data)
+        component("words")(key="words", data=data)
 
 
 def payload(run: Run, explanations: Sequence[str] = ()) -> dict[str, Any]:

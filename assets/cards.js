@@ -1,13 +1,6 @@
 // Draws one card per method from `data` and reports clicks. All text is written with textContent, never as HTML;
 // colours arrive ready-made. `data` is described in app/cards.py.
 
-const element = (tag, className, text) => {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-};
-
 const describe = (cell) => (cell ? `${cell.score}, rank ${cell.rank} of ${cell.of}` : "no score yet");
 
 function unitSpan(piece, card, first, data) {
@@ -38,13 +31,7 @@ function cardElement(card, position, data, open) {
   const box = element("section", "card");
   box.dataset.method = card.id;
   box.dataset.status = card.status;
-  const head = element("div", "head");
-  const ask = element("button", "ask", "?");
-  ask.type = "button";
-  ask.title = "When not to believe it";
-  ask.setAttribute("aria-label", `${card.name}: when not to believe it`);
-  ask.setAttribute("aria-expanded", open ? "true" : "false");
-  head.append(element("span", "name", card.name), element("span", "kind", card.kind), ask);
+  const head = headElement(card, [element("span", "kind", card.kind)], open);
   const caution = element("p", "caution", card.caution);
   caution.hidden = !open;
   const bar = element("div", card.status === "running" ? "bar on" : "bar");
@@ -135,13 +122,7 @@ export default function (component) {
   root.onclick = (event) => {
     const span = unitOf(event);
     if (span) return memory.send("toggled", Number(span.dataset.unit));
-    const ask = event.target.closest?.(".ask");
-    if (!ask) return;
-    const box = ask.closest(".card");
-    const open = !memory.open.has(box.dataset.method);
-    open ? memory.open.add(box.dataset.method) : memory.open.delete(box.dataset.method);
-    box.querySelector(".caution").hidden = !open;
-    ask.setAttribute("aria-expanded", String(open));
+    askedAbout(event, memory.open, "method");
   };
   root.onkeydown = (event) => {
     const span = unitOf(event);

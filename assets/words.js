@@ -1,13 +1,6 @@
 // Draws one card per narrator from `data`. All text is written with textContent, never as HTML. `data` is described in
 // app/words.py. Hovering or focusing a mentioned word shows it in the sentences and in the input of every card.
 
-const element = (tag, className, text) => {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-};
-
 function linked(tag, className, text, units) {
   const made = element(tag, className, text);
   made.dataset.units = units.join(" ");
@@ -62,13 +55,7 @@ function cardElement(card, data, open) {
   const box = element("section", "card");
   box.dataset.narrator = card.id;
   box.dataset.status = card.status;
-  const head = element("div", "head");
-  const ask = element("button", "ask", "?");
-  ask.type = "button";
-  ask.title = "When not to believe it";
-  ask.setAttribute("aria-label", `${card.name}: when not to believe it`);
-  ask.setAttribute("aria-expanded", open ? "true" : "false");
-  head.append(element("span", "name", card.name), element("span", "badge", "generated"), element("span", "gap"), ask);
+  const head = headElement(card, [element("span", "badge", "generated"), element("span", "gap")], open);
   const verdict = element("div", "verdict", card.verdict ? `${card.mark} ${card.verdict}` : "");
   box.append(head, cautionElement(card, open), sentenceElement(card), verdict);
   box.append(element("div", "reading", card.reading), chips(card), inputElement(card, data));
@@ -119,12 +106,6 @@ export default function (component) {
   root.replaceChildren(element("p", "note", data.note), grid);
   if (data.people.length) root.append(peopleElement(data.people));
   root.onclick = (event) => {
-    const ask = event.target.closest?.(".ask");
-    if (!ask) return;
-    const box = ask.closest(".card");
-    const open = !memory.open.has(box.dataset.narrator);
-    open ? memory.open.add(box.dataset.narrator) : memory.open.delete(box.dataset.narrator);
-    box.querySelector(".caution").hidden = !open;
-    ask.setAttribute("aria-expanded", String(open));
+    askedAbout(event, memory.open, "narrator");
   };
 }

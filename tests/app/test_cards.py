@@ -275,9 +275,10 @@ def test_a_long_text_is_not_repeated_in_every_card_where_it_was_not_read(ran: Ra
     assert sum(len(piece) for piece, _ in pieces) < 10_000
 
 
-def test_the_component_writes_text_and_never_html() -> None:
-    source = (ASSETS / "cards.js").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["card", "cards", "words"])
+def test_the_components_write_text_and_never_html(name: str) -> None:
+    source = (ASSETS / f"{name}.js").read_text(encoding="utf-8")
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|\bFunction\(|\.srcdoc", source
     )
-    assert not re.search(r"https?:", source + (ASSETS / "cards.css").read_text(encoding="utf-8"))
+    assert not re.search(r"https?:", source + (ASSETS / f"{name}.css").read_text(encoding="utf-8"))

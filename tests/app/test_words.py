@@ -102,14 +102,6 @@ def test_whatever_was_typed_or_said_stays_text(ran: Ran, text: str) -> None:
     assert "&lt;" not in json.dumps(found)
 
 
-def test_the_component_writes_text_and_never_html() -> None:
-    source = (ASSETS / "words.js").read_text(encoding="utf-8")
-    assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|\bFunction\(|\.srcdoc", source
-    )
-    assert not re.search(r"https?:", source + (ASSETS / "words.css").read_text(encoding="utf-8"))
-
-
 def test_every_name_that_the_component_reads_is_in_the_data(ran: Ran) -> None:
     source = (ASSETS / "words.js").read_text(encoding="utf-8")
     run = ran()
