@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from explainers.datasets.example import Example
-from explainers.datasets.texts import DELIMITERS, LONGEST, parsed
+from explainers.datasets.texts import DELIMITERS, decoded, parsed, short
 from explainers.errors import DataUnavailable
 
 PAIRS = Path(__file__).parents[2] / "assets" / "pairs"
@@ -28,10 +28,7 @@ def of_table(content: bytes, name: str) -> tuple[Example, ...]:
     suffix = Path(name).suffix.lower()
     if suffix not in DELIMITERS:
         raise DataUnavailable(f"Give a table: a file that ends in {' or '.join(DELIMITERS)}.")
-    try:
-        rows = parsed(content.decode("utf-8-sig"), suffix)
-    except UnicodeDecodeError as error:
-        raise DataUnavailable(f"{name} is not UTF-8 text. Save it as UTF-8.") from error
+    rows = parsed(decoded(content, name), suffix)
     whole = [row for row in rows if row.text and row.pair]
     halves = sum(bool(row.text) != bool(row.pair) for row in rows)
     if halves:
@@ -42,7 +39,4 @@ def of_table(content: bytes, name: str) -> tuple[Example, ...]:
     found = tuple(dict.fromkeys(whole))
     if not FEWEST <= len(found) <= MOST:
         raise DataUnavailable(f"A set has {FEWEST} to {MOST} different pairs; these are {len(found):,}.")
-    long = max(len(each.text) + len(each.pair or "") for each in found)
-    if long > LONGEST:
-        raise DataUnavailable(f"One pair has {long:,} characters; each may have at most {LONGEST:,}.")
-    return found
+    return short(found)

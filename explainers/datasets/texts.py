@@ -13,20 +13,23 @@ from explainers.errors import DataUnavailable
 
 FEWEST, MOST, LONGEST = 20, 20_000, 10_000
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-
-
 PAIRS = (("text", "text_pair"), ("text", "pair"), ("premise", "hypothesis"))  # columns of a table
 
 
 def read(path: Path, asks: Sequence[str] = ()) -> tuple[Example, ...]:
     """The texts of a file that are not empty, each once. Raises `DataUnavailable` with what is wrong."""
     try:
-        content = path.read_text(encoding="utf-8-sig")
+        content = path.read_bytes()
     except OSError as error:
         raise DataUnavailable(f"{path} cannot be read: {error.strerror}.") from error
+    return checked(parsed(decoded(content, path.name), path.suffix.lower()), asks)
+
+
+def decoded(content: bytes, name: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataUnavailable(f"{path.name} is not UTF-8 text. Save it as UTF-8.") from error
-    return checked(parsed(content, path.suffix.lower()), asks)
+        raise DataUnavailable(f"{name} is not UTF-8 text. Save it as UTF-8.") from error
 
 
 def parsed(content: str, suffix: str) -> list[Example]:
@@ -70,7 +73,12 @@ def checked(texts: Sequence[Example], asks: Sequence[str] = ()) -> tuple[Example
     found = tuple(dict.fromkeys(fitting(texts, asks) if any(each.text for each in texts) else ()))
     if not FEWEST <= len(found) <= MOST:
         raise DataUnavailable(f"A method learns from {FEWEST} to {MOST:,} different texts; these are {len(found):,}.")
-    long = max(len(each.text) + len(each.pair or "") for each in found)
+    return short(found)
+
+
+def short(texts: tuple[Example, ...]) -> tuple[Example, ...]:
+    """The texts themselves, of which there is at least one, if none is too long."""
+    long = max(len(each.text) + len(each.pair or "") for each in texts)
     if long > LONGEST:
         raise DataUnavailable(f"One text has {long:,} characters; each may have at most {LONGEST:,}.")
-    return found
+    return texts
