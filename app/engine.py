@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from explainers.api import Comparison
     from explainers.comparison import Chance, Failed, Measured, Question
     from explainers.explanation import Attribution
-    from explainers.models.classifier import TextClassifier
+    from explainers.models.classifier import FrozenModel
     from explainers.narrative.narrative import Narrative
     from explainers.one_text import OneTextAlone
 
@@ -131,7 +131,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.workers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="explain")
-        self.models: OrderedDict[str, TextClassifier] = OrderedDict()
+        self.models: OrderedDict[str, FrozenModel] = OrderedDict()
         self.loading = Lock()
         self.results: OrderedDict[Hashable, object] = OrderedDict()
         self.remembering = Lock()
@@ -149,7 +149,7 @@ class Engine:
         active = [each for each in self.queue if each.active]
         return max(0, active.index(run) - AT_ONCE + 1) if run in active else 0
 
-    def loaded(self, name: str) -> "TextClassifier | None":
+    def loaded(self, name: str) -> "FrozenModel | None":
         return self.models.get(name)
 
     def warm_up(self, name: str) -> None:
@@ -164,7 +164,7 @@ class Engine:
         for entry in METHODS:
             entry.make(erasure="mask", seed=0, samples=10, steps=1)  # imports what the method needs
 
-    def model(self, name: str) -> "TextClassifier":
+    def model(self, name: str) -> "FrozenModel":
         with self.loading:  # many sessions, one load
             if name not in self.models:
                 from explainers.models.catalog import load

@@ -13,7 +13,7 @@ from explainers.errors import ExplanationError
 from explainers.manifest import manifest
 from explainers.methods import DEFAULT, chosen
 from explainers.models.asking import check_count, check_words, example_of, text_names
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import ERASURES, UNIT_KINDS, Encoding, UnitKind
 from explainers.models.meter import Meter
 from explainers.models.notices import notices
@@ -113,7 +113,7 @@ class Comparison:
 
 
 def ask(
-    model: TextClassifier,
+    model: FrozenModel,
     text: str | Example,
     *,
     label: str | None = None,
@@ -139,7 +139,7 @@ def ask(
     return Question(model, encoding, explained, settings), tuple(float(p) for p in probabilities)
 
 
-def encoded(model: TextClassifier, example: Example, unit: UnitKind) -> Encoding:
+def encoded(model: FrozenModel, example: Example, unit: UnitKind) -> Encoding:
     """What the model reads, with every notice about it. Raises `ExplanationError` where it asks for something else."""
     check_count(model.name, model.asks, example)
     found = model.encode(example, unit)
@@ -159,7 +159,7 @@ def checked(unit: str, erasure: str, samples: int, steps: int, seed: int) -> Set
 
 
 def explain(
-    model: TextClassifier,
+    model: FrozenModel,
     text: str | Example,
     text_pair: str | None = None,
     *,
@@ -181,7 +181,7 @@ def explain(
 
 
 def explain_with(
-    model: TextClassifier, text: str | Example, methods: Sequence[str], *, label: str | None, settings: Settings
+    model: FrozenModel, text: str | Example, methods: Sequence[str], *, label: str | None, settings: Settings
 ) -> Comparison:
     """`explain` with the settings in one value."""
     entries = chosen(methods)

@@ -14,7 +14,7 @@ from explainers.explanation import Attribution
 from explainers.methods import Entry, fitting
 from explainers.metrics.faithfulness import METRICS, noise
 from explainers.metrics.masking import Asked, MaskingPath, masking_path
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding
 from explainers.models.meter import Meter
 from explainers.narrative.narrative import Narrative
@@ -74,7 +74,7 @@ Event = Begun | Attribution | Measured | Chance | Failed | Narrative
 class Question:
     """One decision to explain. `encoding` must have units; `label` is the class whose probability is explained."""
 
-    model: TextClassifier
+    model: FrozenModel
     encoding: Encoding
     label: int
     settings: Settings = field(default_factory=Settings)
@@ -127,7 +127,7 @@ def explained(entry: Entry, question: Question, meter: Meter, asked: Asked) -> I
         yield Failed(entry.id, f"Something went wrong inside Crosslight ({type(error).__name__}).")
 
 
-def told(model: TextClassifier, encoding: Encoding) -> Iterator[Narrative | Failed]:
+def told(model: FrozenModel, encoding: Encoding) -> Iterator[Narrative | Failed]:
     """The sentence of every narrator that was fitted to the model."""
     if not available(model.name, model.version):
         return

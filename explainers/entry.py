@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 if TYPE_CHECKING:
     from explainers.explanation import Attribution
-    from explainers.models.classifier import TextClassifier
+    from explainers.models.classifier import FrozenModel
     from explainers.models.encoding import Encoding, Erasure
 
 Kind = Literal["one pass", "gradients", "one by one", "fine-tuned", "sampled", "chance", "one text"]
 
 
 class Method(Protocol):
-    def attribute(self, model: "TextClassifier", encoding: "Encoding", label: int) -> "Attribution":
+    def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> "Attribution":
         """The scores of every unit for class number `label`."""
         ...
 

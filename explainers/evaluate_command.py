@@ -22,7 +22,7 @@ from explainers.methods import chosen
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.intervals import Interval
 from explainers.models.catalog import load
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Erasure
 from explainers.narrative.evaluate_command import narrated
 from explainers.narrative.report import markdown as in_words
@@ -103,7 +103,7 @@ def write_narrated(rows: list[dict[str, Any]], out: Path) -> None:
     (out / "narratives.json").write_text(json.dumps({"rows": rows}, indent=2) + "\n", encoding="utf-8")
 
 
-def everything(model: TextClassifier) -> tuple[Entry, ...]:
+def everything(model: FrozenModel) -> tuple[Entry, ...]:
     """Every method but the random one, which is a control anyway; of the learned ones every set of weights there is."""
     fitted = available(model.name, model.version)
     named = [each for each in EVERY if each.id != RANDOM and each.group != "Learned"]

@@ -34,7 +34,7 @@ from explainers.metrics.faithfulness import METRICS, Metric
 from explainers.metrics.intervals import Interval, paired
 from explainers.metrics.masking import PERCENTS, Asked, MaskingPath, masking_path, masks_of, top
 from explainers.metrics.sensitivity import sensitivity
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import ERASURES, Encoding, Erasure
 from explainers.models.meter import Meter
 from explainers.settings import Settings
@@ -55,7 +55,7 @@ class Plan:
     sensitive: int = 0
 
 
-def evaluate(model: TextClassifier, texts: Sequence[Example], plan: Plan, out: Path) -> Iterator[int]:
+def evaluate(model: FrozenModel, texts: Sequence[Example], plan: Plan, out: Path) -> Iterator[int]:
     """Explains and measures every text, one after the other; yields how many are done. Goes on from `OUT/texts.jsonl`.
 
     Raises `ExplanationError` if that file belongs to other texts, another model or other settings.
@@ -79,7 +79,7 @@ def evaluate(model: TextClassifier, texts: Sequence[Example], plan: Plan, out: P
 
 
 def of_text(
-    model: TextClassifier, example: Example, other: Example, number: int, plan: Plan, done: set[tuple[int, str, str]]
+    model: FrozenModel, example: Example, other: Example, number: int, plan: Plan, done: set[tuple[int, str, str]]
 ) -> Iterator[Record]:
     """The figures of every method on one text that are not `done`; nothing for a text without units."""
     encoding = model.encode(example, plan.settings.unit)
@@ -144,7 +144,7 @@ def _ask_together(asked: Asked, orders: Sequence[tuple[float, ...]]) -> None:
         asked.probabilities(np.vstack(masks))
 
 
-def _controls(model: TextClassifier, encoding: Encoding, seed: int) -> dict[str, list[tuple[float, ...]]]:
+def _controls(model: FrozenModel, encoding: Encoding, seed: int) -> dict[str, list[tuple[float, ...]]]:
     """Scores that have nothing to do with the model."""
     orders = [
         RandomFloor(seed=1000 * (seed + 1) + draw).attribute(model, encoding, 0).scores for draw in range(ORDERS)
@@ -156,7 +156,7 @@ def _mean(figures: list[dict[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([each[name] for each in figures])) for name in figures[0]}
 
 
-def weights_of(model: TextClassifier, method: str) -> str:
+def weights_of(model: FrozenModel, method: str) -> str:
     """The checksum of the weights that a learned method uses, so that fitting it again makes its figures old."""
     base, _, variant = method.partition(":")
     try:
@@ -249,7 +249,7 @@ def difference(records: Sequence[Record], one: str, two: str, metric: Metric, er
     return paired(_gains(first, second, erasure, metric))
 
 
-def read(out: Path, entries: Iterable[str], model: TextClassifier) -> list[Record]:
+def read(out: Path, entries: Iterable[str], model: FrozenModel) -> list[Record]:
     """The records of these methods, as fitted now, and of the controls."""
     wanted = {(each, weights_of(model, each)) for each in (*entries, *CONTROLS)}
     return [each for each in list(_lines(out / "texts.jsonl"))[1:] if (each["method"], each["weights"]) in wanted]
@@ -264,7 +264,7 @@ def _lines(path: Path) -> Iterator[Record]:
             return
 
 
-def _signature(model: TextClassifier, texts: Sequence[Example], plan: Plan) -> Record:
+def _signature(model: FrozenModel, texts: Sequence[Example], plan: Plan) -> Record:
     settings = plan.settings
     digest = hashlib.sha256(json.dumps([[each.text, each.pair] for each in texts]).encode()).hexdigest()
     return {

@@ -22,7 +22,7 @@ from explainers.learned.recipes import RECIPES
 from explainers.learned.weights import STORE_VARIABLE
 from explainers.models import batching
 from explainers.models.base import sha256
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head
 from explainers.models.meter import Meter
 from explainers.models.network import PooledClassifier
@@ -119,11 +119,11 @@ class Bag(nn.Module):
         return torch.stack([torch.zeros_like(z), z], dim=1)
 
 
-def bag_of_words(weights: dict[str, float], *, additive: bool = False) -> TextClassifier:
+def bag_of_words(weights: dict[str, float], *, additive: bool = False) -> FrozenModel:
     """Class 1 is "positive". Special tokens, [MASK] and unknown words weigh nothing."""
     pieces = tuple(weights)
     table = torch.tensor([0.0] * len(SPECIAL) + [weights[piece] for piece in pieces], dtype=torch.float64)
-    return TextClassifier(
+    return FrozenModel(
         name="bag",
         labels=("negative", "positive"),
         module=Bag(table, additive=additive),
@@ -135,7 +135,7 @@ def bag_of_words(weights: dict[str, float], *, additive: bool = False) -> TextCl
 
 
 @pytest.fixture
-def bag() -> Callable[..., TextClassifier]:
+def bag() -> Callable[..., FrozenModel]:
     """Builds a model of class 1 "positive" from word weights: p = σ(Σ weights), or 1/2 + Σ weights if `additive`."""
     return bag_of_words
 
@@ -161,16 +161,16 @@ def small_config() -> BertConfig:
 
 
 @pytest.fixture
-def bert() -> TextClassifier:
+def bert() -> FrozenModel:
     """Two layers of random weights, three classes, the real architecture."""
     return small_bert()
 
 
-def small_bert() -> TextClassifier:
+def small_bert() -> FrozenModel:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         module = BertForSequenceClassification(small_config())
-    return TextClassifier(
+    return FrozenModel(
         name="small",
         labels=("negative", "neutral", "positive"),
         module=module,
@@ -182,7 +182,7 @@ def small_bert() -> TextClassifier:
 
 
 @pytest.fixture
-def pairs() -> TextClassifier:
+def pairs() -> FrozenModel:
     """The small BERT as a model that asks for a premise and a hypothesis."""
     return replace(small_bert(), asks=("premise", "hypothesis"))
 
@@ -214,7 +214,7 @@ def store(small_store: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def hub_folder(tmp_path: Path, bert: TextClassifier) -> Path:
+def hub_folder(tmp_path: Path, bert: FrozenModel) -> Path:
     """The small BERT as anyone would save it for the hub."""
     folder = tmp_path / "models" / "small"
     bert.module.save_pretrained(folder)  # type: ignore[operator]
@@ -277,14 +277,14 @@ def masks_of() -> Callable[[int], np.ndarray]:
 LABELS = ("entailment", "neutral", "contradiction")
 
 
-def speaking_model() -> TextClassifier:
+def speaking_model() -> FrozenModel:
     """The small BERT with the head of the embedded models, for pairs."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         module = PooledClassifier(BertModel(small_config(), add_pooling_layer=False), len(LABELS))
         for layer in linear(module.head):
             layer.weight.data *= 4  # large enough for different pairs to get different classes
-    return TextClassifier(
+    return FrozenModel(
         name="speaker",
         labels=LABELS,
         module=module.requires_grad_(False).eval(),
@@ -298,7 +298,7 @@ def speaking_model() -> TextClassifier:
 
 
 @pytest.fixture
-def speaker() -> TextClassifier:
+def speaker() -> FrozenModel:
     return speaking_model()
 
 

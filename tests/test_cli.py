@@ -12,7 +12,7 @@ from explainers.methods import DEFAULT, METHODS, chosen, fitting
 from explainers.metrics.faithfulness import METRICS
 from explainers.models import catalog
 from explainers.models.cards import bundled
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 ROOT = Path(__file__).parents[1]
 FOR_ONE_TEXT = [entry.id for entry in fitting(chosen(DEFAULT), ("the text",))]
@@ -20,7 +20,7 @@ QUICK = ("--samples", "50", "--steps", "5")
 
 
 @pytest.fixture
-def small(bert: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
+def small(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """The small BERT answers to every name."""
     monkeypatch.setattr(catalog, "load", lambda name, **_rest: bert)
 
@@ -189,7 +189,7 @@ def test_from_the_shell_the_real_model_answers_in_json() -> None:
 
 
 @pytest.fixture
-def of_pairs(pairs: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
+def of_pairs(pairs: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model of pairs answers to every name."""
     monkeypatch.setattr(catalog, "load", lambda name, **_rest: pairs)
 

@@ -24,7 +24,7 @@ from explainers.explanation import Attribution
 from explainers.methods import METHODS, Entry, chosen
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.masking import Asked
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.meter import Meter
 from explainers.settings import Settings
 
@@ -33,7 +33,7 @@ TEXT = "the film was not good"
 
 
 @pytest.fixture
-def question(bert: TextClassifier) -> Question:
+def question(bert: FrozenModel) -> Question:
     return Question(bert, bert.encode(TEXT), 0, SETTINGS)
 
 
@@ -99,7 +99,7 @@ def test_without_methods_there_is_still_the_control(question: Question) -> None:
     assert [told(event) for event in run(question, [], Meter())] == ["chance"]
 
 
-def test_a_method_that_fails_does_not_stop_the_others(bag: Callable[..., TextClassifier]) -> None:
+def test_a_method_that_fails_does_not_stop_the_others(bag: Callable[..., FrozenModel]) -> None:
     model = bag({"great": 2.0, "dull": -1.0})
     asked = Question(model, model.encode("great dull"), 1, SETTINGS)
     events = list(run(asked, chosen(["attention_mean", "occlusion", "lime"]), Meter()))
@@ -110,7 +110,7 @@ def test_a_method_that_fails_does_not_stop_the_others(bag: Callable[..., TextCla
 
 
 @pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
-def test_a_lack_of_memory_fails_the_methods_that_need_it(bag: Callable[..., TextClassifier], erasure: str) -> None:
+def test_a_lack_of_memory_fails_the_methods_that_need_it(bag: Callable[..., FrozenModel], erasure: str) -> None:
     model = bag({"great": 2.0, "dull": -1.0})
     asked = Question(model, model.encode("great dull"), 1, replace(SETTINGS, erasure=erasure))
     model.module.memory = 0
@@ -187,7 +187,7 @@ def test_another_seed_gives_other_orders(question: Question) -> None:
     assert one.scores("aopc_c") == same.scores("aopc_c") != other.scores("aopc_c")
 
 
-def test_a_text_without_units_is_no_question(bert: TextClassifier) -> None:
+def test_a_text_without_units_is_no_question(bert: FrozenModel) -> None:
     encoding = bert.encode("good")
     with pytest.raises(ExplanationError, match="nothing left to explain"):
         Question(bert, bert.without(encoding, [0], "mask"), 0)

@@ -37,7 +37,7 @@ from explainers.methods import METHODS, chosen
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.masking import Asked, masking_path
 from explainers.models import tasks
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import ERASURES, Erasure
 from explainers.models.meter import Meter
 from explainers.report.evaluation import flat, markdown, name_of, ordered, write
@@ -52,7 +52,7 @@ def plan(*methods: str, **fields: Any) -> Plan:
     return Plan(chosen(methods or CHEAP), **{"erasures": ("mask", "zero"), **fields})
 
 
-def done(model: TextClassifier, wanted: Plan, out: Path, texts: Sequence[Example] = TEXTS) -> list[Record]:
+def done(model: FrozenModel, wanted: Plan, out: Path, texts: Sequence[Example] = TEXTS) -> list[Record]:
     list(evaluate(model, texts, wanted, out))
     return read(out, [entry.id for entry in wanted.entries], model)
 
@@ -64,7 +64,7 @@ def timeless(rows: Sequence[Record]) -> list[Any]:
 
 @pytest.mark.parametrize("erasure", ERASURES)
 @pytest.mark.parametrize("text", ["good", "not good", "unwatchable film , dull plot", LONG])
-def test_figures_are_those_of_the_whole_path(bert: TextClassifier, text: str, erasure: Erasure) -> None:
+def test_figures_are_those_of_the_whole_path(bert: FrozenModel, text: str, erasure: Erasure) -> None:
     encoding = bert.encode(text)
     units, chance = len(encoding.units), np.random.default_rng(0)
     for _ in range(2):
@@ -75,7 +75,7 @@ def test_figures_are_those_of_the_whole_path(bert: TextClassifier, text: str, er
             assert figures(Asked(bert, encoding, erasure), scores, label) == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_decision_that_flips_late_or_never_is_asked_to_the_end(bag: Callable[..., TextClassifier]) -> None:
+def test_a_decision_that_flips_late_or_never_is_asked_to_the_end(bag: Callable[..., FrozenModel]) -> None:
     model = bag({"good": 1.0, "bad": -3.0, "the": 0.0})
     encoding = model.encode("bad the the the the the good good")  # negative, because 2 - 3 < 0
     first_words_last = tuple(float(place) for place in range(8))
@@ -86,7 +86,7 @@ def test_a_decision_that_flips_late_or_never_is_asked_to_the_end(bag: Callable[.
     assert figures(Asked(model, encoding, "mask"), goods_last, 0)["dffot"] == 6 / 8  # "bad" is the sixth to go
 
 
-def test_flips_in_long_texts_are_exact_not_in_steps(bert: TextClassifier) -> None:
+def test_flips_in_long_texts_are_exact_not_in_steps(bert: FrozenModel) -> None:
     bert.tokenizer.enable_truncation(64)
     encoding = bert.encode(" ".join(["good", "bad", "dull", "very"] * 20), "token")  # 62 units: drawn in steps of 2 %
     units, chance = len(encoding.units), np.random.default_rng(0)
@@ -103,7 +103,7 @@ def test_flips_in_long_texts_are_exact_not_in_steps(bert: TextClassifier) -> Non
 
 
 def test_every_method_and_control_is_measured_on_every_text_under_every_operator(
-    bert: TextClassifier, tmp_path: Path
+    bert: FrozenModel, tmp_path: Path
 ) -> None:
     wanted = plan()
     records = done(bert, wanted, tmp_path)
@@ -125,7 +125,7 @@ def test_every_method_and_control_is_measured_on_every_text_under_every_operator
             assert record["figures"][erasure] == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_random_control_is_the_mean_of_its_orders(bert: TextClassifier, tmp_path: Path) -> None:
+def test_the_random_control_is_the_mean_of_its_orders(bert: FrozenModel, tmp_path: Path) -> None:
     records = done(bert, plan(settings=Settings(seed=3)), tmp_path)
     (found,) = (each["figures"]["mask"] for each in records if (each["text"], each["method"]) == (0, RANDOM))
     encoding = bert.encode(TEXTS[0])
@@ -137,7 +137,7 @@ def test_the_random_control_is_the_mean_of_its_orders(bert: TextClassifier, tmp_
 
 
 def test_explanations_are_made_with_the_settings_and_scored_with_every_operator(
-    bert: TextClassifier, tmp_path: Path
+    bert: FrozenModel, tmp_path: Path
 ) -> None:
     records = done(bert, plan("occlusion", settings=Settings(unit="token", erasure="zero")), tmp_path, TEXTS[3:4])
     encoding = bert.encode(TEXTS[3], "token")
@@ -149,7 +149,7 @@ def test_explanations_are_made_with_the_settings_and_scored_with_every_operator(
         assert records[0]["figures"][erasure] == pytest.approx(expected, abs=1e-6)
 
 
-def test_what_a_method_costs_is_kept(bert: TextClassifier, tmp_path: Path) -> None:
+def test_what_a_method_costs_is_kept(bert: FrozenModel, tmp_path: Path) -> None:
     records = done(bert, plan("occlusion"), tmp_path)
     costs = {record["text"]: record["calls"] for record in records if record["method"] == "occlusion"}
     assert costs == {0: 7, 1: 5, 3: 2, 4: 6}  # each word, and the whole text
@@ -157,7 +157,7 @@ def test_what_a_method_costs_is_kept(bert: TextClassifier, tmp_path: Path) -> No
 
 
 def test_sensitivity_is_measured_on_the_first_texts_and_not_for_what_is_too_dear(
-    bert: TextClassifier, tmp_path: Path
+    bert: FrozenModel, tmp_path: Path
 ) -> None:
     wanted = plan("occlusion", "lime", sensitive=1, erasures=("mask",), settings=Settings(samples=10))
     records = done(bert, wanted, tmp_path, TEXTS[:2])
@@ -168,9 +168,7 @@ def test_sensitivity_is_measured_on_the_first_texts_and_not_for_what_is_too_dear
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.77, 0.99])
-def test_an_interrupted_evaluation_goes_on_to_the_same_table(
-    bert: TextClassifier, tmp_path: Path, share: float
-) -> None:
+def test_an_interrupted_evaluation_goes_on_to_the_same_table(bert: FrozenModel, tmp_path: Path, share: float) -> None:
     whole = done(bert, plan(), tmp_path)
     path = tmp_path / "texts.jsonl"
     content = path.read_bytes()
@@ -181,7 +179,7 @@ def test_an_interrupted_evaluation_goes_on_to_the_same_table(
     assert len(lines) == len({(line.get("text"), line.get("method")) for line in lines}) == 1 + 4 * 4
 
 
-def test_what_is_done_is_not_asked_again(bert: TextClassifier, tmp_path: Path) -> None:
+def test_what_is_done_is_not_asked_again(bert: FrozenModel, tmp_path: Path) -> None:
     done(bert, plan(), tmp_path)
     before, meter = (tmp_path / "texts.jsonl").read_text(encoding="utf-8"), Meter()
     assert list(evaluate(bert.metered(meter), TEXTS, plan(), tmp_path)) == [1, 2, 3, 4, 5]
@@ -189,7 +187,7 @@ def test_what_is_done_is_not_asked_again(bert: TextClassifier, tmp_path: Path) -
     assert (tmp_path / "texts.jsonl").read_text(encoding="utf-8") == before
 
 
-def test_another_method_is_added_to_what_is_there(bert: TextClassifier, tmp_path: Path) -> None:
+def test_another_method_is_added_to_what_is_there(bert: FrozenModel, tmp_path: Path) -> None:
     first = done(bert, plan("occlusion"), tmp_path)
     both = done(bert, plan("occlusion", "attention_mean"), tmp_path)
     assert [record for record in both if record["method"] != "attention_mean"] == first
@@ -197,7 +195,7 @@ def test_another_method_is_added_to_what_is_there(bert: TextClassifier, tmp_path
 
 
 def test_a_method_that_was_fitted_again_is_measured_again(
-    bert: TextClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checksums = {"cimi": "old"}
     monkeypatch.setattr(evaluation, "weights_of", lambda _model, method: checksums.get(method, ""))
@@ -224,7 +222,7 @@ def test_a_method_that_was_fitted_again_is_measured_again(
     ids=["fewer texts", "another text", "a pair", "operators", "seed", "operator", "unit", "sensitivity"],
 )
 def test_another_evaluation_needs_another_folder(
-    bert: TextClassifier, tmp_path: Path, texts: Sequence[Example], changed: dict[str, Any]
+    bert: FrozenModel, tmp_path: Path, texts: Sequence[Example], changed: dict[str, Any]
 ) -> None:
     done(bert, plan("attention_mean"), tmp_path)
     before = (tmp_path / "texts.jsonl").read_text(encoding="utf-8")
@@ -233,7 +231,7 @@ def test_another_evaluation_needs_another_folder(
     assert (tmp_path / "texts.jsonl").read_text(encoding="utf-8") == before
 
 
-def test_another_version_of_the_model_needs_another_folder(bert: TextClassifier, tmp_path: Path) -> None:
+def test_another_version_of_the_model_needs_another_folder(bert: FrozenModel, tmp_path: Path) -> None:
     done(bert, plan("attention_mean"), tmp_path, TEXTS[:1])
     bert.version = "2"
     with pytest.raises(ExplanationError, match="belongs to another evaluation"):
@@ -241,7 +239,7 @@ def test_another_version_of_the_model_needs_another_folder(bert: TextClassifier,
 
 
 def test_a_method_that_fails_on_a_text_stops_neither_itself_nor_others(
-    bert: TextClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     final = evaluation.final
 
@@ -260,7 +258,7 @@ def test_a_method_that_fails_on_a_text_stops_neither_itself_nor_others(
 
 
 def test_a_method_that_fails_on_a_changed_text_keeps_its_figures(
-    bert: TextClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_args: object, **_named: object) -> float:
         raise ExplanationError("Too long.")
@@ -347,7 +345,7 @@ def test_what_was_optimised_on_the_figures_carries_a_mark() -> None:
     assert {method.id for method in METHODS if name_of(method.id).endswith("†")} == {"faml"}
 
 
-def test_the_files_hold_the_same_figures(bert: TextClassifier, tmp_path: Path) -> None:
+def test_the_files_hold_the_same_figures(bert: FrozenModel, tmp_path: Path) -> None:
     rows = table(done(bert, plan("occlusion", sensitive=1), tmp_path))
     write(rows, {"model": "small"}, tmp_path)
     found = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
@@ -361,7 +359,7 @@ def test_the_files_hold_the_same_figures(bert: TextClassifier, tmp_path: Path) -
             assert given == [row[metric.id][name] for name in ("mean", "low", "high")]
 
 
-def test_everything_is_every_method_and_every_set_of_weights(bert: TextClassifier) -> None:
+def test_everything_is_every_method_and_every_set_of_weights(bert: FrozenModel) -> None:
     ids = [entry.id for entry in everything(bert)]
     assert set(ids) == {*RECIPES, "faml", *(entry.id for entry in METHODS if entry.group != "Learned")} - {RANDOM}
     assert len(ids) == len(set(ids))
@@ -369,7 +367,7 @@ def test_everything_is_every_method_and_every_set_of_weights(bert: TextClassifie
     assert {entry.group for entry in everything(bert)} == {"Captum", "Controls"}
 
 
-def test_weights_that_are_not_the_first_choice_are_named(bert: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_are_not_the_first_choice_are_named(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     (first,) = (each for each in available("small", "1") if each.method == "aml")
     both = (replace(first, variant="comp"), first)
     monkeypatch.setattr(evaluate_command, "available", lambda *_args: both)
@@ -468,7 +466,7 @@ def test_the_default_variants_are_among_the_weights_of_the_small_store() -> None
     assert found == {(method, DEFAULT_VARIANTS[method]) for method in RECIPES}
 
 
-def test_pairs_are_evaluated_with_their_own_controls_and_sensitivity(pairs: TextClassifier, tmp_path: Path) -> None:
+def test_pairs_are_evaluated_with_their_own_controls_and_sensitivity(pairs: FrozenModel, tmp_path: Path) -> None:
     texts = [Example("the film was not good", "a dull plot !"), Example("good film", "very bad , not good")]
     rows = done(pairs, plan("occlusion", "premise_only", "hypothesis_only", sensitive=2), tmp_path, texts)
     assert {row["method"] for row in rows} == {"occlusion", "premise_only", "hypothesis_only", RANDOM, POSITION}
@@ -477,7 +475,7 @@ def test_pairs_are_evaluated_with_their_own_controls_and_sensitivity(pairs: Text
     assert "| Hypothesis only |" in markdown(table(rows), "mask")
 
 
-def test_controls_for_pairs_are_left_out_of_single_texts(bert: TextClassifier, tmp_path: Path) -> None:
+def test_controls_for_pairs_are_left_out_of_single_texts(bert: FrozenModel, tmp_path: Path) -> None:
     rows = done(bert, plan("occlusion", "premise_only"), tmp_path)
     assert {row["method"] for row in rows} == {"occlusion", RANDOM, POSITION}
 

@@ -5,18 +5,18 @@ import pytest
 import torch
 
 from explainers.explanation import Attribution, floats, ranking
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 
 @pytest.mark.parametrize("scores", [(), (1.0,), (1.0, 2.0, 3.0)])
-def test_a_score_too_many_or_too_few_is_refused(bag: Callable[..., TextClassifier], scores: tuple[float, ...]) -> None:
+def test_a_score_too_many_or_too_few_is_refused(bag: Callable[..., FrozenModel], scores: tuple[float, ...]) -> None:
     encoding = bag({"good": 1.0, "bad": -1.0}).encode("good bad")
     with pytest.raises(ValueError, match=f"lime gave {len(scores)} scores for 2 units"):
         Attribution("lime", encoding, 0, scores, signed=True)
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
-def test_a_score_that_is_no_number_is_refused(bag: Callable[..., TextClassifier], score: float) -> None:
+def test_a_score_that_is_no_number_is_refused(bag: Callable[..., FrozenModel], score: float) -> None:
     encoding = bag({"good": 1.0}).encode("good")
     with pytest.raises(ValueError, match="not finite"):
         Attribution("lime", encoding, 0, (score,), signed=True)

@@ -10,7 +10,7 @@ from explainers.api import explain
 from explainers.comparison import Chance, Event, Failed, Measured, Question, run
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods import chosen
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding
 from explainers.models.meter import Meter
 from explainers.narrative import narrate
@@ -19,7 +19,7 @@ from explainers.settings import Settings
 
 
 @pytest.fixture
-def question(bert: TextClassifier) -> Question:
+def question(bert: FrozenModel) -> Question:
     return Question(bert, bert.encode("the film was not good"), 0, Settings(samples=40, steps=5))
 
 
@@ -28,7 +28,7 @@ def spoken(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
     """Three narrators; those in the dictionary fail with its exceptions."""
     failing: dict[str, Exception] = {}
 
-    def say(_model: TextClassifier, _encoding: Encoding, method: str) -> Narrative:
+    def say(_model: FrozenModel, _encoding: Encoding, method: str) -> Narrative:
         if method in failing:
             raise failing[method]
         return Narrative(method, "The answer is good.", 0, (), (1,), 0.1)
@@ -78,11 +78,11 @@ def test_stopping_is_no_failure(question: Question, spoken: dict[str, Exception]
 
 
 @pytest.mark.usefixtures("spoken")
-def test_the_json_has_sentence_and_stated_label(bert: TextClassifier) -> None:
+def test_the_json_has_sentence_and_stated_label(bert: FrozenModel) -> None:
     found = explain(bert, "the film was not good", methods=["random"]).as_dict()["narratives"]
     assert [each["method"] for each in found] == ["cause_phi", "cause_phi_ts", "cause"]
     assert {(each["text"], each["stated_label"]) for each in found} == {("The answer is good.", bert.labels[0])}
 
 
-def test_a_model_without_narrators_says_nothing(bert: TextClassifier) -> None:
+def test_a_model_without_narrators_says_nothing(bert: FrozenModel) -> None:
     assert explain(bert, "good", methods=["random"]).narratives == ()

@@ -8,7 +8,7 @@ import pytest
 import explainers
 from explainers import METHODS, Comparison, ExplanationError, explain, load
 from explainers.models.cards import bundled
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 
 def test_the_names_are_there() -> None:
@@ -38,7 +38,7 @@ class Text(HTMLParser):
         self.read += data
 
 
-def test_a_comparison_shows_itself(bag: Callable[..., TextClassifier]) -> None:
+def test_a_comparison_shows_itself(bag: Callable[..., FrozenModel]) -> None:
     model = bag({"good": 2.0, "film": 0.0})
     found = explain(model, "good <script>film</script>", methods=["occlusion", "lime"], samples=50)
     assert isinstance(found, Comparison)

@@ -11,7 +11,7 @@ from explainers.comparison import Chance, Measured, Question
 from explainers.explanation import Attribution
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.masking import MaskingPath
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding, Unit
 from explainers.settings import Settings
 from explainers.summary import first_choice, summary
@@ -226,6 +226,6 @@ def test_the_same_figures_give_the_same_words() -> None:
     assert summary(comparison(methods)) == summary(comparison(methods))
 
 
-def test_a_word_of_a_pair_is_said_to_be_of_its_text(pairs: TextClassifier) -> None:
+def test_a_word_of_a_pair_is_said_to_be_of_its_text(pairs: FrozenModel) -> None:
     found = explain(pairs, "the good film", "a good plot", methods=["hypothesis_only", "occlusion"])
     assert re.search(r"Occlusion puts “\w+” \((premise|hypothesis)\) first", summary(found))

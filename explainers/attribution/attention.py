@@ -13,7 +13,7 @@ import torch
 
 from explainers.errors import ExplanationError
 from explainers.explanation import Attribution, floats
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import FIXED, Encoding
 
 
@@ -23,7 +23,7 @@ class Attention:
 
     last_layer: bool = False
 
-    def attribute(self, model: TextClassifier, encoding: Encoding, label: int) -> Attribution:
+    def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         states = model.states(encoding)
         if not states.attentions:
             raise ExplanationError(f"{model.name} does not show its attention.")

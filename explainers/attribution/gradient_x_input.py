@@ -11,7 +11,7 @@ import torch
 
 from explainers.explanation import Attribution, floats
 from explainers.models.batching import memory_explained
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding
 
 
@@ -19,7 +19,7 @@ from explainers.models.encoding import Encoding
 class GradientTimesInput:
     """Costs one forward and one backward pass."""
 
-    def attribute(self, model: TextClassifier, encoding: Encoding, label: int) -> Attribution:
+    def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         mask = torch.ones(1, len(encoding.units), requires_grad=True)
         with memory_explained():
             probability = model.soft_probabilities(encoding, mask, "zero")[0, label]

@@ -15,7 +15,7 @@ from captum.attr import IntegratedGradients as Captum
 
 from explainers.explanation import Attribution, floats
 from explainers.models.batching import halved_until_it_fits, rows_per_batch
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding, Erasure
 
 
@@ -26,7 +26,7 @@ class IntegratedGradients:
     steps: int = 50
     erasure: Erasure = "mask"
 
-    def attribute(self, model: TextClassifier, encoding: Encoding, label: int) -> Attribution:
+    def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         present = torch.ones(1, len(encoding.units))
         captum = Captum(lambda masks: model.soft_probabilities(encoding, masks, self.erasure)[:, label])
         scores = halved_until_it_fits(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from explainers.attribution.surrogate import last_of, refine, single_unit
 from explainers.explanation import Attribution
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding, Erasure
 
 
@@ -29,10 +29,10 @@ class Lime:
     erasure: Erasure = "mask"
     seed: int = 0
 
-    def attribute(self, model: TextClassifier, encoding: Encoding, label: int) -> Attribution:
+    def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         return last_of(self.refine(model, encoding, label))
 
-    def refine(self, model: TextClassifier, encoding: Encoding, label: int) -> Iterator[Attribution]:
+    def refine(self, model: FrozenModel, encoding: Encoding, label: int) -> Iterator[Attribution]:
         if len(encoding.units) == 1:
             yield single_unit("lime", model, encoding, label, self.erasure)
             return

@@ -9,7 +9,7 @@ import torch
 from captum.attr import FeatureAblation
 
 from explainers.explanation import Attribution, floats
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding, Erasure
 
 
@@ -19,7 +19,7 @@ class Occlusion:
 
     erasure: Erasure = "mask"
 
-    def attribute(self, model: TextClassifier, encoding: Encoding, label: int) -> Attribution:
+    def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         present = torch.ones(1, len(encoding.units))
         scores = FeatureAblation(model.of_class(encoding, label, self.erasure)).attribute(
             present, baselines=0, perturbations_per_eval=len(encoding.units)

@@ -8,7 +8,7 @@ At a cut inside the text, its first words are the ones that are taken.
 from dataclasses import dataclass
 
 from explainers.explanation import Attribution
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding
 
 METHODS = ("premise_only", "hypothesis_only")
@@ -20,6 +20,6 @@ class OneText:
 
     segment: int = 0
 
-    def attribute(self, model: TextClassifier, encoding: Encoding, label: int) -> Attribution:
+    def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         scores = tuple(float(unit.segment == self.segment) for unit in encoding.units)
         return Attribution(METHODS[self.segment], encoding, label, scores, signed=False)

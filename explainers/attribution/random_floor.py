@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explainers.explanation import Attribution, floats
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding
 
 
@@ -15,6 +15,6 @@ class RandomFloor:
 
     seed: int = 0
 
-    def attribute(self, model: TextClassifier, encoding: Encoding, label: int) -> Attribution:
+    def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         scores = np.random.default_rng(self.seed).standard_normal(len(encoding.units))
         return Attribution("random", encoding, label, floats(scores), signed=True)

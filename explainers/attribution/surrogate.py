@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explainers.explanation import Attribution, floats
-from explainers.models.classifier import Floats, TextClassifier
+from explainers.models.classifier import Floats, FrozenModel
 from explainers.models.encoding import Encoding, Erasure
 
 DRAWS = 20
@@ -56,7 +56,7 @@ def through_captum(masks: Floats, values: Floats, weights: Floats, model: SkLear
 
 def refine(
     name: str,
-    model: TextClassifier,
+    model: FrozenModel,
     encoding: Encoding,
     label: int,
     *,
@@ -104,7 +104,7 @@ def _resampled(blocks: NDArray[np.int64], chance: np.random.Generator) -> Iterat
         yield np.concatenate([members[0], *(members[block] for block in drawn)])
 
 
-def single_unit(name: str, model: TextClassifier, encoding: Encoding, label: int, erasure: Erasure) -> Attribution:
+def single_unit(name: str, model: FrozenModel, encoding: Encoding, label: int, erasure: Erasure) -> Attribution:
     """With one unit there is nothing to sample: its score is the fall when it is erased."""
     with_it, without = model.probabilities(encoding, [[True], [False]], erasure)[:, label]
     return Attribution(name, encoding, label, (float(with_it - without),), signed=True, spread=(0.0,), samples=2)

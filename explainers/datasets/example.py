@@ -2,18 +2,21 @@
 
 from dataclasses import dataclass
 
+from explainers.datasets.picture import Picture
+
 
 @dataclass(frozen=True)
 class Example:
-    """A text, or with `pair` a premise and its hypothesis; `label` is the class index where it is known.
+    """A text, or with `pair` a premise and its hypothesis, or with `picture` a picture and what is said about it.
 
-    `explanations` are sentences in which people said why the label is right.
+    `label` is the class index where it is known; `explanations` are sentences in which people said why it is right.
     """
 
     text: str
     pair: str | None = None
     label: int | None = None
     explanations: tuple[str, ...] = ()
+    picture: Picture | None = None
 
 
 @dataclass(frozen=True)

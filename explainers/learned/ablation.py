@@ -16,7 +16,7 @@ from explainers.learned.batches import Seen
 from explainers.learned.fitting import LOG, explained, fit, per_text
 from explainers.learned.weights import recipe_of
 from explainers.metrics.intervals import Interval, paired
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Erasure
 
 
@@ -79,7 +79,7 @@ class Ablated:
 
 def ablate(
     method: str,
-    model: TextClassifier,
+    model: FrozenModel,
     texts: Sequence[Seen],
     validation: Sequence[Seen],
     folder: Path,

@@ -28,7 +28,7 @@ from explainers.learned.lora import adapted
 from explainers.learned.recipe import Select
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.metrics.masking import PERCENTS, Asked, masking_path, top
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding, Erasure
 from explainers.models.inside import blended, run, table, width
 from explainers.models.padded import Padded, padded
@@ -39,7 +39,7 @@ Filler = Literal["mask", "learned", "random"]
 class AttributionModel(nn.Module):
     """G: F's encoder with adapters, one more token that says what F predicted, and a head per token."""
 
-    def __init__(self, model: TextClassifier, rank: int) -> None:
+    def __init__(self, model: FrozenModel, rank: int) -> None:
         super().__init__()
         d = width(model)
         self.encoder = adapted(model.base, rank)
@@ -49,7 +49,7 @@ class AttributionModel(nn.Module):
         self.share = nn.Linear(d, 1)
         self.filler = nn.Parameter(torch.zeros(d))  # what option "learned" adds to the mask token's embedding
 
-    def forward(self, model: TextClassifier, inputs: Padded, probabilities: Tensor) -> Tensor:
+    def forward(self, model: FrozenModel, inputs: Padded, probabilities: Tensor) -> Tensor:
         """Logits of the shares, (B, L); the prediction token stands after the last token of each row."""
         z = probabilities @ self.prediction[:-1] + self.prediction[-1]  # (B, d)
         seen = inputs.ids.where(inputs.present, model.filler)  # what a person has removed is not read
@@ -86,12 +86,10 @@ class Aml:
     def rate(self, done: float) -> float:
         return 1 - done
 
-    def module(self, model: TextClassifier) -> AttributionModel:
+    def module(self, model: FrozenModel) -> AttributionModel:
         return AttributionModel(model, self.rank)
 
-    def terms(
-        self, module: nn.Module, model: TextClassifier, batch: Batch, chance: torch.Generator
-    ) -> dict[str, Tensor]:
+    def terms(self, module: nn.Module, model: FrozenModel, batch: Batch, chance: torch.Generator) -> dict[str, Tensor]:
         inputs, rows = batch.inputs, batch.inputs.rows
         logits = shares(cast(AttributionModel, module), model, batch)  # (B, U)
         a = logits.sigmoid()
@@ -104,18 +102,16 @@ class Aml:
         total = self.lambda_p * l_p + self.lambda_inv * l_inv + self.lambda_a * l_a
         return {"total": total, "L_p": l_p, "L_inv": l_inv, "L_a": l_a, "mean mask": inputs.mean(a).mean()}
 
-    def scores(self, module: nn.Module, model: TextClassifier, batch: Batch) -> Tensor:
+    def scores(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
         return shares(cast(AttributionModel, module), model, batch).sigmoid()
 
-    def _difference(self, model: TextClassifier, logits: Tensor, probabilities: Tensor) -> Tensor:
+    def _difference(self, model: FrozenModel, logits: Tensor, probabilities: Tensor) -> Tensor:
         """Cross-entropy against the model's own soft answer."""
         if model.multi_label:
             return functional.binary_cross_entropy_with_logits(logits, probabilities)
         return functional.cross_entropy(logits, probabilities)
 
-    def _filler(
-        self, module: nn.Module, model: TextClassifier, inputs: Padded, chance: torch.Generator
-    ) -> Tensor | None:
+    def _filler(self, module: nn.Module, model: FrozenModel, inputs: Padded, chance: torch.Generator) -> Tensor | None:
         if self.filler == "mask":
             return None
         with torch.no_grad():
@@ -127,7 +123,7 @@ class Aml:
         return cast(Tensor, mask + cast(AttributionModel, module).filler)
 
 
-def shares(module: AttributionModel, model: TextClassifier, batch: Batch) -> Tensor:
+def shares(module: AttributionModel, model: FrozenModel, batch: Batch) -> Tensor:
     """Logits of the words' shares (B, U): a word's is its highest token's."""
     tokens = module(model, batch.inputs, batch.probabilities)
     return batch.inputs.pooled(tokens, "max")
@@ -151,11 +147,11 @@ class FineTunedAml:
     learning_rate: float = 1e-3
     erasure: Erasure = "mask"
 
-    def attribute(self, model: TextClassifier, encoding: Encoding, label: int) -> Attribution:
+    def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         *_, last = self.refine(model, encoding, label)
         return last
 
-    def refine(self, model: TextClassifier, encoding: Encoding, label: int) -> Iterator[Attribution]:
+    def refine(self, model: FrozenModel, encoding: Encoding, label: int) -> Iterator[Attribution]:
         """The best map so far after every step."""
         from explainers.learned.fitting import gain
         from explainers.learned.weights import fitted

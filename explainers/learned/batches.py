@@ -10,7 +10,7 @@ from torch import Tensor
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.models.asking import check_count
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding, UnitKind
 from explainers.models.inside import Inside, run
 from explainers.models.padded import Padded, padded
@@ -35,12 +35,12 @@ class Batch:
         """(B,)."""
         return self.probabilities.argmax(1)
 
-    def inside(self, model: TextClassifier) -> Inside:
+    def inside(self, model: FrozenModel) -> Inside:
         """What the frozen model's layers say of the whole texts; no gradient."""
         return self.known or run(model, self.inputs)
 
 
-def seen(model: TextClassifier, texts: Sequence[Example], unit: UnitKind = "word") -> list[Seen]:
+def seen(model: FrozenModel, texts: Sequence[Example], unit: UnitKind = "word") -> list[Seen]:
     """Every text that has at least one unit, with the model's answer to it."""
     for each in texts:
         check_count(model.name, model.asks, each)
@@ -57,7 +57,7 @@ def seen(model: TextClassifier, texts: Sequence[Example], unit: UnitKind = "word
     return sorted(found, key=lambda each: order[each.encoding.ids])
 
 
-def batch(model: TextClassifier, items: Sequence[Seen]) -> Batch:
+def batch(model: FrozenModel, items: Sequence[Seen]) -> Batch:
     inputs = padded([item.encoding for item in items], model.padding, model.device)
     return Batch(inputs, torch.stack([item.probabilities for item in items]))
 

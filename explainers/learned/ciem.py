@@ -34,7 +34,7 @@ from torch.nn import functional
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch
 from explainers.learned.recipe import Select
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import Inside, blended, layers, run, width
 from explainers.models.padded import Padded
 
@@ -117,13 +117,11 @@ class Ciem:
     def rate(self, done: float) -> float:
         return 1.0
 
-    def module(self, model: TextClassifier) -> Autoencoder:
+    def module(self, model: FrozenModel) -> Autoencoder:
         classes = len(model.labels) if self.conditional else 0
         return Autoencoder(width(model), classes, self.r, self.hidden, composite=self.decoder_input == "composite")
 
-    def terms(
-        self, module: nn.Module, model: TextClassifier, batch: Batch, chance: torch.Generator
-    ) -> dict[str, Tensor]:
+    def terms(self, module: nn.Module, model: FrozenModel, batch: Batch, chance: torch.Generator) -> dict[str, Tensor]:
         network, inputs = cast(Autoencoder, module), batch.inputs
         x, a, y = self._observed(model, batch)
         posterior, prior = network.posterior(x, a, y), network.expected(a, y)
@@ -140,15 +138,15 @@ class Ciem:
         total = ce - self.alpha * elbo - self.tau * dis
         return {"total": total, "ELBO": elbo, "recon": recon, "KL": kl, "Dis": dis, "CE": ce, "sigma": sigma}
 
-    def scores(self, module: nn.Module, model: TextClassifier, batch: Batch) -> Tensor:
+    def scores(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
         return self._importance(batch.inputs, self._posterior(module, model, batch).mean)
 
-    def draws(self, module: nn.Module, model: TextClassifier, batch: Batch) -> Tensor:
+    def draws(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
         """The scores of the batch's one text from samples of the posterior, (20, U)."""
         posterior, chance = self._posterior(module, model, batch), torch.Generator().manual_seed(self.seed)
         return torch.cat([self._importance(batch.inputs, posterior.sample(chance)) for _ in range(DRAWS)])
 
-    def stability(self, module: nn.Module, model: TextClassifier, batch: Batch) -> float:
+    def stability(self, module: nn.Module, model: FrozenModel, batch: Batch) -> float:
         """Mean rank correlation between the scores of one text and the draws; 1 where there is one word only."""
         mean = self.scores(module, model, batch)[0].detach().cpu().numpy()
         drawn = self.draws(module, model, batch).detach().cpu().numpy()
@@ -156,22 +154,22 @@ class Ciem:
             return 1.0 if len(mean) == 1 else 0.0
         return float(np.mean([spearmanr(mean, row).statistic if np.ptp(row) else 0.0 for row in drawn]))
 
-    def _posterior(self, module: nn.Module, model: TextClassifier, batch: Batch) -> Gaussian:
+    def _posterior(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Gaussian:
         return cast(Autoencoder, module).posterior(*self._observed(model, batch))
 
-    def _observed(self, model: TextClassifier, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    def _observed(self, model: FrozenModel, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """X and A, (B, L, d) each, and Y for every token, (B, L, C); it has no columns where it is not used."""
         hidden = batch.inside(model).hidden
         y = batch.probabilities if self.conditional else batch.probabilities[:, :0]
         return hidden[0], hidden[self._k(model)], y[:, None].expand(-1, batch.inputs.ids.shape[1], -1)
 
-    def _k(self, model: TextClassifier) -> int:
+    def _k(self, model: FrozenModel) -> int:
         highest = len(layers(model))
         if not 0 <= self.layer <= highest:
             raise ExplanationError(f"{model.name} has no layer {self.layer}. Choose 1 to {highest}, or 0 for the last.")
         return self.layer or highest
 
-    def _masked(self, model: TextClassifier, inputs: Padded, share: Tensor) -> Inside:
+    def _masked(self, model: FrozenModel, inputs: Padded, share: Tensor) -> Inside:
         """The pass over S⊙X."""
         if self.erasure == "mask":
             return blended(model, inputs, share)
@@ -187,7 +185,7 @@ class Ciem:
         summed = (z_wa * inputs.attention[:, :, None]).mT @ values  # (B, r, d)
         return z_wb @ summed / inputs.lengths[:, None, None]
 
-    def _head(self, model: TextClassifier, batch: Batch, z: Tensor) -> Tensor:
+    def _head(self, model: FrozenModel, batch: Batch, z: Tensor) -> Tensor:
         """CE between the model's answer and the one that it gives when Z stands for layer k's output."""
         if not self.cross_entropy:
             return z.new_zeros(())

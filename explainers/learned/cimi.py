@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from explainers.learned.batches import Batch
 from explainers.learned.recipe import Select
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import Inside, blended, run, width
 from explainers.models.padded import Padded
 
@@ -70,12 +70,10 @@ class Cimi:
     def rate(self, done: float) -> float:
         return 1 - done
 
-    def module(self, model: TextClassifier) -> Decoder:
+    def module(self, model: FrozenModel) -> Decoder:
         return Decoder(width(model), self.hidden)
 
-    def terms(
-        self, module: nn.Module, model: TextClassifier, batch: Batch, chance: torch.Generator
-    ) -> dict[str, Tensor]:
+    def terms(self, module: nn.Module, model: FrozenModel, batch: Batch, chance: torch.Generator) -> dict[str, Tensor]:
         inputs, rows, inside = batch.inputs, batch.inputs.rows, batch.inside(model)
         v, states = inside.hidden[0], inside.hidden[-1]  # (B, L, d) each
         logits = self._decoded(module, v, states)  # (B, L, 2)
@@ -91,7 +89,7 @@ class Cimi:
         total = self.sufficiency * l_s + self.intervention_weight * l_i + self.weak_supervision * l_p
         return {"total": total, "L_s": l_s, "L_i": l_i, "L_p": l_p, "mean mask": inputs.mean(mask).mean()}
 
-    def scores(self, module: nn.Module, model: TextClassifier, batch: Batch) -> Tensor:
+    def scores(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
         inside = batch.inside(model)
         return self._units(batch.inputs, self._decoded(module, inside.hidden[0], inside.hidden[-1]))
 
@@ -102,7 +100,7 @@ class Cimi:
         """(B, L, 2) → masks (B, U); a word's is its highest token's."""
         return inputs.pooled(logits.softmax(-1)[:, :, 1], "max")
 
-    def _passed(self, model: TextClassifier, inputs: Padded, mask: Tensor) -> Inside:
+    def _passed(self, model: FrozenModel, inputs: Padded, mask: Tensor) -> Inside:
         if self.erasure == "mask":
             return blended(model, inputs, mask)
         return run(model, inputs, scale=inputs.spread(mask))
@@ -110,7 +108,7 @@ class Cimi:
     def _intervened(
         self,
         module: nn.Module,
-        model: TextClassifier,
+        model: FrozenModel,
         inputs: Padded,
         v: Tensor,
         mask: Tensor,

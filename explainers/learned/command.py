@@ -21,7 +21,7 @@ from explainers.learned.steps import written
 from explainers.learned.weights import VARIANT, own_folder, recipe_of
 from explainers.models.cards import asked_by
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 VALIDATION = 200  # texts at most that are held out to watch the training
 
@@ -102,7 +102,7 @@ def parts(model: str, data: Path | None, seed: int) -> tuple[tuple[Example, ...]
     return learned_from, watched[:VALIDATION]
 
 
-def make(order: Order, model: TextClassifier, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
+def make(order: Order, model: FrozenModel, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
     """Fits, writes weights and card beside others of this model (or to `out`), and returns the card."""
     recipe, before, began = order.recipe, fingerprint(model), time.perf_counter()
     texts, validation = parts(order.model, order.data, order.seed)
@@ -119,7 +119,7 @@ def make(order: Order, model: TextClassifier, folder: Path, out: Path | None, *,
 
 
 def write_weights(
-    order: Order, model: TextClassifier, weights: dict[str, Tensor], target: Path, about: dict[str, Any]
+    order: Order, model: FrozenModel, weights: dict[str, Tensor], target: Path, about: dict[str, Any]
 ) -> dict[str, Any]:
     """The file of weights and its card, which is returned."""
     card = {
@@ -133,7 +133,7 @@ def write_weights(
     return written(target / f"{order.method}-{order.name}.safetensors", weights, card)
 
 
-def make_all(model: TextClassifier, data: Path | None, seed: int, out: Path | None) -> list[dict[str, Any]]:
+def make_all(model: FrozenModel, data: Path | None, seed: int, out: Path | None) -> list[dict[str, Any]]:
     """Every shipped variant of every method, one after the other."""
     orders = [
         Order(method, model.name, data, variant, seed) for method, variants in SHIPPED.items() for variant in variants

@@ -26,16 +26,14 @@ from explainers.learned.recipe import Memory, Recipe, Select, learned
 from explainers.learned.steps import descend, note
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.metrics.masking import PERCENTS, Asked, masking_path, top
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Erasure
 
 CHECKPOINT, LOG = "checkpoint.pt", "log.jsonl"
 VALIDATED = 32  # texts whose scores are computed at once
 
 
-def explained(
-    recipe: Recipe, module: nn.Module, model: TextClassifier, items: Sequence[Seen]
-) -> list[tuple[float, ...]]:
+def explained(recipe: Recipe, module: nn.Module, model: FrozenModel, items: Sequence[Seen]) -> list[tuple[float, ...]]:
     """The scores of every text, in the order given."""
     found: list[tuple[float, ...]] = []
     module.eval()
@@ -48,7 +46,7 @@ def explained(
 
 
 def faithfulness(
-    model: TextClassifier, items: Sequence[Seen], scores: Sequence[tuple[float, ...]], erasure: Erasure = "mask"
+    model: FrozenModel, items: Sequence[Seen], scores: Sequence[tuple[float, ...]], erasure: Erasure = "mask"
 ) -> dict[str, float]:
     """Mean AOPC-C and AOPC-S over the texts for the predicted class, with hard masks."""
     comp, suff = per_text(model, items, scores, erasure).mean(axis=0)
@@ -56,7 +54,7 @@ def faithfulness(
 
 
 def per_text(
-    model: TextClassifier, items: Sequence[Seen], scores: Sequence[tuple[float, ...]], erasure: Erasure
+    model: FrozenModel, items: Sequence[Seen], scores: Sequence[tuple[float, ...]], erasure: Erasure
 ) -> NDArray[np.float64]:
     """AOPC-C and AOPC-S of every text, (n, 2)."""
     found = []
@@ -77,7 +75,7 @@ def gain(select: Select, figures: dict[str, float]) -> float:
 class Fitting:
     """One training, epoch by epoch."""
 
-    def __init__(self, recipe: Recipe, model: TextClassifier, folder: Path, steps: int) -> None:
+    def __init__(self, recipe: Recipe, model: FrozenModel, folder: Path, steps: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.recipe, self.model, self.folder, self.steps = recipe, model, folder, steps
         with torch.random.fork_rng():
@@ -155,7 +153,7 @@ class Fitting:
 
 def fit(
     recipe: Recipe,
-    model: TextClassifier,
+    model: FrozenModel,
     texts: Sequence[Seen],
     validation: Sequence[Seen],
     folder: Path,

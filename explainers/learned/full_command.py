@@ -18,11 +18,11 @@ from explainers.models.base import sha256
 from explainers.models.bundle import WEIGHTS, load_bundle
 from explainers.models.cards import BUNDLES, CARD, bundled, card
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.tasks import TASKS, measured
 
 
-def make_full(order: Order, model: TextClassifier, folder: Path, out: Path | None) -> dict[str, Any]:
+def make_full(order: Order, model: FrozenModel, folder: Path, out: Path | None) -> dict[str, Any]:
     """Trains, writes the bundle to `out` or beside the others, and returns its card with the accuracy that was lost."""
     if model.name not in bundled() or model.name not in TASKS:
         raise ExplanationError(f"IvRA-full makes a new embedded model, and {model.name} is not one. Choose sst2.")

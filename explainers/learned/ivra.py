@@ -39,7 +39,7 @@ from explainers.learned.batches import Batch
 from explainers.learned.recipe import Select
 from explainers.learned.simulation import Taught
 from explainers.metrics.masking import PERCENTS, top
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import Inside, blended, heads, layers, width
 from explainers.models.padded import Padded
 
@@ -61,7 +61,7 @@ COMP_MARGIN, SUFF_MARGIN = 1.0, 0.1
 class Readout(Taught):
     """ω, λ, η and log s; all but the latter begin uniform, and stay so where their level is not in `levels`."""
 
-    def __init__(self, model: TextClassifier, norm: Norm, levels: str) -> None:
+    def __init__(self, model: FrozenModel, norm: Norm, levels: str) -> None:
         super().__init__()
         self.norm = norm
         shape = len(layers(model)), heads(model), width(model) // heads(model)
@@ -91,7 +91,7 @@ class Readout(Taught):
 class HeadMix(Taught):
     """SMaT's explainer: one λ for each head of each layer."""
 
-    def __init__(self, model: TextClassifier) -> None:
+    def __init__(self, model: FrozenModel) -> None:
         super().__init__()
         self.size = width(model) // heads(model)
         self.head = nn.Parameter(torch.zeros(len(layers(model)), heads(model)))
@@ -163,12 +163,10 @@ class Ivra:
     def rate(self, done: float) -> float:
         return 1 - done
 
-    def module(self, model: TextClassifier) -> nn.Module:
+    def module(self, model: FrozenModel) -> nn.Module:
         return HeadMix(model) if self.smat else Readout(model, self.norm, self.levels)
 
-    def terms(
-        self, module: nn.Module, model: TextClassifier, batch: Batch, chance: torch.Generator
-    ) -> dict[str, Tensor]:
+    def terms(self, module: nn.Module, model: FrozenModel, batch: Batch, chance: torch.Generator) -> dict[str, Tensor]:
         inputs, inside = batch.inputs, batch.inside(model)
         r = cast(Tensor, module(inside, inputs))  # (B, L)
         words = inputs.pooled(r, "sum")  # (B, U)
@@ -196,11 +194,11 @@ class Ivra:
         entropy = -(words * (words + 1e-12).log()).sum(1).mean()
         return {"total": total, **found, "percent": torch.tensor(float(percent)), "entropy": entropy}
 
-    def scores(self, module: nn.Module, model: TextClassifier, batch: Batch) -> Tensor:
+    def scores(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
         return batch.inputs.pooled(module(batch.inside(model), batch.inputs), "sum")
 
 
-def cross_entropy(model: TextClassifier, logits: Tensor, label: Tensor) -> Tensor:
+def cross_entropy(model: FrozenModel, logits: Tensor, label: Tensor) -> Tensor:
     """-log p(label) of each text, (B, C), (B,) → (B,)."""
     logs = functional.logsigmoid(logits) if model.multi_label else logits.log_softmax(1)
     return -logs.gather(1, label[:, None])[:, 0]
@@ -224,7 +222,7 @@ def top_words(words: Tensor, units: Tensor, percent: float, temperature: float) 
     return hard.to(words.dtype) + (soft - soft.detach())
 
 
-def error_without(model: TextClassifier, batch: Batch, removed: Tensor, places: Tensor | None) -> Tensor:
+def error_without(model: FrozenModel, batch: Batch, removed: Tensor, places: Tensor | None) -> Tensor:
     """-log p of the texts without some words, `removed` (B, U) being 1 there; with `places` (B, 1) ∈ [0, 1] the
     gradient is taken there on the way from the whole text to what is left."""
     if places is None:

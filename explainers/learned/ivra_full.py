@@ -29,7 +29,7 @@ from explainers.learned.fitting import LOG, VALIDATED, explained, faithfulness
 from explainers.learned.ivra import Ivra, cross_entropy
 from explainers.learned.lora import adapted
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import run, words
 
 MODEL_RATE, RANK = 3e-4, 8
@@ -39,14 +39,14 @@ MODEL_RATE, RANK = 3e-4, 8
 class Tuned:
     """F', what reads its attention, and the figures on validation texts after the last epoch."""
 
-    model: TextClassifier
+    model: FrozenModel
     module: nn.Module
     figures: dict[str, float]
     seconds: float
 
 
 def fit_full(
-    model: TextClassifier,
+    model: FrozenModel,
     texts: Sequence[Seen],
     validation: Sequence[Seen],
     folder: Path,
@@ -84,12 +84,12 @@ def fit_full(
     return Tuned(finished, module, figures, time.perf_counter() - started)
 
 
-def copied(model: TextClassifier, name: str) -> TextClassifier:
+def copied(model: FrozenModel, name: str) -> FrozenModel:
     """The same classifier with adapters that begin at zero; it shares the frozen weights."""
     return replace(model, module=adapted(model.module, RANK), name=name, lock=RLock(), fitted={})
 
 
-def trainable(tuned: TextClassifier) -> list[Tensor]:
+def trainable(tuned: FrozenModel) -> list[Tensor]:
     """The adapters, from now on with gradient."""
     found: list[Tensor] = list(adapters(tuned.module).values())
     for weight in found:
@@ -103,7 +103,7 @@ def adapters(module: nn.Module) -> dict[str, Tensor]:
 
 
 def losses(
-    recipe: Ivra, module: nn.Module, tuned: TextClassifier, items: Batch, chance: torch.Generator
+    recipe: Ivra, module: nn.Module, tuned: FrozenModel, items: Batch, chance: torch.Generator
 ) -> dict[str, Tensor]:
     """The criterion and CE against what the frozen model answered, which `items` holds."""
     embeds, _ = words(tuned, items.inputs)
@@ -123,7 +123,7 @@ def step(optimiser: torch.optim.Optimizer, groups: list[list[Tensor]], loss: Ten
     optimiser.step()
 
 
-def validated(recipe: Ivra, module: nn.Module, tuned: TextClassifier, items: Sequence[Seen]) -> dict[str, float]:
+def validated(recipe: Ivra, module: nn.Module, tuned: FrozenModel, items: Sequence[Seen]) -> dict[str, float]:
     """Faithfulness to the tuned model, of r and of random words, and how often it still answers as the frozen one."""
     now = answered(tuned, items)
     chance = np.random.default_rng(recipe.seed)
@@ -136,7 +136,7 @@ def validated(recipe: Ivra, module: nn.Module, tuned: TextClassifier, items: Seq
     }
 
 
-def answered(model: TextClassifier, items: Sequence[Seen]) -> list[Seen]:
+def answered(model: FrozenModel, items: Sequence[Seen]) -> list[Seen]:
     """The same texts with this model's probabilities."""
     found: list[Seen] = []
     for start in range(0, len(items), VALIDATED):

@@ -13,7 +13,7 @@ from explainers.models.inside import run
 from explainers.models.padded import padded
 
 if TYPE_CHECKING:
-    from explainers.models.classifier import TextClassifier
+    from explainers.models.classifier import FrozenModel
     from explainers.models.encoding import Encoding
 
 
@@ -25,7 +25,7 @@ class Learned:
     method: str
     variant: str = ""
 
-    def attribute(self, model: "TextClassifier", encoding: "Encoding", label: int) -> Attribution:
+    def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
         recipe, module = fitted(model, self.method, self.variant)
         inputs = padded([encoding], model.padding, model.device)
         with memory_explained(), torch.no_grad():

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from explainers.learned.batches import Batch
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 Select = Literal["difference", "comp", "suff", "last"]
 
@@ -41,17 +41,15 @@ class Recipe(Protocol):
         """The factor on the learning rate when this share of the steps is done."""
         ...
 
-    def module(self, model: TextClassifier) -> nn.Module:
+    def module(self, model: FrozenModel) -> nn.Module:
         """What is trained, freshly drawn from torch's generator; only parameters that learn require a gradient."""
         ...
 
-    def terms(
-        self, module: nn.Module, model: TextClassifier, batch: Batch, chance: torch.Generator
-    ) -> dict[str, Tensor]:
+    def terms(self, module: nn.Module, model: FrozenModel, batch: Batch, chance: torch.Generator) -> dict[str, Tensor]:
         """The loss by the paper's terms; `total` is what is minimised."""
         ...
 
-    def scores(self, module: nn.Module, model: TextClassifier, batch: Batch) -> Tensor:
+    def scores(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
         """One score per unit, (B, U)."""
         ...
 

@@ -22,7 +22,7 @@ from torch.nn import functional
 from transformers.models.bert.configuration_bert import BertConfig
 from transformers.models.bert.modeling_bert import BertModel
 
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import table, width
 from explainers.models.padded import Padded
 
@@ -32,7 +32,7 @@ WIDTH, LAYERS, HEADS = 128, 2, 4
 class Network(nn.Module):
     """The student's architecture; eager attention, because its derivative is derived again."""
 
-    def __init__(self, model: TextClassifier) -> None:
+    def __init__(self, model: FrozenModel) -> None:
         super().__init__()
         config = BertConfig(
             vocab_size=1,
@@ -72,7 +72,7 @@ class Student:
     rate: float
 
     @classmethod
-    def drawn(cls, model: TextClassifier, seed: int, rate: float) -> "Student":
+    def drawn(cls, model: FrozenModel, seed: int, rate: float) -> "Student":
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             network = Network(model).to(model.device)
@@ -110,7 +110,7 @@ class Taught(nn.Module):
     def restore(self, kept: dict[str, Tensor]) -> None:
         self.waiting = kept
 
-    def taught(self, model: TextClassifier, seed: int, rate: float) -> Student:
+    def taught(self, model: FrozenModel, seed: int, rate: float) -> Student:
         if self.student is None:
             self.student = Student.drawn(model, seed, rate)
             self.student.weights = self.waiting or self.student.weights

@@ -14,7 +14,7 @@ from explainers.learned.aml import Aml
 from explainers.learned.batches import Seen
 from explainers.learned.fitting import fit, gain
 from explainers.learned.recipe import Select
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 if TYPE_CHECKING:
     import optuna
@@ -24,7 +24,7 @@ FIGURES: tuple[Select, ...] = ("difference", "comp", "suff")
 
 
 def search(
-    model: TextClassifier, texts: Sequence[Seen], validation: Sequence[Seen], *, trials: int, seed: int, log: Path
+    model: FrozenModel, texts: Sequence[Seen], validation: Sequence[Seen], *, trials: int, seed: int, log: Path
 ) -> dict[str, Any]:
     """Tries `trials` settings of λ_p, λ_inv, λ_a ∈ [0, 1]; returns all of them and the best for each figure."""
     import optuna

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from explainers.learned.recipe import Recipe
-    from explainers.models.classifier import TextClassifier
+    from explainers.models.classifier import FrozenModel
 
 STORE_VARIABLE = "CROSSLIGHT_STORE"
 COUNTS = ("epochs", "batch", "rank", "hidden", "r")  # settings of which there must be at least one
@@ -97,7 +97,7 @@ def preferred(method: str, mine: list[Fitted]) -> list[Fitted]:
     return sorted(mine, key=lambda each: each.variant != first)
 
 
-def fitted(model: "TextClassifier", method: str, variant: str) -> "tuple[Recipe, nn.Module]":
+def fitted(model: "FrozenModel", method: str, variant: str) -> "tuple[Recipe, nn.Module]":
     """Recipe and trained module, loaded once per model and file."""
     found = place(model.name, model.version, method, variant)
     key = (found, found.path.stat().st_mtime_ns)
@@ -106,7 +106,7 @@ def fitted(model: "TextClassifier", method: str, variant: str) -> "tuple[Recipe,
     return cast("tuple[Recipe, nn.Module]", model.fitted[key])
 
 
-def loaded(found: Fitted, model: "TextClassifier") -> "tuple[Recipe, nn.Module]":
+def loaded(found: Fitted, model: "FrozenModel") -> "tuple[Recipe, nn.Module]":
     """From the disk. Raises `ModelUnavailable` if the files are damaged or belong to another model."""
     import torch
     from safetensors import SafetensorError

@@ -14,7 +14,7 @@ from explainers.explanation import ranking
 from explainers.models.encoding import Encoding, Erasure
 
 if TYPE_CHECKING:
-    from explainers.models.classifier import TextClassifier
+    from explainers.models.classifier import FrozenModel
 
 Floats = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ class MaskingPath:
 class Asked:
     """A model and what it has already answered about one encoding, so that no mask is computed twice in a run."""
 
-    model: "TextClassifier"
+    model: "FrozenModel"
     encoding: Encoding
     erasure: Erasure
     answers: dict[bytes, Floats] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from explainers.models.base import base_folder, sha256
 from explainers.models.cards import asks_of, card, damaged
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.network import PooledClassifier, encoder
 
 WEIGHTS = "weights.safetensors"
@@ -77,11 +77,11 @@ def network_of(folder: Path) -> PooledClassifier:
     return network
 
 
-def load_bundle(folder: Path, device: torch.device) -> TextClassifier:
+def load_bundle(folder: Path, device: torch.device) -> FrozenModel:
     known, base, network = card(folder), base_folder(), network_of(folder)
     splitter = tokenizer(base, LONGEST)
     vocabulary = splitter.get_vocab()
-    return TextClassifier(
+    return FrozenModel(
         name=folder.name,
         labels=tuple(known["labels"]),
         module=network,

@@ -8,7 +8,7 @@ import torch
 from explainers.errors import ModelUnavailable
 from explainers.models.bundle import load_bundle
 from explainers.models.cards import BUNDLES, bundled
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.names import permitted
 
 
@@ -26,7 +26,7 @@ def device_of(wanted: str) -> torch.device:
     return device
 
 
-def load(name: str, *, device: str = "auto", roots: tuple[Path, ...] | None = None) -> TextClassifier:
+def load(name: str, *, device: str = "auto", roots: tuple[Path, ...] | None = None) -> FrozenModel:
     """A frozen model by the name of a bundle, a hub id (`owner/model[@revision]`) or a folder.
 
     With `roots`, a folder must lie inside one of them, links resolved. Raises `ModelUnavailable` with a sentence.
@@ -35,13 +35,13 @@ def load(name: str, *, device: str = "auto", roots: tuple[Path, ...] | None = No
     return load_bundle(BUNDLES / known, place) if known in bundled() else _pretrained(known, place)
 
 
-def _pretrained(name: str, device: torch.device) -> TextClassifier:
+def _pretrained(name: str, device: torch.device) -> FrozenModel:
     from explainers.models.hub import load_pretrained  # imports the Auto classes, a second that bundles need not pay
 
     return load_pretrained(name, device)
 
 
-def fingerprint(model: TextClassifier) -> str:
+def fingerprint(model: FrozenModel) -> str:
     """SHA-256 over every tensor of the model, by which anyone can see that it was not changed."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.module.state_dict().items()):

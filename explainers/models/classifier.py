@@ -38,7 +38,7 @@ class States:
 
 
 @dataclass
-class TextClassifier:
+class FrozenModel:
     """`module(input_ids | inputs_embeds, attention_mask, token_type_ids)` gives logits (B, C) or an object with them.
 
     `base_model` below it has word embeddings (`get_input_embeddings`) and an `embeddings` module.
@@ -65,7 +65,7 @@ class TextClassifier:
     def __post_init__(self) -> None:
         self.module.to(self.device).requires_grad_(False).eval()
 
-    def metered(self, meter: Meter) -> "TextClassifier":
+    def metered(self, meter: Meter) -> "FrozenModel":
         """The same model, whose use is counted by `meter` and stops when it says so."""
         other = copy.copy(self)
         other.meter = meter

@@ -14,23 +14,35 @@ from numpy.typing import NDArray
 from tokenizers import Encoding as Tokens
 from tokenizers import Tokenizer
 
+from explainers.models.canvas import Canvas
+from explainers.models.seen import Seen
 from explainers.models.words import words
 
 UnitKind = Literal["word", "token"]
-Erasure = Literal["mask", "delete", "zero"]
+Erasure = Literal["mask", "delete", "zero", "blur"]
 UNIT_KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
-ERASURES: tuple[Erasure, ...] = get_args(Erasure)
+ERASURES: tuple[Erasure, ...] = ("mask", "delete", "zero")
+OF_PICTURES: tuple[Erasure, ...] = get_args(Erasure)  # by "blur" patches lose their detail, and words are masked
 FIXED = -1  # the owner of a token that belongs to no unit: special tokens and what a person has removed
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Characters `start` to `end` (exclusive, in code points) of text number `segment`."""
+    """Characters `start` to `end` (exclusive, in code points) of text number `segment`, or a patch of the picture.
+
+    A patch has a `box`: left, top, right and bottom (exclusive) in pixels of the picture as it was given, upright.
+    Its `text` is a name for people, such as "row 2, column 5".
+    """
 
     text: str
     start: int
     end: int
     segment: int = 0
+    box: tuple[int, int, int, int] | None = None
+
+    @property
+    def kind(self) -> Literal["word", "patch"]:
+        return "word" if self.box is None else "patch"
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,8 @@ class Encoding:
     owners: tuple[int, ...]
     zeroed: frozenset[int] = frozenset()  # positions whose embedding is zero whatever the mask says
     notice: str = ""  # what the reader must know, such as truncation
+    seen: Seen | None = None  # where the picture's patches are tokens: what the model sees in their places
+    canvas: Canvas | None = None  # where they are not: the picture, and which unit owns each of its pixels
 
     def tokens_kept(self, keeps: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """From masks over units (B, units) to masks over tokens (B, tokens); fixed tokens are kept, zeroed ones not."""
@@ -55,7 +69,7 @@ class Encoding:
         return kept
 
     def without(self, removed: Iterable[int], erasure: Erasure, filler: int) -> "Encoding":
-        """The text with some units erased for good; the remaining ones are what is left to explain.
+        """The input with some units erased for good; the remaining ones are what is left to explain.
 
         `filler` is the id that takes a removed token's place when `erasure` is "mask".
         """
@@ -65,13 +79,16 @@ class Encoding:
         erased = {position for position, owner in enumerate(self.owners) if owner in gone}
         positions = [p for p in range(len(self.ids)) if erasure != "delete" or p not in erased]
         zeroed = self.zeroed | erased if erasure == "zero" else self.zeroed
+        covered = {p for p in erased if erasure in ("mask", "blur") and not (self.seen and self.seen.at[p])}
         return replace(
             self,
             units=tuple(self.units[index] for index in left),
-            ids=tuple(filler if erasure == "mask" and p in erased else self.ids[p] for p in positions),
+            ids=tuple(filler if p in covered else self.ids[p] for p in positions),
             segments=tuple(self.segments[p] for p in positions),
             owners=tuple(place.get(self.owners[p], FIXED) for p in positions),
             zeroed=frozenset(new for new, old in enumerate(positions) if old in zeroed),
+            seen=self.seen and self.seen.without(erased, positions, erasure),
+            canvas=self.canvas and self.canvas.without(gone, place, erasure),
         )
 
 

@@ -7,12 +7,12 @@ import torch
 
 from explainers.errors import ModelUnavailable
 from explainers.models.base import sha256
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 LONGEST = 512  # tokens read at most, also where a model would take more: an explanation costs hundreds of passes
 
 
-def load_pretrained(name: str, device: torch.device) -> TextClassifier:
+def load_pretrained(name: str, device: torch.device) -> FrozenModel:
     """`name` is `owner/model`, `owner/model@revision` or a folder."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -57,7 +57,7 @@ def load_pretrained(name: str, device: torch.device) -> TextClassifier:
     if filler is None:
         raise ModelUnavailable(f"{name!r} has neither a mask nor an unknown token to put in a removed word's place.")
     config = module.config
-    return TextClassifier(
+    return FrozenModel(
         name=name,
         labels=tuple(str(config.id2label[index]) for index in range(config.num_labels)),
         module=module,

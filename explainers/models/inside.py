@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.padded import Padded
 
 QUERIES, KEYS = ("query", "q_lin", "query_proj"), ("key", "k_lin", "key_proj")
@@ -29,12 +29,12 @@ class Inside:
     queries: tuple[Tensor, ...]  # per layer (B, L, d), before they are cut into heads
     keys: tuple[Tensor, ...]  # per layer (B, L, d)
 
-    def probabilities(self, model: TextClassifier) -> Tensor:
+    def probabilities(self, model: FrozenModel) -> Tensor:
         """(B, C)."""
         return self.logits.sigmoid() if model.multi_label else self.logits.softmax(-1)
 
 
-def layers(model: TextClassifier) -> tuple[nn.Module, ...]:
+def layers(model: FrozenModel) -> tuple[nn.Module, ...]:
     """The Transformer's layers, from the bottom."""
     for name, module in model.base.named_modules():
         if isinstance(module, nn.ModuleList) and name.rpartition(".")[2] in ("layer", "layers"):
@@ -42,22 +42,22 @@ def layers(model: TextClassifier) -> tuple[nn.Module, ...]:
     raise ExplanationError(f"{model.name} has no list of layers that could be read; this method needs it.")
 
 
-def heads(model: TextClassifier) -> int:
+def heads(model: FrozenModel) -> int:
     """Attention heads per layer."""
     return _setting(model, "num_attention_heads", "n_heads")
 
 
-def width(model: TextClassifier) -> int:
+def width(model: FrozenModel) -> int:
     """d, the size of a hidden state."""
     return _setting(model, "hidden_size", "dim")
 
 
-def table(model: TextClassifier) -> nn.Module:
+def table(model: FrozenModel) -> nn.Module:
     """The word embeddings."""
     return cast(nn.Module, model.base.get_input_embeddings())  # type: ignore[operator]
 
 
-def words(model: TextClassifier, batch: Padded) -> tuple[Tensor, Tensor]:
+def words(model: FrozenModel, batch: Padded) -> tuple[Tensor, Tensor]:
     """Word embeddings (B, L, d) and the mask token's (d,), before position and LayerNorm."""
     with torch.no_grad():
         filler = table(model)(torch.tensor(model.filler, device=model.device))
@@ -66,7 +66,7 @@ def words(model: TextClassifier, batch: Padded) -> tuple[Tensor, Tensor]:
 
 
 def run(
-    model: TextClassifier,
+    model: FrozenModel,
     batch: Padded,
     *,
     embeds: Tensor | None = None,
@@ -119,7 +119,7 @@ def run(
     return Inside(logits, tuple(found["hidden"]), tuple(found["queries"]), tuple(found["keys"]))
 
 
-def blended(model: TextClassifier, batch: Padded, mask: Tensor, filler: Tensor | None = None) -> Inside:
+def blended(model: FrozenModel, batch: Padded, mask: Tensor, filler: Tensor | None = None) -> Inside:
     """The pass in which every unit is kept by its share: m·e + (1-m)·e_[MASK] on word embeddings; mask (B, U).
 
     `filler` (d,) or (B, L, d) takes the place of the mask token's embedding.
@@ -139,7 +139,7 @@ def twin(module: nn.Module) -> nn.Module:
     return copied
 
 
-def _setting(model: TextClassifier, *names: str) -> int:
+def _setting(model: FrozenModel, *names: str) -> int:
     """A number of the architecture, which families call by different names."""
     config = model.base.config
     return int(next(value for name in names if isinstance(value := getattr(config, name, None), int)))
@@ -160,7 +160,7 @@ def _recorder(outputs: list[Tensor]) -> Callable[[nn.Module, object, Tensor], No
     return lambda _module, _args, output: outputs.append(output)
 
 
-def head(model: TextClassifier) -> nn.Sequential:
+def head(model: FrozenModel) -> nn.Sequential:
     """f_h: the linear layers, with ReLU between them, that read the class from one vector. Raises if it has none."""
     found = getattr(model.module, "head", None)
     if not isinstance(found, nn.Sequential):
@@ -171,7 +171,7 @@ def head(model: TextClassifier) -> nn.Sequential:
     return found
 
 
-def pooled(model: TextClassifier, batch: Padded) -> tuple[Tensor, Tensor]:
+def pooled(model: FrozenModel, batch: Padded) -> tuple[Tensor, Tensor]:
     """c, the vector that the head reads, (B, d), and the logits (B, C); no gradient."""
     inputs: list[Tensor] = []
     with model.lock:

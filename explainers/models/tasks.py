@@ -19,7 +19,7 @@ from explainers.models.base import SHA256 as BASE_SHA256
 from explainers.models.base import sha256
 from explainers.models.bundle import WEIGHTS, load_bundle
 from explainers.models.cards import BUNDLES, CARD
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.training import LOG, Recipe, train
 
 
@@ -109,7 +109,7 @@ def command(name: str, recipe: Recipe) -> str:
     )
 
 
-def measured(model: TextClassifier, part: Sequence[Example]) -> float:
+def measured(model: FrozenModel, part: Sequence[Example]) -> float:
     """Accuracy of a loaded model."""
     right = 0
     for example in part:

@@ -18,7 +18,7 @@ from explainers.errors import DataUnavailable, ExplanationError
 from explainers.learned.steps import written
 from explainers.learned.weights import with_settings
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head
 from explainers.narrative.cause import Narrator, Recipe
 from explainers.narrative.entries import NarratorEntry, narrator
@@ -66,7 +66,7 @@ class Order:
         return shlex.join([*words, "--seed", str(self.seed), *settings])
 
 
-def parts(order: Order, model: TextClassifier) -> tuple[list[Item], list[Item]]:
+def parts(order: Order, model: FrozenModel) -> tuple[list[Item], list[Item]]:
     """What the narrator learns from, and what it is watched on: pairs with human explanations, never of the test."""
     if model.labels != esnli.LABELS:
         raise DataUnavailable(
@@ -115,7 +115,7 @@ def _warmed_up(data: Path | None, weights: Path, words: Path) -> None:
     fresh.replace(weights)
 
 
-def make(order: Order, model: TextClassifier, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
+def make(order: Order, model: FrozenModel, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
     """Fits, writes weights, vocabulary and card (to `out`, or beside others of this model), and returns the card."""
     before, began, recipe = fingerprint(model), time.perf_counter(), order.recipe
     texts, watched = parts(order, model)  # what is wrong with model or data is said before the long warm-up
@@ -134,7 +134,7 @@ def make(order: Order, model: TextClassifier, folder: Path, out: Path | None, *,
 
 def _written(
     order: Order,
-    model: TextClassifier,
+    model: FrozenModel,
     training: Training,
     texts: Sequence[Item],
     words: Path | None,

@@ -13,7 +13,7 @@ import torch
 from explainers.datasets import esnli
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head
 from explainers.narrative.command import Order, make
 from explainers.narrative.evaluation import Spoken, asked, spoken, table
@@ -35,7 +35,7 @@ class Wanted:
     settings: tuple[tuple[str, str], ...] = ()
 
 
-def measure(wanted: Wanted, model: TextClassifier, out: Path, tell: Callable[[str], None]) -> str:
+def measure(wanted: Wanted, model: FrozenModel, out: Path, tell: Callable[[str], None]) -> str:
     """Fits what is missing, measures, writes `table.json`, `items.jsonl` and `examples.md` to `out`; the table as text.
 
     The first seed's weights are the shipped ones where the settings are those of the shipped ones.
@@ -77,7 +77,7 @@ def measure(wanted: Wanted, model: TextClassifier, out: Path, tell: Callable[[st
     return markdown(rows)
 
 
-def narrated(model: TextClassifier, examples: Sequence[Example], draws: int = 3) -> list[dict[str, Any]]:
+def narrated(model: FrozenModel, examples: Sequence[Example], draws: int = 3) -> list[dict[str, Any]]:
     """The table of the narrators that were fitted to the model, on these texts; empty where that makes no sense.
 
     Their weights are the ones at hand, so seeds are those of the sampled sentences. What they learned from is not
@@ -94,7 +94,7 @@ def narrated(model: TextClassifier, examples: Sequence[Example], draws: int = 3)
     return table(given, said_by, ())
 
 
-def weights(wanted: Wanted, model: TextClassifier, method: str, seed: int, tell: Callable[[str], None]) -> Path:
+def weights(wanted: Wanted, model: FrozenModel, method: str, seed: int, tell: Callable[[str], None]) -> Path:
     """The file of one narrator with one seed: shipped, or fitted before below runs, or fitted now."""
     order = Order(method, model.name, wanted.data, seed, wanted.settings)
     shipped = available(model.name, model.version).get(method)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from explainers.datasets.example import Example
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head
 from explainers.narrative.cause import Narrator
 from explainers.narrative.interchange import SHARE, drawn, exchanged, interchanged
@@ -57,7 +57,7 @@ def random_neurons(size: int, seed: int) -> tuple[int, ...]:
 
 @torch.no_grad()
 def exchange(
-    model: TextClassifier, narrator: Narrator, base: Example, source: Example, layer: int, neurons: Sequence[int]
+    model: FrozenModel, narrator: Narrator, base: Example, source: Example, layer: int, neurons: Sequence[int]
 ) -> Exchange:
     """Puts `neurons` of `layer` that the source has into the base, in both classifiers."""
     both = seen(model, (base, source))

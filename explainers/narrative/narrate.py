@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding
 from explainers.models.inside import pooled
 from explainers.models.padded import padded
@@ -14,12 +14,12 @@ from explainers.narrative.texts import stated, without_label
 from explainers.narrative.weights import available, fitted
 
 
-def narrators(model: TextClassifier) -> tuple[str, ...]:
+def narrators(model: FrozenModel) -> tuple[str, ...]:
     """Ids of the narrators that were fitted to this model, in the order of display."""
     return tuple(available(model.name, model.version))
 
 
-def narrate(model: TextClassifier, encoding: Encoding, method: str) -> Narrative:
+def narrate(model: FrozenModel, encoding: Encoding, method: str) -> Narrative:
     """What one narrator says: the likeliest sentence given the state that the model's head reads of this input."""
     _, narrator = fitted(model, method)
     began = time.perf_counter()

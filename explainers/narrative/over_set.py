@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
 from explainers.metrics.intervals import Interval
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head
 from explainers.narrative.cause import Narrator
 from explainers.narrative.interchange import exchanged, interchanged
@@ -41,7 +41,7 @@ class OverSet:
 
 @torch.no_grad()
 def over_set(
-    model: TextClassifier, narrator: Narrator, known: Seen, told: Told, layer: int, neurons: Sequence[int]
+    model: FrozenModel, narrator: Narrator, known: Seen, told: Told, layer: int, neurons: Sequence[int]
 ) -> OverSet:
     """All ordered pairs of the set, for layer 0 a fixed sample of them, with one choice of neurons."""
     count = len(known.states)

@@ -11,7 +11,7 @@ import torch
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head
 from explainers.narrative.cause import Narrator
 from explainers.narrative.counterfactual import answers, counterfactuals
@@ -49,7 +49,7 @@ class Switch:
         return max(range(len(self.before)), key=lambda index: self.before[index])
 
 
-def switch(model: TextClassifier, narrators: Mapping[str, Narrator], base: Example, known: Seen) -> Switch:
+def switch(model: FrozenModel, narrators: Mapping[str, Narrator], base: Example, known: Seen) -> Switch:
     """`known` is the set in which the neighbour is looked for."""
     own = seen(model, (base,))
     label = int(own.logits.argmax())
@@ -78,7 +78,7 @@ def switch(model: TextClassifier, narrators: Mapping[str, Narrator], base: Examp
 
 
 @torch.no_grad()
-def _spoken(method: str, narrator: Narrator, states: torch.Tensor, model: TextClassifier) -> Spoken:
+def _spoken(method: str, narrator: Narrator, states: torch.Tensor, model: FrozenModel) -> Spoken:
     told = tell(narrator, states, model.labels)
     read: list[Probabilities] = [(), ()]
     if narrator.reads:

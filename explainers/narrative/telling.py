@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from explainers.datasets.example import Example
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.narrative.cause import Narrator
 from explainers.narrative.saying import reading, said
 from explainers.narrative.texts import items, stacked, stated
@@ -32,7 +32,7 @@ class Told:
     read: Tensor  # (n, d)
 
 
-def seen(model: TextClassifier, examples: Sequence[Example]) -> Seen:
+def seen(model: FrozenModel, examples: Sequence[Example]) -> Seen:
     return Seen(*stacked(items(model, examples)))
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from explainers.datasets.example import Example
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import pooled
 from explainers.models.padded import padded
 from explainers.narrative.language import OPENING
@@ -37,7 +37,7 @@ def sentence(label: str, reason: str = "") -> str:
     return f"{OPENING} {label} because {reason}." if reason else f"{OPENING} {label}."
 
 
-def items(model: TextClassifier, examples: Sequence[Example]) -> list[Item]:
+def items(model: FrozenModel, examples: Sequence[Example]) -> list[Item]:
     """Every example as the frozen model sees it, in the order given, filtered by Algorithm 2."""
     encodings = [model.encode(Example(each.text, each.pair)) for each in examples]
     order = sorted(range(len(encodings)), key=lambda place: len(encodings[place].ids))
@@ -50,7 +50,7 @@ def items(model: TextClassifier, examples: Sequence[Example]) -> list[Item]:
     return [found[place] for place in range(len(examples))]
 
 
-def _item(model: TextClassifier, example: Example, state: Tensor, logits: Tensor) -> Item:
+def _item(model: FrozenModel, example: Example, state: Tensor, logits: Tensor) -> Item:
     label = int(logits.argmax())
     right, name = label == example.label, model.labels[label]
     reasons = [said for each in example.explanations if right and (said := shortened(each))]

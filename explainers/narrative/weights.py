@@ -17,7 +17,7 @@ from explainers.models.cards import BUNDLES, bundled
 from explainers.narrative.entries import NARRATORS, narrator
 
 if TYPE_CHECKING:
-    from explainers.models.classifier import TextClassifier
+    from explainers.models.classifier import FrozenModel
     from explainers.narrative.cause import Narrator, Recipe
 
 
@@ -55,7 +55,7 @@ def card(path: Path) -> dict[str, Any]:
     return found
 
 
-def fitted(model: "TextClassifier", method: str) -> "tuple[Recipe, Narrator]":
+def fitted(model: "FrozenModel", method: str) -> "tuple[Recipe, Narrator]":
     """Recipe and trained module, loaded once per model and file."""
     narrator(method)  # is there such a one at all?
     known = available(model.name, model.version)
@@ -71,7 +71,7 @@ def fitted(model: "TextClassifier", method: str) -> "tuple[Recipe, Narrator]":
     return cast("tuple[Recipe, Narrator]", model.fitted[key])
 
 
-def loaded(path: Path, model: "TextClassifier") -> "tuple[Recipe, Narrator]":
+def loaded(path: Path, model: "FrozenModel") -> "tuple[Recipe, Narrator]":
     """From the disk. Raises `ModelUnavailable` if the files are damaged or belong to another model."""
     import torch
     from safetensors import SafetensorError

@@ -10,7 +10,7 @@ from torch import nn
 
 from app.engine import Engine, Request, Run
 from explainers.models import catalog
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.settings import Settings
 
 QUICK = Settings(samples=50, steps=5)
@@ -43,20 +43,20 @@ class Hold:
 
 
 @pytest.fixture
-def model(bag: Callable[..., TextClassifier]) -> TextClassifier:
+def model(bag: Callable[..., FrozenModel]) -> FrozenModel:
     """p(positive) = σ(Σ weights); "good" speaks for it, "dull" against it."""
     return bag({"a": 0.0, "good": 2.0, "film": 0.25, "but": 0.0, "dull": -1.0})
 
 
 @pytest.fixture
-def hold(model: TextClassifier) -> Hold:
+def hold(model: FrozenModel) -> Hold:
     found = Hold()
     model.module.register_forward_pre_hook(found)
     return found
 
 
 @pytest.fixture
-def engine(model: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def engine(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     monkeypatch.setattr(catalog, "load", lambda name, *, device, roots: model)
     found = Engine()
     yield found

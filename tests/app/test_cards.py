@@ -13,7 +13,7 @@ from explainers.datasets.example import Example
 from explainers.explanation import Attribution
 from explainers.methods import METHODS, chosen
 from explainers.metrics.faithfulness import METRICS
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.report.text import visible
 
 Ran = Callable[..., Run]
@@ -65,7 +65,7 @@ def test_the_pieces_are_together_the_text_as_it_was_typed(ran: Ran, text: str) -
     assert [index for _, index in pieces if index >= 0] == list(range(len(run.whole.encoding.units)))
 
 
-def test_a_pair_of_texts_has_two_segments_with_one_numbering(ran: Ran, model: TextClassifier) -> None:
+def test_a_pair_of_texts_has_two_segments_with_one_numbering(ran: Ran, model: FrozenModel) -> None:
     run = ran()
     run.whole = Question(model, model.encode(Example("a good film", pair=" dull ")), 1)
     run.columns = {}
@@ -267,7 +267,7 @@ def test_numbers_have_a_sign_only_where_it_says_something(score: float, spread: 
     assert number(score, spread, signed=signed) == said
 
 
-def test_a_long_text_is_not_repeated_in_every_card_where_it_was_not_read(ran: Ran, model: TextClassifier) -> None:
+def test_a_long_text_is_not_repeated_in_every_card_where_it_was_not_read(ran: Ran, model: FrozenModel) -> None:
     model.tokenizer.enable_truncation(6)  # two of them are special
     run = ran("good film but dull " * 5000)
     (pieces,) = payload(run, Look())["segments"]

@@ -13,7 +13,7 @@ from explainers import comparison
 from explainers.comparison import Failed
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models import catalog
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.meter import Meter
 from explainers.narrative.narrative import Narrative
 from explainers.settings import Settings
@@ -195,7 +195,7 @@ def test_what_is_wrong_is_said_in_a_sentence(ran: Ran, wrong: dict[str, Any], se
 
 
 def test_a_model_that_cannot_be_loaded_fails_with_its_sentence(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(name: str, **_rest: object) -> TextClassifier:
+    def refuse(name: str, **_rest: object) -> FrozenModel:
         raise ModelUnavailable(f"There is no model {name!r}.")
 
     monkeypatch.setattr(catalog, "load", refuse)
@@ -284,12 +284,10 @@ def test_a_stopped_run_is_not_counted_as_ahead(engine: Engine, request_for: Ask,
     hold.go.set()
 
 
-def test_many_sessions_load_the_model_once(
-    engine: Engine, model: TextClassifier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_sessions_load_the_model_once(engine: Engine, model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     loads = []
 
-    def load(name: str, **_rest: object) -> TextClassifier:
+    def load(name: str, **_rest: object) -> FrozenModel:
         loads.append(name)
         time.sleep(0.05)
         return model
@@ -303,7 +301,7 @@ def test_many_sessions_load_the_model_once(
     assert engine.loaded("bag") is model
 
 
-def test_the_models_used_last_are_kept(engine: Engine, model: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_models_used_last_are_kept(engine: Engine, model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "load", lambda name, **_rest: replace(model, name=name))
     for name in ("one", "two", "one", "three"):
         engine.model(name)
@@ -313,9 +311,9 @@ def test_the_models_used_last_are_kept(engine: Engine, model: TextClassifier, mo
 
 
 def test_warming_up_a_model_that_is_not_there_harms_nothing(
-    engine: Engine, ran: Ran, monkeypatch: pytest.MonkeyPatch, model: TextClassifier
+    engine: Engine, ran: Ran, monkeypatch: pytest.MonkeyPatch, model: FrozenModel
 ) -> None:
-    def only_bag(name: str, **_rest: object) -> TextClassifier:
+    def only_bag(name: str, **_rest: object) -> FrozenModel:
         if name != "bag":
             raise ModelUnavailable("There is no such model.")
         return model
@@ -326,11 +324,11 @@ def test_warming_up_a_model_that_is_not_there_harms_nothing(
 
 
 def test_device_and_folders_come_from_the_environment(
-    engine: Engine, model: TextClassifier, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, model: FrozenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
 
-    def load(name: str, *, device: str, roots: tuple[object, ...]) -> TextClassifier:
+    def load(name: str, *, device: str, roots: tuple[object, ...]) -> FrozenModel:
         asked.extend([device, *map(str, roots)])
         return model
 
@@ -341,9 +339,7 @@ def test_device_and_folders_come_from_the_environment(
     assert asked == ["cpu", "/one", "/two"]
 
 
-def test_sessions_do_not_disturb_each_other(
-    engine: Engine, request_for: Ask, over: Over, model: TextClassifier
-) -> None:
+def test_sessions_do_not_disturb_each_other(engine: Engine, request_for: Ask, over: Over, model: FrozenModel) -> None:
     texts = ("a good film", "dull", "good but dull", "a film but a dull film", "good good good", "but")
     runs = [over(run) for run in [engine.submit(request_for(text)) for text in texts]]
     for text, run in zip(texts, runs, strict=True):

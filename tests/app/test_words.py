@@ -13,7 +13,7 @@ from app.engine import Engine, Request, Run
 from app.words import payload
 from explainers.comparison import Failed
 from explainers.models import catalog
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.narrative.entries import NARRATORS
 from explainers.narrative.narrative import Narrative
 from explainers.settings import Settings
@@ -112,7 +112,7 @@ def test_every_name_that_the_component_reads_is_in_the_data(ran: Ran) -> None:
 
 @pytest.mark.usefixtures("narrators")
 def test_a_run_of_a_model_with_narrators_has_a_card_for_each_from_the_beginning(
-    speaker: TextClassifier, monkeypatch: pytest.MonkeyPatch, over: Callable[[Run], Run]
+    speaker: FrozenModel, monkeypatch: pytest.MonkeyPatch, over: Callable[[Run], Run]
 ) -> None:
     monkeypatch.setattr(catalog, "load", lambda name, **_rest: speaker)
     engine = Engine()

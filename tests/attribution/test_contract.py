@@ -13,7 +13,7 @@ from explainers.errors import Cancelled, ExplanationError
 from explainers.explanation import Attribution
 from explainers.methods import METHODS, Entry, chosen
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding, Erasure
 from explainers.models.meter import Meter
 
@@ -33,13 +33,13 @@ every_erasure = pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
 
 
 def scored(
-    entry: Entry, model: TextClassifier, encoding: Encoding, erasure: Erasure = "mask", *, seed: int = 0, label: int = 0
+    entry: Entry, model: FrozenModel, encoding: Encoding, erasure: Erasure = "mask", *, seed: int = 0, label: int = 0
 ) -> Attribution:
     method = entry.make(erasure=erasure, seed=seed, samples=60, steps=10)
     return method.attribute(model, encoding, label)
 
 
-def condition(model: TextClassifier) -> tuple[object, ...]:
+def condition(model: FrozenModel) -> tuple[object, ...]:
     """Everything about a model that an explanation could leave changed."""
     parts = list(model.module.modules())
     weights = [(weight.requires_grad, weight.grad is None) for weight in model.module.parameters()]
@@ -59,13 +59,13 @@ def chance_of_the_process() -> tuple[object, ...]:
 
 @every_method
 @every_erasure
-def test_the_same_question_has_the_same_answer(bert: TextClassifier, entry: Entry, erasure: Erasure) -> None:
+def test_the_same_question_has_the_same_answer(bert: FrozenModel, entry: Entry, erasure: Erasure) -> None:
     first, second = (scored(entry, bert, bert.encode(TEXT), erasure) for _ in range(2))
     assert first == second
 
 
 @every_method
-def test_one_finite_score_per_unit_and_none_for_special_tokens(bert: TextClassifier, entry: Entry) -> None:
+def test_one_finite_score_per_unit_and_none_for_special_tokens(bert: FrozenModel, entry: Entry) -> None:
     encoding = bert.encode(TEXT)
     found = scored(entry, bert, encoding)
     assert found.encoding is encoding
@@ -77,7 +77,7 @@ def test_one_finite_score_per_unit_and_none_for_special_tokens(bert: TextClassif
 @every_method
 @every_erasure
 @pytest.mark.parametrize("text", STRANGE)
-def test_strange_texts_are_explained_too(bert: TextClassifier, entry: Entry, text: str, erasure: Erasure) -> None:
+def test_strange_texts_are_explained_too(bert: FrozenModel, entry: Entry, text: str, erasure: Erasure) -> None:
     encoding = bert.encode(text)
     found = scored(entry, bert, encoding, erasure)
     assert len(found.scores) == len(encoding.units) > 0
@@ -85,25 +85,25 @@ def test_strange_texts_are_explained_too(bert: TextClassifier, entry: Entry, tex
 
 
 @every_method
-def test_a_pair_of_texts_is_explained_as_one(bert: TextClassifier, entry: Entry) -> None:
+def test_a_pair_of_texts_is_explained_as_one(bert: FrozenModel, entry: Entry) -> None:
     encoding = bert.encode(Example("the film was good", "a dull plot"))
     assert len(scored(entry, bert, encoding).scores) == 4 + 3
 
 
 @every_method
-def test_tokens_can_be_the_units(bert: TextClassifier, entry: Entry) -> None:
+def test_tokens_can_be_the_units(bert: FrozenModel, entry: Entry) -> None:
     encoding = bert.encode("unwatchable film", "token")
     assert len(scored(entry, bert, encoding).scores) == 4
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
-def test_a_text_without_units_is_a_sentence(bert: TextClassifier, text: str) -> None:
+def test_a_text_without_units_is_a_sentence(bert: FrozenModel, text: str) -> None:
     with pytest.raises(ExplanationError, match="nothing left to explain"):
         Question(bert, bert.encode(text), 0)
 
 
 @every_method
-def test_the_answer_carries_what_the_registry_says(bert: TextClassifier, entry: Entry) -> None:
+def test_the_answer_carries_what_the_registry_says(bert: FrozenModel, entry: Entry) -> None:
     found = scored(entry, bert, bert.encode("good film"), label=2)
     assert (found.method, found.signed, found.label, found.stage) == (entry.id, entry.signed, 2, "final")
     if not entry.signed:
@@ -112,7 +112,7 @@ def test_the_answer_carries_what_the_registry_says(bert: TextClassifier, entry: 
 
 @every_explaining_method
 def test_a_planted_word_comes_first_and_a_word_without_weight_gets_nothing(
-    bag: Callable[..., TextClassifier], entry: Entry
+    bag: Callable[..., FrozenModel], entry: Entry
 ) -> None:
     model = bag({"the": 0.0, "film": 0.02, "superb": 0.4, "was": 0.0, "long": -0.05}, additive=True)
     found = scored(entry, model, model.encode("the film was superb long"), label=1)
@@ -124,7 +124,7 @@ def test_a_planted_word_comes_first_and_a_word_without_weight_gets_nothing(
 
 @every_explaining_method
 def test_what_speaks_for_one_of_two_classes_speaks_against_the_other(
-    bag: Callable[..., TextClassifier], entry: Entry
+    bag: Callable[..., FrozenModel], entry: Entry
 ) -> None:
     model = bag({"great": 1.5, "dull": -1.0, "the": 0.0})
     encoding = model.encode("the great dull")
@@ -133,7 +133,7 @@ def test_what_speaks_for_one_of_two_classes_speaks_against_the_other(
 
 
 @every_asking_method
-def test_the_model_is_unchanged_afterwards(bert: TextClassifier, entry: Entry) -> None:
+def test_the_model_is_unchanged_afterwards(bert: FrozenModel, entry: Entry) -> None:
     before = condition(bert)
     for erasure in ("mask", "delete", "zero"):
         scored(entry, bert, bert.encode(TEXT), erasure)
@@ -143,7 +143,7 @@ def test_the_model_is_unchanged_afterwards(bert: TextClassifier, entry: Entry) -
 @every_asking_method
 @pytest.mark.parametrize("erasure", ["mask", "zero"])
 def test_the_model_is_unchanged_after_an_exception_in_the_middle(
-    bert: TextClassifier, entry: Entry, erasure: Erasure, small_batches: None, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, entry: Entry, erasure: Erasure, small_batches: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layer = bert.base.encoder.layer[1]
     calls, whole = 0, layer.forward
@@ -169,7 +169,7 @@ def test_the_model_is_unchanged_after_an_exception_in_the_middle(
 
 
 @every_asking_method
-def test_a_run_that_was_stopped_asks_nothing_more(bert: TextClassifier, entry: Entry) -> None:
+def test_a_run_that_was_stopped_asks_nothing_more(bert: FrozenModel, entry: Entry) -> None:
     meter = Meter()
     meter.cancel.set()
     with pytest.raises(Cancelled):
@@ -179,7 +179,7 @@ def test_a_run_that_was_stopped_asks_nothing_more(bert: TextClassifier, entry: E
 
 @pytest.mark.parametrize("method", ["integrated_gradients", "lime", "kernel_shap", "occlusion"])
 def test_a_stop_in_the_middle_lets_only_the_running_batch_end(
-    bert: TextClassifier, method: str, small_batches: None, stopping: Meter
+    bert: FrozenModel, method: str, small_batches: None, stopping: Meter
 ) -> None:
     (entry,) = chosen([method])
     before = condition(bert)
@@ -191,7 +191,7 @@ def test_a_stop_in_the_middle_lets_only_the_running_batch_end(
 
 
 @every_method
-def test_the_random_state_of_the_process_is_left_alone(bert: TextClassifier, entry: Entry) -> None:
+def test_the_random_state_of_the_process_is_left_alone(bert: FrozenModel, entry: Entry) -> None:
     before = chance_of_the_process()
     scored(entry, bert, bert.encode(TEXT))
     assert chance_of_the_process() == before
@@ -200,14 +200,14 @@ def test_the_random_state_of_the_process_is_left_alone(bert: TextClassifier, ent
 @pytest.mark.parametrize(
     "entry", [entry for entry in METHODS if entry.kind in ("sampled", "chance")], ids=lambda e: e.id
 )
-def test_another_seed_is_another_draw(bert: TextClassifier, entry: Entry) -> None:
+def test_another_seed_is_another_draw(bert: FrozenModel, entry: Entry) -> None:
     encoding = bert.encode(TEXT)
     assert scored(entry, bert, encoding, seed=1).scores != scored(entry, bert, encoding, seed=2).scores
 
 
 @every_method
 @pytest.mark.parametrize("text", [TEXT, "good", "good film"])
-def test_it_costs_no_more_than_is_announced(bert: TextClassifier, entry: Entry, text: str) -> None:
+def test_it_costs_no_more_than_is_announced(bert: FrozenModel, entry: Entry, text: str) -> None:
     encoding, meter = bert.encode(text), Meter()
     scored(entry, bert.metered(meter), encoding)
     assert meter.calls <= entry.expected_calls(len(encoding.units), samples=60, steps=10)

@@ -5,9 +5,9 @@ import pytest
 
 from explainers.attribution.gradient_x_input import GradientTimesInput
 from explainers.errors import ExplanationError
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
-Build = Callable[..., TextClassifier]
+Build = Callable[..., FrozenModel]
 P = 1 / (1 + math.exp(-1))  # z = 2 - 1 + 0 = 1
 
 

@@ -5,11 +5,11 @@ import pytest
 
 from explainers.attribution.integrated_gradients import IntegratedGradients
 from explainers.errors import ExplanationError
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Erasure
 from explainers.models.meter import Meter
 
-Build = Callable[..., TextClassifier]
+Build = Callable[..., FrozenModel]
 WEIGHTS = {"great": 2.0, "dull": -1.0, "the": 0.0, "un": 0.5, "##able": 0.25}
 
 
@@ -45,7 +45,7 @@ def test_the_gap_is_what_the_scores_miss(bag: Build) -> None:
     assert found.gap == pytest.approx(abs(slope - (sigmoid(8) - 0.5)), abs=1e-6)
 
 
-def test_the_scores_add_up_to_the_rise_from_a_text_of_masks(bert: TextClassifier) -> None:
+def test_the_scores_add_up_to_the_rise_from_a_text_of_masks(bert: FrozenModel) -> None:
     encoding = bert.encode("the film was not unwatchable")
     found = IntegratedGradients(steps=200).attribute(bert, encoding, 1)
     nothing, everything = bert.probabilities(encoding, [[0] * 5, [1] * 5])[:, 1]
@@ -53,7 +53,7 @@ def test_the_scores_add_up_to_the_rise_from_a_text_of_masks(bert: TextClassifier
     assert found.gap == pytest.approx(abs(sum(found.scores) - (everything - nothing)), abs=1e-5)
 
 
-def test_more_steps_close_the_gap(bert: TextClassifier) -> None:
+def test_more_steps_close_the_gap(bert: FrozenModel) -> None:
     encoding = bert.encode("the film was not unwatchable")
     few, many = (IntegratedGradients(steps=steps).attribute(bert, encoding, 1).gap for steps in (3, 100))
     assert few is not None

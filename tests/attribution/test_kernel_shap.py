@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from explainers.attribution.kernel_shap import KernelShap
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding, Erasure
 from explainers.models.meter import Meter
 
-Build = Callable[..., TextClassifier]
+Build = Callable[..., FrozenModel]
 
 
-def shapley(model: TextClassifier, encoding: Encoding, label: int) -> np.ndarray:
+def shapley(model: FrozenModel, encoding: Encoding, label: int) -> np.ndarray:
     """The mean over all orders of what each unit adds when it joins those before it."""
     units = len(encoding.units)
     found = np.zeros(units)
@@ -42,27 +42,27 @@ def test_words_that_act_together_share_their_effect(bag: Build) -> None:
     assert found.scores == pytest.approx((0.25, 0.25), abs=1e-3)
 
 
-def test_the_scores_come_near_the_exact_shapley_values(bert: TextClassifier) -> None:
+def test_the_scores_come_near_the_exact_shapley_values(bert: FrozenModel) -> None:
     encoding = bert.encode("the film was not unwatchable")
     found = KernelShap(samples=2000).attribute(bert, encoding, 0)
     assert found.scores == pytest.approx(shapley(bert, encoding, 0), abs=0.02)
 
 
-def test_the_scores_add_up_exactly_however_few_samples(bert: TextClassifier) -> None:
+def test_the_scores_add_up_exactly_however_few_samples(bert: FrozenModel) -> None:
     encoding = bert.encode("the film was not very good , a dull plot")
     nothing, everything = bert.probabilities(encoding, [[0] * 10, [1] * 10])[:, 2]
     found = KernelShap(samples=20, per_unit=4).attribute(bert, encoding, 2)
     assert sum(found.scores) == pytest.approx(everything - nothing, abs=1e-4)
 
 
-def test_every_draw_of_the_bootstrap_adds_up_too(bert: TextClassifier) -> None:
+def test_every_draw_of_the_bootstrap_adds_up_too(bert: FrozenModel) -> None:
     encoding = bert.encode("the film was not very good")
     nothing, everything = bert.probabilities(encoding, [[0] * 6, [1] * 6])[:, 2]
     found = KernelShap(samples=40, per_unit=4).attribute(bert, encoding, 2)
     assert [sum(draw) for draw in found.draws] == pytest.approx([everything - nothing] * 20, abs=1e-4)
 
 
-def test_the_spread_is_that_of_other_seeds(bert: TextClassifier) -> None:
+def test_the_spread_is_that_of_other_seeds(bert: FrozenModel) -> None:
     encoding = bert.encode("the film was not very good , a dull plot")
     runs = [KernelShap(samples=200, seed=seed).attribute(bert, encoding, 0) for seed in range(15)]
     actual = np.std([run.scores for run in runs], axis=0, ddof=1).mean()

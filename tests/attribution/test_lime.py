@@ -6,10 +6,10 @@ import pytest
 
 from explainers.attribution import lime
 from explainers.attribution.lime import Lime
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Erasure
 
-Build = Callable[..., TextClassifier]
+Build = Callable[..., FrozenModel]
 WEIGHTS = {"great": 0.3, "dull": -0.2, "the": 0.0, "un": 0.1, "##able": 0.05}
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 import pytest
 
 from explainers.attribution.occlusion import Occlusion
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Erasure
 from explainers.models.meter import Meter
 
-Build = Callable[..., TextClassifier]
+Build = Callable[..., FrozenModel]
 WEIGHTS = {"great": 2.0, "dull": -1.0, "the": 0.0, "un": 0.5, "##able": 0.25}
 
 

@@ -2,14 +2,14 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.methods import METHODS, chosen, fitting
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 ONLY = ("premise_only", "hypothesis_only")
 
 
 @pytest.mark.parametrize(("method", "scores"), [(ONLY[0], (1.0, 1.0, 0.0)), (ONLY[1], (0.0, 0.0, 1.0))])
 def test_every_word_of_one_text_counts_and_no_word_of_the_other(
-    bert: TextClassifier, method: str, scores: tuple[float, ...]
+    bert: FrozenModel, method: str, scores: tuple[float, ...]
 ) -> None:
     (entry,) = chosen([method])
     found = entry.make(erasure="mask", seed=0, samples=50, steps=5).attribute(

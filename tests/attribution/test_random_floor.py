@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from explainers.attribution.random_floor import RandomFloor
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.meter import Meter
 
-Build = Callable[..., TextClassifier]
+Build = Callable[..., FrozenModel]
 
 
 def test_the_scores_do_not_depend_on_model_or_class(bag: Build) -> None:

@@ -6,7 +6,7 @@ from captum._utils.models.linear_model import SkLearnLinearRegression, SkLearnRi
 from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.lime import Lime
 from explainers.attribution.surrogate import fit, through_captum
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_the_quick_fit_is_captums(ridge: float) -> None:
 
 
 @pytest.mark.parametrize("method", [Lime(samples=200), KernelShap(samples=200)])
-def test_estimates_grow_until_the_final_one(bert: TextClassifier, method: Lime | KernelShap) -> None:
+def test_estimates_grow_until_the_final_one(bert: FrozenModel, method: Lime | KernelShap) -> None:
     found = list(method.refine(bert, bert.encode("the film was not good"), 0))
     assert [each.samples for each in found] == [20, 50, 100, 200]
     assert [each.stage for each in found] == ["estimate", "estimate", "estimate", "final"]
@@ -49,12 +49,12 @@ def test_estimates_grow_until_the_final_one(bert: TextClassifier, method: Lime |
     assert found[-1] == method.attribute(bert, bert.encode("the film was not good"), 0)
 
 
-def test_too_few_samples_for_a_long_text_give_no_estimate_before_the_final_one(bert: TextClassifier) -> None:
+def test_too_few_samples_for_a_long_text_give_no_estimate_before_the_final_one(bert: FrozenModel) -> None:
     encoding = bert.encode("the film was not good " * 6)  # 30 units need 24 masks
     assert [each.samples for each in Lime(samples=100).refine(bert, encoding, 0)] == [25, 50, 100]
 
 
-def test_the_spread_is_the_deviation_of_the_draws(bert: TextClassifier) -> None:
+def test_the_spread_is_the_deviation_of_the_draws(bert: FrozenModel) -> None:
     found = Lime(samples=200).attribute(bert, bert.encode("the film was not good"), 0)
     assert found.spread == pytest.approx(np.std(found.draws, axis=0))
     assert min(found.spread) > 0

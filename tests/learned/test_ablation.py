@@ -12,20 +12,20 @@ from explainers.learned.fitting import LOG
 from explainers.learned.recipes import RECIPES
 from explainers.learned.weights import recipe_of
 from explainers.metrics.intervals import Interval
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 ENDS = ("good", "bad", "dull", "unwatchable")
 TEXTS = tuple(f"the {subject} was {end} !" for end in ENDS for subject in ("film", "plot"))
 
 
 @pytest.fixture
-def items(bert: TextClassifier) -> list[Seen]:
+def items(bert: FrozenModel) -> list[Seen]:
     return seen(bert, [Example(text) for text in TEXTS])
 
 
 @pytest.mark.parametrize("method", RECIPES)
 def test_every_part_is_trained_with_its_settings(
-    bert: TextClassifier, items: list[Seen], tmp_path: Path, method: str
+    bert: FrozenModel, items: list[Seen], tmp_path: Path, method: str
 ) -> None:
     wanted = ABLATIONS[method]
     found = list(ablate(method, bert, items, items[:2], tmp_path, {"epochs": 1, "batch": 4}))
@@ -51,7 +51,7 @@ def test_every_part_differs_from_the_whole_in_a_setting_that_exists(method: str)
     assert len({str(changed) for _, changed in parts}) == len(parts)
 
 
-def test_a_method_without_an_ablation_is_a_sentence(bert: TextClassifier, items: list[Seen], tmp_path: Path) -> None:
+def test_a_method_without_an_ablation_is_a_sentence(bert: FrozenModel, items: list[Seen], tmp_path: Path) -> None:
     with pytest.raises(ExplanationError, match=r"There is no ablation of 'lime'. Choose one of: aml, cimi"):
         next(ablate("lime", bert, items, items, tmp_path, {}))
 

@@ -18,7 +18,7 @@ from explainers.learned.weights import fitted, place
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.metrics.masking import Asked, masking_path
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import table
 from explainers.models.meter import Meter
 from explainers.models.padded import Padded
@@ -36,15 +36,15 @@ class Fixed(nn.Module):
         self.logits = nn.Parameter(torch.tensor(logits))
         self.filler = nn.Parameter(torch.zeros(d))
 
-    def forward(self, _model: TextClassifier, inputs: Padded, _probabilities: Tensor) -> Tensor:
+    def forward(self, _model: FrozenModel, inputs: Padded, _probabilities: Tensor) -> Tensor:
         return inputs.spread(self.logits, -99.0)
 
 
-def texts(model: TextClassifier, *given: str) -> Batch:
+def texts(model: FrozenModel, *given: str) -> Batch:
     return batch(model, seen(model, [Example(text) for text in given]))
 
 
-def drawn(model: TextClassifier, seed: int = 0) -> AttributionModel:
+def drawn(model: FrozenModel, seed: int = 0) -> AttributionModel:
     """With a head and adapters that are not near zero, as after a training."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
@@ -55,7 +55,7 @@ def drawn(model: TextClassifier, seed: int = 0) -> AttributionModel:
     return module
 
 
-def terms(recipe: Aml, module: nn.Module, model: TextClassifier, items: Batch) -> dict[str, Tensor]:
+def terms(recipe: Aml, module: nn.Module, model: FrozenModel, items: Batch) -> dict[str, Tensor]:
     return recipe.terms(module, model, items, torch.Generator().manual_seed(0))
 
 
@@ -80,7 +80,7 @@ def test_it_is_exact_where_the_probability_rounds_to_one() -> None:
     assert gradient.tolist() == [[-1, 1]]
 
 
-def test_what_was_kept_and_what_was_left_out_are_asked_apart(bert: TextClassifier) -> None:
+def test_what_was_kept_and_what_was_left_out_are_asked_apart(bert: FrozenModel) -> None:
     items = texts(bert, "the good film", "a very dull plot")
     keeps: list[list[float]] = [[1, 0, 1, 0], [0, 1, 1, 0]]
     logits = [[50.0 if keep else -50.0 for keep in row] for row in keeps]
@@ -96,7 +96,7 @@ def test_what_was_kept_and_what_was_left_out_are_asked_apart(bert: TextClassifie
     assert found["L_inv"].item() == pytest.approx(l_inv, abs=1e-5)
 
 
-def test_the_sparsity_is_a_mean_over_the_words_of_each_text(bert: TextClassifier) -> None:
+def test_the_sparsity_is_a_mean_over_the_words_of_each_text(bert: FrozenModel) -> None:
     items = texts(bert, "the good film", "dull")
     found = terms(Aml(), Fixed([[0.0, math.log(3), 0.0], [-math.log(3), 7.0, 7.0]]), bert, items)
     # shares 1/2, 3/4, 1/2 and 1/4; -log(1 - share) is log 2, log 4, log 2 and log 4/3
@@ -105,7 +105,7 @@ def test_the_sparsity_is_a_mean_over_the_words_of_each_text(bert: TextClassifier
     assert found["mean mask"].item() == pytest.approx((1.75 / 3 + 0.25) / 2, abs=1e-6)
 
 
-def test_padding_changes_no_term(bert: TextClassifier) -> None:
+def test_padding_changes_no_term(bert: FrozenModel) -> None:
     alone = terms(Aml(), Fixed([[0.3, -0.4]]), bert, texts_of_one(bert, "good film"))
     both = texts(bert, "good film", TEXT)
     beside = Batch(both.inputs, both.probabilities)
@@ -115,12 +115,12 @@ def test_padding_changes_no_term(bert: TextClassifier) -> None:
         assert wide[name].item() == pytest.approx((alone[name].item() + other[name].item()) / 2, abs=1e-5), name
 
 
-def texts_of_one(model: TextClassifier, text: str) -> Batch:
+def texts_of_one(model: FrozenModel, text: str) -> Batch:
     found = texts(model, text, "bad")
     return Batch(batch(model, seen(model, [Example(text), Example("bad")])[:1]).inputs, found.probabilities[:1])
 
 
-def test_keeping_everything_loses_nothing_of_the_answer(bert: TextClassifier) -> None:
+def test_keeping_everything_loses_nothing_of_the_answer(bert: FrozenModel) -> None:
     items = texts(bert, *TEXTS)
     everything = terms(Aml(), Fixed([[50.0] * 6] * 3), bert, items)
     entropy = -(items.probabilities * items.probabilities.log()).sum(1).mean()
@@ -129,7 +129,7 @@ def test_keeping_everything_loses_nothing_of_the_answer(bert: TextClassifier) ->
         assert terms(Aml(), Fixed([row] * 3), bert, items)["L_p"] > everything["L_p"]
 
 
-def test_the_total_weighs_the_terms(bert: TextClassifier) -> None:
+def test_the_total_weighs_the_terms(bert: FrozenModel) -> None:
     items, module = texts(bert, *TEXTS), Fixed([[0.3] * 6] * 3)
     recipe = Aml(lambda_p=0.5, lambda_inv=2.0, lambda_a=10.0)
     found = {name: term.item() for name, term in terms(recipe, module, bert, items).items()}
@@ -140,13 +140,13 @@ def test_the_total_weighs_the_terms(bert: TextClassifier) -> None:
     ("switched_off", "left"),
     [("lambda_p", ("L_inv", "L_a")), ("lambda_inv", ("L_p", "L_a")), ("lambda_a", ("L_p", "L_inv"))],
 )
-def test_a_weight_of_zero_switches_a_term_off(bert: TextClassifier, switched_off: str, left: tuple[str, str]) -> None:
+def test_a_weight_of_zero_switches_a_term_off(bert: FrozenModel, switched_off: str, left: tuple[str, str]) -> None:
     recipe = dataclasses.replace(Aml(lambda_p=1, lambda_inv=1, lambda_a=1), **{switched_off: 0.0})  # type: ignore[arg-type]
     found = terms(recipe, Fixed([[0.3] * 6] * 3), bert, texts(bert, *TEXTS))
     assert found["total"].item() == pytest.approx(sum(found[name].item() for name in left), abs=1e-5)
 
 
-def test_a_words_share_is_its_highest_tokens(bert: TextClassifier) -> None:
+def test_a_words_share_is_its_highest_tokens(bert: FrozenModel) -> None:
     module, items = drawn(bert), texts(bert, "unwatchable film", "good")
     tokens = module(bert, items.inputs, items.probabilities)  # [CLS] un ##watch ##able film [SEP]
     found = shares(module, bert, items)
@@ -154,7 +154,7 @@ def test_a_words_share_is_its_highest_tokens(bert: TextClassifier) -> None:
     assert Aml().scores(module, bert, items)[0].tolist() == found[0].sigmoid().tolist()
 
 
-def test_a_text_has_the_same_shares_alone_and_beside_longer_ones(bert: TextClassifier) -> None:
+def test_a_text_has_the_same_shares_alone_and_beside_longer_ones(bert: FrozenModel) -> None:
     module = drawn(bert)
     together = texts(bert, *TEXTS, TEXT)
     found = Aml().scores(module, bert, together)
@@ -164,14 +164,14 @@ def test_a_text_has_the_same_shares_alone_and_beside_longer_ones(bert: TextClass
         assert np.ptp(mine) > 1e-3 or len(mine) == 1  # so that a word in another's place would be seen
 
 
-def test_the_shares_depend_on_what_the_model_said(bert: TextClassifier) -> None:
+def test_the_shares_depend_on_what_the_model_said(bert: FrozenModel) -> None:
     module, items = drawn(bert), texts(bert, *TEXTS)
     other = Batch(items.inputs, items.probabilities.roll(1, 1))
     found, changed = Aml().scores(module, bert, items), Aml().scores(module, bert, other)
     assert ((found - changed).abs().max(dim=1).values > 1e-4).all()
 
 
-def test_the_prediction_token_is_a_mixture_by_probability(bert: TextClassifier) -> None:
+def test_the_prediction_token_is_a_mixture_by_probability(bert: FrozenModel) -> None:
     module, items = drawn(bert), texts(bert, *TEXTS)
     given: list[dict[str, Tensor]] = []
     encoder = module.encoder
@@ -189,7 +189,7 @@ def test_the_prediction_token_is_a_mixture_by_probability(bert: TextClassifier) 
         assert attention[row].tolist() == [1] * (length + 1) + [0] * (max(lengths) - length)
 
 
-def test_every_class_learns_its_embedding(bert: TextClassifier) -> None:
+def test_every_class_learns_its_embedding(bert: FrozenModel) -> None:
     module = drawn(bert)
     loss = terms(Aml(), module, bert, texts(bert, *TEXTS))["total"]
     (gradient,) = torch.autograd.grad(loss, module.prediction)
@@ -197,14 +197,14 @@ def test_every_class_learns_its_embedding(bert: TextClassifier) -> None:
     assert (gradient.abs().sum(1) > 0).all()
 
 
-def test_only_what_learns_is_kept(bert: TextClassifier) -> None:
+def test_only_what_learns_is_kept(bert: FrozenModel) -> None:
     names = {name.partition(".")[0] for name in learned(Aml().module(bert))}
     assert names == {"encoder", "prediction", "hidden", "share", "filler"}
     kinds = {name.rpartition(".")[2] for name in learned(Aml().module(bert)) if name.startswith("encoder")}
     assert kinds == {"down", "up"}
 
 
-def test_a_learned_filler_begins_at_the_mask_token_and_learns(bert: TextClassifier) -> None:
+def test_a_learned_filler_begins_at_the_mask_token_and_learns(bert: FrozenModel) -> None:
     items, module = texts(bert, *TEXTS), Fixed([[0.3] * 6] * 3)
     by_mask, by_learned = (terms(Aml(filler=filler), module, bert, items)["total"] for filler in FILLERS)
     assert by_learned.item() == pytest.approx(by_mask.item(), abs=1e-6)
@@ -214,7 +214,7 @@ def test_a_learned_filler_begins_at_the_mask_token_and_learns(bert: TextClassifi
         torch.autograd.grad(by_mask, module.filler)
 
 
-def test_a_random_filler_is_drawn_from_the_given_chance(bert: TextClassifier) -> None:
+def test_a_random_filler_is_drawn_from_the_given_chance(bert: FrozenModel) -> None:
     items, module = texts(bert, *TEXTS), Fixed([[-50.0] * 6] * 3)
 
     def with_seed(seed: int) -> float:
@@ -230,26 +230,26 @@ def test_the_learning_rate_falls_to_nothing() -> None:
     assert [Aml().rate(done) for done in (0, 0.25, 1)] == [1, 0.75, 0]
 
 
-def refined(model: TextClassifier, steps: int = 6, text: str = TEXT, **fields: object) -> list[Attribution]:
+def refined(model: FrozenModel, steps: int = 6, text: str = TEXT, **fields: object) -> list[Attribution]:
     method = dataclasses.replace(FineTunedAml(steps=steps), **fields)  # type: ignore[arg-type]
     encoding = model.encode(text)
     label = int(model.probabilities(encoding, [[1] * len(encoding.units)])[0].argmax())
     return list(method.refine(model, encoding, label))
 
 
-def figure(model: TextClassifier, found: Attribution) -> float:
+def figure(model: FrozenModel, found: Attribution) -> float:
     """AOPC-C - AOPC-S, by which the default variant was selected."""
     path = masking_path(Asked(model, found.encoding, "mask"), found.scores, found.label)
     return aopc_comprehensiveness(path) - aopc_sufficiency(path)
 
 
-def test_fine_tuning_begins_with_the_map_of_one_pass(bert: TextClassifier) -> None:
+def test_fine_tuning_begins_with_the_map_of_one_pass(bert: FrozenModel) -> None:
     first, *_ = refined(bert)
     one_pass = Learned("aml").attribute(bert, first.encoding, first.label)
     assert first.scores == pytest.approx(one_pass.scores, abs=1e-6)
 
 
-def test_it_is_never_worse_than_one_pass_on_the_figure_it_keeps_by(bert: TextClassifier) -> None:
+def test_it_is_never_worse_than_one_pass_on_the_figure_it_keeps_by(bert: FrozenModel) -> None:
     better = 0
     for text in (TEXT, *TEXTS, "very good film , not a dull plot"):
         gains = [figure(bert, found) for found in refined(bert, 8, text)]
@@ -260,7 +260,7 @@ def test_it_is_never_worse_than_one_pass_on_the_figure_it_keeps_by(bert: TextCla
 
 @pytest.mark.parametrize(("select", "sign"), [("comp", (1, 0)), ("suff", (0, -1)), ("last", (1, -1))])
 def test_it_keeps_by_the_figure_that_selected_the_weights(
-    bert: TextClassifier, monkeypatch: pytest.MonkeyPatch, select: str, sign: tuple[int, int]
+    bert: FrozenModel, monkeypatch: pytest.MonkeyPatch, select: str, sign: tuple[int, int]
 ) -> None:
     recipe, module = fitted(bert, "aml", "")
     changed = dataclasses.replace(recipe, select=select)  # type: ignore[type-var]
@@ -272,7 +272,7 @@ def test_it_keeps_by_the_figure_that_selected_the_weights(
     assert gains == sorted(gains)
 
 
-def test_the_weights_that_it_starts_from_stay(bert: TextClassifier) -> None:
+def test_the_weights_that_it_starts_from_stay(bert: FrozenModel) -> None:
     _, module = fitted(bert, "aml", "")
     before = {name: weight.clone() for name, weight in module.named_parameters()}
     frozen = fingerprint(bert)
@@ -284,31 +284,31 @@ def test_the_weights_that_it_starts_from_stay(bert: TextClassifier) -> None:
     assert again.scores == first.scores
 
 
-def test_there_is_an_estimate_before_every_step_and_one_after_the_last(bert: TextClassifier) -> None:
+def test_there_is_an_estimate_before_every_step_and_one_after_the_last(bert: FrozenModel) -> None:
     found = refined(bert, 4)
     assert [each.samples for each in found] == [0, 1, 2, 3, 4]
     assert [each.stage for each in found] == ["estimate"] * 4 + ["final"]
     assert {each.method for each in found} == {"faml"}
 
 
-def test_the_last_estimate_is_the_answer(bert: TextClassifier) -> None:
+def test_the_last_estimate_is_the_answer(bert: FrozenModel) -> None:
     last = refined(bert, 4)[-1]
     assert FineTunedAml(steps=4).attribute(bert, last.encoding, last.label) == last
 
 
-def test_scores_are_shares_of_words(bert: TextClassifier) -> None:
+def test_scores_are_shares_of_words(bert: FrozenModel) -> None:
     for found in refined(bert, 2, "unwatchable film"):
         assert len(found.scores) == 2
         assert all(0 <= score <= 1 for score in found.scores)
         assert not found.signed
 
 
-def test_a_variant_is_named(bert: TextClassifier) -> None:
+def test_a_variant_is_named(bert: FrozenModel) -> None:
     assert refined(bert, 1, variant="difference")[-1].method == "faml:difference"
     assert place("small", "1", "aml", "difference").variant == "difference"
 
 
-def test_a_stop_ends_it_between_two_steps(bert: TextClassifier) -> None:
+def test_a_stop_ends_it_between_two_steps(bert: FrozenModel) -> None:
     meter = Meter()
     model = bert.metered(meter)
     steps = FineTunedAml(steps=50).refine(model, model.encode(TEXT), 0)
@@ -321,25 +321,25 @@ def test_a_stop_ends_it_between_two_steps(bert: TextClassifier) -> None:
     assert meter.calls == so_far
 
 
-def test_without_any_step_it_is_the_map_of_one_pass(bert: TextClassifier) -> None:
+def test_without_any_step_it_is_the_map_of_one_pass(bert: FrozenModel) -> None:
     (only,) = refined(bert, 0)
     assert only.stage == "final"
     assert only.scores == pytest.approx(Learned("aml").attribute(bert, only.encoding, only.label).scores, abs=1e-6)
 
 
-def test_what_one_text_trains_are_the_adapters_and_the_head(bert: TextClassifier) -> None:
+def test_what_one_text_trains_are_the_adapters_and_the_head(bert: FrozenModel) -> None:
     every = learned(Aml().module(bert))
     assert {name for name in every if not learns(name)} == {"prediction", "filler"}
 
 
-def test_the_trained_copy_is_another_one_for_every_text(bert: TextClassifier) -> None:
+def test_the_trained_copy_is_another_one_for_every_text(bert: FrozenModel) -> None:
     alone = refined(bert, 4, "good film")
     refined(bert, 4, TEXT)
     assert [each.scores for each in refined(bert, 4, "good film")] == [each.scores for each in alone]
 
 
 def test_the_longest_text_that_the_model_reads_is_explained(
-    bert: TextClassifier, roberta: Callable[[int], TextClassifier]
+    bert: FrozenModel, roberta: Callable[[int], FrozenModel]
 ) -> None:
     for model, longest in ((bert, 61), (roberta(32), 29)):  # as hub models are cut: three places are left
         module = drawn(model)
@@ -349,11 +349,11 @@ def test_the_longest_text_that_the_model_reads_is_explained(
 
 
 @pytest.fixture
-def roberta(bert: TextClassifier) -> Callable[[int], TextClassifier]:
+def roberta(bert: FrozenModel) -> Callable[[int], FrozenModel]:
     """Small, with so many positions, of which two are never used."""
     from transformers import RobertaConfig, RobertaForSequenceClassification
 
-    def made(positions: int) -> TextClassifier:
+    def made(positions: int) -> FrozenModel:
         config = RobertaConfig(
             vocab_size=20,
             hidden_size=16,
@@ -369,6 +369,6 @@ def roberta(bert: TextClassifier) -> Callable[[int], TextClassifier]:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             module = RobertaForSequenceClassification(config)
-        return TextClassifier("other", bert.labels, module, bert.tokenizer, bert.filler, 1, "1", segmented=False)
+        return FrozenModel("other", bert.labels, module, bert.tokenizer, bert.filler, 1, "1", segmented=False)
 
     return made

@@ -7,7 +7,7 @@ import torch
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.learned.batches import Seen, batch, in_random_order, seen
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding
 from explainers.models.inside import run
 from explainers.models.meter import Meter
@@ -19,7 +19,7 @@ def examples(*texts: str) -> list[Example]:
     return [Example(text, label=1) for text in texts]
 
 
-def test_every_text_is_seen_in_its_place_with_the_models_answer(bert: TextClassifier) -> None:
+def test_every_text_is_seen_in_its_place_with_the_models_answer(bert: FrozenModel) -> None:
     found = seen(bert, examples(*TEXTS))
     assert [each.encoding.texts for each in found] == [(text,) for text in TEXTS]
     for each in found:
@@ -28,35 +28,35 @@ def test_every_text_is_seen_in_its_place_with_the_models_answer(bert: TextClassi
         assert not each.probabilities.requires_grad
 
 
-def test_a_pair_is_one_text(bert: TextClassifier) -> None:
+def test_a_pair_is_one_text(bert: FrozenModel) -> None:
     first, _ = seen(bert, [Example("good film", "dull plot"), Example("bad")])
     assert first.encoding.texts == ("good film", "dull plot")
     assert len(first.encoding.units) == 4
 
 
-def test_the_units_are_the_ones_asked_for(bert: TextClassifier) -> None:
+def test_the_units_are_the_ones_asked_for(bert: FrozenModel) -> None:
     found = seen(bert, examples("unwatchable", "good film"), "token")
     assert [len(each.encoding.units) for each in found] == [3, 2]
 
 
-def test_texts_without_words_are_left_out(bert: TextClassifier) -> None:
+def test_texts_without_words_are_left_out(bert: FrozenModel) -> None:
     assert [each.encoding.texts for each in seen(bert, examples("good", "", "  ", "bad"))] == [("good",), ("bad",)]
 
 
 @pytest.mark.parametrize("texts", [(), ("good",), ("good", "", " ")])
-def test_fewer_than_two_texts_are_a_sentence(bert: TextClassifier, texts: tuple[str, ...]) -> None:
+def test_fewer_than_two_texts_are_a_sentence(bert: FrozenModel, texts: tuple[str, ...]) -> None:
     with pytest.raises(DataUnavailable, match="fewer than two texts"):
         seen(bert, examples(*texts))
 
 
-def test_each_text_is_asked_once_in_batches_of_32(bert: TextClassifier) -> None:
+def test_each_text_is_asked_once_in_batches_of_32(bert: FrozenModel) -> None:
     meter = Meter()
     words = ("good", "bad", "dull", "very")
     texts = [" ".join(words[number // 4**place % 4] for place in range(3)) for number in range(40)]
     assert len(seen(bert.metered(meter), examples(*texts))) == meter.calls == 40
 
 
-def test_a_batch_holds_the_inputs_and_the_answers(bert: TextClassifier) -> None:
+def test_a_batch_holds_the_inputs_and_the_answers(bert: FrozenModel) -> None:
     items = seen(bert, examples(*TEXTS))
     found = batch(bert, items)
     assert found.inputs.rows == 4
@@ -64,7 +64,7 @@ def test_a_batch_holds_the_inputs_and_the_answers(bert: TextClassifier) -> None:
     assert found.predicted.tolist() == [int(each.probabilities.argmax()) for each in items]
 
 
-def test_the_pass_over_the_whole_texts_is_not_made_twice(bert: TextClassifier) -> None:
+def test_the_pass_over_the_whole_texts_is_not_made_twice(bert: FrozenModel) -> None:
     meter = Meter()
     model = bert.metered(meter)
     found = batch(model, seen(bert, examples(*TEXTS)))

@@ -14,7 +14,7 @@ from explainers.learned.batches import Batch, batch, seen
 from explainers.learned.ciem import Autoencoder, Ciem, Gaussian, column_sums, min_max
 from explainers.learned.fitting import fit
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import blended, run
 
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot", "bad bad bad")
@@ -32,15 +32,15 @@ RECIPES = {
 every_recipe = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 
 
-def texts(model: TextClassifier, *given: str) -> Batch:
+def texts(model: FrozenModel, *given: str) -> Batch:
     return batch(model, seen(model, [Example(text) for text in given]))
 
 
-def one(model: TextClassifier, text: str) -> Batch:
+def one(model: FrozenModel, text: str) -> Batch:
     return batch(model, seen(model, [Example(text), Example("the")])[:1])
 
 
-def drawn(model: TextClassifier, recipe: Ciem = SMALL, seed: int = 0) -> Autoencoder:
+def drawn(model: FrozenModel, recipe: Ciem = SMALL, seed: int = 0) -> Autoencoder:
     """With weights that are not near zero, as after a training."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
@@ -50,12 +50,12 @@ def drawn(model: TextClassifier, recipe: Ciem = SMALL, seed: int = 0) -> Autoenc
     return module
 
 
-def terms(recipe: Ciem, module: nn.Module, model: TextClassifier, items: Batch, seed: int = 0) -> dict[str, Tensor]:
+def terms(recipe: Ciem, module: nn.Module, model: FrozenModel, items: Batch, seed: int = 0) -> dict[str, Tensor]:
     return recipe.terms(module, model, items, torch.Generator().manual_seed(seed))
 
 
 @every_recipe
-def test_scores_reach_from_0_to_1_in_every_text(bert: TextClassifier, recipe: Ciem) -> None:
+def test_scores_reach_from_0_to_1_in_every_text(bert: FrozenModel, recipe: Ciem) -> None:
     items = texts(bert, *TEXTS)
     scores = recipe.scores(drawn(bert, recipe), bert, items)
     assert scores.shape == items.inputs.units.shape
@@ -66,20 +66,20 @@ def test_scores_reach_from_0_to_1_in_every_text(bert: TextClassifier, recipe: Ci
         assert not row[~present].any()
 
 
-def test_a_word_alone_and_words_that_are_all_the_same_get_a_half(bert: TextClassifier) -> None:
+def test_a_word_alone_and_words_that_are_all_the_same_get_a_half(bert: FrozenModel) -> None:
     items = texts(bert, "good", "bad film")
     raw = torch.tensor([[7.0, 0.0], [3.0, 3.0]])
     assert min_max(items.inputs, raw).tolist() == [[0.5, 0.0], [0.5, 0.5]]
 
 
-def test_the_scaling_knows_negative_sums(bert: TextClassifier) -> None:
+def test_the_scaling_knows_negative_sums(bert: FrozenModel) -> None:
     items = texts(bert, "the good film", "dull plot")
     raw = torch.tensor([[-4.0, -2.0, -3.0], [-1.0, 3.0, 9.0]])  # 9 is padding
     assert min_max(items.inputs, raw).tolist() == [[0.0, 1.0, 0.5], [0.0, 1.0, 0.0]]
 
 
 @every_recipe
-def test_a_text_has_the_same_scores_in_every_batch(bert: TextClassifier, recipe: Ciem) -> None:
+def test_a_text_has_the_same_scores_in_every_batch(bert: FrozenModel, recipe: Ciem) -> None:
     module = drawn(bert, recipe)
     together = recipe.scores(module, bert, texts(bert, *TEXTS))
     for row, text in zip(together, TEXTS, strict=True):
@@ -87,7 +87,7 @@ def test_a_text_has_the_same_scores_in_every_batch(bert: TextClassifier, recipe:
         assert row[: len(alone)].tolist() == pytest.approx(alone.tolist(), abs=1e-4)
 
 
-def test_the_column_sums_are_those_of_the_whole_matrix(bert: TextClassifier) -> None:
+def test_the_column_sums_are_those_of_the_whole_matrix(bert: FrozenModel) -> None:
     items = texts(bert, *TEXTS)
     latents = torch.randn(*items.inputs.ids.shape, 2 * 4 + 16, generator=torch.Generator().manual_seed(0))
     found = column_sums(items.inputs, latents, 4)
@@ -96,7 +96,7 @@ def test_the_column_sums_are_those_of_the_whole_matrix(bert: TextClassifier) -> 
         assert sums[:n].tolist() == pytest.approx(z_w.sum(0).tolist(), abs=1e-5)
 
 
-def test_the_composite_is_the_matrix_times_the_values(bert: TextClassifier) -> None:
+def test_the_composite_is_the_matrix_times_the_values(bert: FrozenModel) -> None:
     items = texts(bert, *TEXTS)
     latents = torch.randn(*items.inputs.ids.shape, 2 * 4 + 16, generator=torch.Generator().manual_seed(0))
     found = SMALL._composite(items.inputs, latents)
@@ -105,7 +105,7 @@ def test_the_composite_is_the_matrix_times_the_values(bert: TextClassifier) -> N
         assert z[:n].flatten().tolist() == pytest.approx((z_w @ row[:n, 8:]).flatten().tolist(), abs=1e-5)
 
 
-def test_the_other_sign_gives_the_same_composite_and_the_scores_the_other_way_round(bert: TextClassifier) -> None:
+def test_the_other_sign_gives_the_same_composite_and_the_scores_the_other_way_round(bert: FrozenModel) -> None:
     items = texts(bert, *TEXTS)
     latents = torch.randn(*items.inputs.ids.shape, 2 * 4 + 16, generator=torch.Generator().manual_seed(0))
     signs = torch.tensor([-1.0] * 4 + [1.0] * 4 + [-1.0] * 16)
@@ -128,7 +128,7 @@ def test_the_divergence_is_that_of_torch() -> None:
 
 
 @every_recipe
-def test_the_total_is_eq_12(bert: TextClassifier, recipe: Ciem) -> None:
+def test_the_total_is_eq_12(bert: FrozenModel, recipe: Ciem) -> None:
     recipe = replace(recipe, alpha=0.7, tau=0.4)
     found = terms(recipe, drawn(bert, recipe), bert, texts(bert, *TEXTS))
     assert list(found) == TERMS
@@ -141,7 +141,7 @@ def test_the_total_is_eq_12(bert: TextClassifier, recipe: Ciem) -> None:
 
 
 @pytest.mark.parametrize("erasure", ["zero", "mask"])
-def test_dis_is_the_mean_cosine_of_the_states_of_the_weighted_text(bert: TextClassifier, erasure: str) -> None:
+def test_dis_is_the_mean_cosine_of_the_states_of_the_weighted_text(bert: FrozenModel, erasure: str) -> None:
     recipe = replace(SMALL, layer=1, erasure=erasure)  # type: ignore[arg-type]
     module, items = drawn(bert), one(bert, TEXTS[0])
     found = terms(recipe, module, bert, items)["Dis"].item()
@@ -157,7 +157,7 @@ def generator() -> torch.Generator:
     return torch.Generator().manual_seed(0)
 
 
-def test_what_a_text_contributes_does_not_depend_on_its_neighbours(bert: TextClassifier) -> None:
+def test_what_a_text_contributes_does_not_depend_on_its_neighbours(bert: FrozenModel) -> None:
     recipe, module = SMALL, drawn(bert)
     with torch.no_grad():  # no variance to speak of, so that the draws of chance play no part
         for network in (module.encoder, module.prior):
@@ -171,7 +171,7 @@ def test_what_a_text_contributes_does_not_depend_on_its_neighbours(bert: TextCla
 
 
 @every_recipe
-def test_the_gradient_of_dis_reaches_the_encoder_and_nothing_of_the_model(bert: TextClassifier, recipe: Ciem) -> None:
+def test_the_gradient_of_dis_reaches_the_encoder_and_nothing_of_the_model(bert: FrozenModel, recipe: Ciem) -> None:
     module = drawn(bert, recipe)
     weights = list(module.encoder.parameters())
     found = torch.autograd.grad(terms(recipe, module, bert, texts(bert, *TEXTS))["Dis"], weights, allow_unused=True)
@@ -179,7 +179,7 @@ def test_the_gradient_of_dis_reaches_the_encoder_and_nothing_of_the_model(bert: 
     assert all(weight.grad is None for weight in bert.module.parameters())
 
 
-def test_without_tau_dis_is_watched_and_not_minimised(bert: TextClassifier) -> None:
+def test_without_tau_dis_is_watched_and_not_minimised(bert: FrozenModel) -> None:
     recipe = replace(SMALL, tau=0.0, cross_entropy=False, alpha=0.0)
     module = drawn(bert)
     found = terms(recipe, module, bert, texts(bert, *TEXTS))
@@ -188,7 +188,7 @@ def test_without_tau_dis_is_watched_and_not_minimised(bert: TextClassifier) -> N
     assert not any(gradient.any() for gradient in gradients)
 
 
-def test_z_in_place_of_the_states_themselves_gives_the_models_own_answer(bert: TextClassifier) -> None:
+def test_z_in_place_of_the_states_themselves_gives_the_models_own_answer(bert: FrozenModel) -> None:
     for layer in (1, 2):
         recipe, items = replace(SMALL, layer=layer), texts(bert, *TEXTS)
         own = recipe._head(bert, items, items.inside(bert).hidden[layer]).item()
@@ -196,7 +196,7 @@ def test_z_in_place_of_the_states_themselves_gives_the_models_own_answer(bert: T
         assert own == pytest.approx(entropy, abs=1e-5)
 
 
-def test_the_last_layer_is_layer_0_and_the_one_above_it_is_missing(bert: TextClassifier) -> None:
+def test_the_last_layer_is_layer_0_and_the_one_above_it_is_missing(bert: FrozenModel) -> None:
     module, items = drawn(bert), texts(bert, *TEXTS)
     last, named = (replace(SMALL, layer=layer).scores(module, bert, items) for layer in (0, 2))
     assert torch.equal(last, named)
@@ -205,7 +205,7 @@ def test_the_last_layer_is_layer_0_and_the_one_above_it_is_missing(bert: TextCla
         replace(SMALL, layer=3).scores(module, bert, items)
 
 
-def test_the_unconditional_schema_does_not_read_the_answer(bert: TextClassifier) -> None:
+def test_the_unconditional_schema_does_not_read_the_answer(bert: FrozenModel) -> None:
     items = texts(bert, *TEXTS)
     other = Batch(items.inputs, items.probabilities.roll(1, 1))
     for conditional in (True, False):
@@ -215,7 +215,7 @@ def test_the_unconditional_schema_does_not_read_the_answer(bert: TextClassifier)
         assert same is not conditional
 
 
-def test_the_draws_are_twenty_and_the_same_every_time(bert: TextClassifier) -> None:
+def test_the_draws_are_twenty_and_the_same_every_time(bert: FrozenModel) -> None:
     module, items = drawn(bert), one(bert, TEXTS[0])
     draws = SMALL.draws(module, bert, items)
     assert draws.shape == (20, 5 + 1)
@@ -226,7 +226,7 @@ def test_the_draws_are_twenty_and_the_same_every_time(bert: TextClassifier) -> N
     assert draws.max(1).values.tolist() == [1.0] * 20
 
 
-def test_stability_is_the_mean_rank_correlation_with_the_draws(bert: TextClassifier) -> None:
+def test_stability_is_the_mean_rank_correlation_with_the_draws(bert: FrozenModel) -> None:
     module, items = drawn(bert), one(bert, TEXTS[0])
     with torch.no_grad():
         (mean,), draws = SMALL.scores(module, bert, items), SMALL.draws(module, bert, items)
@@ -241,7 +241,7 @@ def test_stability_is_the_mean_rank_correlation_with_the_draws(bert: TextClassif
 
 @every_recipe
 def test_a_training_lowers_the_loss_and_leaves_the_model_as_it_was(
-    bert: TextClassifier, tmp_path: Path, recipe: Ciem
+    bert: FrozenModel, tmp_path: Path, recipe: Ciem
 ) -> None:
     recipe, before = replace(recipe, epochs=12, batch=4, learning_rate=1e-2), fingerprint(bert)
     items = seen(bert, [Example(text) for text in (*TEXTS, "not good !", "the plot was a dull film")])
@@ -257,7 +257,7 @@ def test_a_training_lowers_the_loss_and_leaves_the_model_as_it_was(
     assert fingerprint(bert) == before
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_seed_others(bert: TextClassifier, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(bert: FrozenModel, tmp_path: Path) -> None:
     items = seen(bert, [Example(text) for text in TEXTS])
     first, again, other = (
         fit(replace(SMALL, epochs=2, batch=2, seed=seed), bert, items, items, tmp_path / str(number)).best

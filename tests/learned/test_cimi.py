@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from explainers.datasets.example import Example
 from explainers.learned.batches import Batch, batch, seen
 from explainers.learned.cimi import Cimi, Decoder, Discrete
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import run
 from explainers.models.meter import Meter
 
@@ -43,11 +43,11 @@ class Reading(nn.Module):
         return torch.stack([torch.zeros_like(embedded[:, :, 0]), embedded.sum(-1) + states.sum(-1)], dim=-1)
 
 
-def texts(model: TextClassifier, *given: str) -> Batch:
+def texts(model: FrozenModel, *given: str) -> Batch:
     return batch(model, seen(model, [Example(text) for text in given]))
 
 
-def one(model: TextClassifier, text: str) -> Batch:
+def one(model: FrozenModel, text: str) -> Batch:
     return batch(model, seen(model, [Example(text), Example("bad")])[:1])
 
 
@@ -61,7 +61,7 @@ def told(items: Batch, masks: list[list[float]]) -> Tensor:
     return items.inputs.spread(units.logit(eps=1e-20) if (units % 1).any() else 200 * units - 100, -100.0)
 
 
-def drawn(model: TextClassifier, recipe: Cimi = Cimi()) -> Decoder:  # noqa: B008
+def drawn(model: FrozenModel, recipe: Cimi = Cimi()) -> Decoder:  # noqa: B008
     """With weights that are not near zero, as after a training."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
@@ -71,12 +71,12 @@ def drawn(model: TextClassifier, recipe: Cimi = Cimi()) -> Decoder:  # noqa: B00
     return module
 
 
-def terms(recipe: Cimi, module: nn.Module, model: TextClassifier, items: Batch, seed: int = 0) -> dict[str, Tensor]:
+def terms(recipe: Cimi, module: nn.Module, model: FrozenModel, items: Batch, seed: int = 0) -> dict[str, Tensor]:
     return recipe.terms(module, model, items, torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("erasure", ["zero", "mask"])
-def test_sufficiency_is_the_causes_error_less_that_of_the_rest(bert: TextClassifier, erasure: str) -> None:
+def test_sufficiency_is_the_causes_error_less_that_of_the_rest(bert: FrozenModel, erasure: str) -> None:
     items = texts(bert, "the good film", "a very dull plot")
     keeps: list[list[float]] = [[1, 0, 1, 0], [0, 1, 1, 0]]
     recipe = Cimi(erasure=erasure, intervention_weight=0.0)  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ def test_sufficiency_is_the_causes_error_less_that_of_the_rest(bert: TextClassif
     assert abs(found) > 1e-4
 
 
-def test_causes_that_are_everything_have_no_error(bert: TextClassifier) -> None:
+def test_causes_that_are_everything_have_no_error(bert: FrozenModel) -> None:
     items = texts(bert, *TEXTS)
     everything = terms(Cimi(), Fixed(told(items, [[1.0] * 6] * 3)), bert, items)["L_s"].item()
     nothing = terms(Cimi(), Fixed(told(items, [[0.0] * 6] * 3)), bert, items)["L_s"].item()
@@ -104,20 +104,20 @@ def test_causes_that_are_everything_have_no_error(bert: TextClassifier) -> None:
 @pytest.mark.parametrize(
     ("mask", "other"), [(0.75, 0.25), (0.5, 0.5), (0.25, 0.75)], ids=["higher", "the same", "lower"]
 )
-def test_the_weak_supervision_compares_with_another_texts_mask(bert: TextClassifier, mask: float, other: float) -> None:
+def test_the_weak_supervision_compares_with_another_texts_mask(bert: FrozenModel, mask: float, other: float) -> None:
     items = texts(bert, "good film", "dull plot")
     decoder = Fixed(*(told(items, [[each] * 2] * 2) for each in (mask, other)))
     found = terms(Cimi(intervention_weight=0), decoder, bert, items)["L_p"].item()
     assert found == pytest.approx(math.log(1 + math.exp(other - mask)), abs=1e-6)  # -log σ(M - M⁻)
 
 
-def test_it_is_log_2_for_a_decoder_that_does_not_read_the_words(bert: TextClassifier) -> None:
+def test_it_is_log_2_for_a_decoder_that_does_not_read_the_words(bert: FrozenModel) -> None:
     items = texts(bert, *TEXTS)
     decoder = Fixed(told(items, [[0.3, 0.6, 0.9, 0.4, 0.2, 0.1]] * 3))
     assert terms(Cimi(), decoder, bert, items)["L_p"].item() == pytest.approx(math.log(2), abs=1e-6)
 
 
-def test_the_loss_falls_when_the_own_mask_exceeds_the_other_texts(bert: TextClassifier) -> None:
+def test_the_loss_falls_when_the_own_mask_exceeds_the_other_texts(bert: FrozenModel) -> None:
     items = texts(bert, "good film", "dull plot")
     losses = [
         terms(
@@ -131,7 +131,7 @@ def test_the_loss_falls_when_the_own_mask_exceeds_the_other_texts(bert: TextClas
     assert losses == sorted(losses, reverse=True)
 
 
-def test_the_other_text_is_always_another_one(bert: TextClassifier) -> None:
+def test_the_other_text_is_always_another_one(bert: FrozenModel) -> None:
     items = texts(bert, *TEXTS)
     own = run(bert, items.inputs).hidden[0]
     for seed in range(6):
@@ -144,18 +144,18 @@ def test_the_other_text_is_always_another_one(bert: TextClassifier) -> None:
         assert torch.equal(states, still)  # the model's states are those of this text
 
 
-def test_a_text_alone_has_no_other_one(bert: TextClassifier) -> None:
+def test_a_text_alone_has_no_other_one(bert: FrozenModel) -> None:
     items = one(bert, TEXTS[0])
     assert terms(Cimi(), drawn(bert), bert, items)["L_p"].item() == pytest.approx(math.log(2), abs=1e-6)
 
 
-def test_an_intervention_with_nothing_moves_nothing(bert: TextClassifier) -> None:
+def test_an_intervention_with_nothing_moves_nothing(bert: FrozenModel) -> None:
     items, decoder = texts(bert, *TEXTS), drawn(bert)
     assert terms(Cimi(epsilon=0.0), decoder, bert, items)["L_i"].item() == pytest.approx(0, abs=1e-9)
     assert terms(Cimi(epsilon=0.5), decoder, bert, items)["L_i"].item() > 1e-6
 
 
-def test_the_intervention_is_a_squared_difference_of_masks(bert: TextClassifier) -> None:
+def test_the_intervention_is_a_squared_difference_of_masks(bert: FrozenModel) -> None:
     items = texts(bert, "good film", "dull")
     before, other = told(items, [[0.75, 0.5], [0.25, 0.5]]), told(items, [[0.5, 0.5], [0.5, 0.5]])
     after = told(items, [[0.25, 0.75], [0.75, 0.9]])
@@ -164,7 +164,7 @@ def test_the_intervention_is_a_squared_difference_of_masks(bert: TextClassifier)
     assert found == pytest.approx(((0.25 + 0.0625) / 2 + 0.25) / 2, abs=1e-6)
 
 
-def test_the_intervention_changes_only_what_the_mask_leaves_out(bert: TextClassifier) -> None:
+def test_the_intervention_changes_only_what_the_mask_leaves_out(bert: FrozenModel) -> None:
     items = texts(bert, "good film", "dull plot")
     embedded = run(bert, items.inputs).hidden[0]
     given: list[Tensor] = []
@@ -187,20 +187,20 @@ def test_the_intervention_changes_only_what_the_mask_leaves_out(bert: TextClassi
     assert share[0] != share[1]
 
 
-def test_by_cosine_the_same_masks_are_at_the_lowest(bert: TextClassifier) -> None:
+def test_by_cosine_the_same_masks_are_at_the_lowest(bert: FrozenModel) -> None:
     items, decoder = texts(bert, "good film", "dull plot"), drawn(bert)
     recipe = Cimi(intervention="cosine", epsilon=0.0)
     assert terms(recipe, decoder, bert, items)["L_i"].item() == pytest.approx(-1, abs=1e-5)
 
 
-def test_the_cosine_runs_over_the_texts_of_the_batch(bert: TextClassifier) -> None:
+def test_the_cosine_runs_over_the_texts_of_the_batch(bert: FrozenModel) -> None:
     items = texts(bert, "good", "dull")
     before, after = told(items, [[0.8], [0.6]]), told(items, [[0.6], [0.8]])
     found = terms(Cimi(intervention="cosine"), Fixed(before, before, after), bert, items)["L_i"].item()
     assert found == pytest.approx(-0.96, abs=1e-5)  # (0.8, 0.6) · (0.6, 0.8), both of length 1
 
 
-def test_the_total_weighs_the_terms(bert: TextClassifier) -> None:
+def test_the_total_weighs_the_terms(bert: FrozenModel) -> None:
     items = texts(bert, *TEXTS)
     recipe = Cimi(sufficiency=0.5, intervention_weight=10.0, weak_supervision=2.0)
     found = {name: term.item() for name, term in terms(recipe, drawn(bert), bert, items).items()}
@@ -216,13 +216,13 @@ def test_the_total_weighs_the_terms(bert: TextClassifier) -> None:
     ],
     ids=["-s", "-i", "-p"],
 )
-def test_a_weight_of_zero_switches_a_term_off(bert: TextClassifier, switched_off: str, left: tuple[str, str]) -> None:
+def test_a_weight_of_zero_switches_a_term_off(bert: FrozenModel, switched_off: str, left: tuple[str, str]) -> None:
     recipe = replace(Cimi(), **{switched_off: 0.0})  # type: ignore[arg-type]
     found = terms(recipe, drawn(bert), bert, texts(bert, *TEXTS))
     assert found["total"].item() == pytest.approx(sum(found[name].item() for name in left), abs=1e-6)
 
 
-def test_without_the_intervention_there_is_one_pass_less(bert: TextClassifier) -> None:
+def test_without_the_intervention_there_is_one_pass_less(bert: FrozenModel) -> None:
     items, costs = texts(bert, *TEXTS), []
     for weight in (1.0, 0.0):
         meter = Meter()
@@ -231,7 +231,7 @@ def test_without_the_intervention_there_is_one_pass_less(bert: TextClassifier) -
     assert costs == [3 + 2 * 3 + 3, 3 + 2 * 3]  # the whole texts, causes and rest, and the mixture
 
 
-def test_without_states_the_decoder_sees_zeros_in_their_place(bert: TextClassifier) -> None:
+def test_without_states_the_decoder_sees_zeros_in_their_place(bert: FrozenModel) -> None:
     items = texts(bert, *TEXTS)
     for states in (True, False):
         decoder = Reading()
@@ -241,7 +241,7 @@ def test_without_states_the_decoder_sees_zeros_in_their_place(bert: TextClassifi
 
 
 @pytest.mark.parametrize("discrete", ["gumbel", "hash"])
-def test_a_discrete_mask_is_0_or_1_and_has_a_gradient(bert: TextClassifier, discrete: Discrete) -> None:
+def test_a_discrete_mask_is_0_or_1_and_has_a_gradient(bert: FrozenModel, discrete: Discrete) -> None:
     items = texts(bert, *TEXTS)
     logits = told(items, [[0.3, 0.6, 0.9, 0.4, 0.2, 0.45]] * 3)
     both = torch.stack([torch.zeros_like(logits), logits], dim=-1).requires_grad_(True)
@@ -254,7 +254,7 @@ def test_a_discrete_mask_is_0_or_1_and_has_a_gradient(bert: TextClassifier, disc
     assert torch.equal(items.inputs.pooled(gradient.abs().amax(-1), "sum") > 0, items.inputs.units)
 
 
-def test_hashing_cuts_at_one_half(bert: TextClassifier) -> None:
+def test_hashing_cuts_at_one_half(bert: FrozenModel) -> None:
     items = texts(bert, "the good film", "bad")
     decoder = Fixed(told(items, [[0.51, 0.49, 0.9], [0.1, 0.5, 0.5]]))
     hard = Fixed(told(items, [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]]))
@@ -262,7 +262,7 @@ def test_hashing_cuts_at_one_half(bert: TextClassifier) -> None:
     assert hashed == pytest.approx(terms(Cimi(), hard, bert, items)["L_s"].item(), abs=1e-5)
 
 
-def test_gumbel_keeps_a_word_as_often_as_its_mask_says(bert: TextClassifier) -> None:
+def test_gumbel_keeps_a_word_as_often_as_its_mask_says(bert: FrozenModel) -> None:
     items, chance = texts(bert, "good film", "dull plot"), torch.Generator().manual_seed(0)
     masks = [[0.9, 0.5], [0.2, 0.7]]
     logits = told(items, masks)
@@ -273,14 +273,14 @@ def test_gumbel_keeps_a_word_as_often_as_its_mask_says(bert: TextClassifier) -> 
     assert torch.stack(draws).mean(0).flatten().tolist() == pytest.approx([0.9, 0.5, 0.2, 0.7], abs=0.05)
 
 
-def test_chance_is_the_given_one(bert: TextClassifier) -> None:
+def test_chance_is_the_given_one(bert: FrozenModel) -> None:
     items, decoder, recipe = texts(bert, *TEXTS), drawn(bert), Cimi(discrete="gumbel")
     first, again, other = (terms(recipe, decoder, bert, items, seed)["total"].item() for seed in (0, 0, 1))
     assert first == again != other
 
 
 @pytest.mark.parametrize("states", [True, False])
-def test_a_text_has_the_same_scores_alone_and_beside_longer_ones(bert: TextClassifier, states: bool) -> None:
+def test_a_text_has_the_same_scores_alone_and_beside_longer_ones(bert: FrozenModel, states: bool) -> None:
     recipe = Cimi(states=states)
     decoder = drawn(bert)
     found = recipe.scores(decoder, bert, texts(bert, *TEXTS, TEXT))
@@ -290,7 +290,7 @@ def test_a_text_has_the_same_scores_alone_and_beside_longer_ones(bert: TextClass
         assert np.ptp(mine) > 1e-3 or len(mine) == 1
 
 
-def test_a_words_mask_is_its_highest_tokens(bert: TextClassifier) -> None:
+def test_a_words_mask_is_its_highest_tokens(bert: FrozenModel) -> None:
     items, decoder = texts(bert, "unwatchable film", "good"), drawn(bert)
     inside = run(bert, items.inputs)
     tokens = decoder(inside.hidden[0], inside.hidden[-1]).softmax(-1)[0, :, 1]
@@ -299,7 +299,7 @@ def test_a_words_mask_is_its_highest_tokens(bert: TextClassifier) -> None:
 
 
 @pytest.mark.parametrize("discrete", ["no", "gumbel", "hash"])
-def test_every_weight_of_the_decoder_learns(bert: TextClassifier, discrete: Discrete) -> None:
+def test_every_weight_of_the_decoder_learns(bert: FrozenModel, discrete: Discrete) -> None:
     decoder = drawn(bert)
     loss = terms(Cimi(discrete=discrete), decoder, bert, texts(bert, *TEXTS))["total"]
     for gradient in torch.autograd.grad(loss, list(decoder.parameters())):

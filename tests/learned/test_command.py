@@ -25,7 +25,7 @@ from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.learned.weights import STORE_VARIABLE, fitted
 from explainers.models import tasks
 from explainers.models.base import sha256
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 ENDS = ("good", "bad", "dull", "unwatchable", "very good", "not bad")
 TEXTS = tuple(f"the {subject} was {end} !" for end in ENDS for subject in ("film", "plot", "a film", "dull plot"))
@@ -173,7 +173,7 @@ def test_without_data_only_a_model_that_has_its_own_can_be_explained(tmp_path: P
 
 @pytest.mark.parametrize("method", RECIPES)
 def test_what_was_fitted_and_stored_gives_the_same_scores_when_it_is_loaded(
-    bert: TextClassifier, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+    bert: FrozenModel, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     made: list[Fitting] = []
     fit = fitting.fit
@@ -195,7 +195,7 @@ def test_what_was_fitted_and_stored_gives_the_same_scores_when_it_is_loaded(
 
 
 def test_the_card_says_how_the_weights_came_about(
-    bert: TextClassifier, texts: Path, tmp_path: Path, own_store: Path
+    bert: FrozenModel, texts: Path, tmp_path: Path, own_store: Path
 ) -> None:
     order = ordered("cimi", data=texts, variant="mine", seed=2, settings=QUICK)
     card = make(order, bert, tmp_path / "run", None, resume=False)
@@ -217,7 +217,7 @@ def test_the_card_says_how_the_weights_came_about(
     assert card["validation"] == last["validation"]
 
 
-def test_weights_go_where_they_are_wanted(bert: TextClassifier, texts: Path, tmp_path: Path, own_store: Path) -> None:
+def test_weights_go_where_they_are_wanted(bert: FrozenModel, texts: Path, tmp_path: Path, own_store: Path) -> None:
     order = ordered("cimi", data=texts, variant="mine", settings=QUICK)
     make(order, bert, tmp_path / "run", tmp_path / "there", resume=False)
     assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["cimi-mine.json", "cimi-mine.safetensors"]
@@ -225,7 +225,7 @@ def test_weights_go_where_they_are_wanted(bert: TextClassifier, texts: Path, tmp
 
 
 def test_a_frozen_model_that_changed_leaves_no_weights(
-    bert: TextClassifier, texts: Path, tmp_path: Path, own_store: Path, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, texts: Path, tmp_path: Path, own_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fit = fitting.fit
 
@@ -240,7 +240,7 @@ def test_a_frozen_model_that_changed_leaves_no_weights(
     assert not own_store.exists()
 
 
-def test_all_makes_every_shipped_variant(bert: TextClassifier, monkeypatch: pytest.MonkeyPatch, texts: Path) -> None:
+def test_all_makes_every_shipped_variant(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch, texts: Path) -> None:
     made: list[tuple[str, str, int, str]] = []
 
     def noted(order: Order, _model: object, folder: Path, _out: object, *, resume: bool) -> dict[str, Any]:
@@ -320,7 +320,7 @@ def test_what_a_person_can_mend_is_one_sentence_and_exit_code_2(
 
 
 @pytest.mark.parametrize("method", RECIPES)
-def test_every_method_learns_from_pairs(pairs: TextClassifier, tmp_path: Path, method: str) -> None:
+def test_every_method_learns_from_pairs(pairs: FrozenModel, tmp_path: Path, method: str) -> None:
     table = tmp_path / "pairs.csv"
     table.write_text("premise,hypothesis\n" + "".join(f"{text},a good film\n" for text in TEXTS), encoding="utf-8")
     card = make(ordered(method, data=table, settings=QUICK), pairs, tmp_path / "run", None, resume=False)
@@ -330,6 +330,6 @@ def test_every_method_learns_from_pairs(pairs: TextClassifier, tmp_path: Path, m
     assert len(found.scores) == 4 + 3
 
 
-def test_single_texts_are_refused_by_a_model_of_pairs(pairs: TextClassifier, texts: Path, tmp_path: Path) -> None:
+def test_single_texts_are_refused_by_a_model_of_pairs(pairs: FrozenModel, texts: Path, tmp_path: Path) -> None:
     with pytest.raises(ExplanationError, match="asks for a premise and a hypothesis; the hypothesis is missing"):
         make(ordered(data=texts, settings=QUICK), pairs, tmp_path / "run", None, resume=False)

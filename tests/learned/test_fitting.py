@@ -25,7 +25,7 @@ from explainers.learned.weights import recipe_of
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.metrics.masking import Asked, masking_path
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Erasure
 
 WORDS = ("good", "bad", "film", "the", "was", "not", "dull", "plot", "very", "unwatchable")
@@ -40,12 +40,12 @@ def sentences(number: int) -> list[Example]:
 
 
 @pytest.fixture
-def texts(bert: TextClassifier) -> list[Seen]:
+def texts(bert: FrozenModel) -> list[Seen]:
     return seen(bert, sentences(24))
 
 
 @pytest.fixture
-def watched(bert: TextClassifier) -> list[Seen]:
+def watched(bert: FrozenModel) -> list[Seen]:
     return seen(bert, sentences(28))[24:]
 
 
@@ -75,9 +75,7 @@ def interrupted_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 
 
 @every_recipe
-def test_the_loss_falls(
-    bert: TextClassifier, texts: list[Seen], watched: list[Seen], tmp_path: Path, method: str
-) -> None:
+def test_the_loss_falls(bert: FrozenModel, texts: list[Seen], watched: list[Seen], tmp_path: Path, method: str) -> None:
     recipe = small(method, epochs=6, select="last")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
@@ -95,7 +93,7 @@ def test_the_loss_falls(
 
 @every_recipe
 def test_the_same_seed_gives_the_same_weights_to_the_last_bit_and_another_seed_others(
-    bert: TextClassifier, texts: list[Seen], watched: list[Seen], tmp_path: Path, method: str
+    bert: FrozenModel, texts: list[Seen], watched: list[Seen], tmp_path: Path, method: str
 ) -> None:
     first, again, other = (
         fit(small(method, seed=seed), bert, texts, watched, tmp_path / name).best
@@ -115,7 +113,7 @@ def equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     ids=str,
 )
 def test_a_training_that_was_interrupted_and_resumed_is_the_one_that_was_not(
-    bert: TextClassifier,
+    bert: FrozenModel,
     texts: list[Seen],
     watched: list[Seen],
     tmp_path: Path,
@@ -138,7 +136,7 @@ def test_a_training_that_was_interrupted_and_resumed_is_the_one_that_was_not(
 
 
 def test_without_resume_a_training_begins_anew(
-    bert: TextClassifier, texts: list[Seen], watched: list[Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, texts: list[Seen], watched: list[Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = small("cimi")
     with interrupted_after(5, monkeypatch):
@@ -149,7 +147,7 @@ def test_without_resume_a_training_begins_anew(
 
 
 def test_what_is_finished_is_not_trained_again(
-    bert: TextClassifier, texts: list[Seen], watched: list[Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, texts: list[Seen], watched: list[Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = fit(small("cimi"), bert, texts, watched, tmp_path)
     monkeypatch.setattr(Fitting, "step", lambda *_args: pytest.fail("a step was made"))
@@ -160,7 +158,7 @@ def test_what_is_finished_is_not_trained_again(
 
 @every_recipe
 def test_the_frozen_model_stays_as_it_was(
-    bert: TextClassifier, texts: list[Seen], watched: list[Seen], tmp_path: Path, method: str
+    bert: FrozenModel, texts: list[Seen], watched: list[Seen], tmp_path: Path, method: str
 ) -> None:
     before = fingerprint(bert)
     fit(small(method), bert, texts, watched, tmp_path)
@@ -171,7 +169,7 @@ def test_the_frozen_model_stays_as_it_was(
 
 @every_recipe
 def test_the_random_state_of_the_process_is_left_alone(
-    bert: TextClassifier, texts: list[Seen], watched: list[Seen], tmp_path: Path, method: str
+    bert: FrozenModel, texts: list[Seen], watched: list[Seen], tmp_path: Path, method: str
 ) -> None:
     def chance() -> tuple[object, ...]:
         return torch.get_rng_state().tolist(), str(np.random.get_state(legacy=False)), random.getstate()  # noqa: NPY002
@@ -185,7 +183,7 @@ def test_the_random_state_of_the_process_is_left_alone(
 
 @every_recipe
 def test_the_log_says_the_loss_of_every_step_and_the_figures_of_every_epoch(
-    bert: TextClassifier, texts: list[Seen], watched: list[Seen], tmp_path: Path, method: str
+    bert: FrozenModel, texts: list[Seen], watched: list[Seen], tmp_path: Path, method: str
 ) -> None:
     found = fit(small(method), bert, texts, watched, tmp_path)
     head, *rest = lines(tmp_path)
@@ -207,7 +205,7 @@ def test_the_log_says_the_loss_of_every_step_and_the_figures_of_every_epoch(
 
 @every_recipe
 def test_what_comes_back_is_rounded_as_it_is_stored_and_learns_no_more(
-    bert: TextClassifier, texts: list[Seen], watched: list[Seen], tmp_path: Path, method: str
+    bert: FrozenModel, texts: list[Seen], watched: list[Seen], tmp_path: Path, method: str
 ) -> None:
     found = fit(small(method), bert, texts, watched, tmp_path)
     assert set(found.best) == set(learned(small(method).module(bert)))
@@ -219,7 +217,7 @@ def test_what_comes_back_is_rounded_as_it_is_stored_and_learns_no_more(
 
 
 @every_recipe
-def test_a_text_is_scored_alike_whoever_is_beside_it(bert: TextClassifier, texts: list[Seen], method: str) -> None:
+def test_a_text_is_scored_alike_whoever_is_beside_it(bert: FrozenModel, texts: list[Seen], method: str) -> None:
     recipe = small(method)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
@@ -235,7 +233,7 @@ def test_a_text_is_scored_alike_whoever_is_beside_it(bert: TextClassifier, texts
     ("select", "kept"), [("comp", 1), ("suff", 2), ("difference", 0), ("last", 2)], ids=lambda value: str(value)
 )
 def test_the_epoch_that_is_best_at_the_selected_figure_is_kept(
-    bert: TextClassifier,
+    bert: FrozenModel,
     texts: list[Seen],
     watched: list[Seen],
     tmp_path: Path,
@@ -275,7 +273,7 @@ def test_higher_gains_are_better(select: Select, expected: float) -> None:
 
 @every_recipe
 def test_a_loss_that_is_not_a_number_is_a_sentence_and_what_came_before_it_can_be_resumed(
-    bert: TextClassifier,
+    bert: FrozenModel,
     texts: list[Seen],
     watched: list[Seen],
     tmp_path: Path,
@@ -299,7 +297,7 @@ def test_a_loss_that_is_not_a_number_is_a_sentence_and_what_came_before_it_can_b
 
 
 def test_the_learning_rate_follows_the_recipe(
-    bert: TextClassifier, texts: list[Seen], watched: list[Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, texts: list[Seen], watched: list[Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates: list[float] = []
     step = Fitting.step
@@ -313,7 +311,7 @@ def test_the_learning_rate_follows_the_recipe(
     assert rates == pytest.approx([0.8 * (1 - done / 8) for done in range(8)])
 
 
-def test_the_validation_figures_are_those_of_the_whole_path(bert: TextClassifier, watched: list[Seen]) -> None:
+def test_the_validation_figures_are_those_of_the_whole_path(bert: FrozenModel, watched: list[Seen]) -> None:
     chance = np.random.default_rng(0)
     scores = [tuple(chance.standard_normal(len(item.encoding.units)).tolist()) for item in watched]
     erasures: tuple[Erasure, ...] = ("mask", "delete", "zero")
@@ -329,7 +327,7 @@ def test_the_validation_figures_are_those_of_the_whole_path(bert: TextClassifier
 
 
 def test_dropout_is_off_while_texts_are_scored_and_on_while_it_learns(
-    bert: TextClassifier, texts: list[Seen], watched: list[Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, texts: list[Seen], watched: list[Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     modes: list[tuple[str, bool]] = []
     terms, scores = Aml.terms, Aml.scores
@@ -349,7 +347,7 @@ def test_dropout_is_off_while_texts_are_scored_and_on_while_it_learns(
 
 
 def test_it_beats_chance_on_texts_that_it_was_not_trained_on(
-    bert: TextClassifier, texts: list[Seen], tmp_path: Path
+    bert: FrozenModel, texts: list[Seen], tmp_path: Path
 ) -> None:
     settings = {"lambda_p": 1, "lambda_inv": 1, "lambda_a": 0.3, "rank": 16, "select": "last"}
     held_out = seen(bert, sentences(36))[24:]

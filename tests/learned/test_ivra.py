@@ -27,7 +27,7 @@ from explainers.learned.ivra_full import fit_full
 from explainers.learned.recipe import learned
 from explainers.learned.simulation import Student
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import heads, layers, width
 
 TEXTS = (
@@ -42,12 +42,12 @@ RECIPES = (Ivra(), Ivra(norm="softmax"), Ivra(smat=True))
 
 
 @pytest.fixture
-def items(bert: TextClassifier) -> list[Seen]:
+def items(bert: FrozenModel) -> list[Seen]:
     return seen(bert, [Example(text) for text in TEXTS])
 
 
 @pytest.fixture
-def texts(bert: TextClassifier, items: list[Seen]) -> Batch:
+def texts(bert: FrozenModel, items: list[Seen]) -> Batch:
     return batch(bert, items)
 
 
@@ -60,7 +60,7 @@ def moved(module: nn.Module) -> nn.Module:
     return module
 
 
-def gradients(recipe: Ivra, model: TextClassifier, texts: Batch) -> dict[str, Tensor]:
+def gradients(recipe: Ivra, model: FrozenModel, texts: Batch) -> dict[str, Tensor]:
     module = moved(recipe.module(model))
     total = recipe.terms(module, model, texts, torch.Generator().manual_seed(0))["total"]
     names, weights = zip(*module.named_parameters(), strict=True)
@@ -68,7 +68,7 @@ def gradients(recipe: Ivra, model: TextClassifier, texts: Batch) -> dict[str, Te
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=("sparsemax", "softmax", "smat"))
-def test_r_is_a_distribution_over_the_tokens_of_words(bert: TextClassifier, texts: Batch, recipe: Ivra) -> None:
+def test_r_is_a_distribution_over_the_tokens_of_words(bert: FrozenModel, texts: Batch, recipe: Ivra) -> None:
     r = moved(recipe.module(bert))(texts.inside(bert), texts.inputs)
     assert r.sum(1).tolist() == pytest.approx([1.0] * len(TEXTS), abs=1e-5)
     assert (r >= 0).all()
@@ -77,7 +77,7 @@ def test_r_is_a_distribution_over_the_tokens_of_words(bert: TextClassifier, text
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=("sparsemax", "softmax", "smat"))
 def test_the_other_texts_of_a_batch_do_not_matter(
-    bert: TextClassifier, items: list[Seen], texts: Batch, recipe: Ivra
+    bert: FrozenModel, items: list[Seen], texts: Batch, recipe: Ivra
 ) -> None:
     module = moved(recipe.module(bert))
     together = recipe.scores(module, bert, texts)
@@ -86,7 +86,7 @@ def test_the_other_texts_of_a_batch_do_not_matter(
         assert torch.allclose(together[row, : len(alone)], alone, atol=1e-5)
 
 
-def test_a_words_score_is_the_sum_of_its_tokens(bert: TextClassifier) -> None:
+def test_a_words_score_is_the_sum_of_its_tokens(bert: FrozenModel) -> None:
     text = batch(bert, seen(bert, [Example("unwatchable film"), Example("good")])[:1])
     module = moved(Ivra().module(bert))
     r = module(text.inside(bert), text.inputs)[0].detach()  # [CLS] un ##watch ##able film [SEP]
@@ -130,7 +130,7 @@ def test_consistency_is_0_for_equal_explanations_and_the_divergence_over_the_dis
 
 @pytest.mark.parametrize("path", [True, False])
 def test_the_loss_is_that_of_a_hard_cut_wherever_the_gradient_is_taken(
-    bert: TextClassifier, texts: Batch, path: bool
+    bert: FrozenModel, texts: Batch, path: bool
 ) -> None:
     removed = texts.inputs.units.float().requires_grad_()
     places = torch.full((len(TEXTS), 1), 0.5) if path else None
@@ -144,7 +144,7 @@ def test_the_loss_is_that_of_a_hard_cut_wherever_the_gradient_is_taken(
     assert slope.abs().sum() > 0
 
 
-def test_the_gradient_along_the_way_adds_up_to_the_change(bert: TextClassifier, texts: Batch) -> None:
+def test_the_gradient_along_the_way_adds_up_to_the_change(bert: FrozenModel, texts: Batch) -> None:
     removed = texts.inputs.units.float().requires_grad_()
     total = torch.zeros(len(TEXTS))
     steps = 40
@@ -158,21 +158,21 @@ def test_the_gradient_along_the_way_adds_up_to_the_change(bert: TextClassifier, 
 
 @pytest.mark.parametrize("criterion", ["comp", "suff", "cons", "sim", "comp+suff"])
 @pytest.mark.parametrize("norm", ["softmax", "sparsemax"])
-def test_every_criterion_reaches_every_weight(bert: TextClassifier, texts: Batch, criterion: str, norm: str) -> None:
+def test_every_criterion_reaches_every_weight(bert: FrozenModel, texts: Batch, criterion: str, norm: str) -> None:
     recipe = Ivra(criterion=criterion, norm=norm)  # type: ignore[arg-type]
     found = gradients(recipe, bert, texts)
     assert set(found) == {"omega_q", "omega_k", "head", "layer", "log_scale"}
     assert all(gradient.isfinite().all() and gradient.abs().sum() > 0 for gradient in found.values())
 
 
-def test_a_mix_is_the_sum_of_its_criteria(bert: TextClassifier, texts: Batch) -> None:
+def test_a_mix_is_the_sum_of_its_criteria(bert: FrozenModel, texts: Batch) -> None:
     recipe = Ivra(criterion="comp+suff+cons")
     found = recipe.terms(recipe.module(bert), bert, texts, torch.Generator().manual_seed(0))
     terms = {name: float(term.detach()) for name, term in found.items()}
     assert terms["total"] == pytest.approx(terms["comp"] + terms["suff"] + terms["cons"])
 
 
-def test_levels_that_are_not_learned_stay_uniform(bert: TextClassifier, items: list[Seen], tmp_path: Path) -> None:
+def test_levels_that_are_not_learned_stay_uniform(bert: FrozenModel, items: list[Seen], tmp_path: Path) -> None:
     module = fit(Ivra(levels="head", epochs=2), bert, items, items, tmp_path).module
     assert isinstance(module, Readout)
     assert (module.omega_q == 1).all()
@@ -181,13 +181,13 @@ def test_levels_that_are_not_learned_stay_uniform(bert: TextClassifier, items: l
     assert module.head.abs().sum() > 0
 
 
-def test_the_weights_are_few(bert: TextClassifier) -> None:
+def test_the_weights_are_few(bert: FrozenModel) -> None:
     # 2 layers, 2 heads, d_k = 8: 2·2·2·8 features, 2·2 heads, 2 layers, 1 scale
     assert sum(weight.numel() for weight in learned(Ivra().module(bert)).values()) == 64 + 4 + 2 + 1
     assert (len(layers(bert)), heads(bert), width(bert)) == (2, 2, 16)
 
 
-def test_coefficients_are_uniform_at_first(bert: TextClassifier) -> None:
+def test_coefficients_are_uniform_at_first(bert: FrozenModel) -> None:
     found = coefficients(Ivra().module(bert))
     assert found["omega_q"].shape == found["omega_k"].shape == (2, 2, 8)
     assert found["lambda_hat"].tolist() == [[0.5, 0.5], [0.5, 0.5]]
@@ -195,9 +195,7 @@ def test_coefficients_are_uniform_at_first(bert: TextClassifier) -> None:
     assert coefficients(Ivra(smat=True).module(bert))["lambda_hat"].tolist() == [[0.25, 0.25], [0.25, 0.25]]
 
 
-def test_a_fit_lowers_its_loss_and_leaves_the_model_alone(
-    bert: TextClassifier, items: list[Seen], tmp_path: Path
-) -> None:
+def test_a_fit_lowers_its_loss_and_leaves_the_model_alone(bert: FrozenModel, items: list[Seen], tmp_path: Path) -> None:
     before = fingerprint(bert)
     recipe = Ivra(norm="softmax", epochs=15, learning_rate=0.05)
     module = fit(recipe, bert, items, items, tmp_path).module
@@ -214,7 +212,7 @@ def test_a_fit_lowers_its_loss_and_leaves_the_model_alone(
 
 @pytest.mark.parametrize("recipe", [Ivra(), Ivra(criterion="sim"), Ivra(criterion="sim", smat=True)])
 def test_the_same_seed_gives_the_same_weights(
-    bert: TextClassifier, items: list[Seen], tmp_path: Path, recipe: Ivra
+    bert: FrozenModel, items: list[Seen], tmp_path: Path, recipe: Ivra
 ) -> None:
     recipe = replace(recipe, epochs=2, batch=3)
     first, second = (fit(recipe, bert, items, items, tmp_path / name).best for name in ("a", "b"))
@@ -223,7 +221,7 @@ def test_the_same_seed_gives_the_same_weights(
     assert any(not torch.equal(first[name], fresh[name].half()) for name in first)
 
 
-def test_the_student_learns_and_is_not_kept(bert: TextClassifier, texts: Batch) -> None:
+def test_the_student_learns_and_is_not_kept(bert: FrozenModel, texts: Batch) -> None:
     recipe = Ivra(criterion="sim")
     module = recipe.module(bert)
     recipe.terms(module, bert, texts, torch.Generator())
@@ -236,7 +234,7 @@ def test_the_student_learns_and_is_not_kept(bert: TextClassifier, texts: Batch) 
     assert not any("student" in name for name in module.state_dict())
 
 
-def test_the_students_step_goes_down_and_its_derivative_is_exact(bert: TextClassifier, texts: Batch) -> None:
+def test_the_students_step_goes_down_and_its_derivative_is_exact(bert: FrozenModel, texts: Batch) -> None:
     module = moved(Ivra(norm="softmax").module(bert))
     r = module(texts.inside(bert), texts.inputs).detach()
 
@@ -263,9 +261,7 @@ def test_wrong_settings_are_explained(make: Callable[[], Ivra], said: str) -> No
         make()
 
 
-def test_full_training_changes_a_copy_and_not_the_model(
-    bert: TextClassifier, items: list[Seen], tmp_path: Path
-) -> None:
+def test_full_training_changes_a_copy_and_not_the_model(bert: FrozenModel, items: list[Seen], tmp_path: Path) -> None:
     before = fingerprint(bert)
     found = fit_full(bert, items, items, tmp_path, Ivra(criterion="suff", epochs=2), model_rate=1e-3)
     assert fingerprint(bert) == before
@@ -278,6 +274,6 @@ def test_full_training_changes_a_copy_and_not_the_model(
     assert set(found.figures) == {"aopc_c", "aopc_s", "aopc_c_random", "agreement"}
 
 
-def test_full_training_is_for_faithfulness_only(bert: TextClassifier, items: list[Seen], tmp_path: Path) -> None:
+def test_full_training_is_for_faithfulness_only(bert: FrozenModel, items: list[Seen], tmp_path: Path) -> None:
     with pytest.raises(ExplanationError, match="Choose one of them"):
         fit_full(bert, items, items, tmp_path, Ivra(criterion="cons"))

@@ -8,7 +8,7 @@ from torch import nn
 from explainers.learned.lora import Adapted, adapted
 from explainers.learned.recipe import learned
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 IDS = torch.tensor([[2, 5, 7, 3], [2, 15, 16, 3]])
 
@@ -28,7 +28,7 @@ def drawn(module: nn.Module) -> nn.Module:
     return module
 
 
-def test_an_adapter_that_was_not_trained_changes_nothing(bert: TextClassifier) -> None:
+def test_an_adapter_that_was_not_trained_changes_nothing(bert: FrozenModel) -> None:
     assert torch.equal(states(adapted(bert.base, 3)), states(bert.base))
 
 
@@ -44,14 +44,14 @@ def test_the_adapter_adds_twice_b_a_x() -> None:
     assert found(torch.tensor([1.0, 1.0])).tolist() == [116.0]
 
 
-def test_only_the_adapters_learn_one_pair_per_linear_layer(bert: TextClassifier) -> None:
+def test_only_the_adapters_learn_one_pair_per_linear_layer(bert: FrozenModel) -> None:
     names = set(learned(adapted(bert.base, 3)))
     linear = {name for name, part in bert.base.named_modules() if isinstance(part, nn.Linear)}
     assert names == {f"{name}.{part}" for name in linear for part in ("down", "up")}
     assert len(linear) == 2 * 6 + 1  # query, key, value, attention output, intermediate, output; and the pooler
 
 
-def test_the_frozen_weights_are_shared_and_get_no_gradient(bert: TextClassifier) -> None:
+def test_the_frozen_weights_are_shared_and_get_no_gradient(bert: FrozenModel) -> None:
     found = drawn(adapted(bert.base, 3))
     own = {weight.data_ptr() for weight in bert.base.parameters()}
     fixed = [weight for weight in found.parameters() if not weight.requires_grad]
@@ -62,7 +62,7 @@ def test_the_frozen_weights_are_shared_and_get_no_gradient(bert: TextClassifier)
     assert {name for name, weight in trained.items() if weight.grad is None} == {"pooler.dense.down", "pooler.dense.up"}
 
 
-def test_the_model_itself_does_not_notice(bert: TextClassifier) -> None:
+def test_the_model_itself_does_not_notice(bert: FrozenModel) -> None:
     before, weights, layers = states(bert.base), fingerprint(bert), [type(part) for part in bert.base.modules()]
     assert not torch.allclose(states(drawn(adapted(bert.base, 3))), before, atol=1e-2)
     assert torch.equal(states(bert.base), before)
@@ -70,7 +70,7 @@ def test_the_model_itself_does_not_notice(bert: TextClassifier) -> None:
     assert [type(part) for part in bert.base.modules()] == layers
 
 
-def test_the_same_a_and_b_give_pefts_states(bert: TextClassifier) -> None:
+def test_the_same_a_and_b_give_pefts_states(bert: FrozenModel) -> None:
     ours = drawn(adapted(bert.base, 3))
     kinds = ["query", "key", "value", "dense"]
     theirs = inject_adapter_in_model(LoraConfig(r=3, lora_alpha=6, target_modules=kinds), deepcopy(bert.base)).eval()
@@ -83,7 +83,7 @@ def test_the_same_a_and_b_give_pefts_states(bert: TextClassifier) -> None:
     assert states(ours).detach().numpy() == pytest.approx(states(theirs).detach().numpy(), abs=1e-5)
 
 
-def test_a_is_drawn_from_torchs_generator_and_b_is_zero(bert: TextClassifier) -> None:
+def test_a_is_drawn_from_torchs_generator_and_b_is_zero(bert: FrozenModel) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         first, second = learned(adapted(bert.base, 2)), learned(adapted(bert.base, 2))

@@ -18,7 +18,7 @@ from explainers.learned.weights import Fitted, recipe_of
 from explainers.models.base import sha256
 from explainers.models.bundle import load_bundle
 from explainers.models.cards import BUNDLES, bundled, card
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 pytestmark = pytest.mark.skipif(
     not {"sst2", "nli"} <= set(bundled()), reason="the bundles sst2 and nli are not both in assets/bundles"
@@ -55,12 +55,12 @@ def test_all_bundles_together_stay_small() -> None:
 
 
 @pytest.fixture(scope="module", params=["sst2", "nli"])
-def model(request: pytest.FixtureRequest) -> TextClassifier:
+def model(request: pytest.FixtureRequest) -> FrozenModel:
     return load_bundle(BUNDLES / request.param, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("method", ["aml", "cimi", "ciem", "ivra"])
-def test_it_beats_random_orders_on_texts_that_it_has_not_learned_from(model: TextClassifier, method: str) -> None:
+def test_it_beats_random_orders_on_texts_that_it_has_not_learned_from(model: FrozenModel, method: str) -> None:
     from explainers.learned.weights import fitted
 
     examples = [each for each in json.loads(EXAMPLES.read_text(encoding="utf-8")) if each["model"] == model.name]

@@ -9,7 +9,7 @@ from explainers.learned import fitting, tuning
 from explainers.learned.batches import Seen, seen
 from explainers.learned.fitting import Fitting
 from explainers.learned.tuning import FIGURES, best, search
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 ENDS = ("good", "bad", "dull", "unwatchable")
 TEXTS = tuple(f"the {subject} was {end} !" for end in ENDS for subject in ("film", "plot", "a film", "dull plot"))
@@ -17,7 +17,7 @@ WEIGHTS = {"lambda_p", "lambda_inv", "lambda_a"}
 
 
 @pytest.fixture
-def items(bert: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> list[Seen]:
+def items(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> list[Seen]:
     for name, value in (("TEXTS", 10), ("WATCHED", 3), ("EPOCHS", 1)):
         monkeypatch.setattr(tuning, name, value)
     return seen(bert, [Example(text) for text in TEXTS])
@@ -33,9 +33,7 @@ def test_the_best_trial_is_the_one_with_the_best_figure(select: Any, number: int
     assert best(tried, select) is tried[number]
 
 
-def test_every_trial_is_kept_with_what_it_tried_and_found(
-    bert: TextClassifier, items: list[Seen], tmp_path: Path
-) -> None:
+def test_every_trial_is_kept_with_what_it_tried_and_found(bert: FrozenModel, items: list[Seen], tmp_path: Path) -> None:
     log = tmp_path / "new" / "trials.jsonl"
     found = search(bert, items, items[10:], trials=2, seed=0, log=log)
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
@@ -50,12 +48,12 @@ def test_every_trial_is_kept_with_what_it_tried_and_found(
 
 
 def test_trials_are_short_and_have_the_settings_that_are_written(
-    bert: TextClassifier, items: list[Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, items: list[Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[tuple[Any, int, int]] = []
     fit = fitting.fit
 
-    def noted(recipe: Any, model: TextClassifier, texts: Any, watched: Any, folder: Path) -> Fitting:
+    def noted(recipe: Any, model: FrozenModel, texts: Any, watched: Any, folder: Path) -> Fitting:
         made.append((recipe, len(texts), len(watched)))
         return fit(recipe, model, texts, watched, folder)
 
@@ -66,7 +64,7 @@ def test_trials_are_short_and_have_the_settings_that_are_written(
         assert {name: getattr(recipe, name) for name in WEIGHTS} == {name: trial[name] for name in WEIGHTS}
 
 
-def test_the_same_seed_tries_the_same_settings(bert: TextClassifier, items: list[Seen], tmp_path: Path) -> None:
+def test_the_same_seed_tries_the_same_settings(bert: FrozenModel, items: list[Seen], tmp_path: Path) -> None:
     first, again, other = (
         search(bert, items[:4], items, trials=2, seed=seed, log=tmp_path / "trials.jsonl") for seed in (0, 0, 1)
     )

@@ -17,7 +17,7 @@ from explainers.learned.recipe import Recipe
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.learned.weights import STORE_VARIABLE, Fitted, available, fitted, own_folder, place, recipe_of
 from explainers.models.base import sha256
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_folder_of_own_weights_has_a_name_that_any_system_takes(own: Path) -> 
 
 @pytest.mark.parametrize("method", RECIPES)
 def test_what_is_loaded_is_the_recipe_of_the_card_and_the_tensors_of_the_file(
-    bert: TextClassifier, own: Path, method: str
+    bert: FrozenModel, own: Path, method: str
 ) -> None:
     path = own / f"{method}-{DEFAULT_VARIANTS[method]}.safetensors"
     recipe, module = fitted(bert, method, "")
@@ -117,13 +117,13 @@ def test_what_is_loaded_is_the_recipe_of_the_card_and_the_tensors_of_the_file(
     assert not any(weight.requires_grad for weight in module.parameters())
 
 
-def test_settings_of_the_card_are_the_recipes(bert: TextClassifier, own: Path) -> None:
+def test_settings_of_the_card_are_the_recipes(bert: FrozenModel, own: Path) -> None:
     card_with(own, recipe={"select": "comp", "lambda_p": 0.25, "method": "aml", "distribution": False})
     recipe, _ = fitted(bert, "aml", "difference")
     assert recipe == Aml(select="comp", lambda_p=0.25)
 
 
-def test_weights_that_are_not_the_cards_are_damaged(bert: TextClassifier, own: Path) -> None:
+def test_weights_that_are_not_the_cards_are_damaged(bert: FrozenModel, own: Path) -> None:
     path = own / "aml-difference.safetensors"
     save_file({name: 2 * tensor for name, tensor in load_file(path).items()}, path)
     with pytest.raises(ModelUnavailable, match="is damaged"):
@@ -131,12 +131,12 @@ def test_weights_that_are_not_the_cards_are_damaged(bert: TextClassifier, own: P
 
 
 def test_weights_are_loaded_once_and_again_when_the_file_changes(
-    bert: TextClassifier, own: Path, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads: list[str] = []
     load = weights.loaded
 
-    def counted(found: Fitted, model: TextClassifier) -> tuple[Recipe, torch.nn.Module]:
+    def counted(found: Fitted, model: FrozenModel) -> tuple[Recipe, torch.nn.Module]:
         loads.append(found.variant)
         return load(found, model)
 
@@ -204,7 +204,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_files_are_a_sentence(bert: TextClassifier, own: Path, damage: str) -> None:
+def test_damaged_files_are_a_sentence(bert: FrozenModel, own: Path, damage: str) -> None:
     spoil, why = DAMAGES[damage]
     spoil(own)
     with pytest.raises(ExplanationError) as raised:
@@ -212,7 +212,7 @@ def test_damaged_files_are_a_sentence(bert: TextClassifier, own: Path, damage: s
     assert why in str(raised.value)
 
 
-def test_damaged_weights_can_be_mended_by_fitting_again(bert: TextClassifier, own: Path) -> None:
+def test_damaged_weights_can_be_mended_by_fitting_again(bert: FrozenModel, own: Path) -> None:
     half(own / "aml-difference.safetensors")
     with pytest.raises(ModelUnavailable, match="Fit it again"):
         fitted(bert, "aml", "")

@@ -17,7 +17,7 @@ from explainers.metrics.faithfulness import (
     tied_at,
 )
 from explainers.metrics.masking import Asked, MaskingPath, masking_path
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.meter import Meter
 
 
@@ -107,7 +107,7 @@ def test_a_model_that_does_not_read_gives_zero_to_everybody() -> None:
     assert found == pytest.approx({"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": 1})
 
 
-def test_the_right_order_beats_the_opposite_one_by_every_metric(bag: Callable[..., TextClassifier]) -> None:
+def test_the_right_order_beats_the_opposite_one_by_every_metric(bag: Callable[..., FrozenModel]) -> None:
     model = bag({"superb": 3.0, "good": 1.0, "the": 0.0, "film": 0.0, "dull": -2.0})
     asked = Asked(model, model.encode("the superb film good the dull film the good the"), "mask")
     weights = (0, 3, 0, 1, 0, -2, 0, 0, 1, 0)
@@ -134,7 +134,7 @@ def test_ties_at_the_cut_are_reported(scores: tuple[float, ...], percents: tuple
 
 
 @pytest.fixture
-def asked(bag: Callable[..., TextClassifier]) -> Asked:
+def asked(bag: Callable[..., FrozenModel]) -> Asked:
     """Three words with p = 0.5 + 0.3, + 0.1 and + 0."""
     model = bag({"great": 0.3, "fine": 0.1, "the": 0.0}, additive=True)
     return Asked(model.metered(Meter()), model.encode("great fine the"), "mask")

@@ -4,7 +4,7 @@ import pytest
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.metrics.sensitivity import replace_units, sensitivity
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import FIXED, Encoding
 
 TEXT, OTHER = "the film was not a very good plot ! ,", "dull unwatchable bad"
@@ -21,11 +21,11 @@ def by_word(encoding: Encoding) -> tuple[float, ...]:
     return tuple(float(encoding.ids[first]) for first in firsts)
 
 
-def test_an_explanation_by_position_does_not_move(bert: TextClassifier) -> None:
+def test_an_explanation_by_position_does_not_move(bert: FrozenModel) -> None:
     assert sensitivity(by_position, bert.encode(TEXT), bert.encode(OTHER), seed=0) == 0
 
 
-def test_an_explanation_by_chance_keeps_what_chance_keeps(bert: TextClassifier) -> None:
+def test_an_explanation_by_chance_keeps_what_chance_keeps(bert: FrozenModel) -> None:
     chance = np.random.default_rng(0)
 
     def explain(encoding: Encoding) -> tuple[float, ...]:
@@ -35,7 +35,7 @@ def test_an_explanation_by_chance_keeps_what_chance_keeps(bert: TextClassifier) 
     assert found == pytest.approx(0.7, abs=0.05)  # 3 of 10 words, of which 3 in 10 come back
 
 
-def test_an_explanation_that_turns_round_loses_everything(bert: TextClassifier) -> None:
+def test_an_explanation_that_turns_round_loses_everything(bert: FrozenModel) -> None:
     encoding = bert.encode(TEXT)
 
     def explain(given: Encoding) -> tuple[float, ...]:
@@ -45,7 +45,7 @@ def test_an_explanation_that_turns_round_loses_everything(bert: TextClassifier) 
     assert sensitivity(explain, encoding, bert.encode(OTHER), seed=0) == 1
 
 
-def test_it_is_the_mean_share_of_the_top_words_that_are_no_longer_there(bert: TextClassifier) -> None:
+def test_it_is_the_mean_share_of_the_top_words_that_are_no_longer_there(bert: FrozenModel) -> None:
     gone: list[int] = []
 
     def explain(encoding: Encoding) -> tuple[float, ...]:
@@ -61,7 +61,7 @@ def test_it_is_the_mean_share_of_the_top_words_that_are_no_longer_there(bert: Te
 
 
 @pytest.mark.parametrize("texts", [("good film", OTHER), ("good", OTHER), (TEXT, "")])
-def test_where_nothing_can_be_replaced_there_is_no_figure(bert: TextClassifier, texts: tuple[str, str]) -> None:
+def test_where_nothing_can_be_replaced_there_is_no_figure(bert: FrozenModel, texts: tuple[str, str]) -> None:
     calls: list[Encoding] = []
 
     def explain(encoding: Encoding) -> tuple[float, ...]:
@@ -74,9 +74,7 @@ def test_where_nothing_can_be_replaced_there_is_no_figure(bert: TextClassifier, 
 
 
 @pytest.mark.parametrize(("words", "replaced"), [(3, 1), (8, 2), (9, 3), (15, 5), (30, 5)])
-def test_at_most_five_words_and_a_third_of_the_text_are_replaced(
-    bert: TextClassifier, words: int, replaced: int
-) -> None:
+def test_at_most_five_words_and_a_third_of_the_text_are_replaced(bert: FrozenModel, words: int, replaced: int) -> None:
     changed: list[int] = []
 
     def explain(encoding: Encoding) -> tuple[float, ...]:
@@ -87,7 +85,7 @@ def test_at_most_five_words_and_a_third_of_the_text_are_replaced(
     assert changed == [0, *[replaced] * 4]
 
 
-def test_the_seed_decides_which_words(bert: TextClassifier) -> None:
+def test_the_seed_decides_which_words(bert: FrozenModel) -> None:
     def asked(seed: int) -> list[tuple[int, ...]]:
         given: list[tuple[int, ...]] = []
 
@@ -102,7 +100,7 @@ def test_the_seed_decides_which_words(bert: TextClassifier) -> None:
     assert len(set(asked(0))) > 5  # ten draws and the text itself
 
 
-def test_a_word_of_one_piece_gives_way_to_one_of_three(bert: TextClassifier) -> None:
+def test_a_word_of_one_piece_gives_way_to_one_of_three(bert: FrozenModel) -> None:
     encoding, other = bert.encode("the good film"), bert.encode("dull unwatchable")
     found = replace_units(encoding, other, {1: 1})
     assert found.ids == (CLS, 8, 15, 16, 17, 7, SEP)
@@ -111,13 +109,13 @@ def test_a_word_of_one_piece_gives_way_to_one_of_three(bert: TextClassifier) -> 
     assert found.units == encoding.units
 
 
-def test_a_word_of_three_pieces_gives_way_to_one_of_one(bert: TextClassifier) -> None:
+def test_a_word_of_three_pieces_gives_way_to_one_of_one(bert: FrozenModel) -> None:
     found = replace_units(bert.encode("the unwatchable film"), bert.encode("dull"), {1: 0, 2: 0})
     assert found.ids == (CLS, 8, 12, 12, SEP)
     assert found.owners == (FIXED, 0, 1, 2, FIXED)
 
 
-def test_the_second_text_stays_the_second(bert: TextClassifier) -> None:
+def test_the_second_text_stays_the_second(bert: FrozenModel) -> None:
     encoding = bert.encode(Example("good film", "dull plot"))
     found = replace_units(encoding, bert.encode("unwatchable"), {0: 0, 3: 0})
     assert found.ids == (CLS, 15, 16, 17, 7, SEP, 12, 15, 16, 17, SEP)
@@ -125,12 +123,12 @@ def test_the_second_text_stays_the_second(bert: TextClassifier) -> None:
     assert found.owners == (FIXED, 0, 0, 0, 1, FIXED, 2, 3, 3, 3, FIXED)
 
 
-def test_without_a_loan_nothing_changes(bert: TextClassifier) -> None:
+def test_without_a_loan_nothing_changes(bert: FrozenModel) -> None:
     encoding = bert.encode(TEXT)
     assert replace_units(encoding, bert.encode(OTHER), {}) == encoding
 
 
-def test_the_changed_text_can_be_asked(bert: TextClassifier) -> None:
+def test_the_changed_text_can_be_asked(bert: FrozenModel) -> None:
     encoding = bert.encode("the unwatchable film")
     found = replace_units(encoding, bert.encode("good dull plot"), {0: 1, 1: 0, 2: 2})
     everything = [[1, 1, 1]]
@@ -141,7 +139,7 @@ def test_the_changed_text_can_be_asked(bert: TextClassifier) -> None:
     )
 
 
-def test_a_changed_text_is_not_longer_than_the_model_reads(bert: TextClassifier) -> None:
+def test_a_changed_text_is_not_longer_than_the_model_reads(bert: FrozenModel) -> None:
     bert.tokenizer.enable_truncation(62)  # as hub models are cut
     asked: list[int] = []
 
@@ -154,7 +152,7 @@ def test_a_changed_text_is_not_longer_than_the_model_reads(bert: TextClassifier)
     assert max(asked) <= 64
 
 
-def test_a_premise_borrows_from_a_premise_and_a_hypothesis_from_a_hypothesis(bert: TextClassifier) -> None:
+def test_a_premise_borrows_from_a_premise_and_a_hypothesis_from_a_hypothesis(bert: FrozenModel) -> None:
     mine, other = Example("the the the", "film film film"), Example("good bad", "dull plot ,")
     seen: set[tuple[int, str]] = set()
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from explainers.errors import Cancelled, ExplanationError
 from explainers.models.batching import halved_until_it_fits, in_batches, memory_explained, rows_per_batch
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.meter import Meter
 
 
@@ -93,7 +93,7 @@ def test_only_a_lack_of_memory_becomes_the_sentence_about_it(error: Exception, s
 
 
 def test_a_classifier_short_of_memory_gives_the_same_answers(
-    bag: Callable[..., TextClassifier], masks_of: Callable[[int], np.ndarray]
+    bag: Callable[..., FrozenModel], masks_of: Callable[[int], np.ndarray]
 ) -> None:
     model, meter = bag({"good": 2.0, "bad": -1.0}), Meter()
     encoding = model.encode("good bad good bad")
@@ -104,7 +104,7 @@ def test_a_classifier_short_of_memory_gives_the_same_answers(
 
 
 def test_a_stopped_run_ends_before_its_next_batch(
-    bag: Callable[..., TextClassifier], masks_of: Callable[[int], np.ndarray], small_batches: None, stopping: Meter
+    bag: Callable[..., FrozenModel], masks_of: Callable[[int], np.ndarray], small_batches: None, stopping: Meter
 ) -> None:
     model = bag({"good": 2.0, "bad": -1.0})
     encoding = model.encode("good bad good bad")  # 6 tokens: 5 rows fit into 32 tokens

@@ -7,7 +7,7 @@ from explainers.errors import ModelUnavailable
 from explainers.models import catalog, names
 from explainers.models.cards import BUNDLES
 from explainers.models.catalog import device_of, fingerprint, load
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 
 def test_a_folder_inside_a_root_is_read(hub_folder: Path, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_name_that_is_nothing_is_answered_with_what_there_is(name: str, monkey
         load(name)
 
 
-def test_a_hub_id_goes_to_the_hub_with_its_revision(monkeypatch: pytest.MonkeyPatch, bert: TextClassifier) -> None:
+def test_a_hub_id_goes_to_the_hub_with_its_revision(monkeypatch: pytest.MonkeyPatch, bert: FrozenModel) -> None:
     asked: list[str] = []
     monkeypatch.setattr(catalog, "_pretrained", lambda name, _device: asked.append(name) or bert)
     load("owner/model@v1.0", roots=())
@@ -83,7 +83,7 @@ def test_auto_is_the_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> 
         assert device_of("auto").type == expected
 
 
-def test_the_fingerprint_sees_the_smallest_change(bert: TextClassifier) -> None:
+def test_the_fingerprint_sees_the_smallest_change(bert: FrozenModel) -> None:
     before = fingerprint(bert)
     assert fingerprint(bert) == before
     bert.module.classifier.bias[0] += 1e-6

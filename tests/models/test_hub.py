@@ -10,7 +10,7 @@ from transformers import GPT2Config, GPT2ForSequenceClassification
 
 from explainers.errors import ModelUnavailable
 from explainers.models.catalog import fingerprint, load
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.hub import LONGEST, _positions, load_pretrained
 
 CPU = torch.device("cpu")
@@ -28,7 +28,7 @@ def altered(hub_folder: Path) -> Callable[..., Path]:
     return change
 
 
-def test_a_saved_model_gives_the_same_answers(hub_folder: Path, bert: TextClassifier) -> None:
+def test_a_saved_model_gives_the_same_answers(hub_folder: Path, bert: FrozenModel) -> None:
     found = load(str(hub_folder), device="cpu")
     ours, theirs = bert.encode("the film was unwatchable"), found.encode("the film was unwatchable")
     assert theirs == ours
@@ -56,7 +56,7 @@ def test_a_model_without_a_limit_reads_the_most_that_any_may(said: int | None, r
     assert _positions(SimpleNamespace(max_position_embeddings=said)) == read
 
 
-def test_half_precision_is_widened(hub_folder: Path, bert: TextClassifier) -> None:
+def test_half_precision_is_widened(hub_folder: Path, bert: FrozenModel) -> None:
     path = hub_folder / "model.safetensors"
     save_file({name: weight.half() for name, weight in load_file(path).items()}, path, {"format": "pt"})
     config = hub_folder / "config.json"

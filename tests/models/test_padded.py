@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from explainers.datasets.example import Example
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.padded import Padded, padded
 
 CPU = torch.device("cpu")
@@ -10,7 +10,7 @@ PAD = 0
 
 
 @pytest.fixture
-def two(bert: TextClassifier) -> Padded:
+def two(bert: FrozenModel) -> Padded:
     """[CLS] un ##watch ##able film [SEP] above [CLS] good [SEP] and three of padding; 2 units above 1."""
     return padded([bert.encode("unwatchable film"), bert.encode("good")], PAD, CPU)
 
@@ -23,7 +23,7 @@ def test_the_shorter_text_is_filled_up_on_the_right(two: Padded) -> None:
     assert two.rows == 2
 
 
-def test_the_padding_is_the_models_own_id(bert: TextClassifier) -> None:
+def test_the_padding_is_the_models_own_id(bert: FrozenModel) -> None:
     assert padded([bert.encode("good film"), bert.encode("")], 4, CPU).ids[1].tolist() == [2, 3, 4, 4]
 
 
@@ -33,14 +33,14 @@ def test_special_tokens_and_padding_belong_to_no_unit(two: Padded) -> None:
     assert two.units.tolist() == [[True, True], [True, False]]
 
 
-def test_the_second_text_of_a_pair_is_another_segment_and_its_units_follow(bert: TextClassifier) -> None:
+def test_the_second_text_of_a_pair_is_another_segment_and_its_units_follow(bert: FrozenModel) -> None:
     found = padded([bert.encode(Example("good film", "dull")), bert.encode("bad")], PAD, CPU)
     # [CLS] good film [SEP] dull [SEP]
     assert found.segments.tolist() == [[0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 0, 0]]
     assert found.owners.tolist() == [[3, 0, 1, 3, 2, 3], [3, 0, 3, 3, 3, 3]]
 
 
-def test_a_text_without_words_is_a_row_without_units(bert: TextClassifier) -> None:
+def test_a_text_without_words_is_a_row_without_units(bert: FrozenModel) -> None:
     found = padded([bert.encode(""), bert.encode("good")], PAD, CPU)
     assert found.units.tolist() == [[False], [True]]
     assert found.pooled(torch.ones(2, 3), "max").tolist() == [[0], [1]]
@@ -83,7 +83,7 @@ def test_twice_repeats_every_row_below(two: Padded) -> None:
         assert whole.tolist() == [*part.tolist(), *part.tolist()], name
 
 
-def test_words_that_were_zeroed_are_not_present_in_their_row(bert: TextClassifier) -> None:
+def test_words_that_were_zeroed_are_not_present_in_their_row(bert: FrozenModel) -> None:
     whole = bert.encode("unwatchable film")
     zeroed = whole.without([0], "zero", bert.filler)
     found = padded([whole, zeroed], PAD, CPU)

@@ -15,7 +15,7 @@ from explainers.datasets import esnli
 from explainers.datasets.example import Example
 from explainers.learned.weights import STORE_VARIABLE
 from explainers.models.base import sha256
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import pooled
 from explainers.models.network import PooledClassifier
 from explainers.models.padded import padded
@@ -58,14 +58,14 @@ def spoken() -> Language:
 
 
 @pytest.fixture
-def model(bert: TextClassifier, pairs: list[Example]) -> TextClassifier:
+def model(bert: FrozenModel, pairs: list[Example]) -> FrozenModel:
     """The small BERT with a head of three layers, 16 → 128 → 64 → 3, which gives each class to some of `pairs`."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         module = PooledClassifier(bert.module.base_model, 3)  # type: ignore[arg-type]
         for layer in module.head[::2]:
             nn.init.normal_(layer.weight, std=0.4)
-    found = TextClassifier(
+    found = FrozenModel(
         name="small",
         labels=esnli.LABELS,
         module=module,
@@ -133,7 +133,7 @@ def states() -> Tensor:
 
 @pytest.fixture
 def written(
-    model: TextClassifier,
+    model: FrozenModel,
     narrator: Callable[..., Narrator],
     small_language: None,
     tmp_path: Path,

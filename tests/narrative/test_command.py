@@ -15,7 +15,7 @@ from explainers.errors import DataUnavailable, ExplanationError
 from explainers.learned.weights import STORE_VARIABLE
 from explainers.models.base import sha256
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.narrative import command
 from explainers.narrative.cause import Recipe
 from explainers.narrative.command import RUNS, Order, make, parts
@@ -89,32 +89,32 @@ def test_the_command_says_how_to_get_the_same_weights() -> None:
     assert found == "python -m explainers fit cause --model nli --data DATA --seed 2 --set leak=leaky"
 
 
-def test_nothing_of_the_test_is_learned_from_or_watched(model: TextClassifier, data: Path) -> None:
+def test_nothing_of_the_test_is_learned_from_or_watched(model: FrozenModel, data: Path) -> None:
     taught, watched = parts(order(data), model)
     assert (len(taught), len(watched)) == (30, 6)
     assert not any("zebra" in said for item in (*taught, *watched) for said in item.said)
 
 
-def test_nothing_of_the_test_is_in_the_vocabulary(model: TextClassifier, data: Path) -> None:
+def test_nothing_of_the_test_is_in_the_vocabulary(model: FrozenModel, data: Path) -> None:
     command.speaker(order(data))
     words = (RUNS / "language.words.json").read_text()
     assert "▁film" in words
     assert "zeb" not in words
 
 
-def test_a_model_of_other_classes_is_refused_before_the_warm_up(model: TextClassifier, data: Path) -> None:
+def test_a_model_of_other_classes_is_refused_before_the_warm_up(model: FrozenModel, data: Path) -> None:
     with pytest.raises(DataUnavailable, match=r"are about entailment, neutral, contradiction; small has other classes"):
         make(order(data), replace(model, labels=("a", "b", "c")), Path("run"), None, resume=False)
     assert not RUNS.exists()
 
 
-def test_a_model_without_a_head_is_refused_before_the_warm_up(bert: TextClassifier, data: Path) -> None:
+def test_a_model_without_a_head_is_refused_before_the_warm_up(bert: FrozenModel, data: Path) -> None:
     with pytest.raises(ExplanationError, match="no head of several layers"):
         make(order(data), replace(bert, labels=LABELS), Path("run"), None, resume=False)
     assert not RUNS.exists()
 
 
-def test_a_narrator_is_written_with_its_card_and_speaks(model: TextClassifier, data: Path) -> None:
+def test_a_narrator_is_written_with_its_card_and_speaks(model: FrozenModel, data: Path) -> None:
     before = fingerprint(model)
     card = make(order(data), model, Path("run"), None, resume=False)
     path = own_folder("small", "1") / "cause.safetensors"
@@ -128,7 +128,7 @@ def test_a_narrator_is_written_with_its_card_and_speaks(model: TextClassifier, d
     assert len(said.read) == 3
 
 
-def test_the_same_order_gives_the_same_file(model: TextClassifier, data: Path) -> None:
+def test_the_same_order_gives_the_same_file(model: FrozenModel, data: Path) -> None:
     first = make(order(data), model, Path("one"), Path("a"), resume=False)
     torch.manual_seed(7)
     second = make(order(data), model, Path("two"), Path("b"), resume=False)
@@ -136,7 +136,7 @@ def test_the_same_order_gives_the_same_file(model: TextClassifier, data: Path) -
     assert first["sha256"] == second["sha256"] != other["sha256"]
 
 
-def test_the_language_is_warmed_up_once(model: TextClassifier, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_language_is_warmed_up_once(model: FrozenModel, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command.speaker(order(data))
 
     def again(*_args: object) -> None:

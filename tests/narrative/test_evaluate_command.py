@@ -6,7 +6,7 @@ import pytest
 
 from explainers.datasets.example import Example, Splits
 from explainers.errors import ExplanationError
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.narrative import evaluate_command
 from explainers.narrative.command import Order
 from explainers.narrative.evaluate_command import Wanted, lines, measure, weights
@@ -32,7 +32,7 @@ def wanted(**fields: object) -> Wanted:
 
 
 def test_shipped_narrators_are_measured_and_everything_said_is_written(
-    model: TextClassifier, written: Written, splits: Splits, tmp_path: Path
+    model: FrozenModel, written: Written, splits: Splits, tmp_path: Path
 ) -> None:
     for method in ("cause_phi", "cause"):
         written(method)
@@ -49,7 +49,7 @@ def test_shipped_narrators_are_measured_and_everything_said_is_written(
     assert "## 6." in (tmp_path / "out" / "examples.md").read_text()
 
 
-def test_one_pair_has_no_counterfactual(model: TextClassifier, splits: Splits, tmp_path: Path) -> None:
+def test_one_pair_has_no_counterfactual(model: FrozenModel, splits: Splits, tmp_path: Path) -> None:
     with pytest.raises(ExplanationError, match=r"at least two pairs\. Give a larger --n"):
         measure(wanted(n=1), model, tmp_path, print)
 
@@ -59,7 +59,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each fitting was asked to go on with what lies there; nothing is fitted."""
     found: list[bool] = []
 
-    def make(_order: Order, _model: TextClassifier, _folder: Path, _out: Path, *, resume: bool) -> None:
+    def make(_order: Order, _model: FrozenModel, _folder: Path, _out: Path, *, resume: bool) -> None:
         found.append(resume)
 
     monkeypatch.setattr(evaluate_command, "make", make)
@@ -67,7 +67,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 def test_shipped_weights_are_taken_for_their_own_settings_and_seed_only(
-    model: TextClassifier, written: Written, made: list[bool]
+    model: FrozenModel, written: Written, made: list[bool]
 ) -> None:
     path = written("cause")
     assert weights(wanted(), model, "cause", 0, print) == path
@@ -78,7 +78,7 @@ def test_shipped_weights_are_taken_for_their_own_settings_and_seed_only(
 
 
 def test_what_was_fitted_to_another_version_is_begun_anew(
-    model: TextClassifier, written: Written, made: list[bool]
+    model: FrozenModel, written: Written, made: list[bool]
 ) -> None:
     folder = Order("cause", "small", None, 1).folder / "weights"
     path = written("cause", folder=folder)

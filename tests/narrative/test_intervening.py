@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head
 from explainers.narrative import intervening, over_set
 from explainers.narrative.interchange import sizes
@@ -64,7 +64,7 @@ def perfect(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("perfect")
 @pytest.mark.parametrize("layer", [0, 1, 2])
-def test_a_reader_that_is_the_model_always_agrees(speaker: TextClassifier, layer: int) -> None:
+def test_a_reader_that_is_the_model_always_agrees(speaker: FrozenModel, layer: int) -> None:
     narrator = reader(head(speaker))
     neurons = random_neurons(sizes(head(speaker))[layer], 1)
     for base, source in ((PAIRS[0], PAIRS[1]), (PAIRS[2], PAIRS[3])):
@@ -79,7 +79,7 @@ def test_a_reader_that_is_the_model_always_agrees(speaker: TextClassifier, layer
 
 @pytest.mark.usefixtures("perfect")
 @pytest.mark.parametrize("layer", [0, 1, 2])
-def test_with_all_neurons_of_a_layer_the_base_becomes_the_source(speaker: TextClassifier, layer: int) -> None:
+def test_with_all_neurons_of_a_layer_the_base_becomes_the_source(speaker: FrozenModel, layer: int) -> None:
     every = range(sizes(head(speaker))[layer])
     found = exchange(speaker, reader(head(speaker)), PAIRS[0], PAIRS[1], layer, every)
     assert found.model.exchanged == pytest.approx(found.model.source, abs=1e-5)
@@ -87,7 +87,7 @@ def test_with_all_neurons_of_a_layer_the_base_becomes_the_source(speaker: TextCl
 
 
 @pytest.mark.usefixtures("perfect")
-def test_a_reader_that_never_moves_agrees_as_often_as_chance_has_it(speaker: TextClassifier) -> None:
+def test_a_reader_that_never_moves_agrees_as_often_as_chance_has_it(speaker: FrozenModel) -> None:
     known = seen(speaker, PAIRS)
     classes = known.logits.argmax(1).tolist()
     assert len(set(classes)) > 1
@@ -102,7 +102,7 @@ def test_a_reader_that_never_moves_agrees_as_often_as_chance_has_it(speaker: Tex
 
 
 @pytest.mark.usefixtures("perfect")
-def test_without_any_change_nothing_was_followed(speaker: TextClassifier) -> None:
+def test_without_any_change_nothing_was_followed(speaker: FrozenModel) -> None:
     same = (PAIRS[0],) * 3
     known = seen(speaker, same)
     found = over_set.over_set(speaker, reader(head(speaker)), known, Told((), (), known.states), 1, (0, 1))
@@ -112,7 +112,7 @@ def test_without_any_change_nothing_was_followed(speaker: TextClassifier) -> Non
 
 @pytest.mark.usefixtures("perfect")
 def test_of_many_pairs_a_fixed_sample_is_looked_at_where_each_needs_a_sentence(
-    speaker: TextClassifier, monkeypatch: pytest.MonkeyPatch
+    speaker: FrozenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(over_set, "SAMPLED", 7)
     known = seen(speaker, PAIRS)
@@ -122,7 +122,7 @@ def test_of_many_pairs_a_fixed_sample_is_looked_at_where_each_needs_a_sentence(
     assert (found[0].looked, found[0].possible) == (7, 30)
 
 
-def test_a_set_of_one_is_refused(speaker: TextClassifier) -> None:
+def test_a_set_of_one_is_refused(speaker: FrozenModel) -> None:
     known = seen(speaker, PAIRS[:1])
     with pytest.raises(ExplanationError, match="at least two pairs"):
         over_set.over_set(speaker, reader(head(speaker)), known, Told((), (), known.states), 1, (0,))
@@ -146,7 +146,7 @@ def test_twenty_per_cent_of_the_neurons_without_replacement_by_seed() -> None:
 
 
 @pytest.mark.usefixtures("narrators")
-def test_real_narrators_read_their_own_sentences_and_leave_the_model_alone(speaker: TextClassifier) -> None:
+def test_real_narrators_read_their_own_sentences_and_leave_the_model_alone(speaker: FrozenModel) -> None:
     before = fingerprint(speaker)
     _, narrator = fitted(speaker, "cause")
     known = seen(speaker, PAIRS)
@@ -163,7 +163,7 @@ def test_real_narrators_read_their_own_sentences_and_leave_the_model_alone(speak
 
 
 @pytest.mark.usefixtures("narrators")
-def test_the_counterfactual_goes_to_the_class_of_the_nearest_other(speaker: TextClassifier) -> None:
+def test_the_counterfactual_goes_to_the_class_of_the_nearest_other(speaker: FrozenModel) -> None:
     narrators = {method: fitted(speaker, method)[1] for method in ("cause_phi", "cause")}
     known = seen(speaker, PAIRS)
     classes = known.logits.argmax(1)
@@ -179,6 +179,6 @@ def test_the_counterfactual_goes_to_the_class_of_the_nearest_other(speaker: Text
     assert sum(found.spoken[1].read[1]) == pytest.approx(1)
 
 
-def test_a_set_of_one_class_has_nowhere_to_go(speaker: TextClassifier) -> None:
+def test_a_set_of_one_class_has_nowhere_to_go(speaker: FrozenModel) -> None:
     with pytest.raises(ExplanationError, match="no other class"):
         switch(speaker, {}, PAIRS[0], seen(speaker, PAIRS[:1]))

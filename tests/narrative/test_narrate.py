@@ -9,7 +9,7 @@ from torch import nn
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head, pooled
 from explainers.models.padded import padded
 from explainers.narrative.narrate import mentions, narrate
@@ -21,20 +21,18 @@ Written = Callable[..., Path]
 PAIR = Example("the film was good", "a dull plot")
 
 
-def hooks(model: TextClassifier) -> int:
+def hooks(model: FrozenModel) -> int:
     """Those on the head and around it; transformers' own sleeping ones do not count."""
     return sum(len(part._forward_hooks) + len(part._forward_pre_hooks) for part in model.module.head.modules())  # type: ignore[union-attr, operator]
 
 
-def condition(model: TextClassifier) -> tuple[object, ...]:
+def condition(model: FrozenModel) -> tuple[object, ...]:
     grads = [(weight.requires_grad, weight.grad is None) for weight in model.module.parameters()]
     return fingerprint(model), hooks(model), grads, [part.training for part in model.module.modules()]
 
 
 @pytest.mark.parametrize("method", ["cause_phi", "cause_phi_ts", "cause"])
-def test_the_likeliest_sentence_of_the_models_state_is_told(
-    model: TextClassifier, written: Written, method: str
-) -> None:
+def test_the_likeliest_sentence_of_the_models_state_is_told(model: FrozenModel, written: Written, method: str) -> None:
     written(method)
     found = narrate(model, model.encode(PAIR), method)
     _, speaks = fitted(model, method)
@@ -45,20 +43,20 @@ def test_the_likeliest_sentence_of_the_models_state_is_told(
     assert sum(found.read) == pytest.approx(1.0 if found.read else 0.0)
 
 
-def test_two_calls_say_the_same(model: TextClassifier, written: Written) -> None:
+def test_two_calls_say_the_same(model: FrozenModel, written: Written) -> None:
     written("cause")
     first, second = (narrate(model, model.encode(PAIR), "cause") for _ in range(2))
     assert (first.text, first.read, first.mentions) == (second.text, second.read, second.mentions)
 
 
-def test_the_model_is_the_same_after_a_sentence(model: TextClassifier, written: Written) -> None:
+def test_the_model_is_the_same_after_a_sentence(model: FrozenModel, written: Written) -> None:
     written("cause")
     before = condition(model)
     narrate(model, model.encode(PAIR), "cause")
     assert condition(model) == before
 
 
-def test_the_model_is_the_same_after_an_exception(model: TextClassifier, written: Written, stopping) -> None:
+def test_the_model_is_the_same_after_an_exception(model: FrozenModel, written: Written, stopping) -> None:
     written("cause")
     before = condition(model)
     stopped = model.metered(stopping)
@@ -68,7 +66,7 @@ def test_the_model_is_the_same_after_an_exception(model: TextClassifier, written
     assert condition(model) == before
 
 
-def test_a_head_that_breaks_down_keeps_no_hook(model: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_head_that_breaks_down_keeps_no_hook(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     before = hooks(model)
 
     def breaks(_given: object) -> object:
@@ -81,7 +79,7 @@ def test_a_head_that_breaks_down_keeps_no_hook(model: TextClassifier, monkeypatc
     assert hooks(model) == before
 
 
-def test_pooled_is_what_the_head_reads_and_what_it_answers(model: TextClassifier) -> None:
+def test_pooled_is_what_the_head_reads_and_what_it_answers(model: FrozenModel) -> None:
     batch = padded([model.encode(PAIR), model.encode("film")], model.padding, model.device)
     states, logits = pooled(model, batch)
     assert states.shape == (2, 16)
@@ -92,7 +90,7 @@ def test_pooled_is_what_the_head_reads_and_what_it_answers(model: TextClassifier
     assert logits[0].softmax(-1).tolist() == pytest.approx(wanted.tolist(), abs=1e-5)
 
 
-def test_a_model_without_a_head_of_layers_gets_a_sentence(bert: TextClassifier) -> None:
+def test_a_model_without_a_head_of_layers_gets_a_sentence(bert: FrozenModel) -> None:
     with pytest.raises(ExplanationError, match="small has no head of several layers"):
         head(bert)
     with pytest.raises(ExplanationError, match="has no head"):
@@ -110,7 +108,7 @@ def test_a_model_without_a_head_of_layers_gets_a_sentence(bert: TextClassifier) 
     ],
 )
 def test_words_of_the_input_in_the_sentence_are_marked(
-    model: TextClassifier, text: str, expected: tuple[str, ...]
+    model: FrozenModel, text: str, expected: tuple[str, ...]
 ) -> None:
     encoding = model.encode(Example("the film was good answer neutral", "a dull plot, a plot"))
     wanted = [unit.text for unit in encoding.units]

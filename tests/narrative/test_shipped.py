@@ -11,7 +11,7 @@ from explainers.datasets.example import Example
 from explainers.models.base import sha256
 from explainers.models.bundle import load_bundle
 from explainers.models.cards import BUNDLES, bundled, card
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.narrative import weights
 from explainers.narrative.command import Order
 from explainers.narrative.entries import IDS
@@ -25,7 +25,7 @@ FOLDER = BUNDLES / "nli" / "narrative"
 
 
 @pytest.fixture(scope="module")
-def nli() -> TextClassifier:
+def nli() -> FrozenModel:
     return load_bundle(BUNDLES / "nli", torch.device("cpu"))
 
 
@@ -40,7 +40,7 @@ def test_its_command_makes_this_recipe_on_this_model(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", IDS)
-def test_on_pairs_that_nobody_has_seen_it_states_the_models_class(nli: TextClassifier, method: str) -> None:
+def test_on_pairs_that_nobody_has_seen_it_states_the_models_class(nli: FrozenModel, method: str) -> None:
     pairs = json.loads((ROOT / "assets" / "pairs" / "nli.json").read_text(encoding="utf-8"))
     known = seen(nli, [Example(each["premise"], each["hypothesis"]) for each in pairs])
     told = tell(weights.fitted(nli, method)[1], known.states, nli.labels)
@@ -68,7 +68,7 @@ def test_the_page_of_examples_is_linked_and_names_its_command() -> None:
     assert examples_page([], "x").count("\n## ") == 0
 
 
-def test_an_evaluation_of_the_model_has_its_narrators_too(nli: TextClassifier) -> None:
+def test_an_evaluation_of_the_model_has_its_narrators_too(nli: FrozenModel) -> None:
     pairs = json.loads((ROOT / "assets" / "pairs" / "nli.json").read_text(encoding="utf-8"))[15:30]
     rows = narrated(nli, [Example(each["premise"], each["hypothesis"]) for each in pairs], draws=1)
     assert [row["method"] for row in rows] == list(IDS)

@@ -6,14 +6,14 @@ import torch
 from explainers.datasets import esnli
 from explainers.datasets.example import Example
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.narrative import texts
 from explainers.narrative.texts import Item, items, sentence, shortened, stacked, stated, without_label
 
 LABELS = esnli.LABELS
 
 
-def predicted(model: TextClassifier, example: Example) -> int:
+def predicted(model: FrozenModel, example: Example) -> int:
     encoding = model.encode(example)
     return int(model.probabilities(encoding, [[1] * len(encoding.units)]).argmax())
 
@@ -23,7 +23,7 @@ def test_a_sentence_says_the_class_first() -> None:
     assert sentence("neutral") == sentence("neutral", " . ") == "The answer is neutral."
 
 
-def test_only_where_the_model_is_right_peoples_reasons_are_its_own(model: TextClassifier, pairs: list[Example]) -> None:
+def test_only_where_the_model_is_right_peoples_reasons_are_its_own(model: FrozenModel, pairs: list[Example]) -> None:
     found = items(model, pairs)
     classes = [predicted(model, pair) for pair in pairs]
     assert len(set(classes)) > 1
@@ -37,15 +37,13 @@ def test_only_where_the_model_is_right_peoples_reasons_are_its_own(model: TextCl
 
 
 def test_the_data_sets_class_is_never_said_of_a_model_that_chose_another(
-    model: TextClassifier, pairs: list[Example]
+    model: FrozenModel, pairs: list[Example]
 ) -> None:
     for item in items(model, pairs):
         assert all(stated(each, LABELS) == item.label for each in item.said)
 
 
-def test_items_are_in_the_order_given_whatever_the_batches(
-    model: TextClassifier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_items_are_in_the_order_given_whatever_the_batches(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     examples = [Example("the film " * length + "was good", "bad", 0) for length in (5, 1, 9, 3, 7, 2)]
     at_once = items(model, examples)
     monkeypatch.setattr(texts, "AT_ONCE", 2)
@@ -57,12 +55,12 @@ def test_items_are_in_the_order_given_whatever_the_batches(
     assert not torch.allclose(at_once[0].state, at_once[1].state, atol=1e-3)
 
 
-def test_the_label_and_the_reasons_are_not_read_by_the_model(model: TextClassifier) -> None:
+def test_the_label_and_the_reasons_are_not_read_by_the_model(model: FrozenModel) -> None:
     one, other = items(model, [Example("good film", "dull", 0, ("Because.",)), Example("good film", "dull", 2)])
     assert torch.equal(one.state, other.state)
 
 
-def test_the_model_is_the_same_afterwards(model: TextClassifier, pairs: list[Example]) -> None:
+def test_the_model_is_the_same_afterwards(model: FrozenModel, pairs: list[Example]) -> None:
     before = fingerprint(model)
     items(model, pairs[:4])
     assert fingerprint(model) == before
@@ -82,7 +80,7 @@ def test_only_whole_sentences_that_fit_are_kept(reason: str, expected: str) -> N
     assert shortened(reason, longest=4) == expected
 
 
-def test_a_right_model_whose_reasons_are_all_too_long_says_the_class(model: TextClassifier) -> None:
+def test_a_right_model_whose_reasons_are_all_too_long_says_the_class(model: FrozenModel) -> None:
     example = Example("good film", "dull")
     right = Example("good film", "dull", predicted(model, example), ("word " * 50,))
     (item,) = items(model, [right])

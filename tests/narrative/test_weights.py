@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.base import sha256
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.narrative import weights
 from explainers.narrative.cause import Narrator
 from explainers.narrative.saying import said
@@ -25,7 +25,7 @@ def with_checksum(path: Path, **entries: object) -> None:
 
 
 def test_a_narrator_that_was_written_says_the_same_when_it_is_read(
-    model: TextClassifier, written: Written, narrator: Callable[..., Narrator]
+    model: FrozenModel, written: Written, narrator: Callable[..., Narrator]
 ) -> None:
     path = written("cause")
     recipe, found = loaded(path, model)
@@ -38,13 +38,13 @@ def test_a_narrator_that_was_written_says_the_same_when_it_is_read(
     assert not any(weight.requires_grad for weight in found.parameters())
 
 
-def test_reading_draws_nothing_from_the_global_generator(model: TextClassifier, written: Written) -> None:
+def test_reading_draws_nothing_from_the_global_generator(model: FrozenModel, written: Written) -> None:
     path, before = written("cause"), torch.get_rng_state()
     loaded(path, model)
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_reading_a_narrator_copies_no_hook_of_another_thread(model: TextClassifier, written: Written) -> None:
+def test_reading_a_narrator_copies_no_hook_of_another_thread(model: FrozenModel, written: Written) -> None:
     """While somebody has a hook on the head, reading waits: the lock is held by who hangs it."""
     path = written("cause")
     import threading
@@ -60,7 +60,7 @@ def test_reading_a_narrator_copies_no_hook_of_another_thread(model: TextClassifi
     assert done.is_set()
 
 
-def test_narrators_are_found_in_the_order_of_display(model: TextClassifier, written: Written) -> None:
+def test_narrators_are_found_in_the_order_of_display(model: FrozenModel, written: Written) -> None:
     assert available("small", "1") == {}
     paths = {method: written(method) for method in ("cause", "cause_phi")}
     assert list(available("small", "1").items()) == [(id, paths[id]) for id in ("cause_phi", "cause")]
@@ -68,7 +68,7 @@ def test_narrators_are_found_in_the_order_of_display(model: TextClassifier, writ
 
 
 def test_a_persons_own_narrator_comes_before_the_shipped_one(
-    model: TextClassifier, written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: FrozenModel, written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(weights, "BUNDLES", tmp_path / "bundles")
     monkeypatch.setattr(weights, "bundled", lambda: ("small",))
@@ -78,7 +78,7 @@ def test_a_persons_own_narrator_comes_before_the_shipped_one(
     assert available("small", "1") == {"cause": own}
 
 
-def test_a_narrator_is_read_once_and_again_when_its_file_is_new(model: TextClassifier, written: Written) -> None:
+def test_a_narrator_is_read_once_and_again_when_its_file_is_new(model: FrozenModel, written: Written) -> None:
     import os
 
     path = written("cause")
@@ -88,17 +88,17 @@ def test_a_narrator_is_read_once_and_again_when_its_file_is_new(model: TextClass
     assert fitted(model, "cause") is not first
 
 
-def test_what_has_not_been_fitted_gets_the_command(model: TextClassifier) -> None:
+def test_what_has_not_been_fitted_gets_the_command(model: FrozenModel) -> None:
     with pytest.raises(ExplanationError, match=r"not been fitted to small\. Fit it with `python -m explainers"):
         fitted(model, "cause")
 
 
-def test_what_is_no_narrator_is_not_asked_to_be_fitted(model: TextClassifier) -> None:
+def test_what_is_no_narrator_is_not_asked_to_be_fitted(model: FrozenModel) -> None:
     with pytest.raises(ExplanationError, match=r"There is no narrator 'lime'"):
         fitted(model, "lime")
 
 
-def test_a_narrator_of_another_version_gets_a_sentence(model: TextClassifier, written: Written) -> None:
+def test_a_narrator_of_another_version_gets_a_sentence(model: FrozenModel, written: Written) -> None:
     path = written("cause")
     with pytest.raises(ModelUnavailable, match=r"fitted to another version of small\. Fit it again"):
         loaded(path, replace(model, version="2"))
@@ -115,7 +115,7 @@ def test_a_damaged_card_gets_a_sentence(written: Written, text: str) -> None:
         card(path)
 
 
-def test_a_missing_card_gets_a_sentence(model: TextClassifier, written: Written) -> None:
+def test_a_missing_card_gets_a_sentence(model: FrozenModel, written: Written) -> None:
     path = written("cause")
     path.with_suffix(".json").unlink()
     with pytest.raises(ModelUnavailable, match="missing or damaged"):
@@ -162,7 +162,7 @@ SPOILS = (truncated, no_safetensors, foreign_tensors, a_tensor_less, another_sha
 
 @pytest.mark.parametrize("spoil", SPOILS, ids=[each.__name__ for each in SPOILS])
 def test_damaged_and_foreign_weights_get_a_sentence(
-    model: TextClassifier, written: Written, spoil: Callable[[Path], None]
+    model: FrozenModel, written: Written, spoil: Callable[[Path], None]
 ) -> None:
     path = written("cause")
     spoil(path)
@@ -172,7 +172,7 @@ def test_damaged_and_foreign_weights_get_a_sentence(
 
 @pytest.mark.parametrize("words", [None, "", "{}", "not json"])
 def test_a_missing_or_damaged_vocabulary_gets_a_sentence(
-    model: TextClassifier, written: Written, words: str | None
+    model: FrozenModel, written: Written, words: str | None
 ) -> None:
     path = written("cause")
     place = path.with_suffix(".words.json")

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from app import cards, controls, session
 from explainers.errors import ModelUnavailable
 from explainers.models import catalog
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 
 ENTRY = Path(__file__).parents[2] / "streamlit_app.py"
 PATIENCE = 60  # seconds
@@ -105,16 +105,16 @@ class Page:
 
 
 @pytest.fixture
-def model(bert: TextClassifier) -> TextClassifier:
+def model(bert: FrozenModel) -> FrozenModel:
     bert.tokenizer.enable_truncation(64)
     return bert
 
 
 @pytest.fixture
-def small(model: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def small(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The small model is the only one, and its card is as short as can be."""
 
-    def load(name: str, **_rest: object) -> TextClassifier:
+    def load(name: str, **_rest: object) -> FrozenModel:
         if name != "small":
             raise ModelUnavailable(f"There is no model {name!r}. Choose one of: small.")
         return model
@@ -127,7 +127,7 @@ def small(model: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 @pytest.fixture
-def both(model: TextClassifier, pairs: TextClassifier, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def both(model: FrozenModel, pairs: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A model of single texts and one of pairs in the places of the embedded ones, and one of which nobody knows."""
     pairs.tokenizer.enable_truncation(64)
     known = {"sst2": replace(model, asks=("text",)), "nli": pairs, "owner/model": model}
@@ -164,7 +164,7 @@ def opened() -> Callable[..., Page]:
 
 
 @pytest.fixture
-def gate(model: TextClassifier) -> Iterator[Event]:
+def gate(model: FrozenModel) -> Iterator[Event]:
     """The model answers only while this is set."""
     found = Event()
     found.set()

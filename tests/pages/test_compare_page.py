@@ -14,7 +14,7 @@ from app.state import OWN_TEXT, samples
 from explainers.methods import DEFAULT, METHODS, chosen, fitting
 from explainers.models import bundle, catalog
 from explainers.models.cards import bundled
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.report.text import visible
 
 Opened = Callable[..., Any]
@@ -332,7 +332,7 @@ class TestWithASmallModel:
         assert page.session["run"].status == "done"
 
     def test_labels_of_a_model_are_shown_as_text(
-        self, opened: Opened, model: TextClassifier, monkeypatch: pytest.MonkeyPatch
+        self, opened: Opened, model: FrozenModel, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         labels = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "**[a](javascript:b)**")
         hostile = replace(model, labels=labels)

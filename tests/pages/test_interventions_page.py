@@ -10,7 +10,7 @@ from app import cards, controls, interventions, pair_sets, session, speaking
 from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
 from explainers.models import catalog
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.narrative.entries import NARRATORS
 
 Opened = Callable[..., Any]
@@ -70,12 +70,10 @@ class Interventions:
 
 
 @pytest.fixture
-def speaks(
-    speaker: TextClassifier, narrators: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, own_engine: None
-) -> None:
+def speaks(speaker: FrozenModel, narrators: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, own_engine: None) -> None:
     """The small model with narrators is the only one, with a small set of pairs."""
 
-    def load(name: str, **_rest: object) -> TextClassifier:
+    def load(name: str, **_rest: object) -> FrozenModel:
         if name != "speaker":
             raise ModelUnavailable(f"There is no model {name!r}.")
         return speaker
@@ -204,7 +202,7 @@ def test_a_bad_table_is_a_sentence(page: Interventions) -> None:
     assert not page.bars
 
 
-def test_what_is_asked_again_is_not_computed_again(page: Interventions, speaker: TextClassifier) -> None:
+def test_what_is_asked_again_is_not_computed_again(page: Interventions, speaker: FrozenModel) -> None:
     while session.engine().queue:  # the Compare page's run, which was opened first
         time.sleep(0.01)
     calls: list[int] = []

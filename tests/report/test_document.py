@@ -7,7 +7,7 @@ import pytest
 from explainers.api import Comparison, explain
 from explainers.comparison import Failed
 from explainers.methods import METHODS
-from explainers.models.classifier import TextClassifier
+from explainers.models.classifier import FrozenModel
 from explainers.report.document import POLICY, document, fragment
 from explainers.report.tables import csv_scores
 from explainers.report.text import visible
@@ -151,13 +151,13 @@ def test_a_comparison_that_is_not_finished_is_shown_too(compared: Compared) -> N
     assert Page(document(waiting)).blocks == []
 
 
-def test_the_document_calls_both_texts_by_their_names(pairs: TextClassifier) -> None:
+def test_the_document_calls_both_texts_by_their_names(pairs: FrozenModel) -> None:
     page = document(explain(pairs, "the film was good", "a dull plot", methods=["occlusion"]))
     assert page.count(">Premise</div>") == page.count(">Hypothesis</div>") == 1
     assert "Premise alone: " in page
     assert " · swapped: " in page
 
 
-def test_scores_in_a_table_say_which_text_they_are_of(pairs: TextClassifier) -> None:
+def test_scores_in_a_table_say_which_text_they_are_of(pairs: FrozenModel) -> None:
     rows = csv_scores(explain(pairs, "the film", "a plot", methods=["occlusion"])).splitlines()
     assert [row.split(",")[5:7] for row in rows[1:]] == [["0", "Premise"]] * 2 + [["1", "Hypothesis"]] * 2
