@@ -1,0 +1,123 @@
+"""Recovering a scene from the pixels of a picture of NLVR's kind, without knowing how it was made.
+
+Colours are exact, so the ink of one colour in one box is cut into connected patches. A patch is one thing, or several
+that touch: then the fewest shapes are sought whose sure ink lies in the patch and whose possible ink covers it.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from explainers.datasets.scenes.drawing import HEIGHT, INKS, LEFTS, PAPER, STRIP, WIDTH, Pixels, lid
+from explainers.datasets.scenes.world import BLOCK, SHAPES, SIDE, SIZES, Scene, Thing
+
+MOST = 8  # things in a box
+RIM = 0.22  # pixels by which drawing programs differ about a circle's radius
+
+Mask = NDArray[np.bool_]
+Piece = tuple[str, int, int, int]  # shape, size, left, top
+
+
+def scene_of(pixels: Pixels) -> Scene | None:
+    """The things of the picture exactly, or None if it is no picture of this kind."""
+    if pixels.shape != (HEIGHT, WIDTH, 3) or not _strips_are_there(pixels):
+        return None
+    views = [pixels[:, left : left + SIDE] for left in LEFTS]
+    lids = [number for number, view in enumerate(views) if np.array_equal(view, lid())]
+    things: list[Thing] = []
+    for number, view in enumerate(views):
+        found = [] if number in lids else _things_of(view, number)
+        if found is None or len(lids) > 1:
+            return None
+        things += found
+    towers = bool(things) and all((each.shape, each.size, each.left) == ("square", BLOCK, 40) for each in things)
+    return Scene(tuple(things), towers, lids[0] if lids else None)
+
+
+def _strips_are_there(pixels: Pixels) -> bool:
+    between = np.ones(WIDTH, bool)
+    for left in LEFTS:
+        between[left : left + SIDE] = False
+    return bool((pixels[:, between] == STRIP).all())
+
+
+def _things_of(view: Pixels, number: int) -> list[Thing] | None:
+    """What is in one box, or None if there is any ink that belongs to no thing."""
+    things = []
+    paper = (view == PAPER) | (view == STRIP)  # NLVR's black circles have a few grey pixels on their rim
+    left_over = ~paper.all(axis=-1)  # (100, 100)
+    for colour, ink in INKS.items():
+        mask = (view == ink).all(axis=-1)
+        left_over &= ~mask
+        patches, _ = ndimage.label(mask)
+        for index, (rows, columns) in enumerate(ndimage.find_objects(patches), start=1):
+            pieces = pieces_of(patches[rows, columns] == index)
+            if pieces is None:
+                return None
+            for shape, size, left, top in pieces:
+                things.append(Thing(shape, colour, size, columns.start + left, rows.start + top, number))
+    if left_over.any() or any(each.left < 0 or each.top < 0 for each in things):
+        return None
+    return sorted(things, key=lambda thing: (thing.top, thing.left))
+
+
+def pieces_of(patch: Mask) -> tuple[Piece, ...] | None:
+    """The fewest shapes that make up a patch; places are from the patch's left upper corner."""
+    framed = np.pad(patch, 1)  # a triangle's first row has no ink
+    stamps = {pair: stamps_of(*pair) for pair in product(SHAPES, SIZES.values())}
+    sure = [
+        (shape, size, left, top) for (shape, size), (core, _) in stamps.items() for top, left in _places(framed, core)
+    ]
+    for most in range(1, MOST + 1):
+        found = next(_covers(framed, framed, sure, most), None)
+        if found is not None:
+            return tuple((shape, size, left - 1, top - 1) for shape, size, left, top in found)
+    return None
+
+
+def _places(patch: Mask, core: Mask) -> Iterator[tuple[int, int]]:
+    """Top and left of every place where all of the core is ink."""
+    if core.shape[0] > patch.shape[0] or core.shape[1] > patch.shape[1]:
+        return
+    windows = np.lib.stride_tricks.sliding_window_view(patch, core.shape)  # (tops, lefts, size, size)
+    fits = (windows | ~core).all(axis=(2, 3))
+    yield from ((int(top), int(left)) for top, left in np.argwhere(fits))
+
+
+def _covers(patch: Mask, bare: Mask, sure: list[Piece], most: int) -> Iterator[tuple[Piece, ...]]:
+    """Sets of at most `most` pieces that cover the `bare` ink; pieces may share no more than a seam of ink."""
+    if not bare.any():
+        yield ()
+        return
+    if most == 0:
+        return
+    row, column = np.argwhere(bare)[0]
+    for shape, size, left, top in sorted(sure, key=lambda piece: -piece[1]):
+        core, reach = stamps_of(shape, size)
+        y, x = row - top, column - left
+        if not (0 <= y < size and 0 <= x < size and reach[y, x]):
+            continue
+        window = bare[top : top + size, left : left + size]
+        if (core & ~window).sum() > size:
+            continue
+        rest = bare.copy()
+        rest[top : top + size, left : left + size] &= ~reach
+        for others in _covers(patch, rest, sure, most - 1):
+            yield ((shape, size, left, top), *others)
+
+
+@lru_cache
+def stamps_of(shape: str, size: int) -> tuple[Mask, Mask]:
+    """(size, size) twice: where the shape has ink whoever draws it, and where it may have some."""
+    rows, columns = np.indices((size, size))
+    across, down = columns + 0.5 - size / 2, rows + 0.5 - size / 2
+    if shape == "square":
+        return np.ones((size, size), bool), np.ones((size, size), bool)
+    if shape == "circle":
+        distance = np.hypot(across, down)
+        return distance <= size / 2 - RIM, distance <= size / 2
+    return np.abs(across) <= (rows - 1) / 2, np.abs(across) <= (rows + 2) / 2
