@@ -8,13 +8,9 @@ attends to. Attention does not depend on the class that is explained.
 
 from dataclasses import dataclass
 
-import numpy as np
-import torch
-
-from explainers.errors import ExplanationError
 from explainers.explanation import Attribution, floats
 from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import FIXED, Encoding
+from explainers.models.encoding import Encoding
 
 
 @dataclass(frozen=True)
@@ -24,17 +20,6 @@ class Attention:
     last_layer: bool = False
 
     def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
-        states = model.states(encoding)
-        if not states.attentions:
-            raise ExplanationError(f"{model.name} does not show its attention.")
-        if self.last_layer and not states.pooled:
-            received = states.attentions[-1].mean(dim=0)[0]  # (L,): the first token's view
-        else:
-            layers = states.attentions[-1:] if self.last_layer else states.attentions
-            received = torch.stack(layers).mean(dim=(0, 1, 2))  # (L,)
-        owners = np.asarray(encoding.owners)
-        scores = np.bincount(
-            owners[owners != FIXED], weights=received.cpu().numpy()[owners != FIXED], minlength=len(encoding.units)
-        )
+        scores = model.received(encoding, last_layer=self.last_layer)
         name = "attention_last" if self.last_layer else "attention_mean"
         return Attribution(name, encoding, label, floats(scores), signed=False)

@@ -14,7 +14,7 @@ import torch
 from captum.attr import IntegratedGradients as Captum
 
 from explainers.explanation import Attribution, floats
-from explainers.models.batching import halved_until_it_fits, rows_per_batch
+from explainers.models.batching import halved_until_it_fits
 from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding, Erasure
 
@@ -30,7 +30,7 @@ class IntegratedGradients:
         present = torch.ones(1, len(encoding.units))
         captum = Captum(lambda masks: model.soft_probabilities(encoding, masks, self.erasure)[:, label])
         scores = halved_until_it_fits(
-            rows_per_batch(len(encoding.ids), model.device.type),
+            model.rows_at_once(encoding),
             lambda size: captum.attribute(
                 present, baselines=torch.zeros_like(present), n_steps=self.steps, internal_batch_size=size
             ),

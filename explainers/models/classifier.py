@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.batching import in_batches, memory_explained, rows_per_batch
-from explainers.models.encoding import ERASURES, Encoding, Erasure, UnitKind, encode
+from explainers.models.encoding import ERASURES, FIXED, Encoding, Erasure, UnitKind, encode
 from explainers.models.erasing import erased, present
 from explainers.models.meter import Meter
 
@@ -65,6 +65,11 @@ class FrozenModel:
     def __post_init__(self) -> None:
         self.module.to(self.device).requires_grad_(False).eval()
 
+    @property
+    def erasures(self) -> tuple[Erasure, ...]:
+        """How it can be asked without some units."""
+        return ERASURES
+
     def metered(self, meter: Meter) -> "FrozenModel":
         """The same model, whose use is counted by `meter` and stops when it says so."""
         other = copy.copy(self)
@@ -89,17 +94,16 @@ class FrozenModel:
         masks = np.atleast_2d(np.asarray(keeps, dtype=bool))
         if masks.ndim != 2 or masks.shape[1] != len(encoding.units):
             raise ValueError(f"keeps must be (B, {len(encoding.units)}), one column per unit, not {np.shape(keeps)}")
-        if erasure not in ERASURES:
-            raise ExplanationError(f"There is no erasure {erasure!r}. Choose one of: {', '.join(ERASURES)}.")
+        if erasure not in self.erasures:
+            raise ExplanationError(f"There is no erasure {erasure!r}. Choose one of: {', '.join(self.erasures)}.")
         unique, back = np.unique(masks, axis=0, return_inverse=True)
         if not len(masks):
             return np.zeros((0, len(self.labels)))
-        kept = encoding.tokens_kept(unique)  # (U, L)
-        lengths = kept.sum(axis=1) if erasure == "delete" else np.full(len(kept), len(encoding.ids))
-        order = np.argsort(lengths, kind="stable").tolist()
+        lengths = encoding.tokens_kept(unique).sum(axis=1) if erasure == "delete" else np.zeros(len(unique))
+        order = np.argsort(lengths, kind="stable").tolist()  # (U,): rows of about equal length go together
         found = np.zeros((len(unique), len(self.labels)))
-        size = rows_per_batch(len(encoding.ids), self.device.type)
-        for rows, result in in_batches(order, size, lambda rows: self._hard(encoding, kept[rows], erasure)):
+        answer = self._answering(encoding, erasure)
+        for rows, result in in_batches(order, self.rows_at_once(encoding), lambda rows: answer(unique[rows])):
             found[rows] = result.double().cpu().numpy()
         return found[back.reshape(-1)]
 
@@ -132,6 +136,27 @@ class FrozenModel:
         """p(label) as a function of masks (B, units) in a tensor, the form in which Captum asks."""
         return lambda masks: torch.from_numpy(self.probabilities(encoding, masks.bool().numpy(), erasure)[:, label])
 
+    def rows_at_once(self, encoding: Encoding) -> int:
+        """How many masks of this input go through the model in one batch."""
+        return rows_per_batch(len(encoding.ids), self.device.type)
+
+    def received(self, encoding: Encoding, *, last_layer: bool) -> Floats:
+        """The attention that each unit's tokens receive, (units,): the mean over layers, heads and attending tokens.
+
+        With `last_layer` only there, and only from the token from which the class is read, where it is one.
+        """
+        states = self.states(encoding)
+        if not states.attentions:
+            raise ExplanationError(f"{self.name} does not show its attention.")
+        if last_layer and not states.pooled:
+            found = states.attentions[-1].mean(dim=0)[0]  # (L,): the first token's view
+        else:
+            layers = states.attentions[-1:] if last_layer else states.attentions
+            found = torch.stack(layers).mean(dim=(0, 1, 2))  # (L,)
+        owners = np.asarray(encoding.owners)
+        weights = found.cpu().numpy()[owners != FIXED]
+        return np.bincount(owners[owners != FIXED], weights, minlength=len(encoding.units)).astype(float)
+
     def states(self, encoding: Encoding) -> States:
         """Hidden states and attentions of the unmasked input; no gradient."""
         with (
@@ -161,8 +186,12 @@ class FrozenModel:
     def base(self) -> nn.Module:
         return cast(nn.Module, self.module.base_model)
 
-    def _hard(self, encoding: Encoding, kept: NDArray[np.bool_], erasure: Erasure) -> Tensor:
-        """Probabilities (B, C) for masks over tokens (B, L)."""
+    def _answering(self, encoding: Encoding, erasure: Erasure) -> Callable[[NDArray[np.bool_]], Tensor]:
+        """From masks over units (B, units) to probabilities (B, C), with what all masks share done once."""
+        return lambda keeps: self._hard(encoding, keeps, erasure)
+
+    def _hard(self, encoding: Encoding, keeps: NDArray[np.bool_], erasure: Erasure) -> Tensor:
+        kept = encoding.tokens_kept(keeps)  # (B, L)
         given = erased(encoding, kept, erasure, filler=self.filler, padding=self.padding)
         with self._batch(len(kept)), torch.inference_mode(), self._scaled_embeddings(self._scale(given.scale)):
             logits = self._logits(
