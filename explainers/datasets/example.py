@@ -6,6 +6,15 @@ from explainers.datasets.picture import Picture
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """What the label follows from, where it is known: spans of characters of the text, and boxes in the picture
+    (left, top, right and bottom in pixels)."""
+
+    words: tuple[tuple[int, int], ...] = ()
+    boxes: tuple[tuple[int, int, int, int], ...] = ()
+
+
+@dataclass(frozen=True)
 class Example:
     """A text, or with `pair` a premise and its hypothesis, or with `picture` a picture and what is said about it.
 
@@ -17,6 +26,7 @@ class Example:
     label: int | None = None
     explanations: tuple[str, ...] = ()
     picture: Picture | None = None
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True)

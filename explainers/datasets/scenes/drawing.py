@@ -19,9 +19,7 @@ Pixels = NDArray[np.uint8]
 
 def drawn(scene: Scene) -> Pixels:
     """(100, 400, 3)."""
-    canvas = np.full((HEIGHT, WIDTH, 3), STRIP, np.uint8)
-    for number, left in enumerate(LEFTS):
-        canvas[:, left : left + SIDE] = lid() if number == scene.covered else PAPER
+    canvas = empty(scene.covered).copy()
     for thing in scene.visible():
         left, top, right, bottom = frame(thing)
         canvas[top:bottom, left:right][stamp(thing.shape, thing.size)] = INKS[thing.colour]
@@ -36,6 +34,15 @@ def frame(thing: Thing) -> tuple[int, int, int, int]:
 
 def box_frame(number: int) -> tuple[int, int, int, int]:
     return LEFTS[number], 0, LEFTS[number] + SIDE, HEIGHT
+
+
+@lru_cache
+def empty(covered: int | None) -> Pixels:
+    """(100, 400, 3): the boxes without things."""
+    canvas = np.full((HEIGHT, WIDTH, 3), STRIP, np.uint8)
+    for number, left in enumerate(LEFTS):
+        canvas[:, left : left + SIDE] = lid() if number == covered else PAPER
+    return canvas
 
 
 @lru_cache

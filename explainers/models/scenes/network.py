@@ -1,0 +1,87 @@
+"""The architecture of `scenes`: one Transformer over patches and words, trained from nothing.
+
+    [CLS] patch 1 … patch 48 [SEP] words [SEP]   →   mean over the tokens = c   →   MLP head
+
+The picture is read as three squares of 100 × 100 pixels, each as 4 × 4 patches; the strips between them are not read.
+A patch's place is part of its embedding, so it stays known when others are deleted; only words have positions of the
+sequence.
+"""
+
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from transformers.modeling_outputs import BaseModelOutputWithPoolingAndCrossAttentions as Output
+from transformers.models.bert.configuration_bert import BertConfig
+from transformers.models.bert.modeling_bert import BertModel
+
+from explainers.datasets.scenes.drawing import LEFTS
+from explainers.datasets.scenes.world import SIDE
+from explainers.models.network import PooledClassifier
+
+PATCH = 25  # pixels of its side
+ROWS, COLUMNS = SIDE // PATCH, 3 * SIDE // PATCH
+PATCHES = ROWS * COLUMNS
+INPUTS = 3 * PATCH * PATCH
+
+
+def config(vocabulary: int) -> BertConfig:
+    """Small enough to learn on two cores. Eager attention can show its weights and be derived twice."""
+    return BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=128,
+        num_hidden_layers=6,
+        num_attention_heads=4,
+        intermediate_size=384,
+        hidden_act="relu",
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        max_position_embeddings=128,
+        attn_implementation="eager",
+    )
+
+
+class SceneBert(BertModel):
+    """BERT in which all patches (tokens of kind 1) have one position, and the others are numbered without them."""
+
+    def forward(self, *, token_type_ids: Tensor, **inputs: Tensor | None) -> Output:
+        words = token_type_ids == 0
+        positions = torch.where(words, words.cumsum(1) - 1, self.config.max_position_embeddings - 1)
+        found = super().forward(token_type_ids=token_type_ids, position_ids=positions, **inputs)
+        return cast(Output, found)
+
+
+class SceneNetwork(PooledClassifier):
+    """Logits of a picture with a text. `look` turns patches into what stands in the place of word embeddings."""
+
+    def __init__(self, vocabulary: int, classes: int) -> None:
+        settings = config(vocabulary)
+        super().__init__(SceneBert(settings, add_pooling_layer=False), classes)
+        self.dropout = nn.Dropout(0.0)
+        width = settings.hidden_size
+        self.eye = nn.Sequential(nn.Linear(INPUTS, 256), nn.GELU(), nn.Linear(256, width))
+        self.place = nn.Embedding(PATCHES, width)
+
+    def look(self, patches: Tensor, numbers: Tensor) -> Tensor:
+        """(B, P, 1875) of -1…1 and the number (B, P) of each patch, 0…47 → (B, P, d)."""
+        return cast(Tensor, self.eye(patches) + self.place(numbers))
+
+    def embeds(self, ids: Tensor, patches: Tensor, numbers: Tensor) -> Tensor:
+        """(B, L) ids, at whose positions 1 to P patches stand → (B, L, d)."""
+        words = cast(nn.Embedding, self.base_model.get_input_embeddings())(ids)
+        return torch.cat([words[:, :1], self.look(patches, numbers), words[:, numbers.shape[1] + 1 :]], dim=1)
+
+
+def cut(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Pictures (…, 100, 400, 3) as patches (…, 48, 1875), row by row over the three squares."""
+    read = np.concatenate([pixels[..., left : left + SIDE, :] for left in LEFTS], axis=-2)  # (…, 100, 300, 3)
+    front = read.shape[:-3]
+    tiles = read.reshape(*front, ROWS, PATCH, COLUMNS, PATCH, 3)
+    return np.moveaxis(tiles, -4, -3).reshape(*front, PATCHES, INPUTS)
+
+
+def scaled(colours: NDArray[np.generic]) -> Tensor:
+    """0…255 as -1…1."""
+    return torch.from_numpy(colours).float() / 127.5 - 1

@@ -1,0 +1,39 @@
+"""The words of `scenes`: pieces learned from its sentences, and how a sentence stands behind the patches."""
+
+from collections.abc import Sequence
+
+from tokenizers import Tokenizer, normalizers, pre_tokenizers
+from tokenizers.models import WordPiece
+from tokenizers.trainers import WordPieceTrainer
+
+from explainers.models.scenes.network import PATCHES
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PATCH]")
+PAD, UNK, CLS, SEP, MASK, LOOK = range(len(SPECIAL))
+PIECES, LONGEST = 600, 64  # of the vocabulary; of a sentence
+
+
+def learned(sentences: Sequence[str]) -> Tokenizer:
+    """A tokenizer whose pieces come from the sentences; single letters are pieces too, so no word is unknown."""
+    made = Tokenizer(WordPiece(unk_token="[UNK]"))
+    made.normalizer = normalizers.BertNormalizer()
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    made.train_from_iterator(
+        [*sorted(sentences), " ".join(letters), letters, letters[::-1]],
+        WordPieceTrainer(
+            vocab_size=PIECES,
+            special_tokens=list(SPECIAL),
+            initial_alphabet=list(letters),
+            limit_alphabet=100,
+            show_progress=False,
+        ),
+    )
+    made.enable_truncation(LONGEST)
+    return made
+
+
+def framed(words: Sequence[int], patches: int = PATCHES) -> tuple[list[int], list[int]]:
+    """The ids of a whole input, and the kinds of its tokens: 1 for patches, 0 for the rest."""
+    ids = [CLS, *[LOOK] * patches, SEP, *words, SEP]
+    return ids, [0, *[1] * patches, *[0] * (len(words) + 2)]
