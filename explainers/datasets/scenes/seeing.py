@@ -67,16 +67,27 @@ def _things_of(view: Pixels, number: int) -> list[Thing] | None:
 
 def pieces_of(patch: Mask) -> tuple[Piece, ...] | None:
     """The fewest shapes that make up a patch; places are from the patch's left upper corner."""
+    pairs = tuple(product(SHAPES, SIZES.values()))
+    alone = next((piece for pair in pairs for piece in _alone(patch, *pair)), None)
+    if alone is not None:
+        return (alone,)
     framed = np.pad(patch, 1)  # a triangle's first row has no ink
-    stamps = {pair: stamps_of(*pair) for pair in product(SHAPES, SIZES.values())}
-    sure = [
-        (shape, size, left, top) for (shape, size), (core, _) in stamps.items() for top, left in _places(framed, core)
-    ]
-    for most in range(1, MOST + 1):
+    sure = [(*pair, left, top) for pair in pairs for top, left in _places(framed, stamps_of(*pair)[0])]
+    for most in range(2, MOST + 1):
         found = next(_covers(framed, framed, sure, most), None)
         if found is not None:
             return tuple((shape, size, left - 1, top - 1) for shape, size, left, top in found)
     return None
+
+
+def _alone(patch: Mask, shape: str, size: int) -> Iterator[Piece]:
+    """The shape if it is all of the patch; above a triangle there may be a row without ink."""
+    empty_rows = size - patch.shape[0]
+    if patch.shape[1] == size and 0 <= empty_rows <= 1:
+        core, reach = stamps_of(shape, size)
+        filled = np.pad(patch, ((empty_rows, 0), (0, 0)))
+        if not (core & ~filled).any() and not (filled & ~reach).any():
+            yield shape, size, 0, -empty_rows
 
 
 def _places(patch: Mask, core: Mask) -> Iterator[tuple[int, int]]:

@@ -39,7 +39,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Kind:
-    """A description of things. `place`: a wall ("left", …), "wall" for any, "corner", "peak" for a tower's top block."""
+    """A description of things. `place`: a wall ("left", …), "wall" for any, "corner", "peak" for a tower's top."""
 
     colour: str | None = None
     shape: str | None = None
@@ -162,7 +162,59 @@ def related(one: Thing, relation: str, other: Thing, scene: Scene) -> bool:
     return one.left + one.size <= other.left
 
 
-Condition = Has | Only | Hues | Next
+@dataclass(frozen=True)
+class Within:
+    """A condition on one box: its things have these colours, each of them, and no others."""
+
+    colours: frozenset[str]
+
+    def holds(self, number: int, scene: Scene) -> bool:
+        return {thing.colour for thing in scene.box(number)} == self.colours
+
+    def shown_by(self, number: int, scene: Scene) -> tuple[Thing, ...]:
+        return scene.box(number)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A condition on a tower: its block number `level` from the base is of a kind; -1 is the top, 0 the middle."""
+
+    level: int
+    kind: Kind
+
+    def holds(self, number: int, scene: Scene) -> bool:
+        found = self.shown_by(number, scene)
+        return bool(found) and self.kind.fits(found[0], scene)
+
+    def shown_by(self, number: int, scene: Scene) -> tuple[Thing, ...]:
+        blocks = sorted(scene.box(number), key=lambda thing: -thing.top)
+        if self.level == 0:
+            return (blocks[len(blocks) // 2],) if len(blocks) % 2 else ()
+        place = self.level - 1 if self.level > 0 else self.level + len(blocks)
+        return (blocks[place],) if 0 <= place < len(blocks) else ()
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """A condition on a tower: so many of its blocks, one upon the other, are of a kind."""
+
+    kind: Kind
+    number: Number
+
+    def holds(self, number: int, scene: Scene) -> bool:
+        return self.number.met(len(self.shown_by(number, scene)))
+
+    def shown_by(self, number: int, scene: Scene) -> tuple[Thing, ...]:
+        """The longest row of such blocks."""
+        longest: tuple[Thing, ...] = ()
+        row: tuple[Thing, ...] = ()
+        for thing in sorted(scene.box(number), key=lambda thing: -thing.top):
+            row = (*row, thing) if self.kind.fits(thing, scene) else ()
+            longest = max(longest, row, key=len)
+        return longest
+
+
+Condition = Has | Only | Hues | Next | Within | Level | Stacked
 
 
 @dataclass(frozen=True)

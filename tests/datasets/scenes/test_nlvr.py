@@ -1,0 +1,101 @@
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from explainers.datasets.example import Example
+from explainers.datasets.scenes.drawing import drawn
+from explainers.datasets.scenes.nlvr import SPLITS, bank, fits, read
+from explainers.datasets.scenes.statements import CONTRADICTION, ENTAILMENT, Count, Kind, Number
+from explainers.datasets.scenes.world import Scene, Thing
+from explainers.errors import DataUnavailable
+
+SHARED = Path(__file__).parents[4] / "shared" / "data" / "nlvr"
+TWO_SQUARES = Scene((Thing("square", "blue", 20, 0, 0, 0), Thing("square", "blue", 30, 50, 50, 1)), towers=False)
+TRUE, WRONG, UNCLEAR = "There are two squares", "There are two circles", "They look nice"
+
+
+def png() -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(drawn(TWO_SQUARES)).save(file, "PNG")
+    return file.getvalue()
+
+
+def rows(split: str) -> list[str]:
+    said = ((TRUE, "true"), (WRONG, "true"), (UNCLEAR, "false"))
+    return [json.dumps({"sentence": text, "label": label, "image": f"images/{split}-0.png"}) for text, label in said]
+
+
+def unpacked(folder: Path, lines: list[str] | None = None) -> Path:
+    for split in SPLITS:
+        (folder / split / "images").mkdir(parents=True)
+        (folder / split / "images" / f"{split}-0.png").write_bytes(png())
+        (folder / split / f"{split}.jsonl").write_text("\n".join(rows(split) if lines is None else lines))
+    return folder
+
+
+def packed(folder: Path) -> Path:
+    for split in SPLITS:
+        with tarfile.open(folder / f"{split}.tar.gz", "w:gz") as archive:
+            for name, content in (
+                (f"{split}.jsonl", "\n".join(rows(split)).encode()),
+                (f"images/{split}-0.png", png()),
+            ):
+                member = tarfile.TarInfo(f"{split}/{name}")
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+    return folder
+
+
+def what(part: tuple[Example, ...]) -> list[tuple[str, int | None]]:
+    return [(row.text, row.label) for row in part]
+
+
+def test_packed_and_unpacked_data_are_read_alike(tmp_path: Path) -> None:
+    (tmp_path / "packed").mkdir()
+    one, other = read(packed(tmp_path / "packed")), read(unpacked(tmp_path / "unpacked"))
+    assert what(one.train) == what(other.train) == [(TRUE, ENTAILMENT), (WRONG, ENTAILMENT), (UNCLEAR, CONTRADICTION)]
+    assert one.test[0].picture is not None
+    assert (one.test[0].picture.pixels() == drawn(TWO_SQUARES)).all()
+
+
+def test_the_bank_holds_what_is_understood_and_agrees_with_its_labels(tmp_path: Path) -> None:
+    train = read(unpacked(tmp_path)).train
+    assert bank(train) == ((TRUE, Count(Kind(shape="square"), Number("exactly", 2))),)
+    assert len(bank(train, agreement=0.0)) == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "no JSON",
+        "[]",
+        '{"sentence": "x", "label": "perhaps", "image": "images/a.png"}',
+        '{"sentence": "x", "label": "true", "image": "images/../../a.png"}',
+        '{"sentence": 1, "label": "true", "image": "images/a.png"}',
+    ],
+)
+def test_a_line_of_another_format_is_refused_by_its_number(tmp_path: Path, line: str) -> None:
+    with pytest.raises(DataUnavailable, match="line 1"):
+        read(unpacked(tmp_path, [line]))
+
+
+def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataUnavailable, match=r"train\.tar\.gz"):
+        read(tmp_path)
+    (tmp_path / "train.tar.gz").write_bytes(b"no archive")
+    with pytest.raises(DataUnavailable, match="damaged"):
+        read(tmp_path)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="NLVR's files are not beside the repository")
+def test_most_of_the_published_training_labels_agree_with_what_was_understood() -> None:
+    train = read(SHARED).train[:400]
+    judged = [
+        fits(meaning, row) for row in train for meaning in [dict(bank([row], agreement=0.0)).get(row.text)] if meaning
+    ]
+    assert len(judged) > 0.7 * len(train)
+    assert sum(judged) > 0.9 * len(judged)
