@@ -16,6 +16,7 @@ from pathlib import Path
 
 from explainers.datasets import tables
 from explainers.datasets.example import Example, Splits
+from explainers.datasets.pictures.annotation import inside, table
 from explainers.datasets.sst2 import grams, letters
 from explainers.errors import DataUnavailable
 
@@ -23,6 +24,7 @@ LABELS = ("entailment", "neutral", "contradiction")
 DEV, TEST = "dev.tsv.gz", "test_a.tsv.gz"
 REVISED = ("cad_nli/train.tsv.gz", "cad_nli/dev.tsv.gz")
 PICTURES = ("esnlive/esnlive_dev.csv.gz", "esnlive/esnlive_test.csv.gz")
+PICTURE_COLUMNS = ("Flickr30kID", "hypothesis", "gold_label", "explanation")
 EXPLANATIONS = ("explanation1", "explanation2", "explanation3")
 WINDOW = 7  # words in a row that make two premises kin
 Keyed = tuple[str, Example]  # with the picture's name
@@ -82,25 +84,36 @@ def of_pictures(folder: Path, dev: list[Keyed], forbidden: set[str]) -> Iterator
     captions = {picture: pair.text for picture, pair in dev if picture not in forbidden}
     known = {(letters(pair.text), letters(pair.pair or "")) for _, pair in dev}
     for path in (folder.parent / name for name in PICTURES):
-        for number, row in tables.rows(path, ",") if path.is_file() else ():
-            premise = captions.get(row.get("Flickr30kID") or "")
-            if premise is None or row.get("gold_label") not in LABELS:
+        for picture, about in about_pictures(path) if path.is_file() else ():
+            premise = captions.get(picture)
+            if premise is None or about.label is None:
                 continue
-            pair = _pair(path, number, {**row, "premise": premise}, "premise", "hypothesis", "gold_label")
-            said = (untokenised(row["explanation"]),) if row.get("explanation") else ()
-            key = letters(pair.text), letters(pair.pair or "")
+            key = letters(premise), letters(about.text)
             if key not in known:
                 known.add(key)
-                yield Example(pair.text, pair.pair, pair.label, said)
+                yield Example(premise, about.text, about.label, about.explanations)
+
+
+def about_pictures(path: Path) -> Iterator[Keyed]:
+    """The hypotheses of one e-SNLI-VE file, each with what people said; where no label is given, there is none."""
+    for number, row in table(path, PICTURE_COLUMNS):
+        picture, hypothesis, label, said = (row[name] for name in PICTURE_COLUMNS)
+        if not picture or not hypothesis or label not in ("", *LABELS):
+            wanted = f"{', '.join(PICTURE_COLUMNS[:3])} ({', '.join(LABELS)})"
+            raise DataUnavailable(f"{path.name}, line {number}: expected {wanted}, got {row}.")
+        explanations = (untokenised(said),) if said else ()
+        place = LABELS.index(label) if label else None
+        where = f"{path.name}, line {number}"
+        yield inside(picture, where), Example(untokenised(hypothesis), label=place, explanations=explanations)
 
 
 def sentences(folder: Path) -> Iterator[str]:
     """Every hypothesis and explanation of e-SNLI-VE beside `folder`, and nothing of a picture in the test file."""
     test = {picture for picture, _ in explained(folder / TEST)}
     for path in (folder.parent / name for name in PICTURES):
-        for _, row in tables.rows(path, ",") if path.is_file() else ():
-            if row.get("Flickr30kID") not in test:
-                yield from (untokenised(row[name]) for name in ("hypothesis", "explanation") if row.get(name))
+        for picture, about in about_pictures(path) if path.is_file() else ():
+            if picture not in test:
+                yield from (about.text, *about.explanations)
 
 
 def untokenised(text: str) -> str:
