@@ -1,13 +1,14 @@
 """NLVR (Suhr et al., 2017): what people said about pictures of three boxes, and whether it is true there.
 
-People wrote each sentence for some of the pictures and erred now and then, mostly about things that touch a wall.
+Somebody saw four pictures and wrote a sentence that should be true of the first two (numbers 0 and 1) and false of the
+others; then other people judged it on each picture, and these are the labels. They err about once in twenty times.
 """
 
 import json
 import re
 import tarfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from explainers.errors import DataUnavailable
 
 SPLITS = ("train", "dev", "test")
 LABELS = {"true": ENTAILMENT, "false": CONTRADICTION}
+MOST = 0.7  # of a sentence's labels, which are four for most sentences
+Row = tuple[Example, int]  # with the label that the writer intended
 IMAGE = re.compile(r"images/[\w-]+\.png")  # nothing that leads out of the folder
 
 
@@ -30,37 +33,45 @@ class Nlvr:
     train: tuple[Example, ...]
     dev: tuple[Example, ...]
     test: tuple[Example, ...]
+    intended: tuple[int, ...] = ()  # the labels that the writers of `train` meant
 
 
 def read(folder: Path) -> Nlvr:
     """From a folder that holds train, dev and test, each as a .tar.gz file or unpacked."""
     train, dev, test = (_split(folder, split) for split in SPLITS)
-    return Nlvr(train, dev, test)
+    return Nlvr(_examples(train), _examples(dev), _examples(test), tuple(label for _, label in train))
 
 
-def bank(rows: Iterable[Example], *, agreement: float = 1.0) -> tuple[tuple[str, Statement], ...]:
-    """The distinct sentences of the rows that are understood, and so that a share of `agreement` of their labels fits.
+def bank(rows: Sequence[Example], intended: Sequence[int] = ()) -> tuple[tuple[str, Statement], ...]:
+    """The distinct sentences that are understood so that all their labels fit.
 
-    A label fits if the meaning judges the row's picture so.
+    With the writers' `intended` labels, all of these and `MOST` of the published ones are enough.
     """
-    pictures: defaultdict[str, list[Example]] = defaultdict(list)
-    for row in rows:
-        pictures[row.text].append(row)
-    meanings = ((text, understood(text)) for text in pictures)
-    return tuple(
-        (text, meaning)
-        for text, meaning in meanings
-        if meaning and sum(fits(meaning, row) for row in pictures[text]) >= agreement * len(pictures[text])
-    )
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        places[row.text].append(place)
+    found = []
+    for text, of_text in places.items():
+        meaning = understood(text)
+        judged = [label_of(meaning, rows[place]) for place in of_text] if meaning else []
+        fits = sum(label == rows[place].label for label, place in zip(judged, of_text, strict=False))
+        meant = bool(intended) and judged == [intended[place] for place in of_text]
+        if meaning and (fits == len(judged) or (meant and fits >= MOST * len(judged))):
+            found.append((text, meaning))
+    return tuple(found)
 
 
-def fits(meaning: Statement, row: Example) -> bool:
-    """Whether the meaning, judged on the row's picture, gives the row's label."""
+def label_of(meaning: Statement, row: Example) -> int | None:
+    """What the meaning says about the row's picture; None if that is no scene."""
     scene = scene_of(row.picture.pixels()) if row.picture else None
-    return scene is not None and meaning.judged(scene).label == row.label
+    return None if scene is None else meaning.judged(scene).label
 
 
-def _split(folder: Path, split: str) -> tuple[Example, ...]:
+def _examples(rows: tuple[Row, ...]) -> tuple[Example, ...]:
+    return tuple(row for row, _ in rows)
+
+
+def _split(folder: Path, split: str) -> tuple[Row, ...]:
     unpacked, packed = folder / split, folder / f"{split}.tar.gz"
     if (unpacked / f"{split}.jsonl").is_file():
         lines = (unpacked / f"{split}.jsonl").read_bytes().splitlines()
@@ -89,14 +100,15 @@ def _lying(path: Path) -> Picture:
     return Picture(path=path)
 
 
-def _rows(lines: Iterable[bytes], split: str, picture: Callable[[str], Picture]) -> Iterator[Example]:
+def _rows(lines: Iterable[bytes], split: str, picture: Callable[[str], Picture]) -> Iterator[Row]:
     for number, line in enumerate(lines, start=1):
         try:
             row = json.loads(line)
             text, label, image = row["sentence"], LABELS[row["label"]], row["image"]
+            intended = ENTAILMENT if row["id"][-2:] in ("-0", "-1") else CONTRADICTION
         except (ValueError, KeyError, TypeError) as error:
-            wanted = "a JSON object with sentence, label (true or false) and image"
+            wanted = "a JSON object with id, sentence, label (true or false) and image"
             raise DataUnavailable(f"{split}.jsonl, line {number}: expected {wanted}.") from error
         if not isinstance(text, str) or not isinstance(image, str) or not IMAGE.fullmatch(image):
             raise DataUnavailable(f"{split}.jsonl, line {number}: expected an image such as images/dev-1-0.png.")
-        yield Example(text, label=label, picture=picture(image))
+        yield Example(text, label=label, picture=picture(image)), intended

@@ -74,15 +74,14 @@ class Reader:
             return Number({"+": "at least", "-": "at most"}.get(bound[2], "exactly"), int(bound[1]))
         if exact:
             raise Unclear
-        return SOME if self.takes("a other", "a", "the", "another", "other") else None
+        return SOME if self.takes("a", "the") else None
 
     def colour(self) -> str:
         return self.needs(*COLOURS)
 
     def shape(self) -> str | None:
         """None for "thing"."""
-        shape = self.needs("thing", *SHAPES)
-        return None if shape == "thing" else shape
+        return None if self.takes("thing") else self.needs(*SHAPES)
 
     def kind(self, *, bare: bool = False) -> Kind:
         """ "Small blue square touching the wall"; with `bare` the noun may be missing after a colour."""
@@ -100,7 +99,9 @@ class Reader:
         link = self.takes("of", "which is of", "which is", "that is of", "that is", "is", "in")
         if link and colour is None and any(self.sees(each) for each in COLOURS) and not self.sees_mixture():
             colour = self.colour()
-            self.takes("in colour", "colour only", "colour")
+            self.takes("in colour", "colour")
+            if self.sees("only"):
+                raise Unclear
         elif link:
             self.at -= len(link.split())
         return self.placed(Kind(colour, shape, size))
@@ -137,13 +138,10 @@ class Reader:
         self.takes("thing")
         if side and place == "corner":
             raise Unclear
-        return side_name(side or place or "")
+        named = side or place or ""
+        return "bottom" if named == "base" else named
 
     def item(self, *, bare: bool = False) -> tuple[Number, Kind]:
         """ "At least two blue squares"; without a number there is at least one."""
         number = self.number()
         return SOME if number is None else number, self.kind(bare=bare)
-
-
-def side_name(word: str) -> str:
-    return "bottom" if word == "base" else word

@@ -214,7 +214,27 @@ class Stacked:
         return longest
 
 
-Condition = Has | Only | Hues | Next | Within | Level | Stacked
+@dataclass(frozen=True)
+class Alike:
+    """A condition on one box: so many things of a kind share their "colour", "shape" or "size"."""
+
+    kind: Kind
+    quality: str
+    number: Number
+
+    def holds(self, number: int, scene: Scene) -> bool:
+        return self.number.met(len(self.shown_by(number, scene)))
+
+    def shown_by(self, number: int, scene: Scene) -> tuple[Thing, ...]:
+        """The largest group."""
+        groups: dict[object, tuple[Thing, ...]] = {}
+        for thing in self.kind.among(scene.box(number), scene):
+            value = getattr(thing, self.quality)
+            groups[value] = (*groups.get(value, ()), thing)
+        return max(groups.values(), key=len, default=())
+
+
+Condition = Has | Only | Hues | Next | Within | Level | Stacked | Alike
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from explainers.datasets.scenes.contents import RELATIONS, Conditions, conditions
+from explainers.datasets.scenes.contents import conditions
+from explainers.datasets.scenes.descriptions import RELATIONS, Conditions
 from explainers.datasets.scenes.phrases import NONE, SOME, Reader, Unclear
-from explainers.datasets.scenes.statements import Boxes, Count, Every, Has, Kind, Level, Next, Number, Only, Statement
+from explainers.datasets.scenes.statements import Boxes, Count, Every, Has, Kind, Next, Number, Only, Statement
+from explainers.datasets.scenes.towers import ALL, ends_are, towers_are
 from explainers.datasets.scenes.words import words_of
-
-ALL = Number("exactly", 3)
 
 
 def understood(sentence: str) -> Statement | None:
@@ -47,7 +47,7 @@ def boxes(reader: Reader) -> tuple[Number, Conditions]:
     reader.takes(",")
     if reader.takes("with", "of", "where there is", "where") or not (reader.done and found):
         found += conditions(reader)
-    if not found:
+    if not found or (number is not None and number.n > 3):
         raise Unclear
     return SOME if number is None else number, found
 
@@ -91,7 +91,8 @@ def related(reader: Reader) -> Statement:
     number, one = reader.item()
     reader.takes("that is", "which is", "is")
     word = RELATIONS[reader.needs(*RELATIONS)]
-    other_number, other = reader.item()
+    base = reader.takes("the base thing", "a base thing", "base thing")
+    other_number, other = (SOME, Kind(place="bottom")) if base else reader.item(bare=True)
     if other_number not in (SOME, Number("exactly", 1)) or (number.n > 1):
         raise Unclear
     return Boxes((Next(one, word, other),), number)
@@ -118,34 +119,12 @@ def about_things(reader: Reader) -> Statement:
 
 def every_thing(reader: Reader) -> Statement:
     """ "None of the triangles are touching the edge", "all blue circles are touching a wall"."""
-    word = reader.needs("none of the", "no", "all of the", "all the", "all", "each")
+    word = reader.needs("none of the", "no", "all of the", "all the", "all", "each", "the")
     kind = reader.kind()
-    if kind.place is None:
+    if kind.place in (None, "peak"):
         raise Unclear
     bare = replace(kind, place=None, apart=False)
     return Every("no" if word in ("none of the", "no") else "all", bare, Kind(place=kind.place, apart=kind.apart))
 
 
-def levels(reader: Reader) -> Statement:
-    """ "The second block from the base of a tower is black"."""
-    reader.takes("the")
-    word = reader.needs(*LEVELS)
-    reader.takes("thing")
-    reader.takes("from the base")
-    reader.needs("of")
-    number, found = tower_named(reader)
-    reader.needs("is")
-    return Boxes((*found, Level(LEVELS[word], Kind(reader.colour()))), number)
-
-
-def tower_named(reader: Reader) -> tuple[Number, Conditions]:
-    number = ALL if reader.takes("all the 3", "all the", "all", "the 3") else reader.number() or NONE
-    found = before_noun(reader)
-    reader.needs("tower")
-    if number == NONE:
-        raise Unclear
-    return number, found
-
-
-LEVELS = {"base": 1, "first": 1, "second": 2, "third": 3, "middle": 0, "top": -1}
-FORMS = (about_boxes, ends_of_towers, related, things_in_boxes, about_things, every_thing, levels)
+FORMS = (about_boxes, ends_of_towers, related, things_in_boxes, every_thing, about_things, ends_are, towers_are)
