@@ -3,22 +3,25 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from explainers.comparison import Chance, Failed, Measured, Question, run
 from explainers.datasets.example import Example
+from explainers.datasets.picture import Picture
 from explainers.errors import ExplanationError
 from explainers.manifest import manifest
 from explainers.methods import DEFAULT, chosen
-from explainers.models.asking import check_count, check_words, example_of, text_names
+from explainers.metrics.modalities import picture_share
+from explainers.models.asking import check_count, check_picture, check_words, example_of
 from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import ERASURES, UNIT_KINDS, Encoding, UnitKind
+from explainers.models.encoding import OF_PICTURES, UNIT_KINDS, Encoding, Unit, UnitKind
 from explainers.models.meter import Meter
 from explainers.models.notices import notices
 from explainers.narrative.narrative import Narrative
-from explainers.one_text import OneTextAlone, one_text_alone
+from explainers.one_text import OneTextAlone, one_text_alone, part_names
 from explainers.settings import Settings
 
 
@@ -41,8 +44,8 @@ class Comparison:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the texts: ("Premise", "Hypothesis"); ("",) for a single one."""
-        return text_names(self.question.model.asks, len(self.question.encoding.texts))
+        """Of the parts: ("Premise", "Hypothesis"), ("Text", "Picture"); ("",) for a single text."""
+        return part_names(self.question.model.asks, self.question.encoding)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -79,9 +82,10 @@ class Comparison:
         return {
             "method": found.method,
             "label": self.question.model.labels[found.label],
-            "units": [asdict(unit) for unit in found.encoding.units],
+            "units": [_unit(unit) for unit in found.encoding.units],
             "scores": list(found.scores),
             "signed": found.signed,
+            "picture_share": picture_share(found) if found.encoding.pictured else None,
             "spread": list(found.spread) or None,
             "completeness_gap": found.gap,
             "samples": found.samples or None,
@@ -110,6 +114,11 @@ class Comparison:
         from explainers.report.document import fragment
 
         return fragment(self)
+
+
+def _unit(unit: Unit) -> dict[str, Any]:
+    """`kind` is "word" or "patch"; a patch has a `box` (left, top, right, bottom) in pixels of the given image."""
+    return {**asdict(unit), "kind": unit.kind}
 
 
 def ask(
@@ -141,6 +150,7 @@ def ask(
 
 def encoded(model: FrozenModel, example: Example, unit: UnitKind) -> Encoding:
     """What the model reads, with every notice about it. Raises `ExplanationError` where it asks for something else."""
+    check_picture(model.name, example, pictured=model.pictured)
     check_count(model.name, model.asks, example)
     found = model.encode(example, unit)
     check_words(model.name, model.asks, example, {each.segment for each in found.units})
@@ -149,8 +159,8 @@ def encoded(model: FrozenModel, example: Example, unit: UnitKind) -> Encoding:
 
 def checked(unit: str, erasure: str, samples: int, steps: int, seed: int) -> Settings:
     """The settings, if all of them exist. Raises `ExplanationError` with what is possible."""
-    if erasure not in ERASURES:
-        raise ExplanationError(f"There is no erasure {erasure!r}. Choose one of: {', '.join(ERASURES)}.")
+    if erasure not in OF_PICTURES:
+        raise ExplanationError(f"There is no erasure {erasure!r}. Choose one of: {', '.join(OF_PICTURES)}.")
     if unit not in UNIT_KINDS:
         raise ExplanationError(f"There is no unit {unit!r}. Choose one of: {', '.join(UNIT_KINDS)}.")
     if samples < 10 or steps < 1 or seed < 0:
@@ -163,6 +173,7 @@ def explain(
     text: str | Example,
     text_pair: str | None = None,
     *,
+    image: Picture | Path | str | bytes | None = None,
     methods: Sequence[str] = DEFAULT,
     label: str | None = None,
     erasure: str = "mask",
@@ -173,11 +184,20 @@ def explain(
 ) -> Comparison:
     """Explains why the model predicts its class (or what speaks for `label`) by each method, and measures each.
 
-    `text_pair` is the second text for a model of pairs, such as the hypothesis. Raises `ExplanationError` with a
-    sentence for whatever is wrong with the input.
+    `text_pair` is the second text for a model of pairs, such as the hypothesis; `image` a file, its path or its content
+    for a model of pictures. Raises `ExplanationError` with a sentence for whatever is wrong with the input.
     """
     example, settings = example_of(text, text_pair), checked(unit, erasure, samples, steps, seed)
+    if image is not None:
+        example = replace(example, picture=picture_of(image))
     return explain_with(model, example, methods, label=label, settings=settings)
+
+
+def picture_of(image: Picture | Path | str | bytes) -> Picture:
+    """From what a caller has. Raises `DataUnavailable` for an empty file; what else is wrong is found on reading."""
+    if isinstance(image, bytes):
+        return Picture.uploaded(image)
+    return image if isinstance(image, Picture) else Picture(path=Path(image))
 
 
 def explain_with(

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from explainers.datasets.example import Example
+from explainers.datasets.picture import Picture
 from explainers.errors import ExplanationError
 from explainers.methods import DEFAULT, METHODS
 from explainers.narrative.entries import IDS
@@ -52,10 +53,13 @@ def main(
 def explain(
     text: Annotated[str, typer.Option(help="The text to explain; of a pair the first, such as the premise.")],
     text_pair: Annotated[str | None, typer.Option(help="The second text of a pair, such as the hypothesis.")] = None,
+    image: Annotated[
+        Path | None, typer.Option(help="A PNG, JPEG, WebP, GIF or BMP file that the text is about.")
+    ] = None,
     model: Model = "sst2",
     methods: Annotated[str, typer.Option(help="Method ids, separated by commas.")] = ",".join(DEFAULT),
     label: Annotated[str | None, typer.Option(help="The class to explain; by default the predicted one.")] = None,
-    erasure: Annotated[str, typer.Option(help="mask, delete or zero.")] = "mask",
+    erasure: Annotated[str, typer.Option(help="mask, delete, zero, or blur for images.")] = "mask",
     unit: Annotated[str, typer.Option(help="word or token.")] = "word",
     samples: Annotated[int, typer.Option(help="Samples of LIME and KernelSHAP.")] = 500,
     steps: Annotated[int, typer.Option(help="Steps of integrated gradients.")] = 50,
@@ -72,7 +76,8 @@ def explain(
         from explainers.report.terminal import lines
 
         settings = checked(unit, erasure, samples, steps, seed)
-        example, frozen = Example(text, text_pair), load(model, device=device)
+        picture = Picture(path=image) if image else None
+        example, frozen = Example(text, text_pair, picture=picture), load(model, device=device)
         found = explain_with(frozen, example, methods.split(","), label=label, settings=settings)
         if html is not None:
             write(html, document(found))

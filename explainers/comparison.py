@@ -93,7 +93,8 @@ def run(
     """
     model, encoding, label = question.model.metered(meter), question.encoding, question.label
     asked = Asked(model, encoding, question.settings.erasure)
-    waiting = sorted(fitting(entries, encoding.texts), key=lambda entry: QUICK_FIRST.index(entry.kind))
+    own = fitting(entries, encoding.texts, pictured=encoding.pictured)
+    waiting = sorted(own, key=lambda entry: QUICK_FIRST.index(entry.kind))
     for entry in waiting:
         if entry.kind in AT_ONCE:
             yield from explained(entry, question, meter, asked)

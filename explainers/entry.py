@@ -36,6 +36,7 @@ class Entry:
     differs: tuple[str, ...] = ()  # where the paper, its code and we are not the same
     costs: int = 1  # inputs through the model, where `kind` does not say it
     pairs_only: bool = False  # means nothing where there is a single text
+    pictures_only: bool = False  # means nothing where there is no picture
     optimised: bool = False  # on the very figures by which methods are compared: listed apart, never favoured
 
     def expected_calls(self, units: int, *, samples: int, steps: int) -> int:

@@ -83,7 +83,7 @@ def of_text(
 ) -> Iterator[Record]:
     """The figures of every method on one text that are not `done`; nothing for a text without units."""
     encoding = model.encode(example, plan.settings.unit)
-    entries = fitting(plan.entries, encoding.texts)
+    entries = fitting(plan.entries, encoding.texts, pictured=encoding.pictured)
     wanted = {each: weights_of(model, each) for each in (*(entry.id for entry in entries), *CONTROLS)}
     missing = [each for each, weights in wanted.items() if (number, each, weights) not in done]
     if not encoding.units or not missing:

@@ -30,6 +30,10 @@ def chosen(ids: Iterable[str]) -> tuple[Entry, ...]:
     return tuple(sorted(found.values(), key=lambda entry: (order.index(entry.id.partition(":")[0]), entry.id)))
 
 
-def fitting(entries: Iterable[Entry], texts: Sequence[str]) -> tuple[Entry, ...]:
-    """Those of the methods that mean something for these texts, one or two."""
-    return tuple(entry for entry in entries if len(texts) == 2 or not entry.pairs_only)
+def fitting(entries: Iterable[Entry], texts: Sequence[str], *, pictured: bool = False) -> tuple[Entry, ...]:
+    """Those of the methods that mean something for these texts, one or two, or for a picture with its text."""
+    return tuple(
+        entry
+        for entry in entries
+        if (len(texts) == 2 or not entry.pairs_only) and (pictured or not entry.pictures_only)
+    )

@@ -1,8 +1,9 @@
-"""Controls for pairs: one text is all that counts. The figures then say how far that text alone goes.
+"""Controls for pairs, and for pictures with a text: one part is all that counts. The figures then say how far that
+part alone goes.
 
-    s_u = 1 if unit u is of text number `segment`, else 0
+    s_u = 1 if unit u is of part number `segment`, else 0        0: premise or text, 1: hypothesis or picture
 
-At a cut inside the text, its first words are the ones that are taken.
+At a cut inside the part, its first words or patches are the ones that are taken.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from explainers.explanation import Attribution
 from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding
 
-METHODS = ("premise_only", "hypothesis_only")
+METHODS = (("premise_only", "hypothesis_only"), ("text_only", "picture_only"))  # of pairs, with a picture
 
 
 @dataclass(frozen=True)
@@ -22,4 +23,4 @@ class OneText:
 
     def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         scores = tuple(float(unit.segment == self.segment) for unit in encoding.units)
-        return Attribution(METHODS[self.segment], encoding, label, scores, signed=False)
+        return Attribution(METHODS[encoding.pictured][self.segment], encoding, label, scores, signed=False)

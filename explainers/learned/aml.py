@@ -56,7 +56,9 @@ class AttributionModel(nn.Module):
         ids = functional.pad(seen, (0, 1), value=model.padding)  # (B, L+1)
         places = torch.arange(ids.shape[1], device=ids.device)
         lengths = inputs.lengths[:, None]  # (B, 1)
-        embeds = torch.where((places == lengths)[:, :, None], z[:, None], table(model)(ids))  # (B, L+1, d)
+        words = table(model)(ids)  # (B, L+1, d)
+        words = torch.cat([inputs.looking(words[:, :-1], words[:, :-1])[0], words[:, -1:]], dim=1)
+        embeds = torch.where((places == lengths)[:, :, None], z[:, None], words)
         kinds = {"token_type_ids": functional.pad(inputs.segments, (0, 1))} if model.segmented else {}
         with model.meter.batch(inputs.rows):  # G is as dear as F, so it counts
             found = self.encoder(inputs_embeds=embeds, attention_mask=(places <= lengths).long(), **kinds)
@@ -118,9 +120,9 @@ class Aml:
             if self.filler == "random":
                 words = cast(Tensor, table(model).weight)
                 drawn = torch.randint(len(words), inputs.twice().ids.shape, generator=chance).to(model.device)
-                return cast(Tensor, table(model)(drawn))
+                return inputs.twice().looking(table(model)(drawn), table(model)(drawn))[1]
             mask = table(model)(torch.tensor(model.filler, device=model.device))
-        return cast(Tensor, mask + cast(AttributionModel, module).filler)
+        return inputs.twice().looking(mask, mask + cast(AttributionModel, module).filler)[1]
 
 
 def shares(module: AttributionModel, model: FrozenModel, batch: Batch) -> Tensor:

@@ -44,7 +44,7 @@ def seen(model: FrozenModel, texts: Sequence[Example], unit: UnitKind = "word") 
     """Every text that has at least one unit, with the model's answer to it."""
     for each in texts:
         check_count(model.name, model.asks, each)
-    encodings = [model.encode(Example(each.text, each.pair), unit) for each in texts]
+    encodings = [model.encode(Example(each.text, each.pair, picture=each.picture), unit) for each in texts]
     ready = sorted((each for each in encodings if each.units), key=lambda each: len(each.ids))
     if len(ready) < 2:
         raise DataUnavailable("There are fewer than two texts with words in them; a method needs some to learn from.")

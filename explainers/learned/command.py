@@ -97,7 +97,8 @@ def parts(model: str, data: Path | None, seed: int) -> tuple[tuple[Example, ...]
             "Give a folder that also has the texts named in its card, or a file of your own."
         )
     learned_from, watched = (
-        tuple(Example(each.text, each.pair) for each in part) for part in (splits.explainer, splits.validation)
+        tuple(Example(each.text, each.pair, picture=each.picture) for each in part)
+        for part in (splits.explainer, splits.validation)
     )
     return learned_from, watched[:VALIDATION]
 

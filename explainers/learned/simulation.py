@@ -51,8 +51,10 @@ class Network(nn.Module):
 
     def forward(self, inputs: Padded) -> tuple[Tensor, Tensor]:
         """Logits (B, C) and attention to the tokens of words (B, L)."""
+        table, scale, narrow = cast(nn.Sequential, self.encoder.get_input_embeddings())
+        words = table(inputs.ids)
         found = self.encoder(
-            inputs.ids,
+            inputs_embeds=narrow(scale(inputs.looking(words, words)[0])),
             attention_mask=inputs.attention.long(),
             token_type_ids=inputs.segments,
             output_attentions=True,

@@ -5,6 +5,7 @@ units of another text; 10 draws
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -49,6 +50,9 @@ def of_the_same_text(encoding: Encoding, other: Encoding, place: int, loan: int)
     """A loan for a premise comes from the other premise, one for a hypothesis from the other hypothesis."""
     segment = encoding.units[place].segment
     pool = [number for number, unit in enumerate(other.units) if unit.segment == segment]
+    name = encoding.units[place].text
+    if encoding.units[place].kind == "patch":  # the same place of the other picture
+        pool = [number for number in pool if other.units[number].text == name] or pool
     return pool[loan * len(pool) // len(other.units)] if pool else loan
 
 
@@ -58,22 +62,30 @@ def replace_units(encoding: Encoding, other: Encoding, lent: dict[int, int]) -> 
     Beyond `SHORT` tokens it does not grow: a loan is cut to the tokens that it replaces, so that the model can read it.
     """
     growing = max(0, SHORT - len(encoding.ids))
-    ids: list[int] = []
     owners: list[int] = []
     segments: list[int] = []
     done: set[int] = set()
-    for token, owner, segment in zip(encoding.ids, encoding.owners, encoding.segments, strict=True):
+    rows: list[int] = []  # where each token comes from; the other's are counted on from the own ones
+    for place, (owner, segment) in enumerate(zip(encoding.owners, encoding.segments, strict=True)):
         if owner == FIXED or owner not in lent:
-            new = [token]
+            new = [place]
         elif owner in done:
             continue
         else:
             done.add(owner)
-            new = [each for each, its in zip(other.ids, other.owners, strict=True) if its == lent[owner]]
+            new = [len(encoding.ids) + at for at, its in enumerate(other.owners) if its == lent[owner]]
             own = encoding.owners.count(owner)
             new = new[: own + growing]
             growing -= max(0, len(new) - own)
-        ids += new
+        rows += new
         owners += [owner] * len(new)
         segments += [segment] * len(new)
-    return Encoding(encoding.texts, encoding.units, tuple(ids), tuple(segments), tuple(owners))
+    both = (*encoding.ids, *other.ids)
+    return replace(
+        encoding,
+        ids=tuple(both[row] for row in rows),
+        segments=tuple(segments),
+        owners=tuple(owners),
+        zeroed=frozenset(new for new, row in enumerate(rows) if row in encoding.zeroed),
+        seen=encoding.seen and other.seen and encoding.seen.lent(other.seen, rows),
+    )

@@ -33,6 +33,18 @@ def example_of(text: str | Example, text_pair: str | None = None) -> Example:
     return text
 
 
+def check_picture(name: str, example: Example, *, pictured: bool) -> None:
+    """Raises `ExplanationError` if the model reads pictures and none came, or the other way round."""
+    if pictured and example.picture is None:
+        raise ExplanationError(f"{name} asks for a picture and a text; the picture is missing. Add a PNG or JPEG file.")
+    if pictured and example.pair is not None:
+        raise ExplanationError(f"{name} asks for a picture and one text, and a second text was given. Leave it away.")
+    if example.picture is not None and not pictured:
+        raise ExplanationError(
+            f"{name} reads no pictures, and one was given. Leave it away, or choose a model of pictures such as scenes."
+        )
+
+
 def check_count(name: str, asks: Sequence[str], example: Example) -> None:
     """Raises `ExplanationError` if the model reads pairs and one text came, or the other way round."""
     if asks == SINGLE and example.pair is not None:

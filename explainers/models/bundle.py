@@ -78,6 +78,10 @@ def network_of(folder: Path) -> PooledClassifier:
 
 
 def load_bundle(folder: Path, device: torch.device) -> FrozenModel:
+    if card(folder).get("architecture") == "scenes":
+        from explainers.models.scenes.bundle import load_scenes  # which reads weights as this module does
+
+        return load_scenes(folder, device)
     known, base, network = card(folder), base_folder(), network_of(folder)
     splitter = tokenizer(base, LONGEST)
     vocabulary = splitter.get_vocab()

@@ -9,6 +9,7 @@ from explainers.errors import ModelUnavailable
 from explainers.models.bundle import load_bundle
 from explainers.models.cards import BUNDLES, bundled
 from explainers.models.classifier import FrozenModel
+from explainers.models.multimodal.cards import is_head, parts
 from explainers.models.names import permitted
 
 
@@ -29,10 +30,16 @@ def device_of(wanted: str) -> torch.device:
 def load(name: str, *, device: str = "auto", roots: tuple[Path, ...] | None = None) -> FrozenModel:
     """A frozen model by the name of a bundle, a hub id (`owner/model[@revision]`) or a folder.
 
-    With `roots`, a folder must lie inside one of them, links resolved. Raises `ModelUnavailable` with a sentence.
+    With `roots`, a folder and those on which its head stands must lie inside one of them, links resolved. Raises
+    `ModelUnavailable` with a sentence.
     """
     place, known = device_of(device), permitted(name, roots)
-    return load_bundle(BUNDLES / known, place) if known in bundled() else _pretrained(known, place)
+    if known in bundled():
+        return load_bundle(BUNDLES / known, place)
+    if is_head(Path(known)):
+        for part in parts(Path(known)).values():
+            permitted(part, roots)
+    return _pretrained(known, place)
 
 
 def _pretrained(name: str, device: torch.device) -> FrozenModel:

@@ -70,6 +70,11 @@ class FrozenModel:
         """How it can be asked without some units."""
         return ERASURES
 
+    @property
+    def pictured(self) -> bool:
+        """Whether it reads a picture with its text."""
+        return False
+
     def metered(self, meter: Meter) -> "FrozenModel":
         """The same model, whose use is counted by `meter` and stops when it says so."""
         other = copy.copy(self)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding as Tokens
 from tokenizers import Tokenizer
 
+from explainers.datasets.picture import Picture
 from explainers.models.canvas import Canvas
 from explainers.models.seen import Seen
 from explainers.models.words import words
@@ -56,8 +57,14 @@ class Encoding:
     owners: tuple[int, ...]
     zeroed: frozenset[int] = frozenset()  # positions whose embedding is zero whatever the mask says
     notice: str = ""  # what the reader must know, such as truncation
+    picture: Picture | None = None  # as it was given
     seen: Seen | None = None  # where the picture's patches are tokens: what the model sees in their places
     canvas: Canvas | None = None  # where they are not: the picture, and which unit owns each of its pixels
+
+    @property
+    def pictured(self) -> bool:
+        """Whether a picture was given with the text."""
+        return self.picture is not None
 
     def tokens_kept(self, keeps: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """From masks over units (B, units) to masks over tokens (B, tokens); fixed tokens are kept, zeroed ones not."""

@@ -58,11 +58,11 @@ def table(model: FrozenModel) -> nn.Module:
 
 
 def words(model: FrozenModel, batch: Padded) -> tuple[Tensor, Tensor]:
-    """Word embeddings (B, L, d) and the mask token's (d,), before position and LayerNorm."""
+    """What stands in each place (B, L, d) and in an erased word's or patch's place, (d,) or (B, L, d), before position
+    and LayerNorm."""
     with torch.no_grad():
         filler = table(model)(torch.tensor(model.filler, device=model.device))
-        found: Tensor = table(model)(batch.ids)
-        return found, filler
+        return batch.looking(table(model)(batch.ids), filler)
 
 
 def run(
@@ -112,6 +112,8 @@ def run(
             for names, kind in ((QUERIES, "queries"), (KEYS, "keys")):
                 for part in _named(layer, names):
                     hooks.callback(part.register_forward_hook(_recorder(found[kind])).remove)
+        if embeds is None and bool(batch.at.any()):
+            embeds = words(model, batch)[0]
         inputs = {"input_ids": batch.ids} if embeds is None else {"inputs_embeds": embeds}
         segments = {"token_type_ids": batch.segments} if model.segmented else {}
         answer = model.module(attention_mask=batch.attention.long(), **inputs, **segments)

@@ -22,6 +22,9 @@ class Padded:
     owners: Tensor  # (B, L), 0…U
     units: Tensor  # (B, U), true where there is a unit
     present: Tensor  # (B, L), false where a person has zeroed a token for good
+    at: Tensor  # (B, L), true where a patch of a picture stands
+    own: Tensor  # (B, L, d): what the model sees of each patch, before position; d is 0 where there is no picture
+    filler: Tensor  # (B, L, d): what it sees of an erased one
 
     @property
     def rows(self) -> int:
@@ -55,8 +58,15 @@ class Padded:
 
     def twice(self) -> "Padded":
         """Every row again below, to ask two questions in one pass."""
-        parts = (self.ids, self.attention, self.segments, self.owners, self.units, self.present)
-        return Padded(*(torch.cat([part, part]) for part in parts))
+        return Padded(*(torch.cat([part, part]) for part in vars(self).values()))
+
+    def looking(self, words: Tensor, filler: Tensor) -> tuple[Tensor, Tensor]:
+        """Of embeddings of words (B, L, d) and of what takes an erased one's place (d,) or (B, L, d): those of the
+        patches instead, where patches stand."""
+        if not self.own.shape[-1]:
+            return words, filler
+        at = self.at[:, :, None]
+        return torch.where(at, self.own, words), torch.where(at, self.filler, filler)
 
 
 def padded(encodings: Sequence[Encoding], padding: int, device: torch.device) -> Padded:
@@ -80,4 +90,20 @@ def padded(encodings: Sequence[Encoding], padding: int, device: torch.device) ->
         side_by_side(owners, most),
         torch.arange(most, device=device) < counts[:, None],
         gone == 0,
+        *_looks(encodings, ids),
     )
+
+
+def _looks(encodings: Sequence[Encoding], ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Where patches stand (B, L), what is seen of them and of erased ones (B, L, d)."""
+    found = [each.seen for each in encodings]
+    d = max((each.own.shape[1] for each in found if each), default=0)
+    at = torch.zeros_like(ids, dtype=torch.bool)
+    own, filler = (torch.zeros(*ids.shape, d, device=ids.device) for _ in range(2))
+    for row, each in enumerate(found):
+        if each is not None:
+            length = len(each.at)
+            at[row, :length] = torch.from_numpy(each.at)
+            own[row, :length] = torch.from_numpy(each.own)
+            filler[row, :length] = torch.from_numpy(each.filler("mask"))
+    return at, own, filler

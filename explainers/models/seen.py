@@ -32,3 +32,12 @@ class Seen:
             own[rows] = self.filler(erasure)[rows]
         kept = list(positions)
         return Seen(self.at[kept], own[kept], {name: rows[kept] for name, rows in self.fillers.items()})
+
+    def lent(self, other: "Seen", rows: Sequence[int]) -> "Seen":
+        """The positions `rows` of both, in which the other's are counted on from the own ones."""
+        taken = list(rows)
+        return Seen(
+            np.concatenate([self.at, other.at])[taken],
+            np.concatenate([self.own, other.own])[taken],
+            {name: np.concatenate([self.fillers[name], other.fillers[name]])[taken] for name in self.fillers},
+        )

@@ -18,6 +18,7 @@ from explainers.models.padded import padded
 from explainers.narrative.language import OPENING
 
 AT_ONCE = 32
+MOST_AT_ONCE = 2000
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,10 @@ def sentence(label: str, reason: str = "") -> str:
 
 def items(model: FrozenModel, examples: Sequence[Example]) -> list[Item]:
     """Every example as the frozen model sees it, in the order given, filtered by Algorithm 2."""
-    encodings = [model.encode(Example(each.text, each.pair)) for each in examples]
+    if len(examples) > MOST_AT_ONCE:  # encoded pictures are large
+        parts = range(0, len(examples), MOST_AT_ONCE)
+        return [item for start in parts for item in items(model, examples[start : start + MOST_AT_ONCE])]
+    encodings = [model.encode(Example(each.text, each.pair, picture=each.picture)) for each in examples]
     order = sorted(range(len(encodings)), key=lambda place: len(encodings[place].ids))
     found: dict[int, Item] = {}
     for start in range(0, len(order), AT_ONCE):

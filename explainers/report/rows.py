@@ -84,7 +84,7 @@ def _row(result: "Measured") -> MetricRow:
         gap=found.gap,
         ties=tied_at(found.scores),
         apart=entry.optimised,
-        one_text=entry.pairs_only,
+        one_text=entry.pairs_only or entry.pictures_only,
     )
 
 

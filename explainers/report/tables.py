@@ -23,15 +23,24 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 def csv_scores(comparison: "Comparison") -> str:
     """A row per method and unit. Offsets count code points of text number `segment`, whose name is `of`; `end` is
-    exclusive."""
-    head = ("method", "label", "unit", "start", "end", "segment", "of", "score", "rank", "spread")
+    exclusive. Patches have their sides in pixels of the given picture."""
+    sides = ("left", "top", "right", "bottom")
+    head = ("method", "label", "unit", "kind", "start", "end", "segment", "of", *sides, "score", "rank", "spread")
     rows: list[tuple[Cell, ...]] = []
     for result in comparison.results:
         found = result.attribution
         ranks = np.argsort(ranking(found.scores)) + 1
         spreads = found.spread or (None,) * len(found.scores)
         for unit, score, rank, spread in zip(found.encoding.units, found.scores, ranks, spreads, strict=True):
-            place = (unit.text, unit.start, unit.end, unit.segment, comparison.names[unit.segment])
+            place: tuple[Cell, ...] = (
+                unit.text,
+                unit.kind,
+                unit.start,
+                unit.end,
+                unit.segment,
+                comparison.names[unit.segment],
+            )
+            place += unit.box or (None,) * len(sides)
             rows.append((found.method, comparison.label, *place, score, int(rank), spread))
     return _written(head, rows)
 

@@ -123,12 +123,12 @@ def _statement(chance: random.Random, seen: Scene, label: int) -> Statement | No
         kind = _kind(chance, seen)
         count = len(kind.among(seen.visible(), seen))
         number = _number(chance, label, count, seen, most=6)
-        return number and Count(kind, number)
+        return Count(kind, number) if number else None
     if roll < 0.86:
         conditions = _conditions(chance, seen)
         count = Boxes(conditions, Number("at least", 0)).judged(seen).count
         number = _number(chance, label, count, seen, most=3)
-        return number and Boxes(conditions, number)
+        return Boxes(conditions, number) if number else None
     return _every(chance, seen)
 
 

@@ -199,7 +199,9 @@ class Saying:
             number, plural = self.number(said.number)
             different = self.any("", "[different] ")
             return f"{self.noun(Kind(), True)} of {number} {different}[colour{'s' * plural}]"
-        return self.pair(said)
+        if isinstance(said, Next):
+            return self.pair(said)
+        raise TypeError(f"There are no words for {said}.")
 
     def pair(self, said: Next) -> str:
         one, other = (article(self.noun(kind, False)) for kind in (said.one, said.other))

@@ -43,7 +43,7 @@ def config(vocabulary: int) -> BertConfig:
     )
 
 
-class SceneBert(BertModel):
+class SceneBert(BertModel):  # type: ignore[misc]
     """BERT in which all patches (tokens of kind 1) have one position, and the others are numbered without them."""
 
     def forward(self, *, token_type_ids: Tensor, **inputs: Tensor | None) -> Output:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tokenizers import Tokenizer, normalizers, pre_tokenizers
+from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.models import WordPiece
 from tokenizers.trainers import WordPieceTrainer
 
@@ -10,7 +10,7 @@ from explainers.models.scenes.network import PATCHES
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PATCH]")
 PAD, UNK, CLS, SEP, MASK, LOOK = range(len(SPECIAL))
-PIECES, LONGEST = 600, 64  # of the vocabulary; of a sentence
+PIECES, LONGEST = 600, 66  # of the vocabulary; of a sentence
 
 
 def learned(sentences: Sequence[str]) -> Tokenizer:
@@ -29,7 +29,15 @@ def learned(sentences: Sequence[str]) -> Tokenizer:
             show_progress=False,
         ),
     )
+    return ready(made)
+
+
+def ready(made: Tokenizer) -> Tokenizer:
+    """Cuts what is too long. A sentence alone stands in the frame of BERT."""
     made.enable_truncation(LONGEST)
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)]
+    )
     return made
 
 

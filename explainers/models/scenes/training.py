@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -74,7 +75,8 @@ def collate(samples: Sequence[Sample], reader: Tokenizer, kept: Sequence[NDArray
     numbers = nn.utils.rnn.pad_sequence(places, batch_first=True)  # (B, P)
     most = numbers.shape[1]
     real = torch.arange(most) < torch.tensor([len(each) for each in places])[:, None]
-    rows = [framed(found.ids, most) for found in reader.encode_batch([each.text for each in samples])]
+    sentences = reader.encode_batch([each.text for each in samples], add_special_tokens=False)
+    rows = [framed(found.ids, most) for found in sentences]
     ids = nn.utils.rnn.pad_sequence([torch.tensor(row[0]) for row in rows], batch_first=True, padding_value=PAD)
     segments = nn.utils.rnn.pad_sequence([torch.tensor(row[1]) for row in rows], batch_first=True)
     attention = (ids != PAD).long()
@@ -173,7 +175,7 @@ class Training:
         chance = torch.Generator().manual_seed(number)
         found = losses(self.network, self.helpers, batch, erased(batch, self.recipe, chance))
         self.optimiser.zero_grad()
-        found.sum().backward()
+        found.sum().backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.weights, 1.0)
         self.optimiser.step()
         self.schedule.step()
@@ -220,7 +222,7 @@ def train(
 
 def right(training: Training, samples: Sequence[Sample]) -> float:
     """Accuracy of the averaged weights."""
-    network, hits = training.average.module.eval(), 0
+    network, hits = cast(SceneNetwork, training.average.module.eval()), 0
     with torch.inference_mode():
         for start in range(0, len(samples), 64):
             batch = collate(samples[start : start + 64], training.reader)
