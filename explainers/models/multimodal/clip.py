@@ -1,0 +1,71 @@
+"""CLIP (Radford et al., 2021) with multi-modal factorised bilinear pooling (MFB; Yu et al., 2017), late fusion.
+
+    z_o = Σ_k dropout((U x) ∘ (V y))_{o,k}      x, y: CLIP's text and image features;  U, V: linear, to O · K numbers
+    c   = s / ‖s‖   with  s = sign(z) √|z|      →   MLP head
+
+Picture and text meet only here, after both encoders have finished, so there is no attention between them to show. A
+patch cannot be dropped from the image encoder.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from explainers.models.multimodal.network import Given, Network, Shape, multiplied
+from explainers.models.multimodal.preparing import Size
+
+SMOOTH = 1e-8  # under the root: its slope at 0 would be infinite
+
+
+class FactorisedBilinearPooling(nn.Module):
+    """(B, 2 · f): features of the text and of the picture side by side → c (B, outputs), of length 1."""
+
+    def __init__(self, width: int, factors: int, outputs: int) -> None:
+        super().__init__()
+        self.text, self.picture = (nn.Linear(width, factors * outputs) for _ in range(2))
+        self.dropout = nn.Dropout(0.1)
+        self.factors = factors
+
+    def forward(self, features: Tensor) -> Tensor:
+        text, picture = features.chunk(2, dim=1)
+        product = self.dropout(self.text(text) * self.picture(picture))
+        z = product.unflatten(1, (-1, self.factors)).sum(dim=2)  # (B, outputs)
+        return functional.normalize(z / (z.abs() + SMOOTH).sqrt(), dim=1)
+
+
+class Clip(Network):
+    def __init__(self, base_model: nn.Module, classes: int, shape: Shape, vision: nn.Module | None = None) -> None:
+        super().__init__(base_model, classes, shape, vision)
+        self.fusion = FactorisedBilinearPooling(self.config.projection_dim, shape.factors, shape.outputs)
+
+    def width(self) -> int:
+        return self.shape.outputs
+
+    @property
+    def table(self) -> nn.Embedding:
+        return cast(nn.Embedding, cast(Any, self.base_model).text_model.embeddings.token_embedding)
+
+    def grid(self, size: Size) -> Size:
+        side = self.config.vision_config.patch_size
+        return size[0] // side, size[1] // side
+
+    def features(self, given: Given) -> Tensor:
+        clip = cast(Any, self.base_model)
+        states = clip.text_model(input_ids=given.ids, attention_mask=given.attention.long()).last_hidden_state
+        ends = given.attention.sum(dim=1) - 1  # the end token, by which CLIP reads a text, whatever its number
+        text = clip.text_projection(states[torch.arange(len(states), device=states.device), ends])
+        picture = clip.visual_projection(clip.vision_model(pixel_values=given.pixels).pooler_output)
+        return torch.cat([text, picture], dim=1)
+
+    @contextmanager
+    def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:
+        clip = cast(Any, self.base_model)
+        with (
+            multiplied(clip.text_model.embeddings, first=words),
+            multiplied(clip.vision_model.embeddings, last=patches),
+        ):
+            yield

@@ -1,0 +1,71 @@
+"""Into which patches a picture is cut for the people who look at it, whatever patches the model reads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.ndimage import find_objects
+
+from explainers.models.encoding import Unit
+
+Pixels = NDArray[np.uint8]
+Owners = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """About `cells` rectangles, as square as the picture allows."""
+
+    cells: int = 49
+
+    def cut(self, pixels: Pixels) -> tuple[Owners, tuple[str, ...]]:
+        """Which patch owns each pixel, (H, W) of 0, 1, …, and what each is called."""
+        height, width = pixels.shape[:2]
+        columns = min(width, max(1, round((self.cells * width / height) ** 0.5)))
+        rows = min(height, max(1, round(self.cells / columns)))
+        row, column = (np.searchsorted(_edges(length, parts), np.arange(length), side="right") - 1
+                       for length, parts in ((height, rows), (width, columns)))  # fmt: skip
+        names = tuple(f"row {r}, column {c}" for r in range(1, rows + 1) for c in range(1, columns + 1))
+        return row[:, None] * columns + column, names
+
+
+@dataclass(frozen=True)
+class Superpixels:
+    """About `count` regions of like colour (SLIC; Achanta et al., 2012), for models whose own patches nobody needs to
+    respect: those that join picture and text late. A region's box is the smallest rectangle around it."""
+
+    count: int = 49
+    compactness: float = 10.0  # how much place weighs against colour
+    longest: int = 320  # pixels of the longer side at which regions are looked for
+
+    def cut(self, pixels: Pixels) -> tuple[Owners, tuple[str, ...]]:
+        """Which region owns each pixel, (H, W) of 0, 1, …, and what each is called."""
+        from skimage.segmentation import slic  # a second, which grids need not pay
+
+        height, width = pixels.shape[:2]
+        scale = min(1.0, self.longest / max(height, width))
+        small = max(1, round(width * scale)), max(1, round(height * scale))
+        seen = np.asarray(Image.fromarray(pixels).resize(small, Image.Resampling.BOX))
+        regions = slic(seen, n_segments=self.count, compactness=self.compactness, start_label=0)
+        down, across = np.arange(height) * small[1] // height, np.arange(width) * small[0] // width
+        _, owners = np.unique(regions[down[:, None], across], return_inverse=True)
+        owners = owners.reshape(height, width).astype(np.int64)
+        return owners, tuple(f"region {number}" for number in range(1, int(owners.max()) + 2))
+
+
+Cutting = Grid | Superpixels
+
+
+def units(owners: Owners, names: Sequence[str]) -> tuple[Unit, ...]:
+    """The patches as units of what stands beside the text."""
+    return tuple(
+        Unit(name, 0, 0, segment=1, box=(across.start, down.start, across.stop, down.stop))
+        for name, (down, across) in zip(names, find_objects(owners + 1), strict=True)
+    )
+
+
+def _edges(length: int, parts: int) -> Owners:
+    """Where each part begins."""
+    return np.rint(np.arange(parts) * length / parts).astype(np.int64)

@@ -1,0 +1,97 @@
+"""Qwen2-VL (Wang et al., 2024) with an MLP head in the place of its language model's, as in CAuSE.
+
+    <vision start> patches <vision end> words <end>   →   last (or mean) hidden state = c   →   MLP head
+
+The end token is always there, so that the class is never read from a word that may be erased. There is no chat around
+the text. Pictures are made smaller than the library would leave them, to 256 patches of 28 × 28 pixels at most: an
+explanation costs hundreds of passes. Patches cannot be dropped: their rows and columns are counted on.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from explainers.models.multimodal.network import Given, Joint, Network, multiplied, recorded
+from explainers.models.multimodal.preparing import Preparation, Size, preparation
+
+PATCHES = 256  # at most
+
+
+class Qwen2Vl(Network):
+    ends = True
+
+    def width(self) -> int:
+        return int(self.config.text_config.hidden_size)
+
+    @staticmethod
+    def prepared(processor: Any) -> Preparation:
+        from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
+
+        step, size = processor.patch_size * processor.merge_size, processor.size
+        most = min(size.longest_edge, PATCHES * step * step)
+        return preparation(
+            processor, partial(smart_resize, factor=step, min_pixels=size.shortest_edge, max_pixels=most)
+        )
+
+    def grid(self, size: Size) -> Size:
+        side = self.config.vision_config.patch_size * self.config.vision_config.spatial_merge_size
+        return size[0] // side, size[1] // side
+
+    def features(self, given: Given) -> Tensor:
+        states, present = self._run(given)
+        if self.shape.reads == "mean":
+            shares = present.to(states)[:, :, None]  # (B, T, 1)
+            return (states * shares).sum(dim=1) / shares.sum(dim=1)
+        return states[torch.arange(len(states), device=states.device), present.sum(dim=1) - 1]
+
+    @contextmanager
+    def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:
+        each = self.config.vision_config.spatial_merge_size**2  # embedded patches, which stand together, make one
+        scale = None if patches is None else patches.flatten(1).repeat_interleave(each, dim=1)
+        visual = cast(Any, self.base_model).visual
+        with multiplied(self.table, first=words), multiplied(visual.patch_embed, last=scale):
+            yield
+
+    def joint(self, given: Given) -> Joint:
+        layers = cast(Any, self.base_model).language_model.layers
+        with recorded(layers) as hidden, recorded([layer.self_attn for layer in layers], output=1) as attentions:
+            states, present = self._run(given)
+        text, whole = given.ids.shape[1], states.shape[1]
+        reads = int(present.sum()) - 1 if self.shape.reads == "last" else None
+        return Joint(tuple(hidden), tuple(attentions), slice(whole - text, whole), slice(1, whole - text - 1), reads)
+
+    def _run(self, given: Given) -> tuple[Tensor, Tensor]:
+        """The last hidden states (B, T, d), and which of them are of tokens rather than of padding (B, T)."""
+        model, config = cast(Any, self.base_model), self.config
+        pixels, sizes = self._cut(given.pixels)
+        patches = model.visual(pixels, grid_thw=sizes).pooler_output.unflatten(0, (len(sizes), -1))  # (B, V, d)
+        before = torch.tensor([config.vision_start_token_id, *[config.image_token_id] * patches.shape[1]])
+        ids = torch.cat([before, torch.tensor([config.vision_end_token_id])]).to(given.ids)
+        frame = functional.embedding(ids[[0, -1]], self.table.weight).expand(len(sizes), -1, -1)  # (B, 2, d)
+        tokens = torch.cat([frame[:, :1], patches, frame[:, 1:], self.table(given.ids)], dim=1)  # (B, T, d)
+        present = functional.pad(given.attention, (len(ids), 0), value=True)
+        whole = torch.cat([ids, given.ids[0]])[None]
+        places, _ = model.get_rope_index(whole, (whole == config.image_token_id).int(), image_grid_thw=sizes[:1])
+        states: Tensor = model.language_model(
+            inputs_embeds=tokens,
+            attention_mask=present.long(),
+            position_ids=places.expand(-1, len(tokens), -1),
+            use_cache=False,
+        ).last_hidden_state
+        return states, present
+
+    def _cut(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, 3, h, w) → (B · patches, numbers of one), in the processor's order, and time, rows and columns (B, 3)."""
+        vision = self.config.vision_config
+        side, merge, time = vision.patch_size, vision.spatial_merge_size, vision.temporal_patch_size
+        rows, columns = pictures.shape[2] // side, pictures.shape[3] // side
+        cut = pictures.reshape(len(pictures), -1, rows // merge, merge, side, columns // merge, merge, side)
+        cut = cut.permute(0, 2, 5, 3, 6, 1, 4, 7)  # (B, rows / m, columns / m, m, m, 3, side, side)
+        still = cut.unsqueeze(6).expand(*(-1,) * 6, time, -1, -1)  # a picture is a film of equal frames
+        sizes = torch.tensor([[1, rows, columns]], device=pictures.device).expand(len(pictures), -1)
+        return still.reshape(len(pictures) * rows * columns, -1), sizes
