@@ -20,6 +20,7 @@ app = typer.Typer(
     help="Explanations of frozen Transformer classifiers side by side, and how far each can be trusted.",
 )
 
+SCENE_STEPS = 4600
 Model = Annotated[str, typer.Option(help="A bundle such as sst2, a hub id (owner/model) or a folder.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:0 or mps.")]
 
@@ -100,22 +101,30 @@ def methods() -> None:
 
 @app.command("train-model")
 def train_model(
-    name: Annotated[str, typer.Argument(help="The embedded model to train: sst2.")],
+    name: Annotated[str, typer.Argument(help="The embedded model to train: sst2, nli or scenes.")],
     data: Annotated[Path | None, typer.Option(help="Folder with the data; by default the hub.")] = None,
-    epochs: Annotated[int, typer.Option()] = 3,
+    epochs: Annotated[int, typer.Option(help="Of sst2 and nli.")] = 3,
+    steps: Annotated[int, typer.Option(help="Of scenes, with 64 samples each.")] = SCENE_STEPS,
     rank: Annotated[int, typer.Option(help="LoRA rank; 0 trains the encoder layers themselves.")] = 0,
-    learning_rate: Annotated[float, typer.Option()] = 1e-4,
+    learning_rate: Annotated[float | None, typer.Option(help="By default 0.0001, and 0.001 for scenes.")] = None,
     seed: Annotated[int, typer.Option()] = 0,
     out: Annotated[Path | None, typer.Option(help="Where the bundle goes; by default assets/bundles/NAME.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the last finished epoch.")] = False,
 ) -> None:
     """Train an embedded model and write its bundle."""
     with sentences():
+        from explainers.models import training
+        from explainers.models.scenes import making
+        from explainers.models.scenes.training import Recipe
         from explainers.models.tasks import make_bundle
-        from explainers.models.training import Recipe
 
-        recipe = Recipe(rank=rank, epochs=epochs, learning_rate=learning_rate, seed=seed)
-        typer.echo(json.dumps(make_bundle(name, data, recipe, out, resume=resume), indent=2))
+        if name == "scenes":
+            taught = Recipe(steps=steps, learning_rate=learning_rate or 1e-3, seed=seed)
+            found = making.make_scenes(data, taught, out, resume=resume)
+        else:
+            recipe = training.Recipe(rank=rank, epochs=epochs, learning_rate=learning_rate or 1e-4, seed=seed)
+            found = make_bundle(name, data, recipe, out, resume=resume)
+        typer.echo(json.dumps(found, indent=2))
 
 
 @app.command()

@@ -20,6 +20,7 @@ from explainers.models.base import sha256
 from explainers.models.bundle import WEIGHTS, load_bundle
 from explainers.models.cards import BUNDLES, CARD
 from explainers.models.classifier import FrozenModel
+from explainers.models.scenes import making as scenes
 from explainers.models.training import LOG, Recipe, train
 
 
@@ -54,6 +55,13 @@ TASKS = {
         lambda folder: esnli.read(folder),
         asks=("premise", "hypothesis"),
     ),
+    "scenes": Task(
+        scenes.LABELS,
+        "scenes of three boxes with statements about them, drawn by a seeded generator; no files are needed",
+        "as this project",
+        "every part is drawn with a seed of its own; the sentences of test have forms that no other part has",
+        scenes.splits,
+    ),
 }
 
 
@@ -64,6 +72,8 @@ def make_bundle(name: str, data: Path | None, recipe: Recipe, out: Path | None, 
     """
     if name not in TASKS:
         raise ModelUnavailable(f"There is no embedded model {name!r} to train. Choose one of: {', '.join(TASKS)}.")
+    if name == "scenes":
+        raise ModelUnavailable("scenes is not trained on the base weights; its recipe is one of its own.")
     task, folder, work = TASKS[name], out or BUNDLES / name, Path("runs") / name
     parts = task.read(data)
     if not resume:

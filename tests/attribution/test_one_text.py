@@ -4,7 +4,7 @@ from explainers.datasets.example import Example
 from explainers.methods import METHODS, chosen, fitting
 from explainers.models.classifier import FrozenModel
 
-ONLY = ("premise_only", "hypothesis_only")
+ONLY, PARTS = ("premise_only", "hypothesis_only"), ("text_only", "picture_only")
 
 
 @pytest.mark.parametrize(("method", "scores"), [(ONLY[0], (1.0, 1.0, 0.0)), (ONLY[1], (0.0, 0.0, 1.0))])
@@ -18,7 +18,10 @@ def test_every_word_of_one_text_counts_and_no_word_of_the_other(
     assert (found.method, found.label, found.signed, found.scores) == (method, 2, False, scores)
 
 
-def test_it_means_something_for_pairs_only() -> None:
+def test_it_means_something_for_pairs_and_pictures_only() -> None:
     assert {each.id for each in METHODS if each.pairs_only} == set(ONLY)
-    assert fitting(METHODS, ("premise", "hypothesis")) == METHODS
-    assert [each.id for each in fitting(chosen([*ONLY, "lime"]), ("text",))] == ["lime"]
+    assert {each.id for each in METHODS if each.pictures_only} == set(PARTS)
+    asked = chosen([*ONLY, *PARTS, "lime"])
+    assert [each.id for each in fitting(asked, ("premise", "hypothesis"))] == ["lime", *ONLY]
+    assert [each.id for each in fitting(asked, ("text",))] == ["lime"]
+    assert [each.id for each in fitting(asked, ("text",), pictured=True)] == ["lime", *PARTS]

@@ -79,7 +79,7 @@ def items(seed: int, *, held_out: bool, bank: Bank = (), share: float = 0.0) -> 
     chance = random.Random(seed)
     while True:
         label = chance.randrange(3)
-        found = borrowed(chance, label, bank) if bank and chance.random() < share else item(chance, label)
+        found = borrowed(chance, label, bank) if share and bank and chance.random() < share else item(chance, label)
         if found is not None and (found.said.held_out == held_out or found.said.form == ""):
             yield found
 
