@@ -27,7 +27,7 @@ class Canvas:
     """
 
     pixels: Pixels = field(repr=False)
-    owners: NDArray[np.int64] = field(repr=False)
+    owners: NDArray[np.int16] = field(repr=False)
     original: Pixels | None = field(default=None, repr=False)
     zeroed: Places | None = field(default=None, repr=False)
     dropped: Places | None = field(default=None, repr=False)
@@ -48,7 +48,9 @@ class Canvas:
     def without(self, gone: Collection[int], place: Mapping[int, int], erasure: str) -> "Canvas":
         """The pixels of units in `gone` erased for good; `place` says which number each other unit has then."""
         taken = np.isin(self.owners, list(gone))  # (H, W)
-        numbers = np.full(int(self.owners.max(initial=NOBODY)) + 2, NOBODY)  # the last one is read by nobody's pixels
+        numbers = np.full(
+            int(self.owners.max(initial=NOBODY)) + 2, NOBODY, np.int16
+        )  # the last one is read by nobody's pixels
         for old, new in place.items():
             if old < len(numbers) - 1:
                 numbers[old] = new

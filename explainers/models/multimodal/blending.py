@@ -72,7 +72,10 @@ def blend(canvas: Canvas, erasure: str, preparation: Preparation, grid: Size, li
     filler, owned = canvas.filler(erasure), canvas.owners >= 0
     picture, difference = (
         torch.tensor(each, device=like.device).to(like).permute(2, 0, 1) / 255
-        for each in (np.where(owned[:, :, None], filler, canvas.pixels), canvas.pixels.astype(int) - filler)
+        for each in (
+            np.where(owned[:, :, None], filler, canvas.pixels),
+            np.subtract(canvas.pixels, filler, dtype=np.float32),
+        )
     )  # (3, H, W)
     units, adds, areas = [], [], []
     for number, box in enumerate(find_objects(np.asarray(canvas.owners) + 1)):

@@ -54,11 +54,10 @@ def damaged(folder: Path, why: str) -> ModelUnavailable:
 def fetched_head(identifier: str, revision: str | None) -> Path | None:
     """The folder into which a head of the hub was fetched; None where there is no head by this name."""
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
     try:
         found = [Path(hf_hub_download(identifier, each, revision=revision)) for each in (CARD, WEIGHTS)]
-    except (EntryNotFoundError, LocalEntryNotFoundError):
+    except Exception:  # offline, no such name, or no head under it: what the caller tried before says more
         return None
     if any(Path(each).is_absolute() for each in parts(found[0].parent).values()):
         raise damaged(found[0].parent, "it stands on folders of another machine")
@@ -66,8 +65,11 @@ def fetched_head(identifier: str, revision: str | None) -> Path | None:
 
 
 def _named(folder: Path, part: object) -> str:
-    if isinstance(part, str) and (folder / part).is_dir():
-        return str((folder / part).resolve())
+    try:
+        if isinstance(part, str) and (folder / part).is_dir():
+            return str((folder / part).resolve())
+    except OSError:  # longer than any file's name
+        pass
     if isinstance(part, str) and HUB_NAME.fullmatch(part):
         return part
     raise damaged(folder, f"{str(part)[:80]!r}, on which it stands, is neither a folder nor a hub id")

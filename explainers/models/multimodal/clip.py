@@ -63,9 +63,6 @@ class Clip(Network):
 
     @contextmanager
     def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:
-        clip = cast(Any, self.base_model)
-        with (
-            multiplied(clip.text_model.embeddings, first=words),
-            multiplied(clip.vision_model.embeddings, last=patches),
-        ):
+        embeddings = cast(Any, self.base_model).vision_model.embeddings
+        with multiplied(self.table, words), multiplied(embeddings.patch_embedding, patches):
             yield

@@ -11,7 +11,7 @@ from scipy.ndimage import find_objects
 from explainers.models.encoding import Unit
 
 Pixels = NDArray[np.uint8]
-Owners = NDArray[np.int64]
+Owners = NDArray[np.int16]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Grid:
         row, column = (np.searchsorted(_edges(length, parts), np.arange(length), side="right") - 1
                        for length, parts in ((height, rows), (width, columns)))  # fmt: skip
         names = tuple(f"row {r}, column {c}" for r in range(1, rows + 1) for c in range(1, columns + 1))
-        return row[:, None] * columns + column, names
+        return (row[:, None] * columns + column).astype(np.int16), names
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Superpixels:
         seen = np.asarray(Image.fromarray(pixels).resize(small, Image.Resampling.BOX))
         regions = slic(seen, n_segments=self.count, compactness=self.compactness, start_label=0)
         down, across = np.arange(height) * small[1] // height, np.arange(width) * small[0] // width
-        _, owners = np.unique(regions[down[:, None], across], return_inverse=True)
-        owners = owners.reshape(height, width).astype(np.int64)
+        _, numbers = np.unique(regions[down[:, None], across], return_inverse=True)
+        owners = numbers.reshape(height, width).astype(np.int16)
         return owners, tuple(f"region {number}" for number in range(1, int(owners.max()) + 2))
 
 
@@ -66,6 +66,6 @@ def units(owners: Owners, names: Sequence[str]) -> tuple[Unit, ...]:
     )
 
 
-def _edges(length: int, parts: int) -> Owners:
+def _edges(length: int, parts: int) -> NDArray[np.int64]:
     """Where each part begins."""
     return np.rint(np.arange(parts) * length / parts).astype(np.int64)

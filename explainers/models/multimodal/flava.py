@@ -37,11 +37,8 @@ class Flava(Network):
 
     @contextmanager
     def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:
-        flava = cast(Any, self.base_model)
-        with (
-            multiplied(flava.text_model.embeddings, first=words),
-            multiplied(flava.image_model.embeddings, last=patches),
-        ):
+        embeddings = cast(Any, self.base_model).image_model.embeddings
+        with multiplied(self.table, words), multiplied(embeddings.patch_embeddings, patches):
             yield
 
     def joint(self, given: Given) -> Joint:

@@ -60,13 +60,11 @@ def fit_head(
 
     `encoder` is a hub id (`owner/model[@revision]`) or a folder; the card pins the commit, or a checksum.
     """
-    answers = _answers(examples, labels)
+    answers, place = _answers(examples, labels), device or torch.device("cpu")
     found = load_encoder(encoder, recipe.vision, recipe.tokenizer)
-    with _seeded(recipe.seed):
+    with _seeded(recipe.seed, place):
         network = network_of(found, len(labels), recipe.shape)
-        model = found.model(
-            network, name=folder.name, labels=tuple(labels), version="", device=device or torch.device("cpu")
-        )
+        model = found.model(network, name=folder.name, labels=tuple(labels), version="", device=place)
         known = features(model, map(model.encode, examples))
         scores = fit(network, known, answers.to(known.device), recipe)
     folder.mkdir(parents=True, exist_ok=True)
@@ -139,8 +137,8 @@ def _pinned(name: str, folder: Path, module: nn.Module | None) -> str:
 
 
 @contextmanager
-def _seeded(seed: int) -> Iterator[None]:
+def _seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Chance from the seed during the block; the process keeps its own."""
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield

@@ -1,8 +1,8 @@
 """A frozen classifier of a picture with a text, behind the same door as those of text.
 
 Its units are the words and then the patches, under one mask. Words are erased as everywhere; in an erased patch's
-place stands the picture's mean colour ("mask"), the place without its detail ("blur"), nothing after the embedding
-layer ("zero"), or no token at all where the architecture can drop one ("delete"; elsewhere the mean colour).
+place stands the picture's mean colour ("mask"), the place without its detail ("blur"), a position without content
+("zero"), or no token at all where the architecture can drop one ("delete"; elsewhere the mean colour).
 """
 
 import copy
@@ -69,7 +69,7 @@ class MultimodalModel(FrozenModel):
             raise ExplanationError(EMPTY)
         pixels = picture.pixels()
         owners, names = self.cutting.cut(pixels)
-        canvas = Canvas(pixels, owners + len(text.units))
+        canvas = Canvas(pixels, owners + np.int16(len(text.units)))
         return replace(
             text,
             units=text.units + units(owners, names),

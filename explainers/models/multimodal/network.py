@@ -87,7 +87,10 @@ class Network(nn.Module, ABC):
 
     @abstractmethod
     def scaled(self, words: Tensor | None, patches: Tensor | None) -> AbstractContextManager[None]:
-        """During the block embeddings are multiplied: of words by (B, L), of patches by (B, rows, columns)."""
+        """During the block embeddings are multiplied: of words by (B, L), of patches by (B, rows, columns).
+
+        Before their positions are added, where the first layer normalises its input: that would undo any factor but 0.
+        """
 
     def joint(self, given: Given) -> Joint | None:
         """What is inside, or None where words and patches never attend to each other."""
@@ -100,24 +103,21 @@ class Network(nn.Module, ABC):
 
 
 @contextmanager
-def multiplied(module: nn.Module, first: Tensor | None = None, last: Tensor | None = None) -> Iterator[None]:
-    """During the block the module's output, (B, N, d) or (B · N, d), is multiplied: `first` positions by (B, n), `last`
-    ones by (B, rows, columns). Where the module gives several outputs, it is the first of them."""
-    if first is None and last is None:
+def multiplied(module: nn.Module, scale: Tensor | None) -> Iterator[None]:
+    """During the block the module's output is multiplied: a map (B, d, rows, columns) in its places, or tokens, as
+    (B, N, d) or (B · N, d), the first of them by as many numbers as there are."""
+    if scale is None:
         yield
         return
 
-    def hook(_module: nn.Module, _args: object, output: Tensor | tuple[Tensor, ...]) -> object:
-        whole = output[0] if isinstance(output, tuple) else output
-        state = whole if whole.ndim == 3 or last is None else whole.reshape(len(last), -1, whole.shape[-1])
-        factor = state.new_ones(state.shape[:2])
-        if first is not None:
-            factor = factor * functional.pad(first.to(state), (0, state.shape[1] - first.shape[1]), value=1.0)
-        if last is not None:
-            ends = last.to(state).flatten(1)
-            factor = factor * functional.pad(ends, (state.shape[1] - ends.shape[1], 0), value=1.0)
-        changed = (state * factor[:, :, None]).view_as(whole)
-        return (changed, *output[1:]) if isinstance(output, tuple) else changed
+    def hook(_module: nn.Module, _args: object, output: Tensor) -> Tensor:
+        factor = scale.to(output)
+        if output.ndim == 4:
+            return output * factor[:, None]
+        factor = factor.flatten(1)
+        tokens = output if output.ndim == 3 else output.reshape(len(factor), -1, output.shape[-1])
+        whole = functional.pad(factor, (0, tokens.shape[1] - factor.shape[1]), value=1.0)
+        return (tokens * whole[:, :, None]).view_as(output)
 
     handle = module.register_forward_hook(hook)
     try:

@@ -4,22 +4,24 @@
 
 The end token is always there, so that the class is never read from a word that may be erased. There is no chat around
 the text. Pictures are made smaller than the library would leave them, to 256 patches of 28 × 28 pixels at most: an
-explanation costs hundreds of passes. Patches cannot be dropped: their rows and columns are counted on.
+explanation costs hundreds of passes. Patches cannot be dropped: their rows and columns are counted on. Positions are
+not added but turned into attention, and every layer normalises first: by "zero" a token matters fully until it is gone.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from explainers.errors import ExplanationError
 from explainers.models.multimodal.network import Given, Joint, Network, multiplied, recorded
 from explainers.models.multimodal.preparing import Preparation, Size, preparation
 
 PATCHES = 256  # at most
+LONGEST = 200  # times as long as wide is what the library takes
 
 
 class Qwen2Vl(Network):
@@ -34,9 +36,16 @@ class Qwen2Vl(Network):
 
         step, size = processor.patch_size * processor.merge_size, processor.size
         most = min(size.longest_edge, PATCHES * step * step)
-        return preparation(
-            processor, partial(smart_resize, factor=step, min_pixels=size.shortest_edge, max_pixels=most)
-        )
+
+        def resized(height: int, width: int) -> Size:
+            if max(height, width) > LONGEST * min(height, width):
+                raise ExplanationError(
+                    f"The picture is more than {LONGEST} times as long as wide. Cut a part of it out."
+                )
+            down, across = smart_resize(height, width, step, size.shortest_edge, most)
+            return down, across
+
+        return preparation(processor, resized)
 
     def grid(self, size: Size) -> Size:
         side = self.config.vision_config.patch_size * self.config.vision_config.spatial_merge_size
@@ -54,7 +63,7 @@ class Qwen2Vl(Network):
         each = self.config.vision_config.spatial_merge_size**2  # embedded patches, which stand together, make one
         scale = None if patches is None else patches.flatten(1).repeat_interleave(each, dim=1)
         visual = cast(Any, self.base_model).visual
-        with multiplied(self.table, first=words), multiplied(visual.patch_embed, last=scale):
+        with multiplied(self.table, words), multiplied(visual.patch_embed, scale):
             yield
 
     def joint(self, given: Given) -> Joint:

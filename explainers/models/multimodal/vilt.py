@@ -6,11 +6,12 @@ A patch is one linear map of 32 × 32 pixels, so a patch that is dropped ("delet
 library puts the patches into a random order, which changes no answer; here they stay in theirs, and chance alone.
 """
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from explainers.models.multimodal.network import Given, Joint, Network, Shape, multiplied
@@ -51,8 +52,11 @@ class Vilt(Network):
         found: Tensor = self._run(given).pooler_output
         return found
 
-    def scaled(self, words: Tensor | None, patches: Tensor | None) -> AbstractContextManager[None]:
-        return multiplied(cast(nn.Module, self.base_model.embeddings), words, patches)
+    @contextmanager
+    def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:
+        embeddings = cast(Any, self.base_model).embeddings
+        with multiplied(embeddings.text_embeddings, words), multiplied(embeddings.patch_embeddings, patches):
+            yield
 
     def joint(self, given: Given) -> Joint:
         found = self._run(given, output_attentions=True, output_hidden_states=True)

@@ -29,6 +29,7 @@ class VisualBert(Network):
             raise ValueError("VisualBERT reads features of another model's picture encoder.")
         super().__init__(base_model, classes, shape, vision)
         self.eye = cast(Any, vision).config
+        self.grids: dict[Size, Size] = {}
         wide = self.eye.hidden_sizes[-1] if hasattr(self.eye, "hidden_sizes") else self.eye.hidden_size
         wanted = self.config.visual_embedding_dim
         self.projection: nn.Module = nn.Identity()
@@ -43,9 +44,11 @@ class VisualBert(Network):
         side = getattr(self.eye, "patch_size", None)
         if isinstance(side, int):
             return size[0] // side, size[1] // side
-        with torch.inference_mode():  # a convolutional network: only its answer shows its map
-            found = self._map(next(self.parameters()).new_zeros(1, 3, *size))
-        return found.shape[2], found.shape[3]
+        if size not in self.grids:
+            with torch.inference_mode():  # a convolutional network: only its answer shows its map
+                found = self._map(next(self.parameters()).new_zeros(1, 3, *size))
+            self.grids[size] = found.shape[2], found.shape[3]
+        return self.grids[size]
 
     def features(self, given: Given) -> Tensor:
         found: Tensor = self._run(given).pooler_output
@@ -53,15 +56,16 @@ class VisualBert(Network):
 
     @contextmanager
     def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:
-        below = getattr(self.vision, "embeddings", None)
-        if patches is not None and not isinstance(below, nn.Module):
+        embeddings = getattr(self.vision, "embeddings", None)
+        below = getattr(embeddings, "patch_embeddings", None) or getattr(embeddings, "patch_embedding", None)
+        if patches is not None and below is None:
             raise ExplanationError(
                 "The operator “zero” needs patches that are embedded one by one, and this model looks at its pictures "
                 "with a convolutional network. Choose mask, blur or delete."
             )
         with (
-            multiplied(cast(nn.Module, self.base_model.embeddings), first=words),
-            multiplied(below or self, last=patches),
+            multiplied(cast(nn.Module, self.base_model.embeddings), words),
+            multiplied(below or self, patches),
         ):
             yield
 

@@ -1,0 +1,269 @@
+"""What `load` says to folders and names that are not what they should be, and to those that are."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import numpy as np
+import pytest
+import torch
+from huggingface_hub.errors import EntryNotFoundError
+from safetensors.torch import load_file, save_file
+
+from explainers.datasets.example import Example
+from explainers.datasets.picture import Picture
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.models.base import sha256
+from explainers.models.catalog import load
+from explainers.models.multimodal import loading
+from explainers.models.multimodal.heads import HeadRecipe, fit_head
+from explainers.models.multimodal.loading import load_encoder
+from explainers.models.source import Source
+
+LABELS = ("no", "yes", "maybe")
+
+
+@pytest.fixture
+def copied(folders: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
+    """A head with its encoder, to be damaged."""
+
+    def copy(name: str) -> Path:
+        shutil.copytree(folders[name].parent, tmp_path / name)
+        return tmp_path / name / folders[name].name
+
+    return copy
+
+
+def changed(folder: Path, **entries: Any) -> str:
+    card = json.loads((folder / "card.json").read_text())
+    (folder / "card.json").write_text(json.dumps(card | entries))
+    return str(folder)
+
+
+def test_a_head_without_its_card_s_fields_is_damaged(copied: Callable[[str], Path]) -> None:
+    folder = copied("flava")
+    whole = (folder / "card.json").read_text()
+    for entries in (
+        {"labels": ["one"]},
+        {"labels": ["a", "a"]},
+        {"labels": "ab"},
+        {"labels": [1, 2]},
+        {"encoder": ""},
+        {"architecture": None},
+        {"asks": []},
+        {"asks": ["premise", "hypothesis"]},
+        {"sha256": 5},
+    ):
+        (folder / "card.json").write_text(whole)
+        with pytest.raises(ModelUnavailable, match=r"The head in 'head' is damaged: card\.json cannot be read"):
+            load(changed(folder, **entries))
+    (folder / "card.json").write_text(whole[:50])
+    with pytest.raises(ModelUnavailable, match=r"card\.json cannot be read"):
+        load(str(folder))
+
+
+def test_weights_that_do_not_fit_are_refused(copied: Callable[[str], Path]) -> None:
+    folder = copied("clip-mfb")
+    path = folder / "head.safetensors"
+    with pytest.raises(ModelUnavailable, match="do not fit its card"):
+        load(changed(folder, labels=["a", "b"]))
+    wrong = ({"factors": 4}, {"factors": -1}, {"factors": 10**9}, {"reads": "first"}, {"colour": 1}, {"outputs": "x"})
+    for shape in wrong:
+        with pytest.raises(ModelUnavailable, match="do not fit its card"):
+            load(changed(folder, labels=list(LABELS), shape={"factors": 3, "outputs": 10} | shape))
+    changed(folder, shape={"factors": 3, "outputs": 10})
+    assert load(str(folder), device="cpu").labels == LABELS
+    save_file(load_file(path) | {"other": torch.zeros(1)}, path)
+    with pytest.raises(ModelUnavailable, match=r"the checksum of head\.safetensors is not the one on its card"):
+        load(str(folder))
+    with pytest.raises(ModelUnavailable, match="do not fit its card"):
+        load(changed(folder, sha256=sha256(path)))
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ModelUnavailable, match="do not fit its card"):
+        load(changed(folder, sha256=sha256(path)))
+
+
+def test_a_head_knows_the_encoder_that_it_was_trained_on(copied: Callable[[str], Path]) -> None:
+    folder = copied("flava")
+    with pytest.raises(ModelUnavailable, match="its encoder is of the architecture flava, not as on its card"):
+        load(changed(folder, architecture="clip-mfb"))
+    changed(folder, architecture="flava")
+    path = folder.parent / "encoder" / "model.safetensors"
+    weights = load_file(path)
+    weights["logit_scale"] += 1
+    save_file(weights, path, {"format": "pt"})
+    with pytest.raises(ModelUnavailable, match="was trained on another version of its encoder"):
+        load(str(folder))
+
+
+@pytest.mark.parametrize("encoder", ["nowhere", "../nowhere", "a/b/c", "x y/z", "/etc/passwd", "x" * 5000])
+def test_an_encoder_that_is_nothing_is_named(copied: Callable[[str], Path], encoder: str) -> None:
+    with pytest.raises(ModelUnavailable, match="is neither a folder nor a hub id"):
+        load(changed(copied("flava"), encoder=encoder))
+
+
+def test_a_card_does_not_lead_outside_the_roots(copied: Callable[[str], Path]) -> None:
+    folder = copied("visualbert")
+    assert load(str(folder), device="cpu", roots=(folder.parent,)).labels == LABELS
+    with pytest.raises(ModelUnavailable, match="lies outside the folders that this app may read"):
+        load(str(folder), roots=(folder,))  # its encoder lies beside it
+    (folder / "link").symlink_to(folder.parent / "encoder")
+    with pytest.raises(ModelUnavailable, match="lies outside"):
+        load(changed(folder, encoder="link"), roots=(folder,))
+
+
+def test_an_encoder_alone_is_no_classifier(copied: Callable[[str], Path]) -> None:
+    folder = copied("qwen2-vl").parent / "encoder"
+    with pytest.raises(ModelUnavailable, match="has no classifier that can be explained here"):
+        load(str(folder))
+
+
+def test_a_vilt_that_answers_something_else_is_refused(copied: Callable[[str], Path]) -> None:
+    folder = copied("vilt")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["ViltForImagesAndTextClassification"]}))
+    with pytest.raises(ModelUnavailable, match="choose a ViLT that answers questions"):
+        load(str(folder))
+
+
+def test_a_vilt_without_its_classifier_is_not_complete(copied: Callable[[str], Path]) -> None:
+    path = copied("vilt") / "model.safetensors"
+    weights = {name: weight for name, weight in load_file(path).items() if not name.startswith("classifier.3")}
+    save_file(weights, path, {"format": "pt"})
+    with pytest.raises(ModelUnavailable, match=r"is not complete: it has no weights for classifier\.3\.bias"):
+        load(str(path.parent))
+
+
+def test_a_vilt_with_several_true_answers_is_known_as_one(
+    copied: Callable[[str], Path], picture: Callable[..., Picture]
+) -> None:
+    folder = copied("vilt")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"problem_type": "multi_label_classification"}))
+    model = load(str(folder), device="cpu")
+    assert model.multi_label
+    encoding = model.encode(Example("the cat", picture=picture(0)))
+    assert model.probabilities(encoding, np.ones((1, len(encoding.units)))).sum() != pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "gone", "said"),
+    [
+        ("flava", "encoder/preprocessor_config.json", "could not be loaded"),
+        ("flava", "encoder/config.json", "could not be loaded"),
+        ("flava", "encoder/tokenizer.json", "could not be loaded"),
+        ("flava", "encoder/model.safetensors", r"holds no \.safetensors file; other weight formats can run code"),
+        ("visualbert", "vision/model.safetensors", r"holds no \.safetensors file"),
+        ("visualbert", "vision/config.json", "could not be loaded"),
+    ],
+)
+def test_a_file_that_is_missing_is_a_sentence(copied: Callable[[str], Path], name: str, gone: str, said: str) -> None:
+    folder = copied(name)
+    (folder.parent / gone).unlink()
+    with pytest.raises(ModelUnavailable, match=said) as raised:
+        load(str(folder))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_pickle_beside_the_encoder_is_not_read(copied: Callable[[str], Path]) -> None:
+    folder = copied("flava").parent / "encoder"
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").rename(folder / "other.safetensors")
+    with pytest.raises(ModelUnavailable, match="could not be loaded"):
+        load_encoder(str(folder))
+
+
+def test_code_that_comes_with_an_encoder_is_not_run(copied: Callable[[str], Path]) -> None:
+    folder = copied("flava").parent / "encoder"
+    (folder / "trap.py").write_text(f"from pathlib import Path\nPath({str(folder)!r}, 'sprung').touch()\n")
+    config = json.loads((folder / "config.json").read_text())
+    trap = {"model_type": "trap", "auto_map": {"AutoConfig": "trap.Config", "AutoModel": "trap.M"}}
+    (folder / "config.json").write_text(json.dumps(config | trap))
+    with pytest.raises(ModelUnavailable, match="could not be loaded"):
+        load_encoder(str(folder))
+    assert not (folder / "sprung").exists()
+
+
+def test_visual_bert_needs_a_picture_encoder(folders: dict[str, Path]) -> None:
+    root = folders["visualbert"].parent
+    with pytest.raises(ModelUnavailable, match="name the vision encoder that makes them"):
+        load_encoder(str(root / "encoder"))
+    with pytest.raises(ModelUnavailable, match="is no encoder of pictures"):
+        load_encoder(str(root / "encoder"), str(root / "encoder"))
+    clip = load_encoder(str(root / "encoder"), str(folders["clip-mfb"].parent / "encoder"))
+    assert type(clip.vision).__name__ == "CLIPVisionModel"  # that half of it which sees
+
+
+def test_an_encoder_of_texts_alone_is_of_another_type(hub_folder: Path) -> None:
+    with pytest.raises(ModelUnavailable, match=r"is of the type bert\. Choose one of: vilt, clip, visual_bert"):
+        load_encoder(str(hub_folder))
+
+
+def test_convolutional_features_are_explained_by_all_but_zero(
+    folders: dict[str, Path], tmp_path: Path, small: Any, picture: Callable[..., Picture]
+) -> None:
+    """ResNet's last feature map, whose width VisualBERT has: no projection is needed."""
+    vision = small.resnet(tmp_path / "resnet")
+    recipe = HeadRecipe(vision=str(vision), epochs=1)
+    fit_head(str(folders["visualbert"].parent / "encoder"), small.examples(), LABELS, recipe, tmp_path / "head")
+    assert not any(name.startswith("projection") for name in load_file(tmp_path / "head" / "head.safetensors"))
+    model = load(str(tmp_path / "head"), device="cpu")
+    encoding = model.encode(Example("is the cat red ?", picture=picture(0, 48, 48)))
+    keeps = np.ones((2, len(encoding.units)))
+    keeps[1, 20:35] = 0
+    for erasure in ("mask", "blur", "delete"):
+        whole, holed = model.probabilities(encoding, keeps, erasure)  # type: ignore[arg-type]
+        assert not np.allclose(whole, holed)
+    with pytest.raises(ExplanationError, match="Choose mask, blur or delete"):
+        model.probabilities(encoding, keeps, "zero")
+    assert len(model.received(encoding, last_layer=True)) == len(encoding.units)
+
+
+def test_qwen_may_read_the_class_from_the_mean(
+    folders: dict[str, Path], tmp_path: Path, small: Any, picture: Callable[..., Picture]
+) -> None:
+    encoder = str(folders["qwen2-vl"].parent / "encoder")
+    recipe = replace(small.RECIPE, shape=replace(small.RECIPE.shape, reads="mean"))
+    fit_head(encoder, small.examples(), LABELS, recipe, tmp_path / "head")
+    model = load(str(tmp_path / "head"), device="cpu")
+    encoding = model.encode(Example("is the cat red ?", picture=picture(0)))
+    assert model.states(encoding).pooled
+    keeps = np.ones((3, len(encoding.units)))
+    keeps[1, :3] = keeps[2, 20:35] = 0
+    together = model.probabilities(encoding, keeps, "delete")
+    assert together == pytest.approx(
+        np.concatenate([model.probabilities(encoding, row, "delete") for row in keeps]), abs=1e-6
+    )
+
+
+def test_a_head_of_the_hub_is_fetched_by_its_two_files(
+    copied: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, asked = copied("flava"), []
+
+    def download(identifier: str, name: str, *, revision: str | None) -> str:
+        asked.append((identifier, name, revision))
+        if identifier == "owner/nothing":
+            raise EntryNotFoundError("no such file")
+        return str(folder / name)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    monkeypatch.setattr(Source, "config", lambda _source: 1 / 0)
+    with pytest.raises(ModelUnavailable, match="could not be loaded"):
+        load("owner/nothing", device="cpu")
+    with pytest.raises(ModelUnavailable, match="it stands on folders of another machine"):
+        load("owner/head@v1", device="cpu")
+    assert asked[-2:] == [("owner/head", "card.json", "v1"), ("owner/head", "head.safetensors", "v1")]
+    monkeypatch.undo()
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    whole, encoder = Source.config, load_encoder(str(folder.parent / "encoder"))
+    changed(folder, encoder="owner/encoder@v2")
+    monkeypatch.setattr(Source, "config", lambda source: 1 / 0 if source.name == "owner/head" else whole(source))
+    monkeypatch.setattr(loading, "load_encoder", lambda *names: asked.append(names) or encoder)
+    assert load("owner/head", device="cpu").labels == LABELS
+    assert asked[-1] == ("owner/encoder@v2", "", "")
