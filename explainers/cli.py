@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from explainers.datasets.picture import Picture
 from explainers.errors import ExplanationError
 from explainers.methods import DEFAULT, METHODS
 from explainers.narrative.entries import IDS
+
+if TYPE_CHECKING:
+    from explainers.datasets.pictures.sets import PictureFiles
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -138,6 +141,10 @@ def fit(
         Path | None,
         typer.Option(help="Texts, one per line; a .csv or .tsv with a column text; or the folder of a model's data."),
     ] = None,
+    format_: Annotated[
+        str, typer.Option("--format", help="For pictures: esnlive, hateful_memes or vqa_x; --data is its annotations.")
+    ] = "",
+    pictures: Annotated[Path | None, typer.Option(help="With --format: the folder of the pictures.")] = None,
     variant: Annotated[str, typer.Option(help="Name of the result; a shipped one's settings are taken.")] = "",
     set_: Annotated[list[str] | None, typer.Option("--set", help="A hyperparameter: name=value. Repeatable.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
@@ -152,6 +159,7 @@ def fit(
         from explainers.learned.command import Order, make, make_all, run_folder
         from explainers.models.catalog import load
 
+        files = picture_files(format_, pictures)
         if full and method != "ivra":
             raise ExplanationError(f"Only ivra can train the classifier too, not {method}. Leave --full away.")
         if full and resume:
@@ -163,14 +171,14 @@ def fit(
                 raise ExplanationError(
                     f"{method} has no variants. Leave --variant away; settings are given with --set."
                 )
-            told = narrative.Order(method, model, data, seed, tuple(pairs(set_ or [])))
+            told = narrative.Order(method, model, data, seed, tuple(pairs(set_ or [])), files)
             told.recipe  # noqa: B018
             place = folder or told.folder
             found: object = narrative.make(told, load(model, device=device), place, out, resume=resume)
         elif method == "all":
             found = make_all(load(model, device=device), data, seed, out)
         else:
-            order = Order(method, model, data, variant, seed, tuple(pairs(set_ or [])))
+            order = Order(method, model, data, variant, seed, tuple(pairs(set_ or [])), files)
             order.recipe  # a bad setting is told before the model is loaded  # noqa: B018
             frozen, place = load(model, device=device), folder or run_folder(order)
             if full:
@@ -180,6 +188,20 @@ def fit(
             else:
                 found = make(order, frozen, place, out, resume=resume)
         typer.echo(json.dumps(found, indent=2))
+
+
+def picture_files(name: str, folder: Path | None) -> "PictureFiles | None":
+    """Both or neither must be given; there must be such a set and such a folder."""
+    from explainers.datasets.pictures.sets import PictureFiles, named
+
+    if bool(name) != (folder is not None):
+        raise ExplanationError("--format and --pictures go together: give both, or neither.")
+    if folder is None:
+        return None
+    named(name)
+    if not folder.is_dir():
+        raise ExplanationError(f"There is no folder {folder}.")
+    return PictureFiles(name, folder)
 
 
 def pairs(settings: list[str]) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ import numpy as np
 from explainers.explanation import Attribution, ranking
 from explainers.methods import chosen
 from explainers.report.text import decimals, listed, one_line
+from explainers.report.units import called, name_of_units
 from explainers.report.verdict import verdict
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ def _other_class(comparison: "Comparison") -> list[str]:
 
 
 def _single_unit(comparison: "Comparison") -> list[str]:
-    unit, label = comparison.question.settings.unit, one_line(comparison.label)
-    said = f"The text has a single {unit}, so there is nothing to rank"
+    unit, label = name_of_units(comparison.question), one_line(comparison.label)
+    where = "picture and text have" if comparison.question.encoding.pictured else "text has"
+    said = f"The {where} a single {unit}, so there is nothing to rank"
     paths = [result.path for result in comparison.results] + list(comparison.chance.paths if comparison.chance else ())
     if not paths:
         return [f"{said}."]
@@ -66,7 +68,7 @@ def _single_unit(comparison: "Comparison") -> list[str]:
 
 def _agreement(comparison: "Comparison", explained: "list[Measured]") -> list[str]:
     """Who puts which unit first."""
-    unit = comparison.question.settings.unit
+    unit = name_of_units(comparison.question)
     firsts = {_entry_of(result)[0]: first_choice(result.attribution) for result in explained}
     if len(firsts) < 2:
         return [
@@ -102,12 +104,15 @@ def _who_differs(firsts: dict[str, int | None], together: list[tuple[int, list[s
 
 
 def _quoted(comparison: "Comparison", at: int) -> str:
-    """The unit's text, of a pair which text it is from, and which one it is if it occurs more than once there."""
+    """The unit's text, of a pair which text it is from, and which one it is if it occurs more than once there; a patch
+    is told by its place."""
     units, unit = comparison.question.encoding.units, comparison.question.encoding.units[at]
+    if unit.kind == "patch":
+        return called(unit, one_line(unit.text))
     same = [index for index, other in enumerate(units) if (other.text, other.segment) == (unit.text, unit.segment)]
     which = [f"number {same.index(at) + 1} of {len(same)}"] if len(same) > 1 else []
     place = ", ".join([*filter(None, [comparison.names[unit.segment].lower()]), *which])
-    return f"“{one_line(unit.text)}”{f' ({place})' if place else ''}"
+    return f"{called(unit, one_line(unit.text))}{f' ({place})' if place else ''}"
 
 
 def _removal(comparison: "Comparison", explained: "list[Measured]") -> list[str]:

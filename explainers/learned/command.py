@@ -11,6 +11,7 @@ from torch import Tensor
 
 from explainers.datasets import texts as own_texts
 from explainers.datasets.example import Example
+from explainers.datasets.pictures.sets import PictureFiles
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.learned.batches import seen
 from explainers.learned.entries import DEFAULT_VARIANTS
@@ -23,6 +24,7 @@ from explainers.models.cards import asked_by
 from explainers.models.catalog import fingerprint
 from explainers.models.classifier import FrozenModel
 
+FEWEST = 20
 VALIDATION = 200  # texts at most that are held out to watch the training
 
 
@@ -36,6 +38,7 @@ class Order:
     variant: str = ""
     seed: int = 0
     settings: tuple[tuple[str, str], ...] = ()
+    pictures: PictureFiles | None = None  # a published set, whose annotations are `data`
 
     @property
     def name(self) -> str:
@@ -71,20 +74,26 @@ class Order:
                 self.model,
                 "--data",
                 "DATA",
+                *(["--format", self.pictures.format, "--pictures", "DIR"] if self.pictures else []),
                 *named,
                 *settings,
             ]
         )
 
 
-def parts(model: str, data: Path | None, seed: int) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+def parts(
+    model: str, data: Path | None, seed: int, pictures: PictureFiles | None = None
+) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
     """Texts to learn from, and others to watch the training. Labels are dropped here, nobody sees them below."""
     from explainers.models.tasks import TASKS
 
     if data is not None and not data.exists():
         raise DataUnavailable(f"There is no file or folder {data}.")
     if data is not None and data.is_file():
-        found = list(own_texts.read(data, asked_by(model)))
+        found = list(pictures.read(data).examples if pictures else own_texts.read(data, asked_by(model)))
+        if len(found) < FEWEST:
+            raise DataUnavailable(f"A method learns from {FEWEST} examples or more; these are {len(found)}.")
+        found = [Example(each.text, each.pair, picture=each.picture) for each in found]
         random.Random(seed).shuffle(found)
         held_out = min(VALIDATION, max(2, len(found) // 10))
         return tuple(found[held_out:]), tuple(found[:held_out])
@@ -106,7 +115,7 @@ def parts(model: str, data: Path | None, seed: int) -> tuple[tuple[Example, ...]
 def make(order: Order, model: FrozenModel, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
     """Fits, writes weights and card beside others of this model (or to `out`), and returns the card."""
     recipe, before, began = order.recipe, fingerprint(model), time.perf_counter()
-    texts, validation = parts(order.model, order.data, order.seed)
+    texts, validation = parts(order.model, order.data, order.seed, order.pictures)
     fitting = fit(recipe, model, seen(model, texts), seen(model, validation), folder, resume=resume)
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")

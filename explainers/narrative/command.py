@@ -12,9 +12,8 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
-from explainers.datasets import esnli
-from explainers.datasets.example import Example
-from explainers.errors import DataUnavailable, ExplanationError
+from explainers.datasets.pictures.sets import PictureFiles
+from explainers.errors import ExplanationError
 from explainers.learned.steps import written
 from explainers.learned.weights import with_settings
 from explainers.models.catalog import fingerprint
@@ -23,6 +22,7 @@ from explainers.models.inside import head
 from explainers.narrative.cause import Narrator, Recipe
 from explainers.narrative.entries import NarratorEntry, narrator
 from explainers.narrative.language import SMALL, Language, language, pretrained, small, vocabulary
+from explainers.narrative.sources import Source, source
 from explainers.narrative.texts import Item, items, means, sentence
 from explainers.narrative.training import Training, train, warm_up
 from explainers.narrative.weights import own_folder
@@ -40,6 +40,7 @@ class Order:
     data: Path | None
     seed: int = 0
     settings: tuple[tuple[str, str], ...] = ()
+    pictures: PictureFiles | None = None  # a published set, whose annotations are `data`
 
     @property
     def entry(self) -> NarratorEntry:
@@ -63,44 +64,38 @@ class Order:
         """What to type to get the same weights again; DATA is the folder with the data."""
         words = ["python", "-m", "explainers", "fit", self.method, "--model", self.model, "--data", "DATA"]
         settings = [part for name, value in self.settings for part in ("--set", f"{name}={value}")]
-        return shlex.join([*words, "--seed", str(self.seed), *settings])
+        files = ["--format", self.pictures.format, "--pictures", "DIR"] if self.pictures else []
+        return shlex.join([*words, *files, "--seed", str(self.seed), *settings])
 
 
 def parts(order: Order, model: FrozenModel) -> tuple[list[Item], list[Item]]:
-    """What the narrator learns from, and what it is watched on: pairs with human explanations, never of the test."""
-    if model.labels != esnli.LABELS:
-        raise DataUnavailable(
-            f"The explanations of e-SNLI are about {', '.join(esnli.LABELS)}; {model.name} has other classes."
-        )
-    key = ("items", order.data)
+    """What the narrator learns from, and what it is watched on: examples with reasons, never of the test."""
+    key = ("items", order.data, order.pictures)
     if key not in model.fitted:  # reading the states takes a fifth of a short training
-        splits = esnli.read(order.data)
-        taught: Sequence[Example] = [each for each in (*splits.train, *splits.explainer) if each.explanations]
-        model.fitted[key] = items(model, taught), items(model, splits.validation)
+        found = source(model, order.data, order.pictures)
+        model.fitted[key] = items(model, found.taught), items(model, found.validation)
     return cast("tuple[list[Item], list[Item]]", model.fitted[key])
 
 
-def speaker(order: Order) -> tuple[PreTrainedModel, Language, Path | None]:
+def speaker(order: Order, model: FrozenModel) -> tuple[PreTrainedModel, Language, Path | None]:
     """The language model to begin with, and its vocabulary's file: warmed up once for all narrators, or by name."""
     if order.recipe.language != SMALL:
         return *pretrained(order.recipe.language), None
-    weights, words = RUNS / "language.safetensors", RUNS / "language.words.json"
+    found = source(model, order.data, order.pictures)
+    weights, words = RUNS / f"language-{found.name}.safetensors", RUNS / f"language-{found.name}.words.json"
     if not weights.is_file():
-        _warmed_up(order.data, weights, words)
+        _warmed_up(found, model.labels, weights, words)
     spoken = language(Tokenizer.from_file(str(words)))
     phi = small(spoken.size)
     phi.load_state_dict(load_file(weights), strict=False)
     return phi, spoken, words
 
 
-def _warmed_up(data: Path | None, weights: Path, words: Path) -> None:
-    """All sentences at hand: captions, hypotheses and explanations, those of e-SNLI-VE too; nothing of the test."""
-    pairs = esnli.read(data).train
-    folder = cast(Path, data)  # without one the reader has said so
-    own = (text for pair in pairs for text in (pair.text, pair.pair or "", *pair.explanations))
-    texts = sorted({*esnli.sentences(folder), *own} - {""})
+def _warmed_up(found: Source, labels: Sequence[str], weights: Path, words: Path) -> None:
+    """By all sentences at hand: texts and reasons, for e-SNLI those of e-SNLI-VE too; nothing of the test."""
+    texts = found.sentences()
     weights.parent.mkdir(parents=True, exist_ok=True)
-    tokenizer = vocabulary([sentence("neutral", text) for text in texts], esnli.LABELS)
+    tokenizer = vocabulary([sentence(labels[len(labels) // 2], text) for text in texts], labels)
     tokenizer.save(str(words))
     spoken = language(tokenizer)
     with torch.random.fork_rng():
@@ -119,7 +114,7 @@ def make(order: Order, model: FrozenModel, folder: Path, out: Path | None, *, re
     """Fits, writes weights, vocabulary and card (to `out`, or beside others of this model), and returns the card."""
     before, began, recipe = fingerprint(model), time.perf_counter(), order.recipe
     texts, watched = parts(order, model)  # what is wrong with model or data is said before the long warm-up
-    phi, spoken, words = speaker(order)
+    phi, spoken, words = speaker(order, model)
     with model.lock, torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
         speaks = Narrator(head(model), phi, spoken, recipe.losses, recipe.leak).to(model.device)

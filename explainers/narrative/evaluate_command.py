@@ -10,14 +10,14 @@ from typing import Any
 
 import torch
 
-from explainers.datasets import esnli
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head
 from explainers.narrative.command import Order, make
 from explainers.narrative.evaluation import Spoken, asked, spoken, table
-from explainers.narrative.report import examples_page, markdown
+from explainers.narrative.report import PICTURES, examples_page, markdown
+from explainers.narrative.sources import source
 from explainers.narrative.texts import items, sentence, shortened
 from explainers.narrative.weights import available, card, loaded
 
@@ -40,15 +40,14 @@ def measure(wanted: Wanted, model: FrozenModel, out: Path, tell: Callable[[str],
 
     The first seed's weights are the shipped ones where the settings are those of the shipped ones.
     """
-    splits = esnli.read(wanted.data)
-    test = list(splits.test)
+    found = source(model, wanted.data)
+    test = list(found.test)
     random.Random(0).shuffle(test)
     test = test[: wanted.n] if wanted.n > 0 else test
     if len(test) < 2:
         raise ExplanationError("Counterfactuals need at least two pairs. Give a larger --n.")
-    given = asked(head(model), items(model, test), [f"{e.text} {e.pair}" for e in test], model.labels)
-    taught = [e for e in (*splits.train, *splits.explainer) if e.explanations]
-    reasons = {"", *(shortened(said) for each in taught for said in each.explanations)}
+    given = asked(head(model), items(model, test), [said_in(each) for each in test], model.labels)
+    reasons = {"", *(shortened(said) for each in found.taught for said in each.explanations)}
     learned_from = [sentence(label, reason) for reason in reasons for label in model.labels]
     said_by: dict[str, list[Spoken]] = {}
     for method in wanted.methods:
@@ -73,8 +72,22 @@ def measure(wanted: Wanted, model: FrozenModel, out: Path, tell: Callable[[str],
         for line in lines(test, given.predicted, said_by, model.labels):
             print(json.dumps(line, ensure_ascii=False), file=file)
     shown = list(lines(test[:SHOWN], given.predicted[:SHOWN], said_by, model.labels))
-    (out / "examples.md").write_text(examples_page(shown, about["command"]), encoding="utf-8")
+    (out / "examples.md").write_text(examples_page(shown, about["command"], model.asks), encoding="utf-8")
+    draw(test[:SHOWN], out / PICTURES)
     return markdown(rows)
+
+
+def said_in(example: Example) -> str:
+    """All of its words."""
+    return " ".join(filter(None, (example.text, example.pair)))
+
+
+def draw(shown: Sequence[Example], folder: Path) -> None:
+    """The pictures of the page, numbered as its items are."""
+    for number, example in enumerate(shown, start=1):
+        if example.picture is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{number}.png").write_bytes(example.picture.png())
 
 
 def narrated(model: FrozenModel, examples: Sequence[Example], draws: int = 3) -> list[dict[str, Any]]:
@@ -87,7 +100,7 @@ def narrated(model: FrozenModel, examples: Sequence[Example], draws: int = 3) ->
     found = items(model, examples) if known and len(examples) > 1 else []
     if len({item.label for item in found}) < 2:  # a counterfactual needs another class
         return []
-    given = asked(head(model), found, [" ".join(filter(None, (e.text, e.pair))) for e in examples], model.labels)
+    given = asked(head(model), found, [said_in(each) for each in examples], model.labels)
     said_by = {
         method: [spoken(loaded(path, model)[1], given, seed) for seed in range(draws)] for method, path in known.items()
     }
@@ -114,8 +127,9 @@ def lines(
     """Per item: both texts, the data set's class, the model's, people's reasons, and what each narrator said."""
     return [
         {
-            "premise": example.text,
-            "hypothesis": example.pair,
+            "text": example.text,
+            "pair": example.pair,
+            "pictured": example.picture is not None,
             "label": labels[example.label or 0],
             "predicted": labels[predicted[place]],
             "people": list(example.explanations),

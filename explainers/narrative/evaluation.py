@@ -25,6 +25,7 @@ from explainers.narrative.measures import (
     mentioned,
     simulatability,
     voted,
+    word_for_word,
     words,
 )
 from explainers.narrative.saying import readings, said
@@ -170,6 +171,7 @@ def _of_texts(given: Asked, runs: Sequence[Spoken], learned_from: Sequence[str])
         bare = [without_label(each, given.labels) for each in run.sentences]
         rows.append(
             {
+                "true_reason": word_for_word(run.sentences, given.references),
                 **bleu([run.sentences[at] for at in with_reference], [given.references[at] for at in with_reference]),
                 "distinct_1": distinct(bare, 1),
                 "distinct_2": distinct(bare, 2),

@@ -4,6 +4,7 @@ Agreement and CCMR are macro F1 over the items whose sentences state a class; th
 because dropping the others is an easy way to a high F1. The composite is the harmonic mean of CCMR and that share.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -87,6 +88,13 @@ def copied(sentences: Sequence[str], learned_from: Sequence[str]) -> float:
     """Copy rate: the share of sentences that stand word for word among those that were learned from."""
     known = {" ".join(words(each)) for each in learned_from}
     return sum(" ".join(words(each)) in known for each in sentences) / max(len(sentences), 1)
+
+
+def word_for_word(sentences: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """The share of sentences that equal one of the references in their row; rows without any do not count."""
+    rows = [(said, row) for said, row in zip(sentences, references, strict=True) if row]
+    equal = (words(said) in [words(each) for each in row] for said, row in rows)
+    return sum(equal) / len(rows) if rows else math.nan
 
 
 def mentioned(sentence: str, text: str) -> float:

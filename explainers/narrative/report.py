@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from explainers.models.asking import text_names
 from explainers.narrative.entries import narrator
 from explainers.narrative.texts import stated
 
 Row = dict[str, Any]
+PICTURES = "examples"  # the folder of the page's pictures
 COLUMNS = (
     ("agreement", "agreement F1 ↑"),
     ("states_class", "states a class ↑"),
@@ -16,6 +18,7 @@ COLUMNS = (
     ("ccmr_c2", "CCMR read by C2 ↑"),
 )
 TEXTS = (
+    ("true_reason", "a given reason, word for word ↑"),
     ("bleu_1", "BLEU-1 ↑"),
     ("bleu_4", "BLEU-4 ↑"),
     ("distinct_1", "distinct-1 ↑"),
@@ -34,7 +37,9 @@ def cells(rows: Sequence[Row]) -> list[dict[str, str]]:
         line = {"method": narrator(row["method"]).name}
         line |= {title: with_interval(row[name]) if name in row else "–" for name, title in COLUMNS}
         line |= {
-            title: "–" if row[name] is None else f"{row[name]:.{1 if name == 'words' else 3}f}" for name, title in TEXTS
+            title: "–" if row[name] is None else f"{row[name]:.{1 if name == 'words' else 3}f}"
+            for name, title in TEXTS
+            if name in row  # a later figure is not in earlier evaluations
         }
         found.append(line)
     return found
@@ -50,10 +55,15 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n\n".join(
         [
             _table([{name: line[name] for name in ("method", *(title for _, title in COLUMNS))} for line in ready]),
-            _table([{name: line[name] for name in ("method", *(title for _, title in TEXTS))} for line in ready]),
+            _table([{name: line[name] for name in ("method", *titles(TEXTS, ready))} for line in ready]),
             "\n".join(gains(rows)),
         ]
     )
+
+
+def titles(columns: Sequence[tuple[str, str]], ready: Sequence[dict[str, str]]) -> list[str]:
+    """Those that every line has."""
+    return [title for _, title in columns if all(title in line for line in ready)]
 
 
 def gains(rows: Sequence[Row]) -> list[str]:
@@ -71,23 +81,27 @@ def gains(rows: Sequence[Row]) -> list[str]:
     return [*lines, f"The counterfactual class was reached for {met:.1%} of the items; CCMR is over these."]
 
 
-def examples_page(shown: Sequence[Row], command: str) -> str:
+def examples_page(shown: Sequence[Row], command: str, asks: Sequence[str]) -> str:
     """Unselected items with the model's class, the class each sentence states, and the sentence."""
     methods = [name for name in shown[0] if name.startswith("cause")] if shown else []
     parts = [
         "# What the narrators say",
-        f"The first {len(shown)} items of the shuffled test pairs (seed 0), none left out. The sentences are generated "
+        f"The first {len(shown)} items of the shuffled test part (seed 0), none left out. The sentences are generated "
         "from the model's state alone and are not edited. The stated class is in bold where it is not the model's.",
         f"`{command}`",
     ]
     for number, row in enumerate(shown, start=1):
         parts.append(
             f"## {number}. {row['predicted']}"
-            + ("" if row["predicted"] == row["label"] else f" (people say {row['label']})")
-            + f"\n\nPremise: {row['premise']}\n\nHypothesis: {row['hypothesis']}"
+            + ("" if row["predicted"] == row["label"] else f" (the data say {row['label']})")
         )
+        if row["pictured"]:
+            parts.append(f"![the picture]({PICTURES}/{number}.png)")
+        texts = [each for each in (row["text"], row["pair"]) if each]
+        names = text_names(asks, len(texts))
+        parts += [f"{name or 'Text'}: {text}" for name, text in zip(names, texts, strict=True)]
         parts.append(_table([_said(method, row) for method in methods]))
-        parts.append(f"People: {' · '.join(row['people'])}")
+        parts.append(f"{'The generator' if row['pictured'] else 'People'}: {' · '.join(row['people'])}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -58,6 +58,8 @@ LINES = {
     "attention_last": Line("#c378b4", "dot"),
     "premise_only": Line("#2d96ff", "dot"),
     "hypothesis_only": Line("#f0695a", "dot"),
+    "text_only": Line("#3c8796", "dot"),
+    "picture_only": Line("#a5691e", "dot"),
     "random": Line("#8a8a8a", "dot"),
 }
 

@@ -20,6 +20,7 @@ from explainers.methods import chosen
 from explainers.report.colours import line_of
 from explainers.report.rows import RANDOM, shown
 from explainers.report.text import one_line
+from explainers.report.units import name_of_units, plural
 
 if TYPE_CHECKING:
     from explainers.api import Comparison
@@ -65,8 +66,8 @@ def figure(comparison: "Comparison", sides: tuple[bool, ...] = (False, True)) ->
     """
     both = len(sides) > 1
     drawn = Figure(figsize=(9.6, 4.4) if both else (4.3, 3.2), dpi=DOTS, facecolor="white", layout="constrained")
-    erasure, unit = comparison.question.settings.erasure, comparison.question.settings.unit
-    does = (f"% of the {unit}s removed ({erasure})", f"% of the {unit}s kept (others: {erasure})")
+    erasure, units = comparison.question.settings.erasure, plural(name_of_units(comparison.question))
+    does = (f"% of the {units} removed ({erasure})", f"% of the {units} kept (others: {erasure})")
     axes = drawn.subplots(1, len(sides), sharey=True, squeeze=False)[0]
     for kept, axis in zip(sides, axes, strict=True):
         _band(axis, comparison, kept=kept)

@@ -84,9 +84,13 @@ def table(comparison: "Comparison") -> str:
     return (
         f'<div class="wide"><table><thead><tr><th>Method</th>{head}<th>seconds</th><th>calls</th></tr></thead>'
         f'<tbody>{body}</tbody></table></div><p class="note">Erased by {escaped(settings.erasure)}, per '
-        f"{escaped(settings.unit)}, for the class <bdi>{escaped(comparison.label)}</bdi>. ↑ higher is better, "
+        f"{escaped(_per(comparison))}, for the class <bdi>{escaped(comparison.label)}</bdi>. ↑ higher is better, "
         f"↓ lower is better. {TABLE_NOTES}{apart}{ties}</p>"
     )
+
+
+def _per(comparison: "Comparison") -> str:
+    return f"{comparison.question.settings.unit}{' and patch' if comparison.question.encoding.pictured else ''}"
 
 
 def _row(row: MetricRow) -> str:

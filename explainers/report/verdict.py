@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from explainers.report.rows import MetricRow, metric_rows
 from explainers.report.text import decimals, listed
+from explainers.report.units import name_of_units, plural
 
 if TYPE_CHECKING:
     from explainers.api import Comparison
@@ -30,7 +31,7 @@ def verdict(comparison: "Comparison") -> list[str]:
         for metric, best in ((REMOVING, removing), (KEEPING, keeping))
     }
     reason = partial(
-        _reason, random=random, single=len(rows) == 1, shared=shared, units=f"{comparison.question.settings.unit}s"
+        _reason, random=random, single=len(rows) == 1, shared=shared, units=plural(name_of_units(comparison.question))
     )
     twice = [row for row in removing if row in keeping]
     if twice:
@@ -69,8 +70,8 @@ def _nobody(comparison: "Comparison", rows: Sequence[MetricRow]) -> str:
     if better:
         verb = "beats" if len(better) == 1 else "beat"
         return f"On this input {_names(better)} {verb} random orders, but no method is really ahead of the others."
-    units, unit = len(comparison.question.encoding.units), comparison.question.settings.unit
-    few = f"; with only {units} {unit}s chance is often right" if units <= FEW else ""
+    units, names = len(comparison.question.encoding.units), plural(name_of_units(comparison.question))
+    few = f"; with only {units} {names} chance is often right" if units <= FEW else ""
     return f"No method beats random orders on this input: no reason to trust any of these rankings{few}."
 
 

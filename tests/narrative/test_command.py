@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from explainers.datasets import esnli
 from explainers.datasets.esnli import DEV, TEST
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
@@ -32,8 +33,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_language: N
     """Runs and store are the test's own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
-    read = command.esnli.read
-    monkeypatch.setattr(command.esnli, "read", lambda folder: read(folder, validation=4))
+    read = esnli.read
+    monkeypatch.setattr(esnli, "read", lambda folder: read(folder, validation=4))
 
 
 @pytest.fixture
@@ -96,14 +97,14 @@ def test_nothing_of_the_test_is_learned_from_or_watched(model: FrozenModel, data
 
 
 def test_nothing_of_the_test_is_in_the_vocabulary(model: FrozenModel, data: Path) -> None:
-    command.speaker(order(data))
-    words = (RUNS / "language.words.json").read_text()
+    command.speaker(order(data), model)
+    words = (RUNS / "language-esnli.words.json").read_text()
     assert "▁film" in words
     assert "zeb" not in words
 
 
 def test_a_model_of_other_classes_is_refused_before_the_warm_up(model: FrozenModel, data: Path) -> None:
-    with pytest.raises(DataUnavailable, match=r"are about entailment, neutral, contradiction; small has other classes"):
+    with pytest.raises(DataUnavailable, match=r"no reasons for the classes of small here\. e-SNLI is about others"):
         make(order(data), replace(model, labels=("a", "b", "c")), Path("run"), None, resume=False)
     assert not RUNS.exists()
 
@@ -137,11 +138,11 @@ def test_the_same_order_gives_the_same_file(model: FrozenModel, data: Path) -> N
 
 
 def test_the_language_is_warmed_up_once(model: FrozenModel, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    command.speaker(order(data))
+    command.speaker(order(data), model)
 
     def again(*_args: object) -> None:
         raise AssertionError("warmed up twice")
 
     monkeypatch.setattr(command, "_warmed_up", again)
-    phi, spoken, _ = command.speaker(order(data, "cause_phi"))
+    phi, spoken, _ = command.speaker(order(data, "cause_phi"), model)
     assert phi.get_input_embeddings().num_embeddings == spoken.size

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from explainers.datasets import esnli
 from explainers.datasets.example import Example, Splits
 from explainers.errors import ExplanationError
 from explainers.models.classifier import FrozenModel
@@ -23,7 +24,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def splits(pairs: list[Example], monkeypatch: pytest.MonkeyPatch) -> Splits:
     found = Splits(tuple(pairs[:40]), (), tuple(pairs[40:]))
-    monkeypatch.setattr(evaluate_command.esnli, "read", lambda _folder: found)
+    monkeypatch.setattr(esnli, "read", lambda _folder: found)
     return found
 
 
@@ -45,7 +46,7 @@ def test_shipped_narrators_are_measured_and_everything_said_is_written(
     assert table["data"]["pairs"] == 6
     rows = [json.loads(line) for line in (tmp_path / "out" / "items.jsonl").read_text().splitlines()]
     test = {(each.text, each.pair) for each in splits.test}
-    assert len({(row["premise"], row["hypothesis"]) for row in rows} & test) == 6
+    assert len({(row["text"], row["pair"]) for row in rows} & test) == 6
     assert "## 6." in (tmp_path / "out" / "examples.md").read_text()
 
 
@@ -94,8 +95,9 @@ def test_a_line_has_both_classes_and_the_first_seeds_sentence() -> None:
     runs = [Spoken((text,), (0,), (0,), (), ()) for text in ("first", "second")]
     (line,) = lines([Example("p", "h", 2, ("why",))], [1], {"cause": runs}, ("a", "b", "c"))
     assert line == {
-        "premise": "p",
-        "hypothesis": "h",
+        "text": "p",
+        "pair": "h",
+        "pictured": False,
         "label": "c",
         "predicted": "b",
         "people": ["why"],

@@ -18,6 +18,7 @@ from explainers.narrative.measures import (
     simulatability,
     stem,
     voted,
+    word_for_word,
     words,
 )
 
@@ -170,3 +171,9 @@ def test_of_too_few_items_no_reader_can_learn(classes: list[int]) -> None:
 def test_simulatability_has_a_seed() -> None:
     sentences, classes = labelled(60, {0: "one", 1: "one", 2: "two"})
     assert simulatability(sentences, classes, LABELS) == simulatability(sentences, classes, LABELS)
+
+
+def test_a_reason_word_for_word_counts_where_there_is_one() -> None:
+    said, given = ("Two cats.", "One dog", "Nothing"), (("one dog", "two cats"), ("a dog",), ())
+    assert word_for_word(said, given) == 0.5
+    assert math.isnan(word_for_word(("x",), ((),)))

@@ -40,8 +40,9 @@ def test_gains_are_over_the_first_narrator_with_their_interval() -> None:
 
 def shown(**changed: Any) -> dict[str, Any]:
     return {
-        "premise": "A dog runs.",
-        "hypothesis": "A cat | sleeps.",
+        "text": "A dog runs.",
+        "pair": "A cat | sleeps.",
+        "pictured": False,
         "label": "contradiction",
         "predicted": "neutral",
         "people": ["A dog is no cat.", "It runs."],
@@ -52,15 +53,23 @@ def shown(**changed: Any) -> dict[str, Any]:
 
 
 def test_a_class_that_is_not_the_models_is_bold() -> None:
-    page = examples_page([shown(), shown(cause="Hm.")], "command")
+    page = examples_page([shown(), shown(cause="Hm.")], "command", ("premise", "hypothesis"))
     assert "| φ | neutral | The answer is neutral because \\| . |" in page
     assert "| CAuSE | **contradiction** | The answer is contradiction. |" in page
     assert "| CAuSE | **none** | Hm. |" in page
 
 
 def test_what_people_say_stands_beside_it() -> None:
-    page = examples_page([shown(), shown(label="neutral")], "command")
-    assert "## 1. neutral (people say contradiction)" in page
+    page = examples_page([shown(), shown(label="neutral")], "command", ("premise", "hypothesis"))
+    assert "## 1. neutral (the data say contradiction)" in page
     assert "## 2. neutral\n" in page
     assert page.count("People: A dog is no cat. · It runs.") == 2
     assert "The first 2 items" in page
+    assert page.count("Premise: A dog runs.") == page.count("Hypothesis: A cat | sleeps.") == 2
+
+
+def test_a_picture_is_shown_with_its_text() -> None:
+    page = examples_page([shown(pair=None, pictured=True)], "command", ("text",))
+    assert "![the picture](examples/1.png)" in page
+    assert "Text: A dog runs." in page
+    assert "The generator: A dog is no cat." in page

@@ -65,7 +65,7 @@ def test_the_page_of_examples_is_linked_and_names_its_command() -> None:
     assert "(assets/bundles/nli/narrative/examples.md)" in readme
     assert page.count("\n## ") == 20
     assert json.loads((FOLDER / "evaluation.json").read_text(encoding="utf-8"))["command"] in page
-    assert examples_page([], "x").count("\n## ") == 0
+    assert examples_page([], "x", ()).count("\n## ") == 0
 
 
 def test_an_evaluation_of_the_model_has_its_narrators_too(nli: FrozenModel) -> None:

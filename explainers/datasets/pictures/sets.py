@@ -64,6 +64,21 @@ SETS = (
 )
 
 
+@dataclass(frozen=True)
+class PictureFiles:
+    """The folder of pictures of a published set, whose `format` is its name; the annotations are given beside it."""
+
+    format: str
+    folder: Path
+
+    def read(self, annotations: Path | None, labels: tuple[str, ...] = ()) -> Read:
+        """Without a model's `labels`, the classes are numbered as in the file itself."""
+        if annotations is None:
+            raise DataUnavailable(f"Give the annotation file of {self.format} with --data.")
+        chosen = named(self.format)
+        return chosen.read(annotations, self.folder, labels or chosen.classes(annotations))
+
+
 def named(name: str) -> PictureSet:
     """Raises `DataUnavailable` with the names there are."""
     for each in SETS:

@@ -52,7 +52,7 @@ def _seen(statement: Count | Boxes | Every, judged: Judged, scene: Scene) -> str
     if statement.number == Number("exactly", 3) and judged.label == CONTRADICTION and judged.boxes:
         return f"the {BOXES[judged.boxes[0]]} {noun} does not have {what}"
     if not judged.count:
-        return f"no {noun} has {what}"
+        return f"no {'visible ' * (scene.covered is not None)}{noun} has {what}"
     places = _listed([BOXES[box] for box in judged.boxes] if judged.boxes else list(BOXES))
     return f"the {places} {noun} has {what}" if judged.count == 1 else f"the {places} {noun}s have {what}".replace(
         "boxs", "boxes"
@@ -60,17 +60,16 @@ def _seen(statement: Count | Boxes | Every, judged: Judged, scene: Scene) -> str
 
 
 def _every(statement: Every, judged: Judged, scene: Scene) -> str:
-    is_so = statement.is_so
-    against = [thing for thing in judged.things if is_so.fits(thing, scene) == (statement.quantifier == "no")]
-    what = "at the wall" if is_so.place else is_so.shape or is_so.colour or is_so.size
+    is_so, denied = statement.is_so, statement.quantifier == "no"
+    against = [thing for thing in judged.things if is_so.fits(thing, scene) == denied]
+    what = place(is_so, scene.towers) or ("a " * bool(is_so.shape) + str(is_so.shape or is_so.colour or is_so.size))
     if against:
         which = one(statement.kind, against[0], scene.towers)
-        where = BOXES[against[0].box]
-        is_it = "is" if statement.quantifier == "no" else "is not"
-        return f"{which} in the {where} box {is_it} {'a ' * bool(is_so.shape)}{what}"
+        said = f"{'is' if denied else 'is not'} {what}".replace("is not not", "is")
+        return f"{which} in the {BOXES[against[0].box]} box {said}"
     many = things(statement.kind, judged.count, scene.towers)
-    answer = "none is" if statement.quantifier == "no" else "each is"
-    return f"there {_be(judged.count)} {many} and {answer} {'a ' * bool(is_so.shape)}{what}"
+    there = f"there {_be(judged.count)} {many}" if scene.covered is None else f"{many} can be seen"
+    return f"{there} and {'none is' if denied else 'each is'} {what}"
 
 
 def things(kind: Kind, count: int, towers: bool) -> str:
@@ -96,18 +95,20 @@ def one(kind: Kind, thing: Thing, towers: bool) -> str:
 def _condition(said: Condition, towers: bool) -> str:
     if isinstance(said, Has):
         kind, n = said.kind, said.number.n
-        number = {"exactly": "", "at least": "at least ", "at most": "at most "}[said.number.how]
-        return f"{number}{things(kind, n, towers)}".replace(" of a tower", "")
+        return f"{_bound(said.number)}{things(kind, n, towers)}".replace(" of a tower", "")
     if isinstance(said, Only):
         return "only " + things(said.kind, 2, towers).removeprefix("two ")
     if isinstance(said, Hues):
-        number = {"exactly": "", "at least": "at least ", "at most": "at most "}[said.number.how]
-        return f"{number}{NUMBERS[said.number.n]} colour{'s' * (said.number.n != 1)}"
+        return f"{_bound(said.number)}{NUMBERS[said.number.n]} colour{'s' * (said.number.n != 1)}"
     if isinstance(said, Next):
         names = [things(kind, 1, towers).replace("one ", "a ", 1) for kind in (said.one, said.other)]
         relation = said.relation if said.relation in ("above", "below") else f"to the {said.relation} of"
         return f"{names[0]} {relation} {names[1]}"
     raise TypeError(said)
+
+
+def _bound(number: Number) -> str:
+    return f"{number.how} " if number != Number("exactly", 0) else ""
 
 
 def _be(count: int) -> str:

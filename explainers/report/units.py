@@ -1,0 +1,25 @@
+"""What the units of an input are called: words or tokens, patches, or both together."""
+
+from typing import TYPE_CHECKING
+
+from explainers.models.encoding import Unit
+
+if TYPE_CHECKING:
+    from explainers.comparison import Question
+
+
+def name_of_units(question: "Question") -> str:
+    """ "word", "token", "patch"; "unit" where words and patches stand side by side."""
+    kinds = {unit.kind for unit in question.encoding.units}
+    if kinds == {"patch"}:
+        return "patch"
+    return "unit" if "patch" in kinds else question.settings.unit
+
+
+def plural(name: str) -> str:
+    return "patches" if name == "patch" else f"{name}s"
+
+
+def called(unit: Unit, text: str) -> str:
+    """A patch by its place; a word by `text`, which is quoted."""
+    return f"the patch in {text}" if unit.kind == "patch" else f"“{text}”"
