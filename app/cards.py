@@ -4,9 +4,12 @@ The data for the component:
     drawn     when it was made: Streamlit may hand over two drawings in the wrong order
     labels    per text what it is called; one that stands alone has no name
     segments  per text a list of [characters, unit number or -1], which together are the text as typed
+    picture   None, or what app/overlay.py says of it; patches are units as words are
+    evidence  boxes and words from which the right answer follows, where this is known and wanted
+    opacity   of the colours over the picture, 0…1
     removed   numbers of the units that are struck through
     narrow    what it last said about its width; it says so again when that is no longer true
-    cards     id, name, kind, idea, caution, status, progress 0…1, note, foot, legend, cells by unit number
+    cards     id, name, kind, idea, caution, status, progress 0…1, note, foot, legend, parts, cells by unit number
     a cell    colour, line (thickness of the underline), score, rank, of, top (is it in the top k?)
 Nothing in it is HTML: the component writes all of it as text.
 """
@@ -20,7 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app import overlay
 from app.engine import Column, Run
+from explainers.datasets.example import Evidence
 from explainers.models.asking import text_names
 from explainers.models.cards import asked_by
 from explainers.report.colours import Scale, colour, strengths
@@ -38,12 +43,15 @@ LONGEST_LABEL = 24  # characters, in a legend
 
 @dataclass(frozen=True)
 class Look:
-    """How scores are drawn: colour preset, one scale for all cards or one for each, the share that is outlined."""
+    """How scores are drawn: colour preset, one scale for all cards or one for each, the share that is outlined, how
+    strongly a picture is covered (in percent), and what is outlined as its evidence."""
 
     preset: str = "safe"
     scale: Scale = "method"
     percent: int = 20
     sort: str = ""
+    opacity: int = 80
+    evidence: Evidence | None = None
 
 
 @cache
@@ -73,6 +81,9 @@ def payload(run: Run, look: Look) -> dict[str, Any]:
         "drawn": time.time(),
         "labels": labels(run),
         "segments": segments(run),
+        "picture": overlay.picture(run),
+        "evidence": overlay.evidence(run, look.evidence),
+        "opacity": look.opacity / 100,
         "removed": list(run.request.removed),
         "cards": [card(run, column, look, strongest) for column in columns],
     }
@@ -128,8 +139,18 @@ def card(run: Run, column: Column, look: Look, strongest: float) -> dict[str, An
         "legend": legend(column.attribution, look, strongest, run.whole.model.labels if run.whole else ())
         if column.attribution
         else [],
+        "parts": parts(column.attribution),
         "cells": cells(run, column.attribution, look, strongest) if column.attribution else {},
     }
+
+
+def parts(found: "Attribution | None") -> str:
+    """How much of the importance lies in the picture and how much in the text."""
+    if found is None or not found.encoding.pictured:
+        return ""
+    from explainers.metrics.modalities import picture_share  # brings torch, which has been loaded by now
+
+    return overlay.parts(picture_share(found))
 
 
 def status_of(run: Run, column: Column) -> str:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 GREY = "rgba(128, 128, 128, {})"
 
 
-def curves(comparison: "Comparison", *, percent: int, reverse: bool, narrow: bool = False) -> go.Figure:
-    """p(class) while the most important units are removed, or alone kept, with the random band.
+def curves(
+    comparison: "Comparison", *, percent: int, reverse: bool, narrow: bool = False, units: str = "units"
+) -> go.Figure:
+    """p(class) while the most important `units` are removed, or alone kept, with the random band.
 
     The two stand side by side, or in a `narrow` page below each other.
     """
@@ -67,7 +69,7 @@ def curves(comparison: "Comparison", *, percent: int, reverse: bool, narrow: boo
     if percent:
         figure.add_vline(x=percent, line={"color": GREY.format(0.8), "width": 1, "dash": "dot"})
     for (row, column), title in zip(places, (f"removed ({erasure})", f"kept (others: {erasure})"), strict=True):
-        figure.update_xaxes(title_text=f"% of the units {title}", ticksuffix=" %", row=row, col=column)
+        figure.update_xaxes(title_text=f"% of the {units} {title}", ticksuffix=" %", row=row, col=column)
     figure.update_yaxes(title_text="probability of the class", row=1, col=1)
     figure.update_yaxes(range=[-0.02, 1.02])
     figure.update_layout(

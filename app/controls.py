@@ -1,21 +1,21 @@
 """The controls of the Compare page. Each returns what was chosen and nothing else."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import state
+from app import pictures, state
 from app.cards import Look
 from app.engine import Engine
-from explainers.datasets.example import Example
+from explainers.datasets.example import Evidence, Example
 from explainers.errors import ExplanationError
 from explainers.learned.entries import DEFAULT_VARIANTS
-from explainers.methods import DEFAULT, METHODS, Entry, chosen
+from explainers.methods import DEFAULT, METHODS, Entry, chosen, fitting
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.asking import SINGLE, text_names
 from explainers.models.cards import BUNDLES, asks_of, bundled, card
-from explainers.models.encoding import ERASURES, UNIT_KINDS
+from explainers.models.encoding import ERASURES, OF_PICTURES, UNIT_KINDS, Erasure
 from explainers.report.colours import PRESETS, Scale
 from explainers.settings import Settings
 
@@ -37,7 +37,7 @@ def sidebar(engine: Engine) -> Choice:
     with st.sidebar:
         st.subheader("Methods")
         methods = tuple(each for group in GROUPS for each in _of_group(group))
-        methods = (*methods, *(_for_pairs() if asks_two(engine) else ()), *_variants(engine))
+        methods = (*methods, *_for_two_parts(engine), *_variants(engine))
         st.subheader("Question")
         unit = st.segmented_control(
             "Unit",
@@ -50,17 +50,7 @@ def sidebar(engine: Engine) -> Choice:
             help="What gets one score: a word as people write it, or a token as the model reads it.",
             on_change=state.bring_back,
         )
-        erasure = st.segmented_control(
-            "Erase by",
-            ERASURES,
-            default="mask",
-            required=True,
-            key="erase",
-            bind="query-params",
-            persist_state="session",
-            help="How a word is taken away: mask puts the mask token in its place, delete drops it and closes the "
-            "gap, zero sets its embedding to 0. The figures depend on it, so it stands next to them.",
-        )
+        erasure = _erasure(engine)
         st.subheader("Drawing")
         preset = st.selectbox(
             "Colours",
@@ -103,17 +93,44 @@ def sidebar(engine: Engine) -> Choice:
                 persist_state="session",
             )
             seed = st.number_input("Seed", 0, 9999, 0, 1, key="seed", bind="query-params", persist_state="session")
-    settings = Settings(unit or "word", erasure or "mask", int(samples), int(steps), int(seed))
+    settings = Settings(unit or "word", erasure, int(samples), int(steps), int(seed))
     return Choice(methods, settings, preset or "safe", "shared" if scale == "shared" else "method")
 
 
 def _of_group(group: str) -> list[str]:
-    return _picked(group, group.lower(), [each for each in METHODS if each.group == group and not each.pairs_only])
+    return _picked(group, group.lower(), [each for each in fitting(METHODS, ("",)) if each.group == group])
 
 
-def _for_pairs() -> list[str]:
+def _for_two_parts(engine: Engine) -> list[str]:
     """Apart from the other controls, so that these keep what was chosen when a pair makes place for a single text."""
-    return _picked("Controls for pairs", "pairs", [each for each in METHODS if each.pairs_only])
+    if reads_pictures(engine, _model()):
+        return _picked("Controls for pictures", "pictures", [each for each in METHODS if each.pictures_only])
+    if asks_two(engine):
+        return _picked("Controls for pairs", "pairs", [each for each in METHODS if each.pairs_only])
+    return []
+
+
+def _erasure(engine: Engine) -> Erasure:
+    """What the model can do, as far as it is known before it is loaded."""
+    model = _model()
+    loaded, pictured = engine.loaded(model), reads_pictures(engine, model)
+    offered = loaded.erasures if loaded is not None else OF_PICTURES if pictured else ERASURES
+    if st.session_state.get("erase", "mask") not in offered:
+        st.session_state["erase"] = "mask"
+    patches = " Of a picture, mask and delete leave its mean colour in a patch's place, and blur leaves the patch "
+    found = st.segmented_control(
+        "Erase by",
+        offered,
+        default="mask",
+        required=True,
+        key="erase",
+        bind="query-params",
+        persist_state="session",
+        help="How a word is taken away: mask puts the mask token in its place, delete drops it and closes the "
+        "gap, zero sets its embedding to 0. The figures depend on it, so it stands next to them."
+        + (f"{patches}without its detail." if pictured else ""),
+    )
+    return found or "mask"
 
 
 def _picked(title: str, key: str, offered: list[Entry]) -> list[str]:
@@ -173,6 +190,17 @@ def asks(engine: Engine, model: str) -> tuple[str, ...]:
         return ()  # the run will say what is wrong with the bundle
 
 
+def reads_pictures(engine: Engine, model: str) -> bool:
+    """Whether the model is known to read a picture with the text: from its card or, once it is loaded, from itself."""
+    loaded = engine.loaded(model)
+    if loaded is not None:
+        return loaded.pictured
+    try:
+        return bool(card(BUNDLES / model).get("pictures")) if model in bundled() else False
+    except ExplanationError:
+        return False  # the run will say what is wrong with the bundle
+
+
 def asks_two(engine: Engine) -> bool:
     """Whether the question is about a pair, before its boxes are drawn."""
     known = asks(engine, _model())
@@ -210,11 +238,12 @@ def question(engine: Engine) -> tuple[str, Example, str | None]:
     first, second, third = st.columns(3)
     with first:
         model = model_box()
-    state.model_chosen(model)
+    pictured = reads_pictures(engine, model)
+    state.model_chosen(model, pictured=pictured)
     with second:
         st.selectbox(
             "Example",
-            state.titles(model),
+            state.titles(model, pictured=pictured),
             key="example",
             bind="query-params",
             persist_state="session",
@@ -229,7 +258,22 @@ def question(engine: Engine) -> tuple[str, Example, str | None]:
             persist_state="session",
             help="Scores say what speaks for this class. Choose another class to see what speaks for that one.",
         )
-    return model, _texts(asks(engine, model)), None if explained == PREDICTED else explained
+    example = _with_picture() if pictured else _texts(asks(engine, model))
+    return model, example, None if explained == PREDICTED else explained
+
+
+def _with_picture() -> Example:
+    """The picture on the left, what is said about it on the right, and below how to give another picture."""
+    left, right = st.columns(2)
+    with left:
+        picture = pictures.show()
+    with right:
+        text = _text("Text", "text")
+        sample = state.named(st.session_state["example"])
+        if sample is not None:
+            st.caption(sample.why)
+    pictures.giving()
+    return Example(text, picture=picture)
 
 
 def _texts(asked: tuple[str, ...]) -> Example:
@@ -257,8 +301,8 @@ def known_labels(engine: Engine, model: str) -> tuple[str, ...]:
         return ()  # the run will say what is wrong with the bundle
 
 
-def look(choice: Choice) -> Look:
-    """How the cards are ordered and which share of the units is outlined."""
+def look(choice: Choice, asked: Example) -> Look:
+    """How the cards are ordered, which share of the units is outlined, and how a picture is covered."""
     left, right = st.columns([1, 2])
     with left:
         sort = st.selectbox(
@@ -281,4 +325,37 @@ def look(choice: Choice) -> Look:
             help="Moves with both charts.",
         )
     by_name = {metric.name: metric.id for metric in METRICS}
-    return Look(choice.preset, choice.scale, percent, by_name.get(sort or "", ""))
+    found = Look(choice.preset, choice.scale, percent, by_name.get(sort or "", ""))
+    if asked.picture is None:
+        return found
+    with left:
+        evidence = _evidence(asked)
+    with right:
+        opacity = st.slider(
+            "Colours over the picture, %",
+            0,
+            100,
+            80,
+            5,
+            key="opacity",
+            bind="query-params",
+            persist_state="session",
+            help="0 shows the picture alone.",
+        )
+    return replace(found, opacity=opacity, evidence=evidence)
+
+
+def _evidence(asked: Example) -> Evidence | None:
+    """What the answer follows from, where that is known and asked for."""
+    found = pictures.known(asked)
+    if found is None or found.evidence is None:
+        return None
+    wanted = st.toggle(
+        "Show the true evidence",
+        key="evidence",
+        bind="query-params",
+        persist_state="session",
+        help="Outlines the things, and underlines the words, from which the right answer follows by the rules that "
+        "made this picture. An explanation that is true to the model need not agree: the model may go by other things.",
+    )
+    return found.evidence if wanted else None

@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from explainers.api import Comparison
 
 
+LINK = {
+    "": "The address holds the settings and the question. Whoever opens it sees this page.",
+    "text": "The address holds the settings, but the text is too long for it. Send the JSON or the HTML file with it.",
+    "picture": "The address holds the settings and the text, but not your own picture. Send the picture or the "
+    "HTML file with it.",
+    "text and picture": "The address holds the settings, but neither your own picture nor the text, which is too "
+    "long. Send both with it, or the HTML file.",
+}
+
+
 def show(comparison: "Comparison", *, disabled: bool) -> None:
     st.subheader("Take it with you", anchor=False)
     files = (
@@ -45,13 +55,7 @@ def show(comparison: "Comparison", *, disabled: bool) -> None:
         )
         with st.popover("Link to this view"):
             st.code(f"{st.context.url}?{urlencode(st.query_params.to_dict(), doseq=True)}", language=None)
-            if state.carried_by_address():
-                st.caption("The address holds the settings and the text. Whoever opens it sees this page.")
-            else:
-                st.caption(
-                    "The address holds the settings, but the text is too long for it. "
-                    "Send the JSON or the HTML file with it."
-                )
+            st.caption(LINK[state.left_out_of_address()])
 
 
 def made_by(maker: str, comparison: "Comparison") -> str | bytes:

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 from explainers.datasets.example import Example
+from explainers.datasets.picture import Picture
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods import METHODS, Entry, chosen, fitting
 from explainers.models.meter import Meter
@@ -23,9 +24,11 @@ from explainers.narrative.entries import IDS as NARRATORS
 from explainers.settings import Settings
 
 if TYPE_CHECKING:
+    from app.one_kind import OneKind
     from explainers.api import Comparison
     from explainers.comparison import Chance, Failed, Measured, Question
     from explainers.explanation import Attribution
+    from explainers.metrics.masking import Asked
     from explainers.models.classifier import FrozenModel
     from explainers.narrative.narrative import Narrative
     from explainers.one_text import OneTextAlone
@@ -36,6 +39,7 @@ Status = Literal["waiting", "loading", "running", "done", "stopped", "failed"]
 AT_ONCE = 2  # runs that compute at the same time; others wait in line
 MODELS_KEPT = 2
 RESULTS_KEPT = 2000
+PICTURES_KEPT = 200 * 2**20  # bytes of the pictures of remembered results
 DEVICE_VARIABLE, ROOTS_VARIABLE = "CROSSLIGHT_DEVICE", "CROSSLIGHT_MODELS"
 
 
@@ -50,6 +54,11 @@ class Request:
     settings: Settings
     removed: tuple[int, ...] = ()
     pair: str | None = None
+    picture: Picture | None = None
+
+    @property
+    def example(self) -> Example:
+        return Example(self.text, self.pair, picture=self.picture)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -90,6 +99,7 @@ class Run:
     chance: "Chance | None" = None
     narratives: "tuple[Narrative, ...]" = ()  # cheap, so they are not remembered
     unspoken: "tuple[Failed, ...]" = ()  # narrators that could not say anything
+    one_kind: "dict[str, OneKind]" = field(default_factory=dict)  # curves over patches or words alone
     started: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
 
@@ -99,6 +109,8 @@ class Run:
 
     def stop(self) -> None:
         self.meter.cancel.set()
+        for each in self.one_kind.values():
+            each.meter.cancel.set()
         if self.status == "waiting":
             self.status = "stopped"  # at once; the worker that comes to it passes it over
 
@@ -134,12 +146,14 @@ class Engine:
         self.models: OrderedDict[str, FrozenModel] = OrderedDict()
         self.loading = Lock()
         self.results: OrderedDict[Hashable, object] = OrderedDict()
+        self.asked: dict[Hashable, Asked] = {}  # for curves over one kind of units
         self.remembering = Lock()
         self.queue: list[Run] = []
 
     def submit(self, request: Request, *, fresh: bool = False) -> Run:
         """Starts a comparison. `fresh` computes also what is remembered."""
-        run = Run(request, {each.id: Column(each) for each in fitting(chosen(request.methods), request.texts)})
+        own = fitting(chosen(request.methods), request.texts, pictured=request.picture is not None)
+        run = Run(request, {each.id: Column(each) for each in own})
         self.queue.append(run)
         self.workers.submit(self._work, run, fresh)
         return run
@@ -201,7 +215,7 @@ class Engine:
         from explainers.comparison import run as compare
         from explainers.one_text import one_text_alone
 
-        asked, example = run.request, Example(run.request.text, run.request.pair)
+        asked, example = run.request, run.request.example
         whole, probabilities = ask(model, example, label=asked.label, settings=asked.settings, meter=run.meter)
         run.whole, run.whole_probabilities = whole, probabilities
         left = whole
@@ -273,5 +287,10 @@ class Engine:
     def _remember(self, key: Hashable, value: object) -> None:
         with self.remembering:
             self.results[key] = value
-            while len(self.results) > RESULTS_KEPT:
+            while len(self.results) > RESULTS_KEPT or self._held() > PICTURES_KEPT:
                 self.results.popitem(last=False)
+
+    def _held(self) -> int:
+        """Bytes of the different pictures about which something is remembered."""
+        asked = (key[0][2].picture for key in self.results)  # type: ignore[index]
+        return sum({id(each): len(each.content) for each in asked if each is not None}.values())

@@ -73,10 +73,13 @@ def removed(run: Run, bring_back: Callable[[], None]) -> None:
     """How to play with words, or what has been removed so far."""
     gone = run.request.removed
     with st.container(horizontal=True, vertical_alignment="center"):
+        pictured = run.request.picture is not None
         if not gone:
-            st.caption("Click a word to take it away and see what happens. Hover to read its score in every card.")
+            what = "a word or a patch of the picture" if pictured else "a word"
+            st.caption(f"Click {what} to take it away and see what happens. Hover to read its score in every card.")
             return
-        st.caption(f"{len(gone)} removed ({run.request.settings.erasure}). Click a struck word to restore it.")
+        what = "a struck word or a hatched patch" if pictured else "a struck word"
+        st.caption(f"{len(gone)} removed ({run.request.settings.erasure}). Click {what} to restore it.")
         st.button("Bring all back", on_click=bring_back, key="back")
 
 

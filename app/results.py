@@ -1,10 +1,15 @@
 """The results of a run as they come in: prediction, cards, curves, table, agreement, downloads."""
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
-from app import cards, charts, controls, downloads, panels, session, state, words
+from app import cards, charts, controls, downloads, one_kind, panels, pictures, session, state, words
 from app.controls import Choice
 from app.engine import Engine, Run
+
+if TYPE_CHECKING:
+    from explainers.api import Comparison
 
 TICK = 0.5  # seconds between two looks at a run that is on its way
 SLOW_TICK = 2.0  # for charts, which cost the browser more
@@ -14,13 +19,14 @@ CHART_BUTTONS = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "se
 def live(engine: Engine, run: Run, choice: Choice) -> None:
     """Draws the run, again and again as long as it is on its way."""
     active = run.active
-    tick, slow_tick = (TICK, SLOW_TICK) if active else (None, None)
+    tick, pending = TICK if active else None, _pending(run)
+    slow_tick = SLOW_TICK if active or pending else None
     st.fragment(run_every=tick)(_head)(engine, run, active)
     st.fragment(run_every=tick)(_words)(run)
-    look = controls.look(choice)
+    look = controls.look(choice, run.request.example)
     narrow = state.is_narrow()
     st.fragment(run_every=tick)(_cards)(run, look, narrow)
-    st.fragment(run_every=slow_tick)(_figures)(run, look, narrow)
+    st.fragment(run_every=slow_tick)(_figures)(engine, run, look, narrow, pending)
 
 
 def _head(engine: Engine, run: Run, was_active: bool) -> None:
@@ -51,7 +57,8 @@ def _cards(run: Run, look: cards.Look, narrow: bool) -> None:
 def _words(run: Run) -> None:
     shown = _shown(run)
     if shown is not None:
-        words.show(shown, state.explanations(shown.request.texts))
+        known = pictures.known(shown.request.example)
+        words.show(shown, known.explanations if known is not None else ())
 
 
 def _shown(run: Run) -> Run | None:
@@ -91,24 +98,69 @@ def _status(engine: Engine, run: Run) -> None:
         st.warning(panels.plain(run.whole.encoding.notice))
 
 
-def _figures(run: Run, look: cards.Look, narrow: bool) -> None:
+def _figures(engine: Engine, run: Run, look: cards.Look, narrow: bool, was_pending: bool) -> None:
     shown = _shown(run)
     if shown is None or shown.question is None:
         return
     comparison = shown.comparison()
-    st.subheader("What happens when words go", anchor=False)
-    reverse = st.toggle(
-        "Reverse order too",
-        value=True,
-        key="reverse",
-        bind="query-params",
-        persist_state="session",
-        help="Dotted: the least important first. The further it lies above the solid line, the better the order.",
-    )
-    curves = charts.curves(comparison, percent=look.percent, reverse=reverse, narrow=narrow)
+    pictured = shown.question.encoding.pictured
+    st.subheader(f"What happens when words{' and patches' if pictured else ''} go", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kind = _kind() if pictured else None
+        reverse = st.toggle(
+            "Reverse order too",
+            value=True,
+            key="reverse",
+            bind="query-params",
+            persist_state="session",
+            help="Dotted: the least important first. The further it lies above the solid line, the better the order.",
+        )
+    drawn, units = _drawn(engine, shown, kind, comparison)
+    curves = charts.curves(drawn, percent=look.percent, reverse=reverse, narrow=narrow, units=units)
     st.plotly_chart(curves, key="curves", config=CHART_BUTTONS)
     st.subheader("Figures", anchor=False)
     panels.table(comparison)
     st.subheader("Do the methods agree?", anchor=False)
     panels.agreement(comparison)
     downloads.show(comparison, disabled=run.active)
+    if _pending(run) != was_pending:
+        st.rerun(scope="app")  # begins or ends the ticking
+
+
+def _kind() -> one_kind.Kind | None:
+    """Which units are erased in the curves; None for both kinds."""
+    kinds: dict[str, one_kind.Kind | None] = {"Both": None, "Picture": "patch", "Text": "word"}
+    chosen = st.segmented_control(
+        "What is erased",
+        list(kinds),
+        default="Both",
+        required=True,
+        key="erased",
+        bind="query-params",
+        persist_state="session",
+        help="Picture: only patches are erased and every word stays. Text: only words are erased and the picture "
+        "stays. The figures below are always about both together.",
+    )
+    return kinds[chosen or "Both"]
+
+
+def _drawn(engine: Engine, run: Run, kind: one_kind.Kind | None, comparison: "Comparison") -> tuple["Comparison", str]:
+    """The curves over both kinds of units, or over one of them, as far as they are known; and what is erased."""
+    if kind is None:
+        return comparison, "units"
+    what = {"patch": "patches", "word": "words"}[kind]
+    if run.active:
+        st.caption(f"The curves over {what} alone are computed when all methods are done. Below: both kinds.")
+        return comparison, "units"
+    found = one_kind.curves(engine, run, kind)
+    if found.active:
+        st.caption(f"Erases {what} alone: {len(found.paths)} of {len(comparison.results)} methods done.")
+    elif found.error:
+        st.error(panels.plain(found.error))
+    return found.of(comparison), what
+
+
+def _pending(run: Run) -> bool:
+    """Whether curves over one kind of units are on their way."""
+    shown = _shown(run)
+    return shown is not None and any(each.active for each in shown.one_kind.values())

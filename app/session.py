@@ -19,7 +19,9 @@ def engine() -> Engine:
 
 def run_for(engine: Engine, model: str, example: Example, label: str | None, choice: Choice) -> Run:
     removed = st.session_state["removed"]
-    request = Request(model, example.text, label, choice.methods, choice.settings, removed, example.pair)
+    request = Request(
+        model, example.text, label, choice.methods, choice.settings, removed, example.pair, example.picture
+    )
     current: Run | None = st.session_state.get("run")
     if current is not None and current.request == request:
         return current
@@ -33,9 +35,9 @@ def start(engine: Engine, request: Request, *, fresh: bool = False) -> Run:
     before: Run | None = st.session_state.get("run")
     run = engine.submit(request, fresh=fresh)
     if before is not None and before.whole is not None:
-        if (before.request.model, before.request.texts, before.request.settings.unit) == (
+        if (before.request.model, before.request.example, before.request.settings.unit) == (
             request.model,
-            request.texts,
+            request.example,
             request.settings.unit,
         ):
             run.whole = run.whole or before.whole

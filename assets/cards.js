@@ -3,28 +3,63 @@
 
 const describe = (cell) => (cell ? `${cell.score}, rank ${cell.rank} of ${cell.of}` : "no score yet");
 
+// Makes a word or a patch what can be pointed at, clicked and reached from the keyboard; returns what is known of it.
+function prepared(made, name, index, card, first, data) {
+  const removed = data.removed.includes(index);
+  const cell = removed ? undefined : card.cells[index];
+  made.dataset.unit = index;
+  made.setAttribute("role", "button");
+  made.setAttribute("aria-pressed", removed ? "true" : "false");
+  if (first) made.tabIndex = 0;
+  const said = removed ? "removed; press to bring it back" : `${describe(cell)}; press to remove it`;
+  made.setAttribute("aria-label", `${name}, ${said}`);
+  made.classList.toggle("removed", removed);
+  made.classList.toggle("top", Boolean(cell?.top));
+  return cell;
+}
+
 function unitSpan(piece, card, first, data) {
   const [text, index] = piece;
   if (index < 0) return document.createTextNode(text);
-  const removed = data.removed.includes(index);
-  const cell = card.cells[index];
   const span = element("span", "unit", text);
-  span.dataset.unit = index;
-  span.setAttribute("role", "button");
-  span.setAttribute("aria-pressed", removed ? "true" : "false");
-  if (first) span.tabIndex = 0;
-  if (removed) {
-    span.classList.add("removed");
-    span.setAttribute("aria-label", `${text}, removed; press to bring it back`);
-  } else {
-    span.setAttribute("aria-label", `${text}, ${describe(cell)}; press to remove it`);
-    if (cell) {
-      span.style.backgroundColor = cell.colour;
-      span.style.borderBottomWidth = cell.line;
-      if (cell.top) span.classList.add("top");
-    }
+  const cell = prepared(span, text, index, card, first, data);
+  span.classList.toggle("evidence", data.evidence.words.includes(index));
+  if (cell) {
+    span.style.backgroundColor = cell.colour;
+    span.style.borderBottomWidth = cell.line;
   }
   return span;
+}
+
+function placed(made, [left, top, width, height]) {
+  Object.assign(made.style, { left: `${left}%`, top: `${top}%`, width: `${width}%`, height: `${height}%` });
+  return made;
+}
+
+function pictureElement(card, first, data) {
+  const { src, width, height, patches } = data.picture;
+  const box = element("div", "picture");
+  box.style.aspectRatio = `${width} / ${height}`;
+  box.style.maxWidth = `calc(18rem * ${width / height})`;
+  const image = element("img");
+  image.src = src; // made by the server from the pixels: a data address of a PNG or JPEG file
+  image.alt = "The picture that is explained";
+  image.draggable = false;
+  box.append(image);
+  for (const [index, patch] of Object.entries(patches)) {
+    const made = placed(element("div", "unit patch"), patch);
+    const cell = prepared(made, patch[4], Number(index), card, first, data);
+    if (cell) {
+      const [colour, size] = [element("div", "colour"), element("div", "size")];
+      colour.style.backgroundColor = cell.colour;
+      size.style.height = `calc(${cell.line} / 2)`;
+      made.append(colour);
+      if (cell.line !== "0px") made.append(size);
+    }
+    box.append(made);
+  }
+  for (const each of data.evidence.boxes) box.append(placed(element("div", "true"), each));
+  return box;
 }
 
 function cardElement(card, position, data, open) {
@@ -39,6 +74,7 @@ function cardElement(card, position, data, open) {
   done.style.width = `${Math.round(100 * card.progress)}%`;
   if (card.status === "running") bar.append(done);
   box.append(head, element("p", "idea", card.idea), caution, bar);
+  if (data.picture) box.append(pictureElement(card, position === 0, data));
   for (const [number, pieces] of data.segments.entries()) {
     if (data.labels[number]) box.append(element("div", "of", data.labels[number]));
     const text = element("div", card.status === "waiting" ? "text dim" : "text");
@@ -52,22 +88,28 @@ function cardElement(card, position, data, open) {
     swatch.style.backgroundColor = colour;
     legend.append(swatch, element("span", "", text));
   }
-  box.append(legend, element("div", "said", card.note));
+  box.append(legend);
+  if (data.picture) box.append(element("div", "parts", card.parts));
+  box.append(element("div", "said", card.note));
   box.append(element("div", card.status === "failed" ? "foot problem" : "foot", card.foot));
   return box;
 }
 
+function nearTo(root, units) {
+  for (const each of root.querySelectorAll(".unit.near")) each.classList.remove("near");
+  for (const unit of units) {
+    for (const each of root.querySelectorAll(`.unit[data-unit="${Number(unit)}"]`)) each.classList.add("near");
+  }
+}
+
 function speak(root, data, index) {
   // The exact score of one unit in every card at once; null clears.
+  nearTo(root, index === null ? [] : [index]);
+  const word = data.segments.flat().find((piece) => piece[1] === index)?.[0] ?? data.picture?.patches[index]?.[4] ?? "";
   for (const box of root.children) {
     const card = data.cards.find((each) => each.id === box.dataset.method);
-    const said = box.querySelector(".said");
-    for (const span of box.querySelectorAll(".unit")) span.classList.toggle("near", Number(span.dataset.unit) === index);
-    if (index === null) said.textContent = card.note;
-    else {
-      const word = data.segments.flat().find((piece) => piece[1] === index)?.[0] ?? "";
-      said.textContent = `${word}  ${data.removed.includes(index) ? "removed" : describe(card.cells[index])}`;
-    }
+    const known = data.removed.includes(index) ? "removed" : describe(card.cells[index]);
+    box.querySelector(".said").textContent = index === null ? card.note : `${word}  ${known}`;
   }
 }
 
@@ -82,10 +124,7 @@ export default function (component) {
     const memory = { open: new Set(), last: "", hover: null, drawn: 0 };
     remembered.set(root, memory);
     window.addEventListener("crosslight-units", (event) => {
-      // words that a sentence mentions: outlined in every heat map
-      for (const span of root.querySelectorAll(".unit")) {
-        span.classList.toggle("near", event.detail.includes(Number(span.dataset.unit)));
-      }
+      nearTo(root, event.detail); // words that a sentence mentions: outlined in every heat map
     });
     root.addEventListener("focusin", (event) => {  // there is no onfocusin
       const span = event.target.closest?.(".unit");
@@ -99,7 +138,8 @@ export default function (component) {
   memory.send = setTriggerValue;
   const narrow = root.clientWidth > 0 && root.clientWidth < 560;
   if (narrow !== data.narrow) component.setStateValue("narrow", narrow);
-  const fresh = JSON.stringify({ ...data, drawn: 0 });
+  root.style.setProperty("--opacity", data.opacity);
+  const fresh = JSON.stringify({ ...data, drawn: 0, opacity: 0 });
   if (fresh === memory.last) return;
   memory.last = fresh;
   const scrolled = [...root.querySelectorAll(".text")].map((text) => text.scrollTop);
@@ -112,6 +152,7 @@ export default function (component) {
   const unitOf = (event) => event.target.closest?.(".unit");
   root.onpointerover = (event) => {
     const span = unitOf(event);
+    if (memory.hover === (span ? Number(span.dataset.unit) : null)) return;
     memory.hover = span ? Number(span.dataset.unit) : null;
     speak(root, memory.data, memory.hover);
   };

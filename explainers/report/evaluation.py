@@ -11,6 +11,14 @@ from explainers.methods import METHODS, chosen
 from explainers.metrics.faithfulness import METRICS
 
 Row = dict[str, Any]
+EVIDENCE = {
+    "patch_auc": "patches: AUC ↑",
+    "patch_pointing": "pointing ↑",
+    "patch_iou": "IOU ↑",
+    "word_auc": "words: AUC ↑",
+    "word_pointing": "pointing (words) ↑",
+    "word_iou": "IOU (words) ↑",
+}
 EVALUATION = "evaluation.json"  # in a bundle's folder: the table that is shown
 NOTE = (
     "Means with half of the 95 % bootstrap interval over texts. ° not clearly better than random orders, by the paired "
@@ -75,10 +83,26 @@ def cells(rows: Sequence[Row], erasure: str) -> list[dict[str, str]]:
 
 def markdown(rows: Sequence[Row], erasure: str) -> str:
     """The same for README and terminal."""
-    lines = cells(rows, erasure)
+    return _table(cells(rows, erasure))
+
+
+def evidence_markdown(rows: Sequence[Row], erasure: str) -> str:
+    return _table(evidence_cells(rows, erasure))
+
+
+def _table(lines: Sequence[dict[str, str]]) -> str:
     head = list(lines[0]) if lines else ["method"]
     ready = [f"| {' | '.join(line.values())} |" for line in lines]
     return "\n".join([f"| {' | '.join(head)} |", "|---|" + "---|" * (len(head) - 1), *ready])
+
+
+def evidence_cells(rows: Sequence[Row], erasure: str) -> list[dict[str, str]]:
+    """How well each method found the known evidence, a dictionary per method; empty where none is known."""
+    return [
+        {"method": name_of(row["method"]), **{title: _cell(row, name) for name, title in EVIDENCE.items()}}
+        for row in ordered(rows, erasure)
+        if all(name in row for name in EVIDENCE)
+    ]
 
 
 def _cell(row: Row, metric: str) -> str:

@@ -97,7 +97,7 @@ def test_the_strongest_of_all_counts_scores_against_too() -> None:
 
 def test_every_method_has_a_line_of_its_own_that_is_seen_on_white_and_on_black() -> None:
     assert {entry.id for entry in METHODS} <= LINES.keys()
-    assert len({line.colour for line in LINES.values()}) == len(LINES) == 16
+    assert len({line.colour for line in LINES.values()}) == len(LINES) == 18
     for method in LINES:
         rgb = tuple(bytes.fromhex(line_of(method).colour[1:]))
         for page, _ in THEMES.values():
