@@ -87,9 +87,9 @@ def place(kind: Kind, towers: bool) -> str:
 
 
 def one(kind: Kind, thing: Thing, towers: bool) -> str:
-    """ "a blue circle": all that is seen of it."""
+    """ "a blue block at the base of a tower": what is seen of it, and where it must be to count."""
     noun = "block" if towers else thing.shape
-    return f"a {thing.colour} {noun}"
+    return f"a {thing.colour} {noun} {place(kind, towers)}".strip()
 
 
 def _condition(said: Condition, towers: bool) -> str:
