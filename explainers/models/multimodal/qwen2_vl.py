@@ -52,7 +52,7 @@ class Qwen2Vl(Network):
         return size[0] // side, size[1] // side
 
     def features(self, given: Given) -> Tensor:
-        states, present = self._run(given)
+        _, states, present = self._run(given)
         if self.shape.reads == "mean":
             shares = present.to(states)[:, :, None]  # (B, T, 1)
             return (states * shares).sum(dim=1) / shares.sum(dim=1)
@@ -69,13 +69,14 @@ class Qwen2Vl(Network):
     def joint(self, given: Given) -> Joint:
         layers = cast(Any, self.base_model).language_model.layers
         with recorded(layers) as hidden, recorded([layer.self_attn for layer in layers], output=1) as attentions:
-            states, present = self._run(given)
+            tokens, states, present = self._run(given)
         text, whole = given.ids.shape[1], states.shape[1]
         reads = int(present.sum()) - 1 if self.shape.reads == "last" else None
-        return Joint(tuple(hidden), tuple(attentions), slice(whole - text, whole), slice(1, whole - text - 1), reads)
+        places = slice(whole - text, whole), slice(1, whole - text - 1)
+        return Joint((tokens, *hidden), tuple(attentions), *places, reads)
 
-    def _run(self, given: Given) -> tuple[Tensor, Tensor]:
-        """The last hidden states (B, T, d), and which of them are of tokens rather than of padding (B, T)."""
+    def _run(self, given: Given) -> tuple[Tensor, Tensor, Tensor]:
+        """Embeddings and last hidden states, (B, T, d), and which are of tokens rather than of padding, (B, T)."""
         model, config = cast(Any, self.base_model), self.config
         pixels, sizes = self._cut(given.pixels)
         patches = model.visual(pixels, grid_thw=sizes).pooler_output.unflatten(0, (len(sizes), -1))  # (B, V, d)
@@ -84,15 +85,16 @@ class Qwen2Vl(Network):
         frame = functional.embedding(ids[[0, -1]], self.table.weight).expand(len(sizes), -1, -1)  # (B, 2, d)
         tokens = torch.cat([frame[:, :1], patches, frame[:, 1:], self.table(given.ids)], dim=1)  # (B, T, d)
         present = functional.pad(given.attention, (len(ids), 0), value=True)
-        whole = torch.cat([ids, given.ids[0]])[None]
-        places, _ = model.get_rope_index(whole, (whole == config.image_token_id).int(), image_grid_thw=sizes[:1])
+        whole, kinds = torch.cat([ids, given.ids[0]])[None], torch.zeros_like(present[:1], dtype=torch.int)
+        kinds[:, 1 : len(ids) - 1] = 1  # by place: somebody may have typed the picture's token
+        places, _ = model.get_rope_index(whole, kinds, image_grid_thw=sizes[:1])
         states: Tensor = model.language_model(
             inputs_embeds=tokens,
             attention_mask=present.long(),
             position_ids=places.expand(-1, len(tokens), -1),
             use_cache=False,
         ).last_hidden_state
-        return states, present
+        return tokens, states, present
 
     def _cut(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
         """(B, 3, h, w) → (B · patches, numbers of one), in the processor's order, and time, rows and columns (B, 3)."""

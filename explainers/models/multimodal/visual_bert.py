@@ -16,9 +16,11 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from explainers.errors import ExplanationError
+from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.multimodal.network import Given, Joint, Network, Shape, multiplied
 from explainers.models.multimodal.preparing import Size
+
+FRONT = 8  # tokens at most that stand before the patches, such as [CLS] and registers
 
 
 class VisualBert(Network):
@@ -92,4 +94,6 @@ class VisualBert(Network):
         if found.ndim == 4:
             return found
         rows, columns = self.grid((pixels.shape[2], pixels.shape[3]))
+        if not 0 <= found.shape[1] - rows * columns <= FRONT:
+            raise ModelUnavailable("The vision encoder does not end in one token for each of its patches.")
         return found[:, -rows * columns :].mT.reshape(len(found), -1, rows, columns)

@@ -27,6 +27,8 @@ from transformers import (
     Qwen2VLModel,
     ResNetConfig,
     ResNetModel,
+    SwinConfig,
+    SwinModel,
     ViltConfig,
     ViltForQuestionAnswering,
     VisualBertConfig,
@@ -119,6 +121,11 @@ def vit(folder: Path) -> Path:
 def resnet(folder: Path) -> Path:
     made = ResNetModel(ResNetConfig(embedding_size=8, hidden_sizes=[8, 24], depths=[1, 1], layer_type="basic"))
     return saved(folder, made, None, "ConvNextImageProcessor", size={"shortest_edge": SIDE}, crop_pct=0.875)
+
+
+def swin(folder: Path) -> Path:
+    made = SwinModel(SwinConfig(image_size=SIDE, embed_dim=8, depths=[1, 1], num_heads=[1, 1], window_size=4))
+    return saved(folder, made, None, "ViTImageProcessor", size=SQUARE)
 
 
 def flava(folder: Path) -> Path:
@@ -272,4 +279,4 @@ def picture() -> Callable[..., Picture]:
 @pytest.fixture
 def small() -> SimpleNamespace:
     """How the small models and their examples are made."""
-    return SimpleNamespace(resnet=resnet, examples=examples, RECIPE=RECIPE)
+    return SimpleNamespace(resnet=resnet, swin=swin, examples=examples, RECIPE=RECIPE)

@@ -192,6 +192,20 @@ def test_every_method_gives_each_unit_a_score(model: MultimodalModel, encoding: 
     assert any(found.scores[5:])
 
 
+def test_what_is_inside_has_a_place_for_every_unit(model: MultimodalModel, encoding: Encoding) -> None:
+    if "clip" in model.name:
+        return
+    states = model.states(encoding)
+    layers, tokens = len(states.attentions), states.hidden[0].shape[0]
+    assert len(states.hidden) == layers + 1
+    assert {layer.shape[1:] for layer in states.attentions} == {(tokens, tokens)}
+    assert all(torch.allclose(layer.sum(dim=-1), torch.ones(()), atol=1e-5) for layer in states.attentions)
+    for last_layer in (False, True):
+        received = model.received(encoding, last_layer=last_layer)
+        assert received.min() > 0
+        assert 0.3 < received.sum() < 1  # the rest goes to tokens of neither words nor patches
+
+
 def test_more_steps_close_the_gap_of_integrated_gradients(model: MultimodalModel, encoding: Encoding) -> None:
     (entry,) = (entry for entry in METHODS if entry.id == "integrated_gradients")
     coarse, fine = (

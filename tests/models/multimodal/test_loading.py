@@ -223,6 +223,25 @@ def test_convolutional_features_are_explained_by_all_but_zero(
     assert len(model.received(encoding, last_layer=True)) == len(encoding.units)
 
 
+def test_an_encoder_that_merges_its_patches_is_refused(folders: dict[str, Path], tmp_path: Path, small: Any) -> None:
+    encoder, recipe = (
+        str(folders["visualbert"].parent / "encoder"),
+        HeadRecipe(vision=str(small.swin(tmp_path / "swin"))),
+    )
+    with pytest.raises(ModelUnavailable, match="one token for each of its patches"):
+        fit_head(encoder, small.examples(), LABELS, recipe, tmp_path / "head")
+
+
+def test_vilt_may_have_a_head_of_ours(
+    folders: dict[str, Path], tmp_path: Path, small: Any, picture: Callable[..., Picture]
+) -> None:
+    fit_head(str(folders["vilt"]), small.examples(), LABELS, small.RECIPE, tmp_path / "head")
+    ours, theirs = (load(str(folder), device="cpu") for folder in (tmp_path / "head", folders["vilt"]))
+    encoding = ours.encode(Example("is the cat red ?", picture=picture(0)))
+    assert (ours.asks, theirs.asks) == (("text",), ("question",))
+    assert ours.received(encoding, last_layer=True) == pytest.approx(theirs.received(encoding, last_layer=True))
+
+
 def test_qwen_may_read_the_class_from_the_mean(
     folders: dict[str, Path], tmp_path: Path, small: Any, picture: Callable[..., Picture]
 ) -> None:
