@@ -26,7 +26,7 @@ from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Erasure
 from explainers.narrative.evaluate_command import narrated
 from explainers.narrative.report import markdown as in_words
-from explainers.report.evaluation import markdown, write
+from explainers.report.evaluation import evidence_cells, evidence_markdown, markdown, write
 from explainers.settings import Settings
 
 
@@ -73,6 +73,9 @@ def measure(
     }
     write(rows, about, out)
     titled = [f"Scored by `{each}` on {len(texts)} texts:\n\n{markdown(rows, each)}" for each in wanted.erasures]
+    if evidence_cells(rows, wanted.erasures[0]):
+        found = evidence_markdown(rows, wanted.erasures[0])
+        titled.append(f"Did it find the evidence, where the model is right (random: exact chance):\n\n{found}")
     if wanted.against:
         titled += [f"By `{each}`, {compared(records, entries, wanted.against, each)}" for each in wanted.erasures]
     spoken = narrated(model, texts)

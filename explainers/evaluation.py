@@ -30,6 +30,7 @@ from explainers.evaluation_names import AVGSEN, CONTROLS, ORDERS, POSITION, RAND
 from explainers.explanation import Attribution
 from explainers.learned.weights import place
 from explainers.methods import fitting
+from explainers.metrics import evidence
 from explainers.metrics.faithfulness import METRICS, Metric
 from explainers.metrics.intervals import Interval, paired
 from explainers.metrics.masking import PERCENTS, Asked, MaskingPath, masking_path, masks_of, top
@@ -114,6 +115,7 @@ def of_text(
             record["figures"] = {
                 each.erasure: _mean([figures(each, order, label) for order in scores[method]]) for each in asked
             }
+            record["evidence"] = _evidence(question, example, method, scores[method])
         yield record
 
 
@@ -150,6 +152,17 @@ def _controls(model: FrozenModel, encoding: Encoding, seed: int) -> dict[str, li
         RandomFloor(seed=1000 * (seed + 1) + draw).attribute(model, encoding, 0).scores for draw in range(ORDERS)
     ]  # fmt: skip
     return {RANDOM: orders, POSITION: [tuple(float(-place) for place in range(len(encoding.units)))]}
+
+
+def _evidence(
+    question: Question, example: Example, method: str, orders: Sequence[tuple[float, ...]]
+) -> dict[str, float]:
+    """How well the scores find what the label follows from; nothing where that is not known."""
+    if example.evidence is None or question.label != example.label:
+        return {}
+    if method == RANDOM:
+        return evidence.chance(question.encoding, example.evidence)
+    return evidence.found(question.encoding, example.evidence, orders[0])
 
 
 def _mean(figures: list[dict[str, float]]) -> dict[str, float]:
@@ -227,8 +240,24 @@ def table(records: Sequence[Record]) -> list[Record]:
                 found = [record[name] for record in mine.values() if name in record]
                 if found:
                     row[name] = vars(paired(np.asarray(found))) if name == AVGSEN else float(np.mean(found))
+            row |= _of_evidence(mine, by.get(RANDOM, {}) if method != RANDOM else {})
             rows.append(row)
     return rows
+
+
+def _of_evidence(mine: dict[int, Record], chance: dict[int, Record]) -> Record:
+    """Each figure where it is known, and its distance to chance, paired by text."""
+    row: Record = {}
+    for name in evidence.FIGURES:
+        own, other = (
+            {text: record["evidence"][name] for text, record in each.items() if name in record.get("evidence", {})}
+            for each in (mine, chance)
+        )
+        if own:
+            row[name] = vars(paired(np.asarray(list(own.values()))))
+            gains = [own[text] - other[text] for text in own if text in other]
+            row |= {f"{name}_gain": vars(paired(np.asarray(gains)))} if gains else {}
+    return row
 
 
 def _column(records: dict[int, Record], erasure: str, metric: str) -> NDArray[np.float64]:

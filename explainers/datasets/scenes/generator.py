@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from explainers.datasets.example import Evidence, Example
 from explainers.datasets.picture import Picture
@@ -80,8 +80,19 @@ def items(seed: int, *, held_out: bool, bank: Bank = (), share: float = 0.0) -> 
     while True:
         label = chance.randrange(3)
         found = borrowed(chance, label, bank) if share and bank and chance.random() < share else item(chance, label)
+        if found is not None and held_out:
+            found = reworded(found, chance)
         if found is not None and (found.said.held_out == held_out or found.said.form == ""):
             yield found
+
+
+def reworded(found: Item, chance: random.Random) -> Item:
+    """In a form that training never sees, if one is found."""
+    for _ in range(TRIES):
+        if found.said.held_out:
+            break
+        found = replace(found, said=worded(found.statement, chance, towers=found.scene.towers))
+    return found
 
 
 def item(chance: random.Random, label: int) -> Item | None:

@@ -53,10 +53,14 @@ def _placed(number: int, offset: tuple[int, int], size: tuple[int, int], given: 
     left = LEFTS[column * PATCH // SIDE] + column * PATCH % SIDE
     ends = []
     for start, axis in ((left, 0), (row * PATCH, 1)):
-        sides = (round((each - offset[axis]) * given[axis] / size[axis]) for each in (start, start + PATCH))
-        ends.append([min(max(side, 0), given[axis]) for side in sides])
+        first, last = (min(max(each - offset[axis], 0), size[axis]) for each in (start, start + PATCH))
+        if first == last:
+            return None
+        first, last = (round(each * given[axis] / size[axis]) for each in (first, last))
+        first = min(first, given[axis] - 1)
+        ends.append((first, max(last, first + 1)))  # of a tiny picture several patches may show one pixel
     (first, last), (top, bottom) = ends
-    return (first, top, last, bottom) if first < last and top < bottom else None
+    return first, top, last, bottom
 
 
 def seen(network: SceneNetwork, view: View, device: torch.device) -> NDArray[np.float32]:
