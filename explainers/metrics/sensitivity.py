@@ -88,4 +88,5 @@ def replace_units(encoding: Encoding, other: Encoding, lent: dict[int, int]) -> 
         owners=tuple(owners),
         zeroed=frozenset(new for new, row in enumerate(rows) if row in encoding.zeroed),
         seen=encoding.seen and other.seen and encoding.seen.lent(other.seen, rows),
+        canvas=encoding.canvas and other.canvas and encoding.canvas.lent(other.canvas, lent),
     )

@@ -5,11 +5,12 @@ mean colour, by "blur" the same place without its detail. By "zero" the pixels s
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
+from scipy.ndimage import find_objects
 
 NOBODY = -1  # the owner of a pixel that belongs to no unit
 BLUR = 1 / 16  # standard deviation of the blur, as a share of the picture's longer side
@@ -62,6 +63,26 @@ class Canvas:
             _joined(self.zeroed, taken if erasure == "zero" else None),
             _joined(self.dropped, taken if erasure == "delete" else None),
         )
+
+    def lent(self, other: "Canvas", loans: Mapping[int, int]) -> "Canvas":
+        """The places of some units show units of another picture, made to fit: unit → the other's unit."""
+        return replace(
+            self,
+            pixels=_lent(self.pixels, self.owners, other, loans),
+            original=None if self.original is None else _lent(self.original, self.owners, other, loans),
+        )
+
+
+def _lent(pixels: Pixels, owners: NDArray[np.int16], other: Canvas, loans: Mapping[int, int]) -> Pixels:
+    changed, own, others = pixels.copy(), find_objects(owners + 1), find_objects(other.owners + 1)
+    for unit, loan in loans.items():
+        here = own[unit] if unit < len(own) else None
+        there = others[loan] if loan < len(others) else None
+        if here is not None and there is not None:  # words have no place
+            size = (here[1].stop - here[1].start, here[0].stop - here[0].start)
+            fitting = np.asarray(Image.fromarray(other.pixels[there]).resize(size))
+            changed[here] = np.where((owners[here] == unit)[:, :, None], fitting, changed[here])
+    return changed
 
 
 def _joined(before: Places | None, more: Places | None) -> Places | None:

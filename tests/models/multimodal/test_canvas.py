@@ -50,3 +50,14 @@ def test_words_that_go_only_change_the_numbers(canvas: Canvas) -> None:
     found = canvas.without({0, 2}, {1: 0, 3: 1, 4: 2}, "mask")
     assert (found.pixels == canvas.pixels).all()
     assert found.owners.tolist() == [[1, 1, 2, 2]] * 2
+
+
+def test_a_place_shows_what_another_picture_lends_it(canvas: Canvas) -> None:
+    other = Canvas(np.full((4, 4, 3), 77, np.uint8), np.array([[0, 0, 0, 0]] * 2 + [[1, 1, 1, 1]] * 2, np.int16))
+    found = canvas.lent(other, {0: 0, 3: 1, 9: 1, 4: 8})  # 0 is a word here; there is no 9 here and no 8 there
+    assert found.pixels[:, :, 0].tolist() == [[77, 77, 30, 30]] * 2
+    assert found.owners is canvas.owners
+    assert canvas.pixels[0, 0, 0] == 10
+    erased = canvas.without({4}, {3: 3}, "mask").lent(other, {3: 0})
+    assert erased.pixels[0, :, 0].tolist() == [77, 77, 20, 20]
+    assert erased.filler("mask")[0, 0, 0] == 54  # of 77 and 30, the picture as it would have been given

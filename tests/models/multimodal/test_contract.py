@@ -13,6 +13,7 @@ from explainers.datasets.picture import Picture
 from explainers.errors import ExplanationError
 from explainers.explanation import Attribution
 from explainers.methods import METHODS, Entry
+from explainers.metrics.sensitivity import replace_units
 from explainers.models.catalog import fingerprint, load
 from explainers.models.encoding import OF_PICTURES, Encoding, Erasure
 from explainers.models.multimodal.cutting import Superpixels
@@ -298,6 +299,16 @@ def test_a_picture_of_any_shape_is_explained(
     encoding = model.encode(Example(TEXT, picture=picture(0, *size)))
     for erasure in OF_PICTURES:
         assert np.isfinite(model.probabilities(encoding, np.eye(len(encoding.units)), erasure)).all()
+
+
+def test_words_and_patches_of_another_example_can_take_their_places(
+    model: MultimodalModel, encoding: Encoding, picture: Callable[..., Picture]
+) -> None:
+    other = model.encode(Example("a dog", picture=picture(7)))
+    whole = np.ones((1, len(encoding.units)))
+    before = model.probabilities(encoding, whole)
+    for loans in ({2: 1}, {30: 20}):
+        assert not np.allclose(model.probabilities(replace_units(encoding, other, loans), whole), before)
 
 
 def test_tokens_can_be_the_units_of_the_text(model: MultimodalModel, given: Example) -> None:
