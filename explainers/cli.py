@@ -130,6 +130,36 @@ def train_model(
         typer.echo(json.dumps(found, indent=2))
 
 
+@app.command("train-head")
+def train_head(
+    encoder: Annotated[str, typer.Argument(help="CLIP, VisualBERT, FLAVA or Qwen2-VL: a hub id or a folder.")],
+    data: Annotated[Path, typer.Option(help="The annotations to learn from.")],
+    format_: Annotated[str, typer.Option("--format", help="esnlive, hateful_memes or vqa_x.")],
+    pictures: Annotated[Path, typer.Option(help="The folder of the pictures.")],
+    out: Annotated[Path, typer.Option(help="Where the head goes; this folder is then a model's name.")],
+    vision: Annotated[str, typer.Option(help="For VisualBERT: the model that sees the picture.")] = "",
+    tokenizer: Annotated[str, typer.Option(help="Where the encoder's own files hold none.")] = "",
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    device: Device = "auto",
+) -> None:
+    """Train a classifier's head on a frozen encoder of pictures and texts, from a published set."""
+    with sentences():
+        from explainers.datasets.pictures.sets import named
+        from explainers.models.catalog import device_of
+        from explainers.models.multimodal.heads import HeadRecipe, fit_head
+
+        files = picture_files(format_, pictures)
+        if files is None or not data.is_file():
+            raise ExplanationError(f"There is no file {data}.")
+        chosen, found = named(format_), files.read(data)
+        recipe = HeadRecipe(vision=vision, tokenizer=tokenizer, asks=chosen.asks, seed=seed)
+        if found.notice:
+            typer.echo(found.notice, err=True)
+        labelled = [each for each in found.examples if each.label is not None]
+        card = fit_head(encoder, labelled, found.labels, recipe, out, device=device_of(device))
+        typer.echo(json.dumps(card, indent=2))
+
+
 @app.command()
 def fit(
     method: Annotated[

@@ -5,17 +5,19 @@ the words' embeddings, and answers to altered states. Hooks hang only during the
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
 from explainers.models.classifier import FrozenModel
-from explainers.models.padded import Padded
+from explainers.models.encoding import Encoding
+from explainers.models.padded import Padded, padded
 
 QUERIES, KEYS = ("query", "q_lin", "query_proj"), ("key", "k_lin", "key_proj")
 
@@ -171,6 +173,22 @@ def head(model: FrozenModel) -> nn.Sequential:
             "Sentences can be made for the embedded models and for others of their architecture."
         )
     return found
+
+
+def head_reads(model: FrozenModel, encodings: Sequence[Encoding]) -> tuple[Tensor, Tensor]:
+    """c of each input, (B, d), and the logits (B, C); no gradient. Pictures that are no tokens are asked one by one."""
+    if all(each.canvas is None for each in encodings):
+        return pooled(model, padded(encodings, model.padding, model.device))
+    passed: list[tuple[Tensor, Tensor]] = []
+    with model.lock:
+        handle = head(model).register_forward_hook(lambda _module, args, output: passed.append((args[0], output)))
+        try:
+            for each in encodings:
+                model.probabilities(each, np.ones((1, len(each.units)), dtype=bool))
+        finally:
+            handle.remove()
+    states, logits = (torch.cat(part) for part in zip(*passed, strict=True))
+    return states.clone(), logits.clone()  # what was made in inference mode cannot be learned from
 
 
 def pooled(model: FrozenModel, batch: Padded) -> tuple[Tensor, Tensor]:

@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from explainers.errors import ExplanationError
 from explainers.models.encoding import FIXED, Encoding
 
 Pooling = Literal["max", "sum"]
@@ -70,7 +71,15 @@ class Padded:
 
 
 def padded(encodings: Sequence[Encoding], padding: int, device: torch.device) -> Padded:
-    """Encodings as one batch; `padding` is the id that fills the rows up."""
+    """Encodings as one batch; `padding` is the id that fills the rows up.
+
+    Raises `ExplanationError` for pictures whose patches are no tokens.
+    """
+    if any(each.canvas is not None for each in encodings):
+        raise ExplanationError(
+            "Methods that learn need a model that reads patches and words as tokens of one sequence, such as scenes. "
+            "Choose another method for this model."
+        )
 
     def side_by_side(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
         ready = [torch.tensor(row, dtype=torch.long) for row in rows]

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding
-from explainers.models.inside import pooled
-from explainers.models.padded import padded
+from explainers.models.inside import head_reads
 from explainers.narrative.measures import content, stem
 from explainers.narrative.narrative import Narrative
 from explainers.narrative.saying import readings, said
@@ -23,7 +22,7 @@ def narrate(model: FrozenModel, encoding: Encoding, method: str) -> Narrative:
     """What one narrator says: the likeliest sentence given the state that the model's head reads of this input."""
     _, narrator = fitted(model, method)
     began = time.perf_counter()
-    states, _ = pooled(model, padded([encoding], model.padding, model.device))
+    states, _ = head_reads(model, [encoding])
     sentences = said(narrator, states)
     text = narrator.spoken.text(sentences[0])
     read: tuple[float, ...] = ()
@@ -43,5 +42,7 @@ def mentions(text: str, encoding: Encoding, labels: Sequence[str]) -> tuple[int,
     """Units whose word stands in the sentence, in whatever form."""
     known = {stem(word) for word in content(without_label(text, labels))}
     return tuple(
-        number for number, unit in enumerate(encoding.units) if any(stem(word) in known for word in content(unit.text))
+        number
+        for number, unit in enumerate(encoding.units)
+        if unit.kind == "word" and any(stem(word) in known for word in content(unit.text))
     )

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from explainers.datasets.example import Example
 from explainers.models.classifier import FrozenModel
-from explainers.models.inside import pooled
-from explainers.models.padded import padded
+from explainers.models.inside import head_reads
 from explainers.narrative.language import OPENING
 
 AT_ONCE = 32
@@ -48,8 +47,8 @@ def items(model: FrozenModel, examples: Sequence[Example]) -> list[Item]:
     found: dict[int, Item] = {}
     for start in range(0, len(order), AT_ONCE):
         places = order[start : start + AT_ONCE]
-        inputs = padded([encodings[place] for place in places], model.padding, model.device)
-        for place, state, logits in zip(places, *pooled(model, inputs), strict=True):
+        found_by_head = head_reads(model, [encodings[place] for place in places])
+        for place, state, logits in zip(places, *found_by_head, strict=True):
             found[place] = _item(model, examples[place], state, logits)
     return [found[place] for place in range(len(examples))]
 

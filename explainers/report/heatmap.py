@@ -1,4 +1,5 @@
-"""The text as it was typed, coloured by one attribution: every word in its place, spaces and punctuation included.
+"""The text as it was typed, coloured by one attribution: every word in its place, spaces and punctuation included;
+above it the picture, where one was given.
 
 Size has a second channel for those who see no colours: a line under the word, as thick as the score is strong, solid
 where it speaks for the class and dotted where it speaks against it.
@@ -8,9 +9,12 @@ from collections.abc import Iterator
 
 from explainers.explanation import Attribution, ranking
 from explainers.metrics.masking import top
+from explainers.metrics.modalities import picture_share
 from explainers.models.encoding import Unit
 from explainers.report.colours import colour, strengths, strongest
+from explainers.report.patches import overlay
 from explainers.report.text import escaped, number
+from explainers.report.units import divided
 
 THICKEST = 4  # pixels
 BLOCK = "white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.9; unicode-bidi: isolate"
@@ -35,7 +39,7 @@ def heatmap(
     """
     texts = attribution.encoding.texts
     spans = _spans(attribution, label, preset, shared, percent)
-    blocks = []
+    blocks = [_picture(attribution, label, preset, shared, percent)] if attribution.encoding.pictured else []
     for segment, text in enumerate(texts):
         head = f'<div style="{ASIDE}">{escaped(names[segment])}</div>' if len(texts) > 1 else ""
         body = "".join(_pieces(text, segment, attribution.encoding.units, spans))
@@ -73,6 +77,24 @@ def _spans(attribution: Attribution, label: str, preset: str, shared: float | No
         f'title="{escaped(explained(attribution, index, ranks[index], label))}">{escaped(unit.text)}</span>'
         for index, (unit, strength) in enumerate(zip(attribution.encoding.units, relative, strict=True))
     ]
+
+
+def _picture(attribution: Attribution, label: str, preset: str, shared: float | None, percent: float) -> str:
+    """The picture under the same colours as the words, and how the importance is divided among both."""
+    order = ranking(attribution.scores).tolist()
+    ranks = {unit: rank for rank, unit in enumerate(order, 1)}
+    framed = top(len(order), percent) if percent else 0
+    relative = strengths(attribution.scores, scale="shared", strongest=_end(attribution, shared))
+    drawn = overlay(
+        attribution,
+        [colour(strength, preset=preset, signed=attribution.signed) for strength in relative],
+        [
+            f"{unit.text}: {explained(attribution, index, ranks[index], label)}"
+            for index, unit in enumerate(attribution.encoding.units)
+        ],
+        [ranks[index] <= framed for index in range(len(order))],
+    )
+    return f'{drawn}<div style="{ASIDE}">{divided(picture_share(attribution))}</div>'
 
 
 def explained(attribution: Attribution, index: int, rank: int, label: str) -> str:

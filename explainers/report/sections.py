@@ -8,6 +8,7 @@ from explainers.metrics.faithfulness import METRICS
 from explainers.narrative.entries import IDS as NARRATORS
 from explainers.report.colours import line_of
 from explainers.report.heatmap import heatmap, legend
+from explainers.report.patches import plain
 from explainers.report.rows import RANDOM, MetricRow, metric_rows, shown
 from explainers.report.text import decimals, escaped, number
 
@@ -27,7 +28,7 @@ TABLE_NOTES = (
 
 
 def prediction(comparison: "Comparison") -> str:
-    """Every class with its probability, the likeliest first; the explained one is marked."""
+    """The picture, and every class with its probability, the likeliest first; the explained one is marked."""
     model, explained = comparison.question.model, comparison.question.label
     order = sorted(range(len(model.labels)), key=lambda index: -comparison.probabilities[index])
     bars = "".join(
@@ -42,7 +43,8 @@ def prediction(comparison: "Comparison") -> str:
     if comparison.one_text_alone is not None:
         notes.append(f"{comparison.one_text_alone}.")
     said = " ".join(escaped(note) for note in notes if note)
-    return f'<dl class="bars">{bars}</dl><p class="note">{said}</p>'
+    picture = comparison.question.encoding.picture
+    return f'{plain(picture) if picture else ""}<dl class="bars">{bars}</dl><p class="note">{said}</p>'
 
 
 def cards(comparison: "Comparison", preset: str) -> str:

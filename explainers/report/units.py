@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from explainers.models.encoding import Unit
+from explainers.report.text import decimals
 
 if TYPE_CHECKING:
     from explainers.comparison import Question
@@ -18,6 +19,13 @@ def name_of_units(question: "Question") -> str:
 
 def plural(name: str) -> str:
     return "patches" if name == "patch" else f"{name}s"
+
+
+def divided(share: float | None) -> str:
+    """How the importance is divided where there are a picture and a text; `share` is the picture's, 0…1."""
+    if share is None:
+        return ""
+    return f"picture {decimals(100 * share, 0)} % · text {decimals(100 - 100 * share, 0)} % of the importance"
 
 
 def called(unit: Unit, text: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -50,7 +51,7 @@ def _features(model: "MultimodalModel", batch: Sequence[Encoding]) -> Tensor:
 @contextmanager
 def _given(model: "MultimodalModel", batch: Sequence[Encoding]) -> Iterator[Given]:
     """Unmasked inputs whose pictures get one size, while what a person has zeroed is zero."""
-    texts = padded(batch, model.padding, model.device)
+    texts = padded([replace(each, canvas=None) for each in batch], model.padding, model.device)  # pictures come below
     nothing = model.like.new_ones(1, 0)  # a mask of no units
     shown = [
         model.parts(each, "mask", whole=True).shown(nothing, "mask", drops=model.network.drops) for each in batch

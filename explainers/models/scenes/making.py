@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
 
 from explainers.datasets.example import Example, Splits
 from explainers.datasets.scenes import nlvr
@@ -22,9 +23,9 @@ from explainers.models.cards import BUNDLES, CARD
 from explainers.models.classifier import Floats
 from explainers.models.scenes.bundle import WORDS, load_scenes
 from explainers.models.scenes.model import SceneModel
-from explainers.models.scenes.reader import learned
+from explainers.models.scenes.reader import learned, ready
 from explainers.models.scenes.samples import Sample, Sources, of_item, of_row, sentences
-from explainers.models.scenes.training import WEIGHTS, Recipe, Training, train
+from explainers.models.scenes.training import CHECKPOINT, WEIGHTS, Recipe, Training, train
 
 LABELS = ("entailment", "neutral", "contradiction")
 WORK, LOG = Path("runs/scenes"), "log.jsonl"
@@ -52,17 +53,26 @@ def make_scenes(data: Path | None, recipe: Recipe, out: Path | None, *, resume: 
     rows = [(row.text, row.label or 0, row.picture.pixels()) for row in people.train if row.picture]
     bank = nlvr.bank(people.train, people.intended)
     WORK.mkdir(parents=True, exist_ok=True)
-    words = learned([*sentences(20_000, OF_SENTENCES), *(row[0] for row in rows)])
-    words.save(str(WORK / WORDS))
-    training = Training(words, len(LABELS), recipe, WORK)
     if resume:
-        training.resume()
+        training = resumed(recipe)
     else:
+        words = learned([*sentences(20_000, OF_SENTENCES), *(row[0] for row in rows)])
+        words.save(str(WORK / WORDS))
         (WORK / LOG).unlink(missing_ok=True)
+        training = Training(words, len(LABELS), recipe, WORK)
     with (WORK / LOG).open("a", encoding="utf-8") as log:
         for line in train(training, Sources(rows, bank), watched(people)):
             print(json.dumps(line), file=log, flush=True)
     return written(people, recipe, folder, {"rows": len(rows), "understood": len(bank)})
+
+
+def resumed(recipe: Recipe) -> Training:
+    """The training that was interrupted, with the words that it had. Raises `DataUnavailable` if there is none."""
+    if not (WORK / WORDS).is_file() or not (WORK / CHECKPOINT).is_file():
+        raise DataUnavailable(f"There is no interrupted training in {WORK}. Leave --resume away to begin one.")
+    training = Training(ready(Tokenizer.from_file(str(WORK / WORDS))), len(LABELS), recipe, WORK)
+    training.resume()
+    return training
 
 
 def watched(people: nlvr.Nlvr) -> dict[str, Sequence[Sample]]:

@@ -15,21 +15,29 @@ PIECES, LONGEST = 600, 66  # of the vocabulary; of a sentence
 
 def learned(sentences: Sequence[str]) -> Tokenizer:
     """A tokenizer whose pieces come from the sentences; single letters are pieces too, so no word is unknown."""
-    made = Tokenizer(WordPiece(unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer()
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
-    made.train_from_iterator(
+    trained = split_by(WordPiece(unk_token="[UNK]"))
+    trained.train_from_iterator(
         [*sorted(sentences), " ".join(letters), letters, letters[::-1]],
         WordPieceTrainer(
             vocab_size=PIECES,
-            special_tokens=list(SPECIAL),
+            special_tokens=[*SPECIAL, *(f"##{letter}" for letter in letters)],  # else it numbers letters by chance
             initial_alphabet=list(letters),
             limit_alphabet=100,
             show_progress=False,
         ),
     )
+    made = split_by(WordPiece(trained.get_vocab(), unk_token="[UNK]"))
+    made.add_special_tokens(list(SPECIAL))
     return ready(made)
+
+
+def split_by(model: WordPiece) -> Tokenizer:
+    """A tokenizer that splits as BERT's does, before the model cuts words into pieces."""
+    made = Tokenizer(model)
+    made.normalizer = normalizers.BertNormalizer()
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return made
 
 
 def ready(made: Tokenizer) -> Tokenizer:
