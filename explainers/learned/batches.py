@@ -53,8 +53,8 @@ def seen(model: FrozenModel, texts: Sequence[Example], unit: UnitKind = "word") 
         some = ready[start : start + 32]
         answers = run(model, padded(some, model.padding, model.device)).probabilities(model)
         found += [Seen(each, answer) for each, answer in zip(some, answers, strict=True)]
-    order = {each.ids: place for place, each in enumerate(encodings)}
-    return sorted(found, key=lambda each: order[each.encoding.ids])
+    order = {(each.ids, id(each.picture)): place for place, each in enumerate(encodings)}
+    return sorted(found, key=lambda each: order[each.encoding.ids, id(each.encoding.picture)])
 
 
 def batch(model: FrozenModel, items: Sequence[Seen]) -> Batch:

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import cast
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -176,19 +175,14 @@ def head(model: FrozenModel) -> nn.Sequential:
 
 
 def head_reads(model: FrozenModel, encodings: Sequence[Encoding]) -> tuple[Tensor, Tensor]:
-    """c of each input, (B, d), and the logits (B, C); no gradient. Pictures that are no tokens are asked one by one."""
+    """c of each input, (B, d), and the logits (B, C); no gradient."""
     if all(each.canvas is None for each in encodings):
         return pooled(model, padded(encodings, model.padding, model.device))
-    passed: list[tuple[Tensor, Tensor]] = []
-    with model.lock:
-        handle = head(model).register_forward_hook(lambda _module, args, output: passed.append((args[0], output)))
-        try:
-            for each in encodings:
-                model.probabilities(each, np.ones((1, len(each.units)), dtype=bool))
-        finally:
-            handle.remove()
-    states, logits = (torch.cat(part) for part in zip(*passed, strict=True))
-    return states.clone(), logits.clone()  # what was made in inference mode cannot be learned from
+    from explainers.models.multimodal.model import MultimodalModel
+    from explainers.models.multimodal.whole import vectors
+
+    head(model)  # says what is missing where there is none
+    return vectors(cast(MultimodalModel, model), encodings)
 
 
 def pooled(model: FrozenModel, batch: Padded) -> tuple[Tensor, Tensor]:

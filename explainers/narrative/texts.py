@@ -17,7 +17,7 @@ from explainers.models.inside import head_reads
 from explainers.narrative.language import OPENING
 
 AT_ONCE = 32
-MOST_AT_ONCE = 2000
+MOST_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
