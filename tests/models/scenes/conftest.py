@@ -72,7 +72,7 @@ def small_network(reader: Tokenizer) -> SceneNetwork:
 @pytest.fixture
 def model(small_network: SceneNetwork, reader: Tokenizer) -> SceneModel:
     return SceneModel(
-        name="scenes",
+        name="small-scenes",
         labels=LABELS,
         module=small_network,
         tokenizer=reader,

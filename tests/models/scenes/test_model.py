@@ -307,7 +307,7 @@ def test_the_model_is_unchanged_after_an_exception_in_a_layer(
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ("two circles", "scenes asks for a picture and a text; the picture is missing. Add a PNG or JPEG file."),
+        ("two circles", "small-scenes asks for a picture and a text; the picture is missing. Add a PNG or JPEG file."),
         (Example("two circles"), "the picture is missing"),
         (Example("", picture=Picture(b"x")), "The text is empty"),
         (Example(" \n", picture=Picture(b"x")), "The text is empty"),
