@@ -21,9 +21,10 @@ from explainers.methods import METHODS as EVERY
 from explainers.methods import chosen
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.intervals import Interval
+from explainers.models.cards import DRAWN
 from explainers.models.catalog import load
 from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Erasure
+from explainers.models.encoding import ERASURES, Erasure
 from explainers.narrative.evaluate_command import narrated
 from explainers.narrative.report import markdown as in_words
 from explainers.report.evaluation import evidence_cells, evidence_markdown, markdown, write
@@ -68,7 +69,7 @@ def measure(
         "settings": asdict(settings),
         "sensitive": sensitive,
         "command": f"python -m explainers evaluate --model {model.name} --split {wanted.split} --n {wanted.n} "
-        f"--sensitive {sensitive} --data DIR",
+        f"--sensitive {sensitive}{erased(wanted)}{'' if model.name in DRAWN else ' --data DIR'}",
         "libraries": libraries(),
     }
     write(rows, about, out)
@@ -83,6 +84,11 @@ def measure(
         write_narrated(spoken, out)
         titled.append(f"In words, on the same texts, with the weights that are shipped:\n\n{in_words(spoken)}")
     return "\n\n".join(titled)
+
+
+def erased(wanted: Wanted) -> str:
+    """The option for operators, where they are not the usual ones."""
+    return "" if wanted.erasures == ERASURES else f" --erasures {','.join(wanted.erasures)}"
 
 
 def compared(records: list[Record], entries: Sequence[Entry], other: str, erasure: str) -> str:

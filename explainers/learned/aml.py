@@ -57,7 +57,8 @@ class AttributionModel(nn.Module):
         places = torch.arange(ids.shape[1], device=ids.device)
         lengths = inputs.lengths[:, None]  # (B, 1)
         words = table(model)(ids)  # (B, L+1, d)
-        words = torch.cat([inputs.looking(words[:, :-1], words[:, :-1])[0], words[:, -1:]], dim=1)
+        own, blank = inputs.looking(words[:, :-1], words[:, :-1])
+        words = torch.cat([own.where(inputs.present[:, :, None], blank), words[:, -1:]], dim=1)
         embeds = torch.where((places == lengths)[:, :, None], z[:, None], words)
         kinds = {"token_type_ids": functional.pad(inputs.segments, (0, 1))} if model.segmented else {}
         with model.meter.batch(inputs.rows):  # G is as dear as F, so it counts

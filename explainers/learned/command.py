@@ -20,7 +20,7 @@ from explainers.learned.recipe import Recipe
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.learned.steps import written
 from explainers.learned.weights import VARIANT, own_folder, recipe_of
-from explainers.models.cards import asked_by
+from explainers.models.cards import DRAWN, asked_by
 from explainers.models.catalog import fingerprint
 from explainers.models.classifier import FrozenModel
 
@@ -72,8 +72,7 @@ class Order:
                 self.method,
                 "--model",
                 self.model,
-                "--data",
-                "DATA",
+                *(["--data", "DATA"] if self.data is not None or self.model not in DRAWN else []),
                 *(["--format", self.pictures.format, "--pictures", "DIR"] if self.pictures else []),
                 *named,
                 *settings,

@@ -13,7 +13,8 @@ from explainers.models.asking import SINGLE
 
 BUNDLES = Path(__file__).parents[2] / "assets" / "bundles"
 CARD = "card.json"
-FIRST = ("sst2", "nli")  # the app opens with the first; others follow by name
+FIRST = ("sst2", "nli", "scenes")  # the app opens with the first; others follow by name
+DRAWN = ("scenes",)  # their data come from a generator, so no files are asked for
 
 
 def bundled(bundles: Path = BUNDLES) -> tuple[str, ...]:

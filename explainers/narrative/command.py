@@ -16,6 +16,7 @@ from explainers.datasets.pictures.sets import PictureFiles
 from explainers.errors import ExplanationError
 from explainers.learned.steps import written
 from explainers.learned.weights import with_settings
+from explainers.models.cards import DRAWN
 from explainers.models.catalog import fingerprint
 from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head
@@ -62,7 +63,8 @@ class Order:
     @property
     def command(self) -> str:
         """What to type to get the same weights again; DATA is the folder with the data."""
-        words = ["python", "-m", "explainers", "fit", self.method, "--model", self.model, "--data", "DATA"]
+        words = ["python", "-m", "explainers", "fit", self.method, "--model", self.model]
+        words += ["--data", "DATA"] if self.data is not None or self.model not in DRAWN else []
         settings = [part for name, value in self.settings for part in ("--set", f"{name}={value}")]
         files = ["--format", self.pictures.format, "--pictures", "DIR"] if self.pictures else []
         return shlex.join([*words, *files, "--seed", str(self.seed), *settings])

@@ -12,6 +12,7 @@ import torch
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
+from explainers.models.cards import DRAWN
 from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head
 from explainers.narrative.command import Order, make
@@ -63,7 +64,7 @@ def measure(wanted: Wanted, model: FrozenModel, out: Path, tell: Callable[[str],
         "settings": dict(wanted.settings),
         "command": f"python -m explainers narratives --model {model.name} --n {wanted.n} --seeds {wanted.seeds} "
         + "".join(f"--set {name}={value} " for name, value in wanted.settings)
-        + "--data DATA",
+        + ("" if model.name in DRAWN else "--data DATA"),
         "torch": torch.__version__,
     }
     out.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,7 @@ from explainers.models.scenes.training import CHECKPOINT, WEIGHTS, Recipe, Train
 LABELS = ("entailment", "neutral", "contradiction")
 WORK, LOG = Path("runs/scenes"), "log.jsonl"
 SEEDS = {"train": 11, "explainer": 12, "validation": 13, "test": 14}  # of generated parts; no two share a seed
-SIZES = {"train": 8000, "explainer": 3000, "validation": 500, "test": 2000}
+SIZES = {"train": 8000, "explainer": 2000, "validation": 500, "test": 2000}
 OF_SENTENCES, WATCHED = 99, 777  # seeds of the sentences from which words are learned, and of what is watched
 
 
