@@ -30,6 +30,7 @@ from explainers.models.asking import text_names
 from explainers.models.cards import asked_by
 from explainers.report.colours import Scale, colour, strengths
 from explainers.report.text import one_line, visible
+from explainers.report.units import divided
 
 if TYPE_CHECKING:
     from explainers.explanation import Attribution
@@ -150,7 +151,7 @@ def parts(found: "Attribution | None") -> str:
         return ""
     from explainers.metrics.modalities import picture_share  # brings torch, which has been loaded by now
 
-    return overlay.parts(picture_share(found))
+    return divided(picture_share(found))
 
 
 def status_of(run: Run, column: Column) -> str:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import speaking
+from app.controls import reads_pictures
 from app.engine import Engine
 from app.safe import markdown
 from app.speaking import About, Speaker
@@ -29,7 +30,8 @@ def speaker(engine: Engine) -> Speaker:
         st.stop()
     chosen = str(st.session_state.get("model") or "")
     if chosen and chosen not in found:
-        st.caption(f"{markdown(chosen)} has no narrators; it can be explained on the Compare page.")
+        why = "reads pictures, and interventions are for pairs of texts" if reads_pictures(engine, chosen) else None
+        st.caption(f"{markdown(chosen)} {why or 'has no narrators'}; it can be explained on the Compare page.")
     picked = st.selectbox(
         "Model with narrators", list(found), key="speaker", bind="query-params", persist_state="session"
     )

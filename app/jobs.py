@@ -67,14 +67,14 @@ class Jobs:
         same = (order.method, order.model, order.variant)
         if any(job.active and (job.method, job.model, job.variant) == same for job in self.all()):
             raise ExplanationError("A training of this name is on its way. Choose another name, or cancel it first.")
-        data = written(order, texts)
+        folder, data = written(order, texts)
         job = Job(
             method=order.method,
             model=order.model,
             variant=order.variant,
             texts=len(texts),
-            command=[*self.command, *order.arguments(str(data)), "--folder", str(data.parent)],
-            folder=str(data.parent),
+            command=[*self.command, *order.arguments(data), "--folder", str(folder)],
+            folder=str(folder),
         )
         with self.store.begin() as session:
             session.add(job)

@@ -38,6 +38,11 @@ class OneKind:
     active: bool = True
     error: str = ""
 
+    def known_of(self, comparison: "Comparison") -> str:
+        """How many methods are done, as "3 of 8"."""
+        wanted = [result for result in comparison.results if result.attribution.method not in ONE_PART]
+        return f"{len(self.paths)} of {len(wanted)}"
+
     def of(self, comparison: "Comparison") -> "Comparison":
         """The comparison with these curves in place of its own, as far as they are known."""
         results = tuple(

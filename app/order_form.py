@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.controls import model_box, version_of
+from app.controls import asks, model_box, reads_pictures, version_of
 from app.engine import Engine
 from app.jobs import Jobs
 from app.logbook import duration, read
@@ -22,17 +22,28 @@ NAMES = {entry.id: entry.name for entry in METHODS}
 KINDS = (".txt", ".csv", ".tsv")
 MEGABYTES = 10
 PAIRED = "pasted pairs"  # what the box holds for a model of pairs
+SCENES = "scenes"
+GENERATED = (
+    "Nothing has to be given: methods for this model learn from scenes and statements that its generator draws with a "
+    "fixed seed. They are other ones than those that the model was trained and tested on."
+)
+ELSEWHERE = (
+    "This model reads pictures, and here only texts can be given. Fit the method on the command line: "
+    "python -m explainers fit, with --data, --format and --pictures."
+)
 TWO_TEXTS = "A charming and often affecting journey.\nThe plot goes nowhere.\n…"
 TWO_PAIRS = "Two boys kick a ball.\tChildren are playing.\nA man sleeps.\tA man is running.\n…"
 
 
 @dataclass(frozen=True)
 class Given:
-    """The texts, or what is wrong with them. `typed` is false as long as nothing was given at all."""
+    """The texts, or what is wrong with them. `typed` is false as long as nothing was given at all; with `generated`
+    the model's own data are drawn when the training starts."""
 
     texts: tuple[Example, ...] = ()
     problem: str = f"There are no texts yet. Paste at least {FEWEST}, one per line, or choose a file."
     typed: bool = False
+    generated: bool = False
 
 
 def title() -> None:
@@ -89,6 +100,17 @@ def _replaces(engine: Engine, model: str, method: str, variant: str) -> None:
             st.caption(
                 f"{NAMES.get(method, method)} has {what} under the name {markdown(variant)}: these replace them."
             )
+
+
+def examples(engine: Engine, model: str) -> Given:
+    """What the method learns from: texts, or for the model of scenes what its generator draws."""
+    if not reads_pictures(engine, model):
+        return texts(asks(engine, model))
+    if model == SCENES:
+        st.info(GENERATED)
+        return Given(problem="", generated=True)
+    st.info(ELSEWHERE)
+    return Given(problem=ELSEWHERE)
 
 
 def texts(asks: tuple[str, ...]) -> Given:
@@ -163,7 +185,8 @@ def start(jobs: Jobs, asked: Order, given: Given) -> None:
         except ExplanationError as error:
             st.error(markdown(str(error)))
     st.caption("What this starts, to type it yourself:")
-    st.code(asked.typed("texts.csv" if any(each.pair for each in given.texts) else "texts.txt"), "sh", wrap_lines=True)
+    file = "texts.csv" if any(each.pair for each in given.texts) else "texts.txt"
+    st.code(asked.typed("" if given.generated else file), "sh", wrap_lines=True)
 
 
 def _expected(jobs: Jobs, asked: Order, texts: int) -> str:

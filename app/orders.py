@@ -26,11 +26,11 @@ class Order:
     settings: tuple[tuple[str, str], ...] = ()
 
     def arguments(self, data: str) -> list[str]:
-        """Of the command line, for the texts in the file `data`."""
+        """Of the command line, for the texts in the file `data`; without one for those of the model's generator."""
         settings = [part for name, value in self.settings for part in ("--set", f"{name}={value}")]
         device = os.environ.get(DEVICE_VARIABLE, "")
         return [
-            *("fit", self.method, "--model", self.model, "--data", data),
+            *("fit", self.method, "--model", self.model, *(("--data", data) if data else ())),
             *("--variant", self.variant, "--seed", str(self.seed), *settings),
             *(("--device", device) if device else ()),
         ]
@@ -55,11 +55,12 @@ def checked(order: Order) -> Order:
     return replace(order, model=permitted(order.model, roots()))
 
 
-def written(order: Order, texts: Sequence[Example]) -> Path:
-    """The file with the texts, in a new folder of its own that nobody else on the machine may read."""
+def written(order: Order, texts: Sequence[Example]) -> tuple[Path, str]:
+    """A new folder of its own that nobody else on the machine may read, and in it the file with the texts, if any."""
     try:
         runs().mkdir(parents=True, exist_ok=True)
-        return _texts(Path(tempfile.mkdtemp(prefix=f"{order.method}-{order.variant}-", dir=runs())), texts)
+        folder = Path(tempfile.mkdtemp(prefix=f"{order.method}-{order.variant}-", dir=runs()))
+        return folder, str(_texts(folder, texts)) if texts else ""
     except OSError as error:
         raise ExplanationError(f"The texts cannot be written to {runs()}: {error.strerror}.") from error
 

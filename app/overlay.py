@@ -5,7 +5,6 @@ from typing import Any
 from app.engine import Run
 from explainers.datasets.example import Evidence
 from explainers.report.pictures import Shown, shown
-from explainers.report.text import decimals
 
 Box = tuple[int, int, int, int]
 
@@ -41,10 +40,3 @@ def evidence(run: Run, known: Evidence | None) -> dict[str, Any]:
         if unit.kind == "word" and any(unit.start < end and start < unit.end for start, end in known.words)
     ]
     return {"boxes": [drawn.share(box) for box in known.boxes], "words": words}
-
-
-def parts(share: float | None) -> str:
-    """How the importance is divided, where the input has a picture and a text."""
-    if share is None:
-        return ""
-    return f"picture {decimals(100 * share, 0)} % · text {decimals(100 - 100 * share, 0)} % of the importance"

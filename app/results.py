@@ -154,7 +154,7 @@ def _drawn(engine: Engine, run: Run, kind: one_kind.Kind | None, comparison: "Co
         return comparison, "units"
     found = one_kind.curves(engine, run, kind)
     if found.active:
-        st.caption(f"Erases {what} alone: {len(found.paths)} of {len(comparison.results)} methods done.")
+        st.caption(f"Erases {what} alone: {found.known_of(comparison)} methods done.")
     elif found.error:
         st.error(panels.plain(found.error))
     return found.of(comparison), what

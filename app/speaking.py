@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.controls import version_of
+from app.controls import reads_pictures, version_of
 from app.engine import Engine
 from app.safe import markdown
 from explainers.datasets.example import Example
@@ -52,9 +52,11 @@ class About:
 
 
 def speakers(engine: Engine) -> dict[str, Speaker]:
-    """The models that have narrators, by name: embedded ones, and the one that is chosen elsewhere."""
+    """The models of pairs that have narrators, by name: embedded ones, and the one that is chosen elsewhere."""
     found = {}
     for model in dict.fromkeys([*bundled(), str(st.session_state.get("model") or "")]):
+        if reads_pictures(engine, model):
+            continue
         version = version_of(engine, model)
         known = available(model, version) if version else {}
         files = tuple((method, str(path), path.stat().st_mtime_ns) for method, path in known.items())

@@ -67,7 +67,8 @@ def _head(jobs: Jobs, job: Job) -> None:
     """What it is, how it stands, and what can be done with it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(job.status, color=COLOURS[job.status])  # type: ignore[arg-type]
-        st.markdown(f"**{markdown(title(job))}** for {markdown(job.model)}, {job.texts:,} texts", width="stretch")
+        learned_from = f"{job.texts:,} texts" if job.texts else "generated scenes"
+        st.markdown(f"**{markdown(title(job))}** for {markdown(job.model)}, {learned_from}", width="stretch")
         if job.active:
             st.button("Cancel", key=f"cancel {job.id}", on_click=jobs.cancel, args=(job.id,))
             return

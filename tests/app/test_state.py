@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 from app import state
-from app.state import OWN_TEXT, samples
+from app.state import OWN_PICTURE, OWN_TEXT, samples
 from explainers.datasets.example import Example
+from explainers.datasets.picture import Picture
 
 FIRST, SECOND = samples()[:2]
 PAIR = next(sample for sample in samples() if sample.model == "nli")
@@ -88,7 +89,7 @@ def test_a_pair_with_a_long_text_is_not_put_into_the_address_at_all(page: Any) -
     opened(page, text="mine", pair="x" * 401, model="nli")
     state.to_address(asked(page))
     assert not {"text", "pair"} & page.query_params.keys()
-    assert not state.carried_by_address()
+    assert state.left_out_of_address() == "text"
 
 
 def test_the_second_text_is_remembered_while_nobody_asks_for_it(page: Any) -> None:
@@ -193,7 +194,7 @@ def test_the_address_names_an_example_and_does_not_repeat_its_text(page: Any) ->
     opened(page)
     state.to_address(asked(page))
     assert page.query_params == {}
-    assert state.carried_by_address()
+    assert not state.left_out_of_address()
 
 
 @pytest.mark.parametrize(("length", "carried"), [(400, True), (401, False)])
@@ -201,7 +202,7 @@ def test_a_long_text_is_not_put_into_the_address(page: Any, length: int, carried
     opened(page, text="x" * length)
     state.to_address(asked(page))
     assert ("text" in page.query_params) is carried
-    assert state.carried_by_address() is carried
+    assert (state.left_out_of_address() == "") is carried
 
 
 def test_what_the_address_carries_opens_the_same_page(page: Any) -> None:
@@ -209,3 +210,56 @@ def test_what_the_address_carries_opens_the_same_page(page: Any) -> None:
     state.to_address(asked(page))
     page.session_state.clear()
     assert opened(page) == before
+
+
+SCENE = next(sample for sample in samples() if sample.model == "scenes")
+
+
+def test_every_example_of_a_model_of_pictures_has_a_picture_and_says_why_it_is_there() -> None:
+    of_scenes = [sample for sample in samples() if sample.model == "scenes"]
+    assert len(of_scenes) >= 8
+    assert all(sample.picture and sample.why and sample.explanations and sample.evidence for sample in of_scenes)
+    assert {sample.model for sample in samples() if sample.picture} == {"scenes"}
+
+
+def test_a_model_of_pictures_without_examples_offers_those_with_pictures() -> None:
+    assert set(state.titles("owner/model", pictured=True)) == {*state.titles("scenes")}
+
+
+def test_an_example_brings_its_picture_and_the_address_does_not_repeat_it(page: Any) -> None:
+    found = opened(page, model="scenes")
+    assert (found["text"], found["picture"]) == (SCENE.text, SCENE.title)
+    state.to_address(Example(SCENE.text, picture=Picture(b"any")))
+    assert "picture" not in page.query_params
+
+
+def test_another_text_keeps_the_picture_and_the_address_names_it(page: Any) -> None:
+    found = opened(page, model="scenes", example=SCENE.title)
+    found["text"] = "mine"
+    state.text_changed()
+    assert (found["example"], found["picture"]) == (OWN_TEXT, SCENE.title)
+    state.to_address(Example("mine", picture=Picture(b"any")))
+    assert (page.query_params["text"], page.query_params["picture"]) == ("mine", SCENE.title)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [("scene 17", "scene 17"), (SCENE.title, SCENE.title), ("../x", ""), (FIRST.title, ""), ("", "")]
+)
+def test_the_address_brings_back_a_picture_that_has_a_name(page: Any, given: str, kept: str) -> None:
+    assert opened(page, model="scenes", text="mine", picture=given).get("picture", "") == kept
+
+
+@pytest.mark.parametrize(("text", "left_out"), [("mine", "picture"), ("x" * 401, "text and picture")])
+def test_an_own_picture_is_not_in_the_address(page: Any, text: str, left_out: str) -> None:
+    found = opened(page, model="scenes", text=text)
+    state.picture_given(OWN_PICTURE)
+    assert found["text"] == text
+    state.to_address(Example(text, picture=Picture(b"any")))
+    assert "picture" not in page.query_params
+    assert state.left_out_of_address() == left_out
+
+
+def test_a_picture_is_not_in_the_address_of_a_model_of_texts(page: Any) -> None:
+    opened(page, model="scenes", text="mine", picture="scene 3")
+    state.to_address(Example("mine"))
+    assert page.query_params.get("picture", "") == ""

@@ -10,12 +10,17 @@ from typing import Any
 
 import pytest
 import streamlit as st
+import torch
 from streamlit.testing.v1 import AppTest
 
 from app import cards, controls, session
+from app.state import samples
 from explainers.errors import ModelUnavailable
 from explainers.models import catalog
 from explainers.models.classifier import FrozenModel
+from explainers.models.scenes.model import SceneModel
+from explainers.models.scenes.network import SceneNetwork
+from explainers.models.scenes.reader import MASK, PAD, UNK, learned
 
 ENTRY = Path(__file__).parents[2] / "streamlit_app.py"
 PATIENCE = 60  # seconds
@@ -84,6 +89,20 @@ class Page:
         """What the boxes for texts are called."""
         return [box.label for box in self.at.text_area]
 
+    @property
+    def patches(self) -> list[int]:
+        """Numbers of the units that lie in the picture."""
+        return [int(number) for number in self.cards["picture"]["patches"]]
+
+    @property
+    def captions(self) -> list[str]:
+        return [each.value.replace("\\", "") for each in self.at.caption]
+
+    def give(self, content: bytes, name: str = "mine.png") -> "Page":
+        """Uploads a picture."""
+        self.at.file_uploader[0].set_value((name, content, "image/png"))
+        return self.settle()
+
     def write(self, text: str, pair: str | None = None) -> "Page":
         self.at.text_area(key="text").set_value(text)
         if pair is not None:
@@ -140,6 +159,42 @@ def both(model: FrozenModel, pairs: FrozenModel, monkeypatch: pytest.MonkeyPatch
     )
     monkeypatch.setattr(cards, "asked_by", lambda name: tuple(texts.get(name, ())))
     yield from engine_of_its_own()
+
+
+@pytest.fixture
+def pictured(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A model of texts and one of pictures, of random weights, in the places of the embedded ones."""
+    bert.tokenizer.enable_truncation(64)
+    known = {"sst2": replace(bert, asks=("text",)), "scenes": scene_model(), "owner/model": scene_model()}
+    cards_of = {name: {"labels": list(each.labels), "sha256": "1"} for name, each in known.items()}
+    cards_of["scenes"]["pictures"] = True  # type: ignore[assignment]
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: known[name])
+    monkeypatch.setattr(session, "bundled", lambda: ("sst2", "scenes"))
+    monkeypatch.setattr(controls, "bundled", lambda: ("sst2", "scenes"))
+    monkeypatch.setattr(controls, "card", lambda folder: cards_of[folder.name])
+    yield from engine_of_its_own()
+
+
+def scene_model() -> SceneModel:
+    """The architecture of `scenes` with one layer, untrained."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        words = learned([sample.text for sample in samples() if sample.picture])
+        module = SceneNetwork(words.get_vocab_size(), 3)
+    module.base_model.encoder.layer = module.base_model.encoder.layer[:1]  # quick
+    return SceneModel(
+        name="untrained",
+        labels=("entailment", "neutral", "contradiction"),
+        module=module.requires_grad_(False).eval(),
+        tokenizer=words,
+        filler=MASK,
+        padding=PAD,
+        version="1",
+        asks=("text",),
+        unknown=UNK,
+        english=True,
+        pooled=True,
+    )
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import torch
 
 from explainers.api import Comparison
 from explainers.comparison import Failed, Measured, Question, chance
+from explainers.datasets.picture import Picture
 from explainers.explanation import Attribution
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.masking import Asked, masking_path
@@ -37,11 +38,22 @@ def stub(weights: np.ndarray, labels: tuple[str, ...], name: str) -> Any:
     )
 
 
-def encoded(texts: tuple[str, ...], notice: str = "") -> Encoding:
+def encoded(texts: tuple[str, ...], notice: str = "", picture: Picture | None = None) -> Encoding:
+    """Every word is a unit, and of a picture each quarter."""
     spans = [(segment, *span) for segment, text in enumerate(texts) for span in words(text)]
     units = tuple(Unit(texts[segment][start:end], start, end, segment) for segment, start, end in spans)
+    units += quarters(picture) if picture is not None else ()
     positions = tuple(range(len(units)))
-    return Encoding(texts, units, positions, (0,) * len(units), positions, notice=notice)
+    return Encoding(texts, units, positions, (0,) * len(units), positions, notice=notice, picture=picture)
+
+
+def quarters(picture: Picture) -> tuple[Unit, ...]:
+    wide, high = (side // 2 for side in picture.size)
+    return tuple(
+        Unit(f"row {row + 1}, column {column + 1}", 0, 0, segment=1, box=(left, top, left + wide, top + high))
+        for row, top in enumerate((0, high))
+        for column, left in enumerate((0, wide))
+    )
 
 
 @pytest.fixture
@@ -56,8 +68,9 @@ def compared() -> Compared:
         name: str = "stub",
         failures: tuple[Failed, ...] = (),
         notice: str = "",
+        picture: Picture | None = None,
     ) -> Comparison:
-        encoding = encoded(texts, notice)
+        encoding = encoded(texts, notice, picture)
         given = weights or (1.0, *(0.0,) * (len(encoding.units) - 1))
         question = Question(stub(np.asarray(given), labels, name), encoding, 1, Settings())
         asked = Asked(question.model, encoding, "mask")

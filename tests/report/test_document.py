@@ -160,4 +160,4 @@ def test_the_document_calls_both_texts_by_their_names(pairs: FrozenModel) -> Non
 
 def test_scores_in_a_table_say_which_text_they_are_of(pairs: FrozenModel) -> None:
     rows = csv_scores(explain(pairs, "the film", "a plot", methods=["occlusion"])).splitlines()
-    assert [row.split(",")[5:7] for row in rows[1:]] == [["0", "Premise"]] * 2 + [["1", "Hypothesis"]] * 2
+    assert [row.split(",")[6:8] for row in rows[1:]] == [["0", "Premise"]] * 2 + [["1", "Hypothesis"]] * 2

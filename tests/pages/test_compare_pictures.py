@@ -1,0 +1,239 @@
+"""The Compare page with a model that reads a picture with a text."""
+
+import re
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from app.pictures import of_sample, scene
+from app.state import OWN_TEXT, samples
+
+Opened = Callable[..., Any]
+FIRST, SECOND = [sample for sample in samples() if sample.model == "scenes"][:2]
+TEXT = next(sample for sample in samples() if sample.model == "sst2")
+FEW = {"learned": "", "captum": "Occlusion", "controls": "Attention, mean"}
+ONLY = {"text_only", "picture_only"}
+pytestmark = pytest.mark.usefixtures("pictured")
+
+
+def file(kind: str = "PNG", size: tuple[int, int] = (400, 100)) -> bytes:
+    pixels = np.random.default_rng(0).integers(0, 255, (size[1], size[0], 3), dtype=np.uint8)
+    found = BytesIO()
+    Image.fromarray(pixels).save(found, kind)
+    return found.getvalue()
+
+
+@pytest.fixture
+def scenes(opened: Opened) -> Any:
+    """The page with the model of pictures, at rest."""
+    return opened(model="scenes", **FEW).settle()
+
+
+def ids(page: Any) -> set[str]:
+    return {card["id"] for card in page.cards["cards"]}
+
+
+def test_a_model_of_texts_has_nothing_of_pictures(opened: Opened) -> None:
+    page = opened(**FEW).settle()
+    assert not page.at.file_uploader
+    assert page.cards["picture"] is None
+    assert not ONLY & ids(page)
+    assert "blur" not in page.at.get_by_key("erase").options
+    assert not [each for each in ("erased", "opacity", "evidence", "another") if has(page, each)]
+
+
+def has(page: Any, key: str) -> bool:
+    try:
+        page.at.get_by_key(key)
+    except KeyError:
+        return False
+    return True
+
+
+def test_choosing_a_model_of_pictures_brings_its_picture_example_and_controls(opened: Opened) -> None:
+    page = opened(**FEW).settle().choose("model", "scenes")
+    assert page.text == FIRST.text
+    assert FIRST.why in page.captions
+    assert ids(page) == {"occlusion", "attention_mean", *ONLY}
+    assert {card["status"] for card in page.cards["cards"]} == {"done"}
+    assert page.cards["picture"]["src"].startswith("data:image/png;base64,")
+    assert (page.cards["picture"]["width"], page.cards["picture"]["height"]) == (400, 100)
+    assert len(page.patches) == 48
+    assert page.cards["picture"]["patches"][str(page.patches[0])] == [0.0, 0.0, 6.25, 25.0, "patch row 1, column 1"]
+    assert "blur" in page.at.get_by_key("erase").options
+    page.choose("erase", "blur").choose("model", "sst2")
+    assert (page.text, page.at.get_by_key("erase").value) == (TEXT.text, "mask")
+    assert not page.sentences
+
+
+def test_words_and_patches_have_one_scale_and_one_ranking(scenes: Any) -> None:
+    card = next(each for each in scenes.cards["cards"] if each["id"] == "occlusion")
+    assert len(card["cells"]) == len(scenes.words) + 48
+    assert sorted(cell["rank"] for cell in card["cells"].values()) == list(range(1, len(card["cells"]) + 1))
+    assert sum(cell["top"] for cell in card["cells"].values()) == -(-len(card["cells"]) // 5)
+    assert card["parts"].startswith("picture ")
+    assert card["parts"].endswith(" % of the importance")
+    (alone,) = [each for each in scenes.cards["cards"] if each["id"] == "picture_only"]
+    assert alone["parts"] == "picture 100 % · text 0 % of the importance"
+
+
+def test_a_patch_that_is_removed_changes_the_prediction_and_comes_back(scenes: Any) -> None:
+    before = scenes.session["run"].probabilities
+    patch = scenes.patches[10]
+    scenes.remove(patch)
+    assert scenes.session["run"].probabilities != before
+    assert scenes.cards["removed"] == [patch]
+    assert all(str(patch) not in card["cells"] for card in scenes.cards["cards"])
+    assert scenes.address["removed"] == [str(patch)] or scenes.address["removed"] == str(patch)
+    scenes.press("back").settle()
+    assert scenes.session["run"].probabilities == before
+
+
+@pytest.mark.parametrize(("kind", "name"), [("PNG", "a.png"), ("JPEG", "a.jpg")])
+def test_a_picture_is_given_and_the_text_stays(scenes: Any, kind: str, name: str) -> None:
+    scenes.give(file(kind, (60, 90)), name)
+    assert scenes.text == FIRST.text
+    assert scenes.at.get_by_key("example").value == OWN_TEXT
+    assert (scenes.cards["picture"]["width"], scenes.cards["picture"]["height"]) == (60, 90)
+    assert 0 < len(scenes.patches) < 48  # the rest of what is read lies beside the picture
+    assert {card["status"] for card in scenes.cards["cards"]} == {"done"}
+    assert not scenes.sentences
+    assert any("not your own picture" in caption for caption in scenes.captions)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [b"", b"this is text", file()[:200], b"\x89PNG\r\n\x1a\n" + b"\0" * 50],
+    ids=["empty", "text", "cut", "junk"],
+)
+def test_a_wrong_file_is_one_sentence_and_nothing_is_lost(scenes: Any, wrong: bytes) -> None:
+    run, picture = scenes.session["run"], scenes.cards["picture"]
+    scenes.give(wrong)
+    assert len(scenes.sentences) == 1
+    assert re.search("PNG, JPEG, WebP, GIF or BMP file|another file", scenes.sentences[0])
+    assert scenes.session["run"] is run
+    assert (scenes.cards["picture"], scenes.text) == (picture, FIRST.text)
+    assert not scenes.give(file()).sentences
+
+
+def test_the_text_is_changed_and_the_picture_stays(scenes: Any) -> None:
+    picture = scenes.cards["picture"]["src"]
+    scenes.write("all the blocks are yellow")
+    assert scenes.cards["picture"]["src"] == picture
+    assert scenes.address["picture"] in (FIRST.title, [FIRST.title])
+    scenes.write(" ")
+    assert len(scenes.sentences) == 1
+    assert scenes.cards["picture"]["src"] == picture
+
+
+def test_another_scene_is_drawn_with_its_statement_and_the_address_brings_it_back(opened: Opened, scenes: Any) -> None:
+    scenes.press("another").settle()
+    assert scenes.text == scene("scene 1").text
+    assert scenes.session["run"].request.picture == scene("scene 1").picture
+    scenes.press("another").settle()
+    assert scenes.text == scene("scene 2").text
+    assert "scene 2" in scenes.captions
+    again = opened(**{**FEW, **{name: str(value) for name, value in address(scenes).items()}}).settle()
+    assert again.session["run"].request == scenes.session["run"].request
+
+
+def address(page: Any) -> dict[str, str]:
+    """The last value of everything that carries the question."""
+    found = {name: value[-1] if isinstance(value, list) else value for name, value in page.address.items()}
+    return {name: found[name] for name in ("model", "text", "picture", "example") if name in found}
+
+
+def test_the_true_evidence_is_shown_where_it_is_known(scenes: Any) -> None:
+    assert scenes.cards["evidence"] == {"boxes": [], "words": []}
+    scenes.choose("evidence", True)
+    assert len(scenes.cards["evidence"]["boxes"]) == len(FIRST.evidence.boxes)
+    words = [scenes.words[number] for number in scenes.cards["evidence"]["words"]]
+    assert words == [FIRST.text[start:end] for start, end in FIRST.evidence.words]
+    scenes.write("something else")
+    assert scenes.cards["evidence"] == {"boxes": [], "words": []}
+    assert not has(scenes, "evidence")
+
+
+def test_opacity_needs_no_other_run(scenes: Any) -> None:
+    run = scenes.session["run"]
+    assert scenes.choose("opacity", 30).cards["opacity"] == 0.3
+    assert scenes.session["run"] is run
+
+
+@pytest.mark.parametrize(("chosen", "kind", "units"), [("Picture", "patch", "patches"), ("Text", "word", "words")])
+def test_curves_over_one_kind_of_units_are_drawn_when_asked_for(
+    scenes: Any, chosen: str, kind: str, units: str
+) -> None:
+    run = scenes.session["run"]
+    assert run.one_kind == {}
+    scenes.at.get_by_key("erased").set_value(chosen)
+    scenes.run()
+    found = run.one_kind[kind]
+    while found.active:
+        scenes.run()
+    scenes.run()
+    assert not found.error
+    assert set(found.paths) == {"occlusion", "attention_mean"}
+    assert {path.units for path in found.paths.values()} == {48 if kind == "patch" else len(scenes.words)}
+    spec = scenes.at.get("plotly_chart")[0].proto.spec
+    assert f"% of the {units} removed" in spec
+    assert "random orders" in spec
+
+
+def test_a_known_reason_is_not_shown_with_another_picture(scenes: Any) -> None:
+    scenes.give(of_sample(SECOND).picture.content)
+    assert scenes.text == FIRST.text
+    assert not has(scenes, "evidence")
+
+
+def test_a_picture_survives_a_visit_to_another_page_and_to_a_model_of_texts(scenes: Any) -> None:
+    scenes.give(file())
+    request = scenes.session["run"].request
+    scenes.at.switch_page("pages/methods.py")
+    scenes.run()
+    scenes.at.switch_page("pages/compare.py")
+    scenes.settle()
+    assert scenes.session["run"].request == request
+    scenes.choose("model", "sst2")
+    assert (scenes.session["run"].request.picture, scenes.cards["picture"]) == (None, None)
+    scenes.choose("model", "scenes")
+    assert scenes.session["run"].request.picture == request.picture
+
+
+def test_without_a_picture_the_model_asks_for_one(opened: Opened) -> None:
+    page = opened(model="scenes", text="all the blocks are yellow", **FEW).settle()
+    (sentence,) = page.sentences
+    assert "asks for a picture and a text; the picture is missing" in sentence
+    assert not page.give(file()).sentences
+    assert len(page.cards["cards"]) == 4
+
+
+def test_of_an_unknown_model_that_reads_pictures_one_can_be_given_once_it_is_loaded(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.controls.model_box", lambda: "owner/model")
+    page = opened(model="owner/model", text="good film", **FEW).settle()
+    page.run()
+    assert "the picture is missing" in page.sentences[0]
+    assert page.at.file_uploader
+    assert not page.give(file()).sentences
+
+
+def test_what_is_taken_away_holds_the_picture(scenes: Any, tmp_path: Path) -> None:
+    from app.downloads import made_by
+
+    comparison = scenes.session["run"].comparison()
+    page = made_by("document.document", comparison)
+    assert isinstance(page, str)
+    assert page.count('<image href="data:image/png;base64,') == 5  # above, and under the colours of four methods
+    assert "of the importance" in page
+    table = made_by("tables.csv_scores", comparison)
+    assert isinstance(table, str)
+    assert "patch" in table
+    for maker in ("figures.png", "figures.svg", "tables.csv_metrics", "tables.csv_curves"):
+        assert made_by(maker, comparison)
