@@ -1,14 +1,18 @@
 """Every method of the registry on a picture with a text; those that learn are fitted for a step or two first."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from explainers.datasets.example import Example
+from explainers.datasets.picture import Picture
 from explainers.datasets.scenes.generator import items
 from explainers.explanation import Attribution
+from explainers.learned.aml import AttributionModel
 from explainers.learned.batches import Seen, seen
 from explainers.learned.command import Order, write_weights
 from explainers.learned.fitting import explained, fit
@@ -17,6 +21,7 @@ from explainers.learned.weights import STORE_VARIABLE, own_folder, recipe_of
 from explainers.methods import METHODS, Entry, chosen, fitting
 from explainers.models.catalog import fingerprint
 from explainers.models.encoding import OF_PICTURES, Encoding, Erasure
+from explainers.models.padded import padded
 from explainers.models.scenes.model import SceneModel
 
 UNITS = 3 + 16
@@ -137,3 +142,18 @@ def test_what_learns_is_fitted_kept_and_explains_as_it_was(
     if method == "aml":
         (tuned,) = chosen(["faml:mine"])
         assert len(tuned.make(erasure="mask", seed=0, samples=2, steps=2).attribute(model, texts[0].encoding, 0).scores)
+
+
+def test_what_learns_to_mask_does_not_read_what_a_person_zeroed(model: SceneModel, square: Example) -> None:
+    assert square.picture is not None
+    pixels = square.picture.pixels()
+    pixels[:12, :12] = 255 - pixels[:12, :12]  # the first patch of the square
+    one, other = (
+        model.without(model.encode(Example(square.text, picture=picture)), [3], "zero")
+        for picture in (square.picture, Picture.of(pixels))
+    )
+    inputs = padded([one, other], model.padding, model.device)
+    same = replace(inputs, filler=inputs.filler[:1].expand(2, -1, -1))  # the mean colours of both differ a little
+    module = AttributionModel(model, 2).eval()
+    first, second = module(model, same, torch.full((2, 3), 1 / 3)).detach()
+    assert first.numpy() == pytest.approx(second.numpy(), abs=1e-5)
