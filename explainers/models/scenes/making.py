@@ -17,7 +17,7 @@ from explainers.datasets.example import Example, Splits
 from explainers.datasets.scenes import nlvr
 from explainers.datasets.scenes.generator import Item, items
 from explainers.datasets.scenes.kinds import kind_of
-from explainers.errors import DataUnavailable
+from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models.base import sha256
 from explainers.models.cards import BUNDLES, CARD
 from explainers.models.classifier import Floats
@@ -49,6 +49,11 @@ def make_scenes(data: Path | None, recipe: Recipe, out: Path | None, *, resume: 
     """Trains `scenes` and writes weights, words and card to `out`. Returns the card. `data` holds NLVR."""
     if data is None:
         raise DataUnavailable("Give --data, the folder of NLVR: train.tar.gz, dev.tar.gz and test.tar.gz.")
+    if recipe.steps < 1:
+        raise ExplanationError(f"There must be at least 1 step, not {recipe.steps}.")
+    begun = all((WORK / name).is_file() for name in (WORDS, CHECKPOINT))
+    if resume and not begun:
+        raise DataUnavailable(f"There is no interrupted training in {WORK}. Leave --resume away to begin one.")
     people, folder = nlvr.read(data), out or BUNDLES / "scenes"
     rows = [(row.text, row.label or 0, row.picture.pixels()) for row in people.train if row.picture]
     bank = nlvr.bank(people.train, people.intended)
@@ -67,9 +72,7 @@ def make_scenes(data: Path | None, recipe: Recipe, out: Path | None, *, resume: 
 
 
 def resumed(recipe: Recipe) -> Training:
-    """The training that was interrupted, with the words that it had. Raises `DataUnavailable` if there is none."""
-    if not (WORK / WORDS).is_file() or not (WORK / CHECKPOINT).is_file():
-        raise DataUnavailable(f"There is no interrupted training in {WORK}. Leave --resume away to begin one.")
+    """The training that was interrupted, with the words that it had."""
     training = Training(ready(Tokenizer.from_file(str(WORK / WORDS))), len(LABELS), recipe, WORK)
     training.resume()
     return training
@@ -104,7 +107,8 @@ def written(people: nlvr.Nlvr, recipe: Recipe, folder: Path, about: dict[str, in
             "the other parts has; of NLVR only its train part is learned from",
         },
         "recipe": asdict(recipe),
-        "command": f"python -m explainers train-model scenes --data DIR --steps {recipe.steps} --seed {recipe.seed}",
+        "command": f"python -m explainers train-model scenes --data DIR --steps {recipe.steps} "
+        f"--learning-rate {recipe.learning_rate} --seed {recipe.seed}",
         "sha256": sha256(folder / WEIGHTS),
         "accuracy": {},
         "log": [json.loads(line) for line in (WORK / LOG).read_text().splitlines() if "nlvr_dev" in line],
