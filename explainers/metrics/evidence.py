@@ -25,7 +25,7 @@ Figures = dict[str, float]
 
 def is_evidence(unit: Unit, evidence: Evidence) -> bool:
     if unit.box is None:
-        return any(start < unit.end and unit.start < end for start, end in evidence.words)
+        return unit.segment == 0 and any(start < unit.end and unit.start < end for start, end in evidence.words)
     return any(
         shared >= COVERED * min(area(unit.box), area(box))
         for box in evidence.boxes

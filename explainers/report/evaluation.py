@@ -99,9 +99,12 @@ def _table(lines: Sequence[dict[str, str]]) -> str:
 def evidence_cells(rows: Sequence[Row], erasure: str) -> list[dict[str, str]]:
     """How well each method found the known evidence, a dictionary per method; empty where none is known."""
     return [
-        {"method": name_of(row["method"]), **{title: _cell(row, name) for name, title in EVIDENCE.items()}}
+        {
+            "method": name_of(row["method"]),
+            **{title: _cell(row, name) if name in row else "–" for name, title in EVIDENCE.items()},
+        }
         for row in ordered(rows, erasure)
-        if all(name in row for name in EVIDENCE)
+        if any(name in row for name in EVIDENCE)
     ]
 
 
