@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from explainers.datasets import texts as own_texts
 from explainers.datasets.example import Example
@@ -24,7 +24,7 @@ from explainers.metrics.intervals import Interval
 from explainers.models.cards import DRAWN
 from explainers.models.catalog import load
 from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import ERASURES, Erasure
+from explainers.models.encoding import ERASURES, OF_PICTURES, Erasure
 from explainers.narrative.evaluate_command import narrated
 from explainers.narrative.report import markdown as in_words
 from explainers.report.evaluation import evidence_cells, evidence_markdown, markdown, write
@@ -46,13 +46,12 @@ def measure(
     wanted: Wanted, settings: Settings, sensitive: int, out: Path, device: str, tell: Callable[[str], None]
 ) -> str:
     """Runs the evaluation, writes its files to `out`, and returns the tables as text."""
-    for each in wanted.erasures:
-        if each not in get_args(Erasure):
-            raise ExplanationError(f"There is no erasure {each!r}. Choose from: {', '.join(get_args(Erasure))}.")
+    check_erasures(wanted.erasures, OF_PICTURES)
     if wanted.against and wanted.methods and wanted.against not in wanted.methods:
         raise ExplanationError(f"--against {wanted.against}: that method is not among --methods. Add it there.")
     chosen(filter(None, [wanted.against]))  # there is such a method
     model, began = load(wanted.model, device=device), time.monotonic()
+    check_erasures((*wanted.erasures, settings.erasure), model.erasures)
     texts = of_split(wanted, model.asks, settings.seed)
     entries = chosen(wanted.methods) if wanted.methods else everything(model)
     plan = Plan(entries, settings, cast(tuple[Erasure, ...], wanted.erasures), sensitive)
@@ -84,6 +83,12 @@ def measure(
         write_narrated(spoken, out)
         titled.append(f"In words, on the same texts, with the weights that are shipped:\n\n{in_words(spoken)}")
     return "\n\n".join(titled)
+
+
+def check_erasures(wanted: Sequence[str], known: Sequence[Erasure]) -> None:
+    for each in wanted:
+        if each not in known:
+            raise ExplanationError(f"There is no erasure {each!r}. Choose from: {', '.join(known)}.")
 
 
 def erased(wanted: Wanted) -> str:

@@ -293,9 +293,18 @@ def _lines(path: Path) -> Iterator[Record]:
             return
 
 
+def _given(example: Example) -> list[str | None]:
+    """What tells one input from another: its texts, and of a picture its content or its file's name."""
+    picture = example.picture
+    if picture is None:
+        return [example.text, example.pair]
+    seen = picture.path.name if picture.path else hashlib.sha256(picture.content).hexdigest()
+    return [example.text, example.pair, seen]
+
+
 def _signature(model: FrozenModel, texts: Sequence[Example], plan: Plan) -> Record:
     settings = plan.settings
-    digest = hashlib.sha256(json.dumps([[each.text, each.pair] for each in texts]).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps([_given(each) for each in texts]).encode()).hexdigest()
     return {
         "model": [model.name, model.version],
         "texts": [len(texts), digest[:12]],
