@@ -5,7 +5,7 @@ import shlex
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor
 
@@ -23,6 +23,7 @@ from explainers.learned.weights import VARIANT, own_folder, recipe_of
 from explainers.models.cards import DRAWN, asked_by
 from explainers.models.catalog import fingerprint
 from explainers.models.classifier import FrozenModel
+from explainers.models.padded import padded
 
 FEWEST = 20
 VALIDATION = 200  # texts at most that are held out to watch the training
@@ -88,8 +89,8 @@ def parts(
 
     if data is not None and not data.exists():
         raise DataUnavailable(f"There is no file or folder {data}.")
-    if data is not None and data.is_file():
-        found = list(pictures.read(data).examples if pictures else own_texts.read(data, asked_by(model)))
+    if pictures is not None or (data is not None and data.is_file()):
+        found = list(_read(model, data, pictures))
         if len(found) < FEWEST:
             raise DataUnavailable(f"A method learns from {FEWEST} examples or more; these are {len(found)}.")
         found = [Example(each.text, each.pair, picture=each.picture) for each in found]
@@ -111,10 +112,18 @@ def parts(
     return learned_from, watched[:VALIDATION]
 
 
+def _read(model: str, data: Path | None, pictures: PictureFiles | None) -> tuple[Example, ...]:
+    if pictures is not None:
+        return pictures.read(data).examples
+    return own_texts.read(cast(Path, data), asked_by(model))
+
+
 def make(order: Order, model: FrozenModel, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
     """Fits, writes weights and card beside others of this model (or to `out`), and returns the card."""
     recipe, before, began = order.recipe, fingerprint(model), time.perf_counter()
     texts, validation = parts(order.model, order.data, order.seed, order.pictures)
+    if texts[0].picture is not None:  # a model that cannot be learned from says so before all pictures are read
+        padded([model.encode(texts[0])], model.padding, model.device)
     fitting = fit(recipe, model, seen(model, texts), seen(model, validation), folder, resume=resume)
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
@@ -142,10 +151,14 @@ def write_weights(
     return written(target / f"{order.method}-{order.name}.safetensors", weights, card)
 
 
-def make_all(model: FrozenModel, data: Path | None, seed: int, out: Path | None) -> list[dict[str, Any]]:
+def make_all(
+    model: FrozenModel, data: Path | None, seed: int, out: Path | None, pictures: PictureFiles | None = None
+) -> list[dict[str, Any]]:
     """Every shipped variant of every method, one after the other."""
     orders = [
-        Order(method, model.name, data, variant, seed) for method, variants in SHIPPED.items() for variant in variants
+        Order(method, model.name, data, variant, seed, pictures=pictures)
+        for method, variants in SHIPPED.items()
+        for variant in variants
     ]
     return [make(each, model, run_folder(each), out, resume=False) for each in orders]
 

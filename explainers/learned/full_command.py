@@ -30,7 +30,7 @@ def make_full(order: Order, model: FrozenModel, folder: Path, out: Path | None) 
     if out is not None and out.parent.resolve() != BUNDLES.resolve():
         raise ExplanationError(f"A bundle that stands on {model.name} must lie beside it, in {BUNDLES}.")
     before = fingerprint(model)
-    texts, watched = parts(order.model, order.data, order.seed)
+    texts, watched = parts(order.model, order.data, order.seed, order.pictures)
     tuned = fit_full(model, seen(model, texts), seen(model, watched), folder, recipe)
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
