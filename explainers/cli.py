@@ -206,7 +206,7 @@ def fit(
             place = folder or told.folder
             found: object = narrative.make(told, load(model, device=device), place, out, resume=resume)
         elif method == "all":
-            found = make_all(load(model, device=device), data, seed, out)
+            found = make_all(load(model, device=device), data, seed, out, files)
         else:
             order = Order(method, model, data, variant, seed, tuple(pairs(set_ or [])), files)
             order.recipe  # a bad setting is told before the model is loaded  # noqa: B018
@@ -340,7 +340,9 @@ def evaluate(
 @app.command()
 def narratives(
     model: Model = "nli",
-    data: Annotated[Path | None, typer.Option(help="Folder with the model's data.")] = None,
+    data: Annotated[Path | None, typer.Option(help="As for fit.")] = None,
+    format_: Annotated[str, typer.Option("--format", help="As for fit.")] = "",
+    pictures: Annotated[Path | None, typer.Option(help="As for fit.")] = None,
     n: Annotated[int, typer.Option(help="Test pairs, taken at random; 0 takes all.")] = 500,
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each narrator; missing ones are fitted.")] = 3,
     methods: Annotated[str, typer.Option(help="Narrators, separated by commas.")] = ",".join(IDS),
@@ -355,7 +357,8 @@ def narratives(
         from explainers.models.catalog import load
         from explainers.narrative.evaluate_command import Wanted, measure
 
-        wanted = Wanted(data, n, seeds, tuple(methods.split(",")), tuple(pairs(set_ or [])))
+        files = picture_files(format_, pictures)
+        wanted = Wanted(data, n, seeds, tuple(methods.split(",")), tuple(pairs(set_ or [])), files)
         typer.echo(measure(wanted, load(model, device=device), out, lambda line: typer.echo(line, err=True)))
 
 

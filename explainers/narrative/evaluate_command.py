@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from explainers.datasets.example import Example
+from explainers.datasets.pictures.sets import PictureFiles
 from explainers.errors import ExplanationError
 from explainers.models.cards import DRAWN
 from explainers.models.classifier import FrozenModel
@@ -34,6 +35,7 @@ class Wanted:
     seeds: int
     methods: tuple[str, ...]
     settings: tuple[tuple[str, str], ...] = ()
+    pictures: PictureFiles | None = None  # a published set, whose annotations are `data`
 
 
 def measure(wanted: Wanted, model: FrozenModel, out: Path, tell: Callable[[str], None]) -> str:
@@ -41,7 +43,7 @@ def measure(wanted: Wanted, model: FrozenModel, out: Path, tell: Callable[[str],
 
     The first seed's weights are the shipped ones where the settings are those of the shipped ones.
     """
-    found = source(model, wanted.data)
+    found = source(model, wanted.data, wanted.pictures)
     test = list(found.test)
     random.Random(0).shuffle(test)
     test = test[: wanted.n] if wanted.n > 0 else test
@@ -64,7 +66,8 @@ def measure(wanted: Wanted, model: FrozenModel, out: Path, tell: Callable[[str],
         "settings": dict(wanted.settings),
         "command": f"python -m explainers narratives --model {model.name} --n {wanted.n} --seeds {wanted.seeds} "
         + "".join(f"--set {name}={value} " for name, value in wanted.settings)
-        + ("" if model.name in DRAWN else "--data DATA"),
+        + (f"--format {wanted.pictures.format} --pictures DIR " if wanted.pictures else "")
+        + ("" if model.name in DRAWN and wanted.data is None else "--data DATA"),
         "torch": torch.__version__,
     }
     out.mkdir(parents=True, exist_ok=True)
@@ -110,7 +113,7 @@ def narrated(model: FrozenModel, examples: Sequence[Example], draws: int = 3) ->
 
 def weights(wanted: Wanted, model: FrozenModel, method: str, seed: int, tell: Callable[[str], None]) -> Path:
     """The file of one narrator with one seed: shipped, or fitted before below runs, or fitted now."""
-    order = Order(method, model.name, wanted.data, seed, wanted.settings)
+    order = Order(method, model.name, wanted.data, seed, wanted.settings, wanted.pictures)
     shipped = available(model.name, model.version).get(method)
     if shipped is not None and card(shipped)["recipe"] == asdict(order.recipe):
         return shipped

@@ -15,7 +15,7 @@ from explainers.errors import DataUnavailable
 from explainers.models.classifier import FrozenModel
 from explainers.models.scenes import making as scenes
 
-HELD_OUT = 10  # of a set in one file one example in so many is for watching, and as many for the test
+HELD_OUT = 10  # of a set in one file one picture in so many is for watching, and as many for the test
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,14 @@ def _sentences(splits: Splits, more: Sequence[str]) -> list[str]:
 def _published(model: FrozenModel, data: Path | None, pictures: PictureFiles) -> Source:
     found = pictures.read(data, model.labels).examples
     reasoned = tuple(each for each in found if each.explanations and each.label is not None)
-    if len(reasoned) < 4 * HELD_OUT:
+    place = {picture: at for at, picture in enumerate(dict.fromkeys(each.picture for each in reasoned))}
+    if len(place) < 4 * HELD_OUT:
         raise DataUnavailable(
-            f"The set {pictures.format} has reasons for {len(reasoned)} pictures; {4 * HELD_OUT} are needed."
+            f"The set {pictures.format} has reasons for {len(place)} pictures; {4 * HELD_OUT} are needed."
         )
-    taught = tuple(each for at, each in enumerate(reasoned) if at % HELD_OUT > 1)
-    splits = Splits(taught, validation=reasoned[::HELD_OUT], test=reasoned[1::HELD_OUT])
-    return Source(pictures.format, taught, splits.validation, splits.test, lambda: _sentences(splits, ()))
+    parts: dict[int, list[Example]] = {}
+    for each in reasoned:  # all that is said about one picture stays together
+        parts.setdefault(min(place[each.picture] % HELD_OUT, 2), []).append(each)
+    validation, test, taught = (tuple(parts[number]) for number in range(3))
+    splits = Splits(taught, validation, test)
+    return Source(pictures.format, taught, validation, test, lambda: _sentences(splits, ()))
