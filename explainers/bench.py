@@ -67,8 +67,9 @@ def measure(name: str, threads: int, *, browser: bool) -> dict[str, Any]:
         "device": str(model.device),
         "whole comparison": whole(question),
         "each method": each_method(question),
-        "arithmetic": arithmetic(question),
     }
+    if question.encoding.canvas is None:  # elsewhere words and patches do not go through one stack of layers
+        found["arithmetic"] = arithmetic(question)
     if not model.pictured:  # Captum's own way needs token ids
         found["ours"], found["captum as documented"] = ours(question), captum(question)
         mine, theirs = found["ours"], found["captum as documented"]
