@@ -47,7 +47,8 @@ def sidebar(engine: Engine) -> Choice:
             key="unit",
             bind="query-params",
             persist_state="session",
-            help="What gets one score: a word as people write it, or a token as the model reads it.",
+            help="What gets one score: a word as people write it, or a token as the model reads it. Of a picture it is "
+            "always a patch.",
             on_change=state.bring_back,
         )
         erasure = _erasure(engine)
@@ -68,8 +69,8 @@ def sidebar(engine: Engine) -> Choice:
             key="scale",
             bind="query-params",
             persist_state="session",
-            help="Per method: the strongest word of each card is full. Shared: one scale for all cards, so that their "
-            "colours can be compared; methods with small scores look pale.",
+            help="Per method: the strongest word or patch of each card is full. Shared: one scale for all cards, so "
+            "that their colours can be compared; methods with small scores look pale.",
         )
         with st.expander("Sampling"):
             samples = st.number_input(
@@ -227,8 +228,8 @@ def model_box() -> str:
         bind="query-params",
         persist_state="session",
         accept_new_options=True,
-        help="An embedded model, the id of a text classifier on the Hugging Face hub (owner/model or "
-        "owner/model@revision), or a folder below the one the app was started in.",
+        help="An embedded model, the id of a classifier of texts, or of pictures with a text, on the Hugging Face hub "
+        "(owner/model or owner/model@revision), or a folder below the one the app was started in.",
     )
     return picked or ""
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from explainers.api import Comparison
 
 
+HEAT_MAPS = ("Heat maps, PNG", "grids.png", "crosslight-heat-maps.png", "image/png")
 LINK = {
     "": "The address holds the settings and the question. Whoever opens it sees this page.",
     "text": "The address holds the settings, but the text is too long for it. Send the JSON or the HTML file with it.",
@@ -29,6 +30,7 @@ def show(comparison: "Comparison", *, disabled: bool) -> None:
         ("Page, HTML", "document.document", "crosslight.html", "text/html"),
         ("Curves, PNG", "figures.png", "crosslight.png", "image/png"),
         ("Curves, SVG", "figures.svg", "crosslight.svg", "image/svg+xml"),
+        *((HEAT_MAPS,) if comparison.question.encoding.pictured else ()),
         ("Scores, CSV", "tables.csv_scores", "crosslight-scores.csv", "text/csv"),
         ("Figures, CSV", "tables.csv_metrics", "crosslight-figures.csv", "text/csv"),
         ("Curves, CSV", "tables.csv_curves", "crosslight-curves.csv", "text/csv"),

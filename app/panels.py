@@ -20,6 +20,10 @@ ALONE = (
     "What the model answers when the other text is erased, and when both change places. An answer that stays the same "
     "without a text did not need it."
 )
+PART_ALONE = (
+    "What the model answers when the picture is erased, and when the text is. An answer that stays the same without "
+    "one of them did not need it."
+)
 STYLE = """<style>
 .bars { display: grid; grid-template-columns: minmax(5rem, max-content) 1fr 6.5rem; gap: 0.25rem 0.75rem;
         align-items: center; max-width: 44rem; min-height: 3.2rem; }
@@ -64,7 +68,7 @@ def prediction(run: Run) -> None:
         )
     st.html(f'{STYLE}<div class="bars" role="img" aria-label="Probabilities">{"".join(rows)}</div>')
     if run.one_text_alone is not None:
-        st.caption(plain(f"{run.one_text_alone}"), help=ALONE)
+        st.caption(plain(f"{run.one_text_alone}"), help=PART_ALONE if run.request.picture is not None else ALONE)
     if len(labels) > BARS_SHOWN:
         st.caption(f"The {BARS_SHOWN} likeliest of {len(labels)} classes.")
 

@@ -67,7 +67,7 @@ def show() -> Picture | None:
     if picture is not None:
         drawn = shown(picture)
         wide = min(WIDEST, drawn.width * HIGHEST // drawn.height)
-        st.image(drawn.content, width=max(wide, 1))
+        st.image(drawn.content, width=max(wide, 1), alt="The picture that is explained")
         size = f", {drawn.width:,} × {drawn.height:,} pixels" if name == OWN_PICTURE else ""
         st.caption(markdown(f"{name}{size}"))
     return picture

@@ -127,6 +127,8 @@ def mentioned(run: Run, said: "Narrative") -> dict[str, tuple[str, list[int]]]:
     found: dict[str, tuple[str, list[int]]] = {}
     for number in said.mentions:
         unit = left[number]
+        if units[unit].kind == "patch":  # its name is ours, nobody wrote it
+            continue
         for word in content(units[unit].text)[:1]:
             found.setdefault(stem(word), (visible(units[unit].text), []))[1].append(unit)
     return found

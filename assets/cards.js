@@ -95,6 +95,22 @@ function cardElement(card, position, data, open) {
   return box;
 }
 
+// From a patch to the nearest one in the direction of an arrow key.
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+function neighbour(patch, [x, y]) {
+  const middle = (each) => [each.offsetLeft + each.offsetWidth / 2, each.offsetTop + each.offsetHeight / 2];
+  const [left, top] = middle(patch);
+  let found = null;
+  let nearest = Infinity;
+  for (const each of patch.parentElement.querySelectorAll(".patch")) {
+    const [across, down] = [middle(each)[0] - left, middle(each)[1] - top];
+    const [ahead, aside] = [across * x + down * y, Math.abs(across * y) + Math.abs(down * x)];
+    if (ahead > 1 && ahead + 3 * aside < nearest) [found, nearest] = [each, ahead + 3 * aside];
+  }
+  return found;
+}
+
 function nearTo(root, units) {
   for (const each of root.querySelectorAll(".unit.near")) each.classList.remove("near");
   for (const unit of units) {
@@ -170,6 +186,9 @@ export default function (component) {
     if (span && (event.key === "Enter" || event.key === " ")) {
       event.preventDefault();
       memory.send("toggled", Number(span.dataset.unit));
+    } else if (span?.classList.contains("patch") && ARROWS[event.key]) {
+      event.preventDefault();
+      neighbour(span, ARROWS[event.key])?.focus();
     }
   };
 }

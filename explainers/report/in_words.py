@@ -47,8 +47,9 @@ def _sentence(comparison: "Comparison", found: "Narrative") -> str:
     if found.read:
         likeliest = max(range(len(found.read)), key=lambda index: found.read[index])
         notes.append(f"C2 reads {one_line(labels[likeliest])} {decimals(found.read[likeliest])}")
-    if found.mentions:
-        notes.append(f"mentions (derived): {', '.join(units[unit].text for unit in found.mentions)}")
+    mentioned = [units[unit].text for unit in found.mentions if units[unit].kind == "word"]
+    if mentioned:
+        notes.append(f"mentions (derived): {', '.join(mentioned)}")
     return (
         f"<dt>{escaped(narrator(found.method).name)} <small>generated</small></dt>"
         f"<dd>“{escaped(found.text)}” <small>{escaped('; '.join(notes))}</small></dd>"

@@ -401,3 +401,10 @@ def test_the_card_is_what_the_command_printed(office: Office) -> None:
     assert card(state(jobs)) is None
     (state(jobs).run_folder / processes.OUTPUT).write_text(json.dumps([1]))
     assert card(state(jobs)) is None
+
+
+def test_without_texts_the_command_leaves_them_to_the_model_s_generator(office: Office) -> None:
+    job = office().submit(ORDER, ())
+    assert "--data" not in job.command
+    assert not list(job.run_folder.iterdir())
+    assert ORDER.typed("").startswith("python -m explainers fit aml --model owner/model --variant mine")

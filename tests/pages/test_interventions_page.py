@@ -101,6 +101,12 @@ def test_without_narrators_the_page_says_what_to_do(opened: Opened, monkeypatch:
     assert not found.at.selectbox
 
 
+def test_a_model_of_pictures_is_not_offered(opened: Opened, speaks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speaking, "reads_pictures", lambda _engine, model: model == "speaker")
+    found = Interventions(opened)
+    assert [each.value for each in found.at.info] == [interventions.NOTHING]
+
+
 def test_it_opens_with_an_exchange_and_a_check_already_made(page: Interventions) -> None:
     assert not page.errors
     assert len(page.bars) == 3

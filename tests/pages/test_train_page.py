@@ -152,6 +152,28 @@ def test_a_training_is_started_and_its_result_shown(train: Train) -> None:
     assert charts == ["chart 1 total", "chart 1 validation", "chart 1 L_p"]
 
 
+def test_the_model_of_scenes_draws_what_it_learns_from(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order_form, "SCENES", "small")
+    monkeypatch.setattr(order_form, "reads_pictures", lambda _engine, model: model == "small")
+    train.run()
+    assert not train.at.text_area
+    assert not train.at.file_uploader
+    assert [each.value for each in train.at.info] == [order_form.GENERATED]
+    assert "python -m explainers fit aml --model small --variant mine --seed 0" in train.said
+    train.press("start training").over()
+    (job,) = train.jobs.all()
+    assert (job.status, job.texts) == ("done", 0)
+    assert "--data" not in job.command
+    assert "for small, generated scenes" in train.said
+
+
+def test_another_model_of_pictures_is_fitted_elsewhere(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order_form, "reads_pictures", lambda _engine, _model: True)
+    train.run().press("start training")
+    assert [each.value for each in train.at.info] == [order_form.ELSEWHERE]
+    assert not train.jobs.all()
+
+
 def test_weights_that_were_replaced_are_not_offered(train: Train) -> None:
     train.start().over().press("start training").over()
     assert [job.status for job in train.jobs.all()] == ["done", "done"]

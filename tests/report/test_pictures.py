@@ -13,6 +13,7 @@ from PIL import Image
 from explainers.api import Comparison
 from explainers.datasets.picture import Picture
 from explainers.errors import DataUnavailable
+from explainers.report import grids
 from explainers.report.document import document
 from explainers.report.heatmap import heatmap
 from explainers.report.patches import overlay
@@ -139,3 +140,14 @@ def test_the_summary_speaks_of_patches_and_of_units(compared: Compared) -> None:
     assert "removing the top units costs more than chance" in alone
     nobody = summary(compared("good", methods={"lime": first, "occlusion": first[::-1]}, weights=first, picture=GREY))
     assert nobody.startswith("LIME and Occlusion do not put the same unit first.")
+
+
+def test_the_heat_maps_of_all_methods_are_one_file(compared: Compared) -> None:
+    methods = {"lime": SCORES, "occlusion": SCORES, "attention_mean": (0.2,) * 5, "integrated_gradients": (0.0,) * 5}
+    comparison = compared("good", methods=methods, weights=SCORES, picture=GREY, labels=("no", "$x^2$ فيلم"))
+    drawn = grids.figure(comparison)
+    assert [len(axis.patches) for axis in drawn.axes] == [4, 4, 4, 4, 0, 0]
+    assert drawn.axes[0].patches[1].get_facecolor() == pytest.approx((230 / 255, 110 / 255, 10 / 255, 0.7))
+    assert grids.png(comparison).startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="no picture"):
+        grids.png(compared("good"))
