@@ -1,8 +1,17 @@
 import pytest
 
 from explainers.datasets.example import Example
+from explainers.datasets.picture import Picture
 from explainers.errors import ExplanationError
-from explainers.models.asking import SINGLE, check_count, check_words, example_of, in_a_sentence, text_names
+from explainers.models.asking import (
+    SINGLE,
+    check_count,
+    check_picture,
+    check_words,
+    example_of,
+    in_a_sentence,
+    text_names,
+)
 
 NLI = ("premise", "hypothesis")
 
@@ -60,3 +69,26 @@ def test_a_text_of_a_pair_without_words_is_a_sentence(asks: tuple[str, ...], rea
     with pytest.raises(ExplanationError) as raised:
         check_words("m", asks, Example(" ", " "), read)
     assert str(raised.value).startswith(sentence)
+
+
+PICTURE = Picture(b"x")
+
+
+@pytest.mark.parametrize(
+    ("example", "pictured", "sentence"),
+    [
+        (Example("a"), True, "m asks for a picture and a text; the picture is missing. Add a PNG or JPEG file."),
+        (Example("a", "b"), True, "m asks for a picture and a text; the picture is missing."),
+        (Example("a", "b", picture=PICTURE), True, "m asks for a picture and one text, and a second text was given."),
+        (Example("a", picture=PICTURE), False, "m reads no pictures, and one was given. Leave it away, or choose"),
+    ],
+)
+def test_a_picture_that_is_missing_or_unwanted_is_a_sentence(example: Example, pictured: bool, sentence: str) -> None:
+    with pytest.raises(ExplanationError) as raised:
+        check_picture("m", example, pictured=pictured)
+    assert str(raised.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(("example", "pictured"), [(Example("a", picture=PICTURE), True), (Example("a", "b"), False)])
+def test_a_picture_where_it_is_asked_for_is_let_through(example: Example, pictured: bool) -> None:
+    check_picture("m", example, pictured=pictured)
