@@ -7,7 +7,7 @@ The data for the component:
     cards     id, name, idea, caution, differs (sentences), status, sentence, mark, verdict, reading, mentions, foot
     sentence  a list of [characters, unit numbers]: the words of the input that a piece stands for, mostly none
     mentions  text and unit numbers of every word of the input that the sentence mentions, in whatever form
-    people    reasons that people gave for this example
+    reasons   of this example, and whose they are: people's, or of the rules that made its picture
 Nothing in it is HTML: the component writes all of it as text.
 """
 
@@ -32,12 +32,13 @@ NOTE = (
     "and has learned its reasons from people's. Underlined: words of the input, found afterwards by comparing words "
     "(derived, not part of the method)."
 )
+PEOPLE, RULES = "People said of this example:", "The rules that made this picture say:"
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
 SAME, OTHER, NONE = "✓", "≠", "–"
 
 
 def show(run: Run, explanations: Sequence[str] = ()) -> None:
-    """Draws the sentences of a run; nothing where the model has no narrators. `explanations` are people's."""
+    """Draws the sentences of a run; nothing where the model has no narrators. `explanations` are the example's."""
     data = payload(run, explanations)
     if data["cards"]:
         st.subheader("In words", anchor=False)
@@ -51,7 +52,8 @@ def payload(run: Run, explanations: Sequence[str] = ()) -> dict[str, Any]:
         "labels": labels(run),
         "segments": segments(run),
         "cards": [card(run, entry) for entry in NARRATORS if entry.id in expected(run)],
-        "people": [visible(each) for each in explanations],
+        "reasons": [visible(each) for each in explanations],
+        "whose": RULES if run.request.picture is not None else PEOPLE,
     }
 
 

@@ -63,10 +63,10 @@ function cardElement(card, data, open) {
   return box;
 }
 
-function peopleElement(people) {
+function reasonsElement({ reasons, whose }) {
   const box = element("div", "people");
-  box.append(element("div", "of", "People said of this example:"));
-  for (const each of people) {
+  box.append(element("div", "of", whose));
+  for (const each of reasons) {
     const said = element("blockquote", "", each);
     said.dir = "auto";
     box.append(said);
@@ -104,7 +104,7 @@ export default function (component) {
   const grid = element("div", "grid");
   grid.append(...data.cards.map((card) => cardElement(card, data, memory.open.has(card.id))));
   root.replaceChildren(element("p", "note", data.note), grid);
-  if (data.people.length) root.append(peopleElement(data.people));
+  if (data.reasons.length) root.append(reasonsElement(data));
   root.onclick = (event) => {
     askedAbout(event, memory.open, "narrator");
   };

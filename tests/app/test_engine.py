@@ -11,6 +11,7 @@ import pytest
 from app.engine import AT_ONCE, MODELS_KEPT, RESULTS_KEPT, Engine, Request, Run
 from explainers import comparison
 from explainers.comparison import Failed
+from explainers.datasets.picture import Picture
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models import catalog
 from explainers.models.classifier import FrozenModel
@@ -155,6 +156,18 @@ def test_memory_is_bounded(engine: Engine, ran: Ran, monkeypatch: pytest.MonkeyP
     ran()
     assert len(engine.results) == 2
     assert RESULTS_KEPT > 2
+
+
+def test_memory_of_pictures_is_bounded_and_each_counts_once(
+    engine: Engine, request_for: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.engine.PICTURES_KEPT", 100)
+    first, second = (replace(request_for(), picture=Picture(sign * 60)) for sign in (b"a", b"b"))
+    for name in ("lime", "occlusion"):
+        engine._remember((("1", "bag", first), name), 1)
+    assert len(engine.results) == 2
+    engine._remember((("1", "bag", second), "lime"), 1)
+    assert list(engine.results) == [(("1", "bag", second), "lime")]
 
 
 def test_removed_units_are_left_out_and_the_class_stays_that_of_the_whole(ran: Ran) -> None:

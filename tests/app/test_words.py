@@ -96,7 +96,7 @@ def test_whatever_was_typed_or_said_stays_text(ran: Ran, text: str) -> None:
     run = ran(text)
     run.narratives = (said(f"Because {SCRIPT} & {text}", mentions=tuple(range(len(run.whole.encoding.units)))),)  # type: ignore[union-attr]
     found = payload(run, (f"People {SCRIPT}",))
-    assert json.loads(json.dumps(found))["people"] == [f"People {SCRIPT}"]
+    assert json.loads(json.dumps(found))["reasons"] == [f"People {SCRIPT}"]
     sentence = "".join(piece for piece, _ in found["cards"][0]["sentence"])
     assert SCRIPT in sentence
     assert "&lt;" not in json.dumps(found)

@@ -237,3 +237,8 @@ def test_what_is_taken_away_holds_the_picture(scenes: Any, tmp_path: Path) -> No
     assert "patch" in table
     for maker in ("figures.png", "figures.svg", "tables.csv_metrics", "tables.csv_curves"):
         assert made_by(maker, comparison)
+
+
+def test_an_erasure_of_pictures_in_the_address_of_a_model_of_texts_is_not_asked_for(opened: Opened) -> None:
+    assert opened(erase="blur", **FEW).settle().session["run"].request.settings.erasure == "mask"
+    assert opened(erase="blur", model="scenes", **FEW).session["run"].request.settings.erasure == "blur"
