@@ -1,5 +1,7 @@
 """Pictures through the doors of a notebook and of the command line."""
 
+import csv
+import io
 import json
 import re
 from collections.abc import Callable
@@ -21,6 +23,7 @@ from explainers.models.encoding import Erasure
 from explainers.models.meter import Meter
 from explainers.models.scenes.model import SceneModel
 from explainers.one_text import one_text_alone
+from explainers.report.tables import csv_scores
 from explainers.settings import Settings
 
 QUICK = ("occlusion", "text_only", "picture_only")
@@ -78,6 +81,14 @@ def test_the_json_of_a_text_has_no_share_of_a_picture(bert: FrozenModel) -> None
     (found,) = explain(bert, "the good film", methods=["occlusion"]).as_dict()["explanations"]
     assert found["picture_share"] is None
     assert {unit["kind"] for unit in found["units"]} == {"word"}
+
+
+def test_in_tables_a_patch_has_its_sides_and_a_word_its_characters(model: SceneModel, square: Example) -> None:
+    rows = list(csv.DictReader(io.StringIO(csv_scores(explain(model, square, methods=["occlusion"])), newline="")))
+    keys = ("unit", "kind", "start", "end", "segment", "of", "left", "top", "right", "bottom")
+    assert [rows[1][key] for key in keys] == ["blue", "word", "4", "8", "0", "Text", "", "", "", ""]
+    patch = [rows[WORDS + 5][key] for key in keys]
+    assert patch == ["row 2, column 6", "patch", "0", "0", "1", "Picture", "12", "12", "25", "25"]
 
 
 @pytest.mark.parametrize("erasure", ["mask", "delete", "zero", "blur"])
