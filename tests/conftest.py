@@ -10,12 +10,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.models import WordPiece
 from torch import Tensor, nn
-from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
 
+from explainers.datasets.pictures.sets import PictureFiles
 from explainers.learned.entries import DEFAULT_VARIANTS
 from explainers.learned.recipe import learned
 from explainers.learned.recipes import RECIPES
@@ -26,11 +35,13 @@ from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head
 from explainers.models.meter import Meter
 from explainers.models.network import PooledClassifier
+from explainers.narrative import command as narrative_command
+from explainers.narrative import language as languages
 from explainers.narrative.cause import Narrator
 from explainers.narrative.cause import Recipe as NarrativeRecipe
 from explainers.narrative.entries import NARRATORS
 from explainers.narrative.interchange import linear
-from explainers.narrative.language import language, small, vocabulary
+from explainers.narrative.language import LONGEST, language, small, vocabulary
 
 torch.set_num_threads(1)
 
@@ -321,3 +332,52 @@ def narrators(small_store: Path) -> tuple[str, ...]:
         recipe, model = asdict(NarrativeRecipe(losses=entry.losses)), {"name": "speaker", "version": "1"}
         path.with_suffix(".json").write_text(json.dumps({"recipe": recipe, "model": model, "sha256": sha256(path)}))
     return tuple(entry.id for entry in NARRATORS)
+
+
+def tiny(size: int) -> GPT2LMHeadModel:
+    """As `language.small`, with one layer of 16."""
+    return GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=size,
+            n_positions=LONGEST + 8,
+            n_embd=16,
+            n_layer=1,
+            n_head=2,
+            bos_token_id=None,
+            eos_token_id=None,
+        )
+    )
+
+
+@pytest.fixture
+def tiny_language() -> Callable[[int], GPT2LMHeadModel]:
+    return tiny
+
+
+@pytest.fixture
+def small_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the small language model is built, it is tiny."""
+    monkeypatch.setattr(languages, "small", tiny)
+    monkeypatch.setattr(narrative_command, "small", tiny)
+
+
+@pytest.fixture
+def esnlive(tmp_path: Path) -> Callable[..., tuple[Path, PictureFiles]]:
+    """Writes a set in the form of e-SNLI-VE: pictures of 32 × 32, PNG and JPEG, and two hypotheses about each."""
+
+    def written(pictures: int = 40) -> tuple[Path, PictureFiles]:
+        folder, rows = tmp_path / "flickr30k", ["Flickr30kID,hypothesis,gold_label,explanation"]
+        folder.mkdir()
+        for number in range(pictures):
+            name = f"{number}.{('png', 'jpg')[number % 2]}"
+            pixels = np.random.default_rng(number).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(folder / name)
+            rows += [
+                f"{name},the red box {number}{end},{LABELS[(number + at) % 3]},for reason{number}{end} ."
+                for at, end in enumerate("ab")
+            ]
+        path = tmp_path / "esnlive_train.csv"
+        path.write_text("\n".join(rows) + "\n")
+        return path, PictureFiles("esnlive", folder)
+
+    return written

@@ -58,6 +58,7 @@ class Order:
     def folder(self) -> Path:
         """Where log and checkpoint lie when nobody says where."""
         named = "".join(f"-{name}-{value}" for name, value in self.settings)
+        named += f"-{self.pictures.format}" if self.pictures else ""
         return RUNS / f"{own_folder(self.model, '').name}{self.method}{named}-{self.seed}".replace("/", "_")
 
     @property

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -115,7 +116,11 @@ def weights(wanted: Wanted, model: FrozenModel, method: str, seed: int, tell: Ca
     """The file of one narrator with one seed: shipped, or fitted before below runs, or fitted now."""
     order = Order(method, model.name, wanted.data, seed, wanted.settings, wanted.pictures)
     shipped = available(model.name, model.version).get(method)
-    if shipped is not None and card(shipped)["recipe"] == asdict(order.recipe):
+    if (
+        shipped is not None
+        and card(shipped)["recipe"] == asdict(order.recipe)
+        and set_of(shipped) == (wanted.pictures.format if wanted.pictures else "")
+    ):
         return shipped
     folder = order.folder / "weights"
     path = folder / f"{method}.safetensors"
@@ -123,6 +128,12 @@ def weights(wanted: Wanted, model: FrozenModel, method: str, seed: int, tell: Ca
         tell(f"{method}, seed {seed}: is fitted first; log in {order.folder}")
         make(order, model, order.folder, folder, resume=not path.is_file())  # another model's is begun anew
     return path
+
+
+def set_of(path: Path) -> str:
+    """The published set from which a narrator's reasons came, or "" for those of its model's own data."""
+    words = shlex.split(card(path).get("command", ""))
+    return words[words.index("--format") + 1] if "--format" in words else ""
 
 
 def lines(

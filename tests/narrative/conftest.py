@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import GPT2LMHeadModel
 
 from explainers.datasets import esnli
 from explainers.datasets.example import Example
@@ -19,36 +19,12 @@ from explainers.models.classifier import FrozenModel
 from explainers.models.inside import pooled
 from explainers.models.network import PooledClassifier
 from explainers.models.padded import padded
-from explainers.narrative import command
-from explainers.narrative import language as languages
 from explainers.narrative.cause import Losses, Narrator, Recipe
 from explainers.narrative.entries import narrator as entry
-from explainers.narrative.language import LONGEST, Language, language, vocabulary
+from explainers.narrative.language import Language, language, vocabulary
 from explainers.narrative.weights import own_folder
 
 WORDS = ("film", "plot", "good", "bad", "dull", "the", "was", "very", "not")
-
-
-def tiny(size: int) -> GPT2LMHeadModel:
-    """As `language.small`, with one layer of 16."""
-    return GPT2LMHeadModel(
-        GPT2Config(
-            vocab_size=size,
-            n_positions=LONGEST + 8,
-            n_embd=16,
-            n_layer=1,
-            n_head=2,
-            bos_token_id=None,
-            eos_token_id=None,
-        )
-    )
-
-
-@pytest.fixture
-def small_language(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the small language model is built, it is tiny."""
-    monkeypatch.setattr(languages, "small", tiny)
-    monkeypatch.setattr(command, "small", tiny)
 
 
 @pytest.fixture(scope="session")
@@ -106,13 +82,15 @@ def head() -> nn.Sequential:
 
 
 @pytest.fixture
-def narrator(spoken: Language, head: nn.Sequential) -> Callable[..., Narrator]:
+def narrator(
+    spoken: Language, head: nn.Sequential, tiny_language: Callable[[int], GPT2LMHeadModel]
+) -> Callable[..., Narrator]:
     """Builds an untrained narrator for a head, the one by hand where none is given; large weights, so words differ."""
 
     def made(losses: Losses = "cause", head: nn.Sequential = head, *, seed: int = 0) -> Narrator:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            found = Narrator(head, tiny(spoken.size), spoken, losses)
+            found = Narrator(head, tiny_language(spoken.size), spoken, losses)
             for name, weight in found.phi.named_parameters():
                 if weight.dim() > 1 and "wpe" not in name:
                     nn.init.normal_(weight, std=0.3)

@@ -1,17 +1,22 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from explainers.datasets import esnli
 from explainers.datasets.example import Example, Splits
+from explainers.datasets.picture import Picture
+from explainers.datasets.pictures.sets import PictureFiles
 from explainers.errors import ExplanationError
 from explainers.models.classifier import FrozenModel
 from explainers.narrative import evaluate_command
 from explainers.narrative.command import Order
-from explainers.narrative.evaluate_command import Wanted, lines, measure, weights
+from explainers.narrative.evaluate_command import Wanted, draw, lines, measure, said_in, weights
 from explainers.narrative.evaluation import Spoken
+from explainers.narrative.sources import Source
 
 Written = Callable[..., Path]
 
@@ -103,3 +108,68 @@ def test_a_line_has_both_classes_and_the_first_seeds_sentence() -> None:
         "people": ["why"],
         "cause": "first",
     }
+
+
+def picture(colour: int) -> Picture:
+    return Picture.of(np.full((2, 3, 3), colour, dtype=np.uint8))
+
+
+def test_pictures_are_numbered_as_the_items_of_the_page(tmp_path: Path) -> None:
+    draw([Example("a", picture=picture(10)), Example("b"), Example("c", picture=picture(30))], tmp_path / "made")
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == ["1.png", "3.png"]
+    assert (Picture(path=tmp_path / "made" / "3.png").pixels() == 30).all()
+    draw([Example("a"), Example("b")], tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_is_said_in_an_example_is_all_of_its_words() -> None:
+    assert said_in(Example("A dog runs.", "A cat sleeps.")) == "A dog runs. A cat sleeps."
+    assert said_in(Example("A dog runs.", picture=picture(0))) == "A dog runs."
+
+
+def test_weights_that_learned_from_another_set_are_not_taken(
+    model: FrozenModel, written: Written, made: list[bool], tmp_path: Path
+) -> None:
+    files = PictureFiles("esnlive", tmp_path)
+    path = written("cause")
+    of_the_set = weights(wanted(pictures=files), model, "cause", 0, print)
+    assert of_the_set != path
+    assert made == [True]
+    card = json.loads(path.with_suffix(".json").read_text())
+    path.with_suffix(".json").write_text(
+        json.dumps(card | {"command": Order("cause", "m", None, 0, (), files).command})
+    )
+    assert weights(wanted(pictures=files), model, "cause", 0, print) == path
+    assert weights(wanted(), model, "cause", 0, print) not in (path, of_the_set)
+    assert made == [True, True]
+
+
+def test_the_first_items_of_a_pictured_set_are_drawn_and_the_command_names_the_set(
+    model: FrozenModel, written: Written, splits: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = PictureFiles("esnlive", tmp_path)
+    path = written("cause_phi")
+    card = json.loads(path.with_suffix(".json").read_text())
+    command = Order("cause_phi", "small", None, 0, (), files).command
+    path.with_suffix(".json").write_text(json.dumps(card | {"command": command}))
+    encode = model.encode
+    monkeypatch.setattr(model, "encode", lambda example: encode(replace(example, picture=None)))
+    pictured = tuple(replace(each, picture=picture(number)) for number, each in enumerate(splits.test))
+
+    def published(_model: FrozenModel, data: Path | None, given: PictureFiles | None) -> Source:
+        assert (data, given) == (Path("dev.csv"), files)
+        return Source("esnlive", splits.train, (), pictured, lambda: [])
+
+    monkeypatch.setattr(evaluate_command, "source", published)
+    measure(
+        wanted(data=Path("dev.csv"), methods=("cause_phi",), pictures=files),
+        model,
+        tmp_path / "out",
+        lambda _line: None,
+    )
+    assert len(list((tmp_path / "out" / "examples").iterdir())) == 6
+    assert "![the picture](examples/6.png)" in (tmp_path / "out" / "examples.md").read_text()
+    assert (
+        "--format esnlive --pictures DIR --data DATA"
+        in json.loads((tmp_path / "out" / "table.json").read_text())["command"]
+    )
