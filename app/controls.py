@@ -1,13 +1,14 @@
 """The controls of the Compare page. Each returns what was chosen and nothing else."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import pictures, state
 from app.cards import Look
-from app.engine import Engine
+from app.engine import Engine, roots
 from explainers.datasets.example import Evidence, Example
 from explainers.errors import ExplanationError
 from explainers.learned.entries import DEFAULT_VARIANTS
@@ -16,6 +17,8 @@ from explainers.metrics.faithfulness import METRICS
 from explainers.models.asking import SINGLE, text_names
 from explainers.models.cards import BUNDLES, asks_of, bundled, card
 from explainers.models.encoding import ERASURES, OF_PICTURES, UNIT_KINDS, Erasure
+from explainers.models.multimodal.cards import is_head
+from explainers.models.names import permitted
 from explainers.report.colours import PRESETS, Scale
 from explainers.settings import Settings
 
@@ -197,9 +200,11 @@ def reads_pictures(engine: Engine, model: str) -> bool:
     if loaded is not None:
         return loaded.pictured
     try:
-        return bool(card(BUNDLES / model).get("pictures")) if model in bundled() else False
+        if model in bundled():
+            return bool(card(BUNDLES / model).get("pictures"))
+        return is_head(Path(permitted(model, roots())))  # heads stand on encoders of pictures and texts
     except ExplanationError:
-        return False  # the run will say what is wrong with the bundle
+        return False  # the run will say what is wrong with the model
 
 
 def asks_two(engine: Engine) -> bool:
@@ -259,17 +264,18 @@ def question(engine: Engine) -> tuple[str, Example, str | None]:
             persist_state="session",
             help="Scores say what speaks for this class. Choose another class to see what speaks for that one.",
         )
-    example = _with_picture() if pictured else _texts(asks(engine, model))
+    asked = asks(engine, model)
+    example = _with_picture(asked) if pictured else _texts(asked)
     return model, example, None if explained == PREDICTED else explained
 
 
-def _with_picture() -> Example:
+def _with_picture(asked: tuple[str, ...]) -> Example:
     """The picture on the left, what is said about it on the right, and below how to give another picture."""
     left, right = st.columns(2)
     with left:
         picture = pictures.show()
     with right:
-        text = _text("Text", "text")
+        text = _text(asked[0].capitalize() if asked else "Text", "text")
         sample = state.named(st.session_state["example"])
         if sample is not None:
             st.caption(sample.why)

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from app.controls import reads_pictures
+from app.engine import Engine
 from app.pictures import of_sample, scene
 from app.state import OWN_TEXT, samples
 
@@ -242,3 +244,15 @@ def test_what_is_taken_away_holds_the_picture(scenes: Any, tmp_path: Path) -> No
 def test_an_erasure_of_pictures_in_the_address_of_a_model_of_texts_is_not_asked_for(opened: Opened) -> None:
     assert opened(erase="blur", **FEW).settle().session["run"].request.settings.erasure == "mask"
     assert opened(erase="blur", model="scenes", **FEW).session["run"].request.settings.erasure == "blur"
+
+
+def test_a_head_in_a_folder_is_known_to_read_pictures_before_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("card.json", "head.safetensors"):
+        (tmp_path / name).touch()
+    monkeypatch.setenv("CROSSLIGHT_MODELS", str(tmp_path.parent))
+    assert reads_pictures(Engine(), str(tmp_path))
+    monkeypatch.setenv("CROSSLIGHT_MODELS", str(tmp_path / "elsewhere"))
+    assert not reads_pictures(Engine(), str(tmp_path))
+    assert not reads_pictures(Engine(), "owner/model")
