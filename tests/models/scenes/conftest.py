@@ -48,8 +48,9 @@ def narrow(vocabulary: int) -> BertConfig:
     )
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def narrow_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever network is made in the test is a narrow one."""
     monkeypatch.setattr(network, "config", narrow)
 
 
@@ -59,7 +60,7 @@ def reader() -> Tokenizer:
 
 
 @pytest.fixture
-def small_network(reader: Tokenizer) -> SceneNetwork:
+def small_network(reader: Tokenizer, narrow_networks: None) -> SceneNetwork:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         made = SceneNetwork(reader.get_vocab_size(), len(LABELS))

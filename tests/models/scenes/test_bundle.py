@@ -15,6 +15,7 @@ from explainers.models.bundle import load_bundle
 from explainers.models.catalog import fingerprint
 from explainers.models.scenes.model import SceneModel
 
+pytestmark = pytest.mark.usefixtures("narrow_networks")
 CPU = torch.device("cpu")
 
 

@@ -19,6 +19,7 @@ from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.samples import of_row, sentences
 from explainers.models.scenes.training import Recipe
 
+pytestmark = pytest.mark.usefixtures("narrow_networks")
 SCENE = Scene((Thing("square", "blue", 20, 0, 0, 0), Thing("square", "blue", 30, 50, 50, 1)), towers=False)
 SAID = (("There are two blue squares", "true"), ("There is a circle", "false"), ("They look nice", "true"))
 RECIPE = Recipe(steps=2, batch=2, alone=0, seed=1)

@@ -31,6 +31,7 @@ from explainers.models.scenes.training import (
 )
 
 RECIPE = Recipe(steps=4, batch=3, human=0.25, borrowed=0.0, alone=0, averaging=0.5, seed=2)
+pytestmark = pytest.mark.usefixtures("narrow_networks")
 ROWS = Sources([("There is a blue square", 0, drawn(next(items(9, held_out=False)).scene))])
 
 
