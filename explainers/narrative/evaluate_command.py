@@ -76,8 +76,11 @@ def measure(wanted: Wanted, model: FrozenModel, out: Path, tell: Callable[[str],
     with (out / "items.jsonl").open("w", encoding="utf-8") as file:
         for line in lines(test, given.predicted, said_by, model.labels):
             print(json.dumps(line, ensure_ascii=False), file=file)
+    whose = "The generator" if found.name == "scenes" else "People"
     shown = list(lines(test[:SHOWN], given.predicted[:SHOWN], said_by, model.labels))
-    (out / "examples.md").write_text(examples_page(shown, about["command"], model.asks), encoding="utf-8")
+    (out / "examples.md").write_text(
+        examples_page(shown, about["command"], model.asks, model.labels, whose), encoding="utf-8"
+    )
     draw(test[:SHOWN], out / PICTURES)
     return markdown(rows)
 

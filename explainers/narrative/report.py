@@ -8,6 +8,7 @@ from explainers.narrative.entries import narrator
 from explainers.narrative.texts import stated
 
 Row = dict[str, Any]
+LABELS = ("entailment", "neutral", "contradiction")
 PICTURES = "examples"  # the folder of the page's pictures
 COLUMNS = (
     ("agreement", "agreement F1 ↑"),
@@ -81,8 +82,13 @@ def gains(rows: Sequence[Row]) -> list[str]:
     return [*lines, f"The counterfactual class was reached for {met:.1%} of the items; CCMR is over these."]
 
 
-def examples_page(shown: Sequence[Row], command: str, asks: Sequence[str]) -> str:
-    """Unselected items with the model's class, the class each sentence states, and the sentence."""
+def examples_page(
+    shown: Sequence[Row], command: str, asks: Sequence[str], labels: Sequence[str] = LABELS, reasons: str = "People"
+) -> str:
+    """Unselected items with the model's class, the class each sentence states, and the sentence.
+
+    `reasons` says whose the given ones are.
+    """
     methods = [name for name in shown[0] if name.startswith("cause")] if shown else []
     parts = [
         "# What the narrators say",
@@ -100,13 +106,12 @@ def examples_page(shown: Sequence[Row], command: str, asks: Sequence[str]) -> st
         texts = [each for each in (row["text"], row["pair"]) if each]
         names = text_names(asks, len(texts))
         parts += [f"{name or 'Text'}: {text}" for name, text in zip(names, texts, strict=True)]
-        parts.append(_table([_said(method, row) for method in methods]))
-        parts.append(f"{'The generator' if row['pictured'] else 'People'}: {' · '.join(row['people'])}")
+        parts.append(_table([_said(method, row, labels) for method in methods]))
+        parts.append(f"{reasons}: {' · '.join(row['people'])}")
     return "\n\n".join(parts) + "\n"
 
 
-def _said(method: str, row: Row) -> dict[str, str]:
-    labels = ("entailment", "neutral", "contradiction")
+def _said(method: str, row: Row, labels: Sequence[str]) -> dict[str, str]:
     found = stated(row[method], labels)
     named = "none" if found is None else labels[found]
     return {

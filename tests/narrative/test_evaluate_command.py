@@ -168,7 +168,9 @@ def test_the_first_items_of_a_pictured_set_are_drawn_and_the_command_names_the_s
         lambda _line: None,
     )
     assert len(list((tmp_path / "out" / "examples").iterdir())) == 6
-    assert "![the picture](examples/6.png)" in (tmp_path / "out" / "examples.md").read_text()
+    page = (tmp_path / "out" / "examples.md").read_text()
+    assert "![the picture](examples/6.png)" in page
+    assert page.count("People: The ") == 6
     assert (
         "--format esnlive --pictures DIR --data DATA"
         in json.loads((tmp_path / "out" / "table.json").read_text())["command"]

@@ -59,6 +59,13 @@ def test_a_class_that_is_not_the_models_is_bold() -> None:
     assert "| CAuSE | **none** | Hm. |" in page
 
 
+def test_the_class_that_is_stated_is_one_of_the_models() -> None:
+    rows = [shown(predicted="yes", cause="The answer is yes.", cause_phi="The answer is neutral.")]
+    page = examples_page(rows, "command", ("question",), ("no", "yes"))
+    assert "| CAuSE | yes | The answer is yes. |" in page
+    assert "| φ | **none** | The answer is neutral. |" in page
+
+
 def test_what_people_say_stands_beside_it() -> None:
     page = examples_page([shown(), shown(label="neutral")], "command", ("premise", "hypothesis"))
     assert "## 1. neutral (the data say contradiction)" in page
@@ -69,7 +76,7 @@ def test_what_people_say_stands_beside_it() -> None:
 
 
 def test_a_picture_is_shown_with_its_text() -> None:
-    page = examples_page([shown(pair=None, pictured=True)], "command", ("text",))
+    page = examples_page([shown(pair=None, pictured=True)], "command", ("text",), reasons="The generator")
     assert "![the picture](examples/1.png)" in page
     assert "Text: A dog runs." in page
     assert "The generator: A dog is no cat." in page
