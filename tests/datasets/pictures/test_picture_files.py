@@ -65,5 +65,5 @@ def test_without_annotations_the_sentence_says_where_they_are_given(folder: Path
 
 
 def test_an_unknown_set_is_a_sentence(folder: Path, annotations: Path) -> None:
-    with pytest.raises(DataUnavailable, match="There is no set of pictures 'snli'. Choose one of: esnlive, "):
+    with pytest.raises(DataUnavailable, match=r"There is no set of pictures 'snli'\. Choose one of: esnlive, "):
         PictureFiles("snli", folder).read(annotations)
