@@ -1,12 +1,16 @@
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from explainers.api import ask, explain
 from explainers.datasets.example import Example
+from explainers.datasets.picture import Picture
 from explainers.errors import ExplanationError
+from explainers.manifest import pixels_of
 from explainers.models.catalog import fingerprint
 from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Erasure
@@ -174,3 +178,10 @@ def test_one_text_alone_is_a_control_that_is_never_favoured(pairs: FrozenModel) 
     assert rows["premise_only"].best == rows["hypothesis_only"].best == frozenset()
     assert "Premise only" not in summary(found)
     assert "Hypothesis only" not in summary(found)
+
+
+def test_a_manifest_knows_a_picture_by_its_pixels() -> None:
+    white = np.full((2, 3, 3), 255, np.uint8)
+    found = pixels_of(Picture.of(white))
+    assert found == {"size": [3, 2], "pixels_sha256": hashlib.sha256(b"\xff" * 18).hexdigest()}
+    assert pixels_of(None) is None
