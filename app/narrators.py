@@ -11,9 +11,9 @@ from explainers.narrative.entries import NARRATORS
 
 EVALUATION = "narrative/evaluation.json"
 NOTE = (
-    "Every pair is put into words five times; a vote says which class was stated. Agreement and CCMR are F1 over the "
+    "Every example is put into words five times; a vote says which class was stated. Agreement and CCMR are F1 over the "
     "sentences that state a class, so the share that does stands beside them. BLEU and the other figures of the words "
-    "say how people-like the sentences are, not how true. ± is half of the 95 % bootstrap interval over pairs."
+    "say how people-like the sentences are, not how true. ± is half of the 95 % bootstrap interval over examples."
 )
 
 
@@ -37,7 +37,7 @@ def evaluated() -> None:
             from explainers.narrative.report import cells, gains  # brings torch
 
             found = json.loads(path.read_text(encoding="utf-8"))
-            st.header(f"In words, on {found['data']['pairs']:,} held-out pairs of {model}", anchor=False)
+            st.header(f"In words, on {found['data']['pairs']:,} held-out examples of {model}", anchor=False)
             st.dataframe(cells(found["rows"]), hide_index=True, height="content")
             st.write("\n".join(f"- {markdown(each)}" for each in gains(found["rows"])))
             st.caption(markdown(NOTE))

@@ -128,7 +128,9 @@ class Helpers(nn.Module):
         self.holds, self.matters, self.counts = nn.Linear(width, HOLDS), nn.Linear(width, 1), nn.Linear(width, MOST)
 
 
-def losses(network: SceneNetwork, helpers: Helpers, batch: Batch, given: tuple[Tensor, Tensor]) -> Tensor:
+def losses(
+    network: SceneNetwork, helpers: Helpers, batch: Batch, given: tuple[Tensor, Tensor], smoothing: float
+) -> Tensor:
     """(4,): label, what patches hold, which matter, count. Rows of nothing but unknowns cost nothing."""
     ids, patches = given
     found = network.base_model(
@@ -141,7 +143,7 @@ def losses(network: SceneNetwork, helpers: Helpers, batch: Batch, given: tuple[T
     matters = helpers.matters(hidden[4])[..., 0][known]
     return torch.stack(
         [
-            cross_entropy(network.head(c), batch.labels, label_smoothing=0.05),
+            cross_entropy(network.head(c), batch.labels, label_smoothing=smoothing),
             cross_entropy(helpers.holds(hidden[2]).transpose(1, 2), batch.holds, ignore_index=UNKNOWN),
             binary_cross_entropy_with_logits(matters, batch.matters[known].float()),
             cross_entropy(helpers.counts(c), batch.counts, ignore_index=UNKNOWN) / 3,
@@ -173,7 +175,7 @@ class Training:
         number = self.recipe.seed * 1_000_003 + self.done
         batch = collate(samples, self.reader, thinned(samples, self.recipe, np.random.default_rng(number)))
         chance = torch.Generator().manual_seed(number)
-        found = losses(self.network, self.helpers, batch, erased(batch, self.recipe, chance))
+        found = losses(self.network, self.helpers, batch, erased(batch, self.recipe, chance), self.recipe.smoothing)
         self.optimiser.zero_grad()
         found.sum().backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.weights, 1.0)

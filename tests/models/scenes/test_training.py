@@ -121,15 +121,15 @@ def test_erased_words_are_the_mask_token_and_erased_patches_the_mean_colour(batc
 def test_only_what_is_known_is_learned(small_network: object, batch: Batch, reader: Tokenizer) -> None:
     assert isinstance(small_network, module.SceneNetwork)
     helpers = module.Helpers(32)
-    generated = losses(small_network, helpers, batch, (batch.ids, batch.patches))
+    generated = losses(small_network, helpers, batch, (batch.ids, batch.patches), 0.05)
     assert generated.isfinite().all()
     assert (generated > 0).all()
     of_people = collate([of_row(*ROWS.rows[0]), of_item(next(items(1, held_out=False)))], reader)
-    mixed = losses(small_network, helpers, of_people, (of_people.ids, of_people.patches))
+    mixed = losses(small_network, helpers, of_people, (of_people.ids, of_people.patches), 0.05)
     assert mixed.isfinite().all()
     other = replace(of_people, holds=of_people.holds.clone())
     other.holds[1] = (other.holds[1] + 1) % 5
-    changed = losses(small_network, helpers, other, (other.ids, other.patches))
+    changed = losses(small_network, helpers, other, (other.ids, other.patches), 0.05)
     assert changed[1] != mixed[1]
     assert torch.equal(changed[[0, 2, 3]], mixed[[0, 2, 3]])
 
