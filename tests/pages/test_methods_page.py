@@ -66,7 +66,7 @@ def test_the_narrators_figures_are_shown_where_they_were_measured(
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
-    assert "In words, on 4,900 held-out pairs of small" in [each.value for each in page.at.header]
+    assert "In words, on 4,900 held-out examples of small" in [each.value for each in page.at.header]
     table = page.at.dataframe[-1].value
     assert list(table["method"]) == [entry.name for entry in NARRATORS]
     assert page.at.code[-1].value == "python -m explainers narratives"
