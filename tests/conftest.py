@@ -334,7 +334,7 @@ def narrators(small_store: Path) -> tuple[str, ...]:
     return tuple(entry.id for entry in NARRATORS)
 
 
-def tiny(size: int) -> GPT2LMHeadModel:
+def tiny(size: int, _name: str = "") -> GPT2LMHeadModel:
     """As `language.small`, with one layer of 16."""
     return GPT2LMHeadModel(
         GPT2Config(

@@ -22,7 +22,7 @@ from explainers.models.classifier import FrozenModel
 from explainers.models.inside import head
 from explainers.narrative.cause import Narrator, Recipe
 from explainers.narrative.entries import NarratorEntry, narrator
-from explainers.narrative.language import SMALL, Language, language, pretrained, small, vocabulary
+from explainers.narrative.language import OWN, SMALL, Language, language, pretrained, small, vocabulary
 from explainers.narrative.sources import Source, source
 from explainers.narrative.texts import Item, items, means, sentence
 from explainers.narrative.training import Training, train, warm_up
@@ -82,19 +82,21 @@ def parts(order: Order, model: FrozenModel) -> tuple[list[Item], list[Item]]:
 
 def speaker(order: Order, model: FrozenModel) -> tuple[PreTrainedModel, Language, Path | None]:
     """The language model to begin with, and its vocabulary's file: warmed up once for all narrators, or by name."""
-    if order.recipe.language != SMALL:
-        return *pretrained(order.recipe.language), None
+    name = order.recipe.language
+    if name not in OWN:
+        return *pretrained(name), None
     found = source(model, order.data, order.pictures)
-    weights, words = RUNS / f"language-{found.name}.safetensors", RUNS / f"language-{found.name}.words.json"
+    base = f"language-{found.name}{'' if name == SMALL else f'-{name}'}"
+    weights, words = RUNS / f"{base}.safetensors", RUNS / f"{base}.words.json"
     if not weights.is_file():
-        _warmed_up(found, model.labels, weights, words)
+        _warmed_up(found, model.labels, name, weights, words)
     spoken = language(Tokenizer.from_file(str(words)))
-    phi = small(spoken.size)
+    phi = small(spoken.size, name)
     phi.load_state_dict(load_file(weights), strict=False)
     return phi, spoken, words
 
 
-def _warmed_up(found: Source, labels: Sequence[str], weights: Path, words: Path) -> None:
+def _warmed_up(found: Source, labels: Sequence[str], name: str, weights: Path, words: Path) -> None:
     """By all sentences at hand: texts and reasons, for e-SNLI those of e-SNLI-VE too; nothing of the test."""
     texts = found.sentences()
     weights.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +105,7 @@ def _warmed_up(found: Source, labels: Sequence[str], weights: Path, words: Path)
     spoken = language(tokenizer)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        phi = small(spoken.size)
+        phi = small(spoken.size, name)
     with (weights.parent / "language.jsonl").open("w", encoding="utf-8") as log:
         warm_up(phi, spoken, texts, epochs=WARM_UP_EPOCHS, seed=0, log=log)
     fresh = weights.with_suffix(".new")

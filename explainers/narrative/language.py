@@ -17,6 +17,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel
 from explainers.errors import ModelUnavailable
 
 SMALL = "small"
+OWN = {SMALL: (224, 4), "tiny": (160, 3)}  # width and layers of the language models that are trained here
 OPENING = "The answer is"
 PIECES = 3000
 LONGEST = 40  # tokens of a sentence, the one that carries the state included
@@ -90,14 +91,15 @@ def language(tokenizer: Tokenizer) -> Language:
     return Language(tokenizer, end, end)
 
 
-def small(size: int) -> GPT2LMHeadModel:
-    """The untrained small model for a vocabulary of `size`, drawn from torch's generator."""
+def small(size: int, name: str = SMALL) -> GPT2LMHeadModel:
+    """The untrained model of `OWN` for a vocabulary of `size`, drawn from torch's generator."""
+    width, layers = OWN[name]
     return GPT2LMHeadModel(
         GPT2Config(
             vocab_size=size,
             n_positions=LONGEST + 8,
-            n_embd=224,
-            n_layer=4,
+            n_embd=width,
+            n_layer=layers,
             n_head=4,
             resid_pdrop=0.1,
             embd_pdrop=0.1,
@@ -121,7 +123,7 @@ def pretrained(name: str) -> tuple[PreTrainedModel, Language]:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]
         raise ModelUnavailable(
             f"The language model {name!r} could not be loaded: {first}. "
-            f"Give the id of a causal language model on the hub, a folder with its files, or {SMALL!r}."
+            f"Give the id of a causal language model on the hub, a folder with its files, or one of: {', '.join(OWN)}."
         ) from error
     return cast(PreTrainedModel, model), language(splitter.backend_tokenizer)
 

@@ -104,13 +104,13 @@ def speaker(name: str, path: Path) -> "tuple[Any, Any]":
     """An untrained small language model with the vocabulary beside `path`, or a pretrained one by name."""
     from tokenizers import Tokenizer
 
-    from explainers.narrative.language import SMALL, language, pretrained, small
+    from explainers.narrative.language import OWN, language, pretrained, small
 
-    if name != SMALL:
+    if name not in OWN:
         return pretrained(name)
     words = path.with_suffix(".words.json")
     try:
         spoken = language(Tokenizer.from_file(str(words)))
     except Exception as error:  # tokenizers raises nothing more precise
         raise ModelUnavailable(f"{words.name}, its vocabulary, is missing or damaged. Fit it again.") from error
-    return small(spoken.size), spoken
+    return small(spoken.size, name), spoken
