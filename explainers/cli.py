@@ -16,6 +16,7 @@ from explainers.narrative.entries import IDS
 
 if TYPE_CHECKING:
     from explainers.datasets.pictures.sets import PictureFiles
+    from explainers.models.classifier import FrozenModel
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -65,6 +66,9 @@ def explain(
     label: Annotated[str | None, typer.Option(help="The class to explain; by default the predicted one.")] = None,
     erasure: Annotated[str, typer.Option(help="mask, delete, zero, or blur for images.")] = "mask",
     unit: Annotated[str, typer.Option(help="word or token.")] = "word",
+    superpixels: Annotated[
+        int, typer.Option(help="So many superpixels instead of a grid, where a model reads no patches as tokens.")
+    ] = 0,
     samples: Annotated[int, typer.Option(help="Samples of LIME and KernelSHAP.")] = 500,
     steps: Annotated[int, typer.Option(help="Steps of integrated gradients.")] = 50,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
@@ -82,10 +86,22 @@ def explain(
         settings = checked(unit, erasure, samples, steps, seed)
         picture = Picture(path=image) if image else None
         example, frozen = Example(text, text_pair, picture=picture), load(model, device=device)
+        if superpixels:
+            frozen = cut_into_superpixels(frozen, superpixels)
         found = explain_with(frozen, example, methods.split(","), label=label, settings=settings)
         if html is not None:
             write(html, document(found))
         typer.echo(found.as_json() if json_ else "\n".join(lines(found)))
+
+
+def cut_into_superpixels(model: "FrozenModel", count: int) -> "FrozenModel":
+    """The same model, whose pictures are cut along their colours."""
+    from explainers.models.multimodal.cutting import Superpixels
+    from explainers.models.multimodal.model import MultimodalModel
+
+    if not isinstance(model, MultimodalModel):
+        raise ExplanationError(f"{model.name} reads no picture that could be cut into superpixels. Leave them away.")
+    return model.cut_into(Superpixels(count))
 
 
 def write(path: Path, page: str) -> None:

@@ -90,3 +90,9 @@ def test_scenes_are_trained_with_statements_that_people_wrote() -> None:
         "Give --data, the folder of NLVR: train.tar.gz, dev.tar.gz and test.tar.gz."
     )  # fmt: skip
     assert not Path("runs").exists()
+
+
+def test_superpixels_are_for_models_that_read_pictures() -> None:
+    found = CliRunner().invoke(app, ["explain", "--text", "good film", "--superpixels", "9"])
+    assert found.exit_code == 2
+    assert "small reads no picture that could be cut into superpixels" in " ".join(found.stderr.split())
