@@ -1,6 +1,7 @@
 """What every method and figure means, from the registries: the page has no text of its own about them."""
 
 import json
+from typing import Any
 
 import streamlit as st
 
@@ -12,7 +13,7 @@ from explainers.methods import METHODS
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.cards import BUNDLES, bundled
 from explainers.narrative.entries import NarratorEntry
-from explainers.report.evaluation import EVALUATION, NOTE, cells
+from explainers.report.evaluation import EVALUATION, NOTE, cells, evidence_cells
 
 
 def title() -> None:
@@ -66,5 +67,20 @@ def evaluated() -> None:
             erasures = list(dict.fromkeys(row["erasure"] for row in found["rows"]))
             erasure = st.segmented_control("Erased by", erasures, default=erasures[0], required=True, key=f"of {model}")
             st.dataframe(cells(found["rows"], erasure or erasures[0]), hide_index=True, height="content")
+            _evidence(found["rows"], erasures[0])
             st.caption(markdown(NOTE))
             st.code(found["command"], "sh", wrap_lines=True)
+
+
+def _evidence(rows: list[dict[str, Any]], erasure: str) -> None:
+    """How well each method found what the label follows from, where that is known."""
+    known = evidence_cells(rows, erasure)
+    if known:
+        st.subheader("Did it find the evidence?", anchor=False)
+        st.write(
+            "The generator of these scenes knows which things and which words the answer follows from. AUC is the "
+            "chance that a piece of evidence has a higher score than another unit; pointing, how often the highest "
+            "score is evidence; IOU, the overlap of as many top units as there are evidence. Random is exact chance. "
+            "Only scenes on which the model is right count, and only those in which there is something to find."
+        )
+        st.dataframe(known, hide_index=True, height="content")

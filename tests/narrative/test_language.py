@@ -102,7 +102,9 @@ def test_the_small_model_has_room_for_the_longest_sentence() -> None:
 
 
 def test_a_language_model_that_does_not_load_gets_a_sentence(tmp_path) -> None:
-    with pytest.raises(ModelUnavailable, match=rf"The language model '{tmp_path}' could not be loaded: .*or one of: small, tiny\."):
+    with pytest.raises(
+        ModelUnavailable, match=rf"The language model '{tmp_path}' could not be loaded: .*or one of: small, tiny\."
+    ):
         pretrained(str(tmp_path))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app import narrators
+from app import handbook, narrators
 from explainers.methods import METHODS
 from explainers.metrics.faithfulness import METRICS
 from explainers.narrative.entries import NARRATORS
@@ -71,3 +71,23 @@ def test_the_narrators_figures_are_shown_where_they_were_measured(
     assert list(table["method"]) == [entry.name for entry in NARRATORS]
     assert page.at.code[-1].value == "python -m explainers narratives"
     assert any("CAuSE against φ: composite +0.500" in each.value.replace("\\", "") for each in page.at.markdown)
+
+
+@pytest.mark.usefixtures("small")
+def test_evidence_is_shown_where_it_is_known(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    share = {"mean": 0.75, "low": 0.5, "high": 1.0}
+    row = {"erasure": "mask", "texts": 3, **{metric.id: share for metric in METRICS}}
+    found = dict.fromkeys(("patch_auc", "patch_pointing", "patch_iou", "word_auc", "word_pointing", "word_iou"), share)
+    rows = [{"method": "occlusion", **row, **found}, {"method": "random", **row}]
+    path = tmp_path / "small" / handbook.EVALUATION
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"rows": rows, "command": "evaluate", "data": {"texts": 3}}))
+    monkeypatch.setattr(handbook, "BUNDLES", tmp_path)
+    monkeypatch.setattr(handbook, "bundled", lambda: ("small",))
+    page = opened()
+    page.at.switch_page("pages/methods.py")
+    page.run()
+    assert "Did it find the evidence?" in [each.value for each in page.at.subheader]
+    table = page.at.dataframe[1].value
+    assert table["method"].tolist() == ["Occlusion"]
+    assert table["patches: AUC ↑"].tolist() == ["0.750 ± 0.250"]
