@@ -12,8 +12,8 @@ from explainers.narrative.entries import NARRATORS
 EVALUATION = "narrative/evaluation.json"
 NOTE = (
     "Every example is put into words five times; a vote says which class was stated. Agreement and CCMR are F1 over "
-    "the sentences that state a class, so the share that does stands beside them. BLEU and the other figures of the words "
-    "say how people-like the sentences are, not how true. ± is half of the 95 % bootstrap interval over examples."
+    "the sentences that state a class, so the share that does stands beside them. BLEU and the other figures of the "
+    "words say how people-like the sentences are, not how true. ± is half of the 95 % bootstrap interval over examples."
 )
 
 
