@@ -107,7 +107,7 @@ CONTROLS = (
         formula=r"s_u=1\text{ in the premise},\;0\text{ in the hypothesis}",
         source="a control",
         made_by="attribution.one_text:OneText",
-        fixed=(("segment", 0),),
+        fixed=(("name", "premise_only"), ("segment", 0)),
         pairs_only=True,
     ),
     Entry(
@@ -122,7 +122,7 @@ CONTROLS = (
         formula=r"s_u=1\text{ in the hypothesis},\;0\text{ in the premise}",
         source="a control; Gururangan et al., NAACL 2018",
         made_by="attribution.one_text:OneText",
-        fixed=(("segment", 1),),
+        fixed=(("name", "hypothesis_only"), ("segment", 1)),
         pairs_only=True,
     ),
     Entry(
@@ -137,7 +137,7 @@ CONTROLS = (
         formula=r"s_u=1\text{ in the text},\;0\text{ in the picture}",
         source="a control",
         made_by="attribution.one_text:OneText",
-        fixed=(("segment", 0),),
+        fixed=(("name", "text_only"), ("segment", 0)),
         pictures_only=True,
     ),
     Entry(
@@ -151,7 +151,7 @@ CONTROLS = (
         formula=r"s_u=1\text{ in the picture},\;0\text{ in the text}",
         source="a control",
         made_by="attribution.one_text:OneText",
-        fixed=(("segment", 1),),
+        fixed=(("name", "picture_only"), ("segment", 1)),
         pictures_only=True,
     ),
     Entry(

@@ -12,15 +12,14 @@ from explainers.explanation import Attribution
 from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Encoding
 
-METHODS = (("premise_only", "hypothesis_only"), ("text_only", "picture_only"))  # of pairs, with a picture
-
 
 @dataclass(frozen=True)
 class OneText:
-    """Costs nothing."""
+    """Costs nothing. `name` is the id of the method that this is."""
 
+    name: str = "premise_only"
     segment: int = 0
 
     def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         scores = tuple(float(unit.segment == self.segment) for unit in encoding.units)
-        return Attribution(METHODS[encoding.pictured][self.segment], encoding, label, scores, signed=False)
+        return Attribution(self.name, encoding, label, scores, signed=False)
