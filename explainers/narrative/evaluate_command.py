@@ -65,10 +65,7 @@ def measure(wanted: Wanted, model: FrozenModel, out: Path, tell: Callable[[str],
         "model": {"name": model.name, "version": model.version},
         "data": {"split": "test", "pairs": len(test), "seed": 0},
         "settings": dict(wanted.settings),
-        "command": f"python -m explainers narratives --model {model.name} --n {wanted.n} --seeds {wanted.seeds} "
-        + "".join(f"--set {name}={value} " for name, value in wanted.settings)
-        + (f"--format {wanted.pictures.format} --pictures DIR " if wanted.pictures else "")
-        + ("" if model.name in DRAWN and wanted.data is None else "--data DATA"),
+        "command": command(wanted, model.name),
         "torch": torch.__version__,
     }
     out.mkdir(parents=True, exist_ok=True)
@@ -83,6 +80,15 @@ def measure(wanted: Wanted, model: FrozenModel, out: Path, tell: Callable[[str],
     )
     draw(test[:SHOWN], out / PICTURES)
     return markdown(rows)
+
+
+def command(wanted: Wanted, model: str) -> str:
+    """What to type to get the same figures again."""
+    settings = [f"--set {name}={value}" for name, value in wanted.settings]
+    files = [f"--format {wanted.pictures.format} --pictures DIR"] if wanted.pictures else []
+    data = [] if model in DRAWN and wanted.data is None else ["--data DATA"]
+    asked = f"python -m explainers narratives --model {model} --n {wanted.n} --seeds {wanted.seeds}"
+    return " ".join([asked, *settings, *files, *data])
 
 
 def said_in(example: Example) -> str:
