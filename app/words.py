@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 NOTE = (
     "A language model says these sentences. It reads nothing but the state from which the classifier reads its class, "
-    "and has learned its reasons from people's, or, where pictures are drawn by rules, from what these say. Underlined: "
+    "and has learned its reasons from people's, or from the rules that drew the pictures. Underlined: "
     "words of the input, found afterwards by comparing words (derived, not part of the method)."
 )
 PEOPLE, RULES = "People said of this example:", "The rules that made this picture say:"
