@@ -8,6 +8,7 @@ from app.handbook import described
 from app.safe import markdown
 from explainers.models.cards import BUNDLES, bundled
 from explainers.narrative.entries import NARRATORS
+from explainers.narrative.report import cells, gains
 
 EVALUATION = "narrative/evaluation.json"
 NOTE = (
@@ -34,8 +35,6 @@ def evaluated() -> None:
     for model in bundled():
         path = BUNDLES / model / EVALUATION
         if path.is_file():
-            from explainers.narrative.report import cells, gains  # brings torch
-
             found = json.loads(path.read_text(encoding="utf-8"))
             st.header(f"In words, on {found['data']['pairs']:,} held-out examples of {model}", anchor=False)
             st.dataframe(cells(found["rows"]), hide_index=True, height="content")

@@ -5,7 +5,6 @@ from typing import Any
 
 from explainers.models.asking import text_names
 from explainers.narrative.entries import narrator
-from explainers.narrative.texts import stated
 
 Row = dict[str, Any]
 LABELS = ("entailment", "neutral", "contradiction")
@@ -112,6 +111,8 @@ def examples_page(
 
 
 def _said(method: str, row: Row, labels: Sequence[str]) -> dict[str, str]:
+    from explainers.narrative.texts import stated  # brings torch, which the tables do not need
+
     found = stated(row[method], labels)
     named = "none" if found is None else labels[found]
     return {
