@@ -13,7 +13,7 @@ from explainers.methods import METHODS
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.cards import BUNDLES, bundled
 from explainers.narrative.entries import NarratorEntry
-from explainers.report.evaluation import EVALUATION, NOTE, cells, evidence_cells
+from explainers.report.evaluation import EVALUATION, NOTE, cells, evidence_cells, name_of
 
 
 def title() -> None:
@@ -67,6 +67,11 @@ def evaluated() -> None:
             erasures = list(dict.fromkeys(row["erasure"] for row in found["rows"]))
             erasure = st.segmented_control("Erased by", erasures, default=erasures[0], required=True, key=f"of {model}")
             st.dataframe(cells(found["rows"], erasure or erasures[0]), hide_index=True, height="content")
+            fewer = [
+                row for row in found["rows"] if row["texts"] < found["data"]["texts"] and row["erasure"] == erasures[0]
+            ]
+            if fewer:
+                st.caption("; ".join(f"{name_of(row['method'])}: {row['texts']} of them" for row in fewer))
             _evidence(found["rows"], erasures[0])
             st.caption(markdown(NOTE))
             st.code(found["command"], "sh", wrap_lines=True)

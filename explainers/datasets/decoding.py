@@ -82,7 +82,7 @@ def orientation(image: Image.Image) -> int:
     """1 to 8, as the header says; a header that cannot be read says nothing."""
     try:  # the base class's method: PNG's own would decode the picture to look behind it
         found = Image.Image.getexif(image).get(ExifTags.Base.Orientation)
-    except Exception:
+    except Exception:  # Pillow raises what it stumbles over; a broken header must not hide a whole picture
         return 1
     return found if found in UPRIGHT else 1
 
@@ -91,7 +91,7 @@ def animated(image: Image.Image) -> bool:
     """Whether frames follow the first one; one that cannot be read is one all the same."""
     try:  # a photograph whose depth comes with it calls itself MPO, and is one picture to a person
         return image.format != "MPO" and bool(getattr(image, "is_animated", False))
-    except Exception:
+    except Exception:  # as above; then the notice says that one frame is read
         return True
 
 

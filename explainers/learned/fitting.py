@@ -26,6 +26,7 @@ from explainers.learned.recipe import Memory, Recipe, Select, learned
 from explainers.learned.steps import descend, note
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.metrics.masking import PERCENTS, Asked, masking_path, top
+from explainers.models.checkpoints import restored
 from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import Erasure
 
@@ -139,7 +140,7 @@ class Fitting:
         ready.replace(self.folder / CHECKPOINT)  # a crash while writing leaves the one before
 
     def resume(self) -> None:
-        kept = torch.load(self.folder / CHECKPOINT, weights_only=True)  # our own file; tensors and numbers only
+        kept = restored(self.folder / CHECKPOINT)
         self.module.load_state_dict(kept["module"], strict=False)
         if isinstance(self.module, Memory):
             self.module.restore(kept["memory"])

@@ -24,7 +24,7 @@ def load_pretrained(name: str, device: torch.device) -> FrozenModel:
     with explained(name, WANTED):
         try:
             config = source.config()
-        except Exception:
+        except Exception:  # no config: it may be a head; if it is none, the same error goes on
             folder = None if source.folder else fetched_head(source.identifier, source.revision)
             if folder is None:
                 raise

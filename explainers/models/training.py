@@ -21,6 +21,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from explainers.datasets.example import Example
 from explainers.models.base import base_folder
 from explainers.models.bundle import WEIGHTS, tokenizer
+from explainers.models.checkpoints import restored
 from explainers.models.network import PooledClassifier, encoder
 
 LINEAR_LAYERS = ["query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"]
@@ -151,7 +152,7 @@ class Training:
         torch.save({**parts, **numbers}, self.folder / CHECKPOINT)
 
     def resume(self) -> None:
-        kept = torch.load(self.folder / CHECKPOINT, weights_only=True)  # our own file; tensors and numbers only
+        kept = restored(self.folder / CHECKPOINT)
         for name in ("classifier", "average", "optimiser", "schedule"):
             getattr(self, name).load_state_dict(kept[name])
         self.done, self.epoch = kept["done"], kept["epoch"]

@@ -19,6 +19,7 @@ from transformers import PreTrainedModel
 
 from explainers.errors import ExplanationError
 from explainers.learned.steps import descend, note
+from explainers.models.checkpoints import restored
 from explainers.narrative.cause import Batch, Narrator, Recipe, terms
 from explainers.narrative.language import Language, padded
 from explainers.narrative.saying import readings, said
@@ -145,7 +146,7 @@ class Training:
         ready.replace(self.folder / CHECKPOINT)  # a crash while writing leaves the one before
 
     def resume(self) -> None:
-        kept = torch.load(self.folder / CHECKPOINT, weights_only=True)  # our own file; tensors and numbers only
+        kept = restored(self.folder / CHECKPOINT)
         for name in ("narrator", "optimiser", "schedule"):
             getattr(self, name).load_state_dict(kept[name])
         self.epoch, self.step_number, self.seconds = kept["numbers"]

@@ -24,6 +24,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from explainers.datasets.scenes.drawing import PAPER
+from explainers.models.checkpoints import restored
 from explainers.models.scenes.network import PATCHES, SceneNetwork, scaled
 from explainers.models.scenes.reader import LOOK, MASK, PAD, framed
 from explainers.models.scenes.samples import HOLDS, MOST, UNKNOWN, Sample, Sources
@@ -193,7 +194,7 @@ class Training:
         save_file(weights, self.folder / WEIGHTS)
 
     def resume(self) -> None:
-        kept = torch.load(self.folder / CHECKPOINT, weights_only=True)  # our own file; tensors and numbers only
+        kept = restored(self.folder / CHECKPOINT)
         for name in ("network", "helpers", "average", "optimiser", "schedule"):
             getattr(self, name).load_state_dict(kept[name])
         self.done = kept["done"]
