@@ -24,7 +24,7 @@ app = typer.Typer(
     help="Explanations of frozen Transformer classifiers side by side, and how far each can be trusted.",
 )
 
-SCENE_STEPS = 4600
+SCENE_STEPS = 9000
 Model = Annotated[str, typer.Option(help="A bundle such as sst2, a hub id (owner/model) or a folder.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:0 or mps.")]
 
@@ -125,7 +125,7 @@ def train_model(
     epochs: Annotated[int, typer.Option(help="Of sst2 and nli.")] = 3,
     steps: Annotated[int, typer.Option(help="Of scenes, with 64 samples each.")] = SCENE_STEPS,
     rank: Annotated[int, typer.Option(help="LoRA rank; 0 trains the encoder layers themselves.")] = 0,
-    learning_rate: Annotated[float | None, typer.Option(help="By default 0.0001, and 0.001 for scenes.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="By default 0.0001, and 0.003 for scenes.")] = None,
     seed: Annotated[int, typer.Option()] = 0,
     out: Annotated[Path | None, typer.Option(help="Where the bundle goes; by default assets/bundles/NAME.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the last finished epoch.")] = False,
@@ -134,11 +134,11 @@ def train_model(
     with sentences():
         from explainers.models import training
         from explainers.models.scenes import making
-        from explainers.models.scenes.training import Recipe
+        from explainers.models.scenes.lessons import Recipe
         from explainers.models.tasks import make_bundle
 
         if name == "scenes":
-            taught = Recipe(steps=steps, learning_rate=learning_rate or 1e-3, seed=seed)
+            taught = Recipe(steps=steps, learning_rate=learning_rate or 3e-3, seed=seed)
             found = making.make_scenes(data, taught, out, resume=resume)
         else:
             recipe = training.Recipe(rank=rank, epochs=epochs, learning_rate=learning_rate or 1e-4, seed=seed)

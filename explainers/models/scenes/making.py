@@ -22,10 +22,11 @@ from explainers.models.base import sha256
 from explainers.models.cards import BUNDLES, CARD
 from explainers.models.classifier import Floats
 from explainers.models.scenes.bundle import WORDS, load_scenes
+from explainers.models.scenes.lessons import Recipe
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.reader import learned, ready
 from explainers.models.scenes.samples import Sample, Sources, of_item, of_row, sentences
-from explainers.models.scenes.training import CHECKPOINT, WEIGHTS, Recipe, Training, train
+from explainers.models.scenes.training import CHECKPOINT, WEIGHTS, Training, train
 
 LABELS = ("entailment", "neutral", "contradiction")
 WORK, LOG = Path("runs/scenes"), "log.jsonl"

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import relu
 from transformers.modeling_outputs import BaseModelOutputWithPoolingAndCrossAttentions as Output
 from transformers.models.bert.configuration_bert import BertConfig
 from transformers.models.bert.modeling_bert import BertModel
@@ -53,6 +54,22 @@ class SceneBert(BertModel):  # type: ignore[misc]
         return cast(Output, found)
 
 
+class Eye(nn.Module):
+    """What one patch shows, whatever its neighbours show: two convolutions inside the patch, so that a shape looks
+    the same wherever in the patch it lies."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.edges, self.forms = nn.Conv2d(3, 16, 5, 2, 2), nn.Conv2d(16, 32, 3, 2, 1)
+        self.all = nn.Linear(32 * 7 * 7, width)
+
+    def forward(self, patches: Tensor) -> Tensor:
+        """(..., 1875) → (..., d)."""
+        pixels = patches.reshape(-1, PATCH, PATCH, 3).movedim(-1, 1)  # (N, 3, 25, 25)
+        forms = relu(self.forms(relu(self.edges(pixels)))).flatten(1)
+        return cast(Tensor, self.all(forms)).view(*patches.shape[:-1], -1)
+
+
 class SceneNetwork(PooledClassifier):
     """Logits of a picture with a text. `look` turns patches into what stands in the place of word embeddings."""
 
@@ -61,7 +78,7 @@ class SceneNetwork(PooledClassifier):
         super().__init__(SceneBert(settings, add_pooling_layer=False), classes)
         self.dropout = nn.Dropout(0.0)
         width = settings.hidden_size
-        self.eye = nn.Sequential(nn.Linear(INPUTS, 256), nn.GELU(), nn.Linear(256, width))
+        self.eye = Eye(width)
         self.place = nn.Embedding(PATCHES, width)
 
     def look(self, patches: Tensor, numbers: Tensor) -> Tensor:
@@ -84,4 +101,4 @@ def cut(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def scaled(colours: NDArray[np.generic]) -> Tensor:
     """0…255 as -1…1."""
-    return torch.from_numpy(colours).float() / 127.5 - 1
+    return torch.from_numpy(colours).float().div_(127.5).sub_(1)

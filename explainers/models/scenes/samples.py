@@ -1,7 +1,7 @@
 """What `scenes` learns from: generated scenes, and NLVR's pictures with the statements that people wrote.
 
-Beside the label, generated scenes tell what each patch holds, which patches matter and what was counted. NLVR's labels
-stay true when boxes change places, when colours are exchanged in picture and words alike, and in the mirror.
+NLVR's labels stay true when boxes change places, when colours are exchanged in picture and words alike, and in the
+mirror.
 """
 
 import random
@@ -13,15 +13,11 @@ from itertools import islice, permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from explainers.datasets.scenes.drawing import INKS, LEFTS, box_frame, drawn, frame
+from explainers.datasets.scenes.drawing import INKS, LEFTS, drawn
 from explainers.datasets.scenes.generator import Bank, Item, items
-from explainers.datasets.scenes.statements import Unsaid
-from explainers.datasets.scenes.world import COLOURS, SHAPES, SIDE, SIZES
-from explainers.models.scenes.network import COLUMNS, PATCH, PATCHES, ROWS, cut
-
-NOTHING, COVERED, HOLDS = 0, 28, 29  # classes of what a patch holds: 27 kinds of things between these two
-UNKNOWN = -100  # as in torch: no loss here
-MOST = 9  # counts from here on are one class
+from explainers.datasets.scenes.world import COLOURS, SIDE
+from explainers.models.scenes.hints import NOTHING, Hints, hints
+from explainers.models.scenes.network import cut
 
 
 @dataclass(frozen=True)
@@ -29,9 +25,7 @@ class Sample:
     text: str
     patches: NDArray[np.uint8]  # (48, 1875)
     label: int
-    holds: NDArray[np.int64]  # (48,): the kind of thing whose middle lies in the patch
-    matters: NDArray[np.int64]  # (48,): 1 where something decisive is
-    count: int
+    hints: Hints
 
 
 @dataclass(frozen=True)
@@ -53,41 +47,14 @@ class Sources:
 
 
 def of_item(item: Item) -> Sample:
-    matters = np.zeros((ROWS, COLUMNS), np.int64)
-    for box in item.evidence.boxes:
-        matters[tiles(box)] = 1
-    count = UNKNOWN if isinstance(item.statement, Unsaid) else min(item.judged.count, MOST - 1)
-    return Sample(item.said.text, cut(drawn(item.scene)), item.label, holds(item), matters.reshape(-1), count)
-
-
-def tiles(box: tuple[int, int, int, int]) -> tuple[slice, slice]:
-    """Rows and columns of the patches that a box inside one of the squares touches."""
-    left, top, right, bottom = box
-    number = max(place for place, start in enumerate(LEFTS) if start <= left)
-    first, last = left - LEFTS[number], right - LEFTS[number]
-    offset = number * SIDE // PATCH
-    return slice(top // PATCH, -(-bottom // PATCH)), slice(offset + first // PATCH, offset - (-last // PATCH))
-
-
-def holds(item: Item) -> NDArray[np.int64]:
-    found = np.zeros((ROWS, COLUMNS), np.int64)
-    if item.scene.covered is not None:
-        found[tiles(box_frame(item.scene.covered))] = COVERED
-    for thing in item.scene.visible():
-        left, top, right, bottom = frame(thing)
-        across, down = (left + right) // 2, (top + bottom) // 2
-        rows, columns = tiles((across, down, across + 1, down + 1))
-        number = COLOURS.index(thing.colour) * 9 + SHAPES.index(thing.shape) * 3
-        found[rows, columns] = 1 + number + tuple(SIZES.values()).index(thing.size)
-    return found.reshape(-1)
+    return Sample(item.said.text, cut(drawn(item.scene)), item.label, hints(item))
 
 
 def of_row(text: str, label: int, pixels: NDArray[np.uint8], chance: random.Random | None = None) -> Sample:
     """One of NLVR's rows as it is, or with `chance` in another guise."""
     if chance is not None:
         text, pixels = disguised(text, pixels, chance)
-    nothing = np.full(PATCHES, UNKNOWN)
-    return Sample(text, cut(pixels), label, nothing, nothing, UNKNOWN)
+    return Sample(text, cut(pixels), label, NOTHING)
 
 
 def disguised(text: str, pixels: NDArray[np.uint8], chance: random.Random) -> tuple[str, NDArray[np.uint8]]:
