@@ -24,7 +24,7 @@ app = typer.Typer(
     help="Explanations of frozen Transformer classifiers side by side, and how far each can be trusted.",
 )
 
-SCENE_STEPS = 9000
+SCENE_STEPS = 10_500
 Model = Annotated[str, typer.Option(help="A bundle such as sst2, a hub id (owner/model) or a folder.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:0 or mps.")]
 

@@ -37,9 +37,8 @@ class Hints:
     n: int  # of the quantifier
 
 
-NOTHING = Hints(
-    *(np.full(shape, UNKNOWN) for shape in ((PATCHES, HOLDS), (PATCHES, 2), *[PATCHES] * 3)), *[UNKNOWN] * 3
-)
+SHAPE = ((PATCHES, HOLDS), (PATCHES, 2), *[(PATCHES,)] * 3)
+NOTHING = Hints(*(np.full(shape, UNKNOWN) for shape in SHAPE), *[UNKNOWN] * 3)
 
 
 def hints(item: Item) -> Hints:

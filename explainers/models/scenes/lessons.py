@@ -25,7 +25,7 @@ from explainers.models.scenes.samples import Sample, Sources
 
 @dataclass(frozen=True)
 class Recipe:
-    steps: int = 9000
+    steps: int = 10_500
     batch: int = 64
     learning_rate: float = 3e-3  # of the encoder's matrices, by Muon; of all else half of it, by AdamW
     rising: float = 0.05  # share of the steps in which the learning rate rises
@@ -127,11 +127,13 @@ def erased(batch: Batch, recipe: Recipe, chance: torch.Generator) -> Batch:
 
 @dataclass(frozen=True)
 class Lessons(Dataset[list[Batch]]):
-    """By the number of a step: its samples as two batches, of which one has the shorter inputs."""
+    """By the number of a step: its samples as two batches, the shorter inputs and the longer ones, which take about the
+    same time. `part` gives only one of them."""
 
     sources: Sources
     reader: Tokenizer
     recipe: Recipe
+    part: int | None = None
 
     def __len__(self) -> int:
         return self.recipe.steps
@@ -144,12 +146,13 @@ class Lessons(Dataset[list[Batch]]):
 
     def batches(self, samples: Sequence[Sample], number: int) -> list[Batch]:
         kept = thinned(samples, self.recipe, np.random.default_rng(number))
-        order = sorted(range(len(samples)), key=lambda row: len(kept[row]) + len(samples[row].text) / 4)
-        chance, half = torch.Generator().manual_seed(number), len(samples) // 2
-        return [
-            erased(
-                collate([samples[row] for row in part], self.reader, [kept[row] for row in part]), self.recipe, chance
-            )
-            for part in (order[:half], order[half:])
-            if part
-        ]
+        tokens = {row: len(kept[row]) + len(samples[row].text) // 4 for row in range(len(samples))}  # about
+        order = sorted(tokens, key=tokens.__getitem__)
+        longest, count = tokens[order[-1]], len(order)
+        middle = min(range(count), key=lambda cut: max(cut * tokens[order[cut - 1]], (count - cut) * longest))
+        found = []
+        for part, rows in enumerate((order[:middle], order[middle:])):
+            if rows and self.part in (None, part):
+                batch = collate([samples[row] for row in rows], self.reader, [kept[row] for row in rows])
+                found.append(erased(batch, self.recipe, torch.Generator().manual_seed(2 * number + part)))
+        return found

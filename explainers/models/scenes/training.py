@@ -7,6 +7,7 @@
 All but the first are asked of heads that are thrown away, and only of generated scenes.
 """
 
+import multiprocessing
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -16,7 +17,7 @@ from typing import Any, cast
 import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 from torch.func import functional_call
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from torch.optim.lr_scheduler import LambdaLR
@@ -30,6 +31,7 @@ from explainers.models.scenes.network import SceneNetwork
 from explainers.models.scenes.samples import Sample, Sources
 
 CHECKPOINT, WEIGHTS = "checkpoint.pt", "weights.safetensors"
+MEETING = "meeting"  # the file through which two processes find each other
 EVERY = 100  # steps between two lines of the log and two checkpoints
 
 
@@ -109,20 +111,30 @@ class Training:
         self.pupil.train()
         self.pupil.zero_grad()
         halves = {name: weight.bfloat16() for name, weight in self.pupil.named_parameters()}
-        rows = sum(len(batch.ids) for batch in batches)
-        found = torch.stack(
-            [
-                functional_call(self.pupil, halves, (batch, self.recipe.smoothing)) * (len(batch.ids) / rows)
-                for batch in batches
-            ]
-        ).sum(0)
+        found = torch.zeros(7)
+        for batch in batches:
+            share = len(batch.ids) / self.recipe.batch
+            found = found + functional_call(self.pupil, halves, (batch, self.recipe.smoothing)) * share
         found.sum().backward()  # type: ignore[no-untyped-call]
+        found = found.detach()
+        if distributed.is_initialized():
+            self.share(found)
         nn.utils.clip_grad_norm_(self.weights, 1.0)
         for each in (*self.optimisers, *self.schedules):
             each.step()
         self.average.update_parameters(self.network)
         self.done += 1
-        return found.detach()
+        return found
+
+    def share(self, found: Tensor) -> None:
+        """Adds up what two processes found out, each from its own half of the samples."""
+        flat = torch.cat([found, *(cast(Tensor, weight.grad).flatten() for weight in self.weights)])
+        distributed.all_reduce(flat)
+        sizes = [len(found), *(weight.numel() for weight in self.weights)]
+        total, *gradients = flat.split(sizes)
+        found.copy_(total)
+        for weight, gradient in zip(self.weights, gradients, strict=True):
+            cast(Tensor, weight.grad).copy_(gradient.view_as(weight))
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -143,6 +155,26 @@ class Training:
         self.done = kept["done"]
 
 
+def lessons(training: Training, sources: Sources, steps: range, part: int) -> Iterator[Sequence[Batch]]:
+    """One half of each step's samples, with one thread for each process. Raises `RuntimeError` if the other is lost."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    meeting = f"file://{(training.folder / MEETING).absolute()}"
+    distributed.init_process_group("gloo", init_method=meeting, rank=part, world_size=2)
+    try:
+        made = Lessons(sources, training.reader, training.recipe, part)
+        yield from DataLoader(made, batch_size=None, sampler=steps, num_workers=1, prefetch_factor=4)
+    finally:
+        distributed.destroy_process_group()
+        torch.set_num_threads(threads)
+
+
+def helping(training: Training, sources: Sources, steps: range) -> None:
+    """The same training in a second process: both learn from the halves of both, so their weights stay equal."""
+    for batches in lessons(training, sources, steps, part=1):
+        training.step(batches)
+
+
 def train(
     training: Training, sources: Sources, checked: dict[str, Sequence[Sample]], until: int | None = None
 ) -> Iterator[dict[str, object]]:
@@ -150,20 +182,27 @@ def train(
     recipe, started, seen = training.recipe, time.perf_counter(), []
     yield asdict(recipe)
     steps = range(training.done, min(until or recipe.steps, recipe.steps))
-    lessons = Lessons(sources, training.reader, recipe)
-    for batches in DataLoader(lessons, batch_size=None, sampler=steps, num_workers=1, prefetch_factor=4):
-        seen.append(training.step(batches))
-        if training.done % EVERY == 0 or training.done == recipe.steps:
-            training.save()
-            line: dict[str, object] = {
-                "step": training.done,
-                "losses": [round(value, 4) for value in torch.stack(seen).mean(0).tolist()],
-                "seconds": round(time.perf_counter() - started),
-            }
-            if training.done % (10 * EVERY) == 0 or training.done == recipe.steps:
-                line |= {name: right(training, samples) for name, samples in checked.items()}
-            seen.clear()
-            yield line
+    (training.folder / MEETING).unlink(missing_ok=True)
+    helper = multiprocessing.get_context("fork").Process(target=helping, args=(training, sources, steps))
+    helper.start()
+    try:
+        for batches in lessons(training, sources, steps, part=0):
+            seen.append(training.step(batches))
+            if training.done % EVERY == 0 or training.done == steps.stop:
+                training.save()
+                line: dict[str, object] = {
+                    "step": training.done,
+                    "losses": [round(value, 4) for value in torch.stack(seen).mean(0).tolist()],
+                    "seconds": round(time.perf_counter() - started),
+                }
+                if training.done % (10 * EVERY) == 0 or training.done == recipe.steps:
+                    line |= {name: right(training, samples) for name, samples in checked.items()}
+                seen.clear()
+                yield line
+        helper.join()
+    finally:
+        helper.terminate()
+        (training.folder / MEETING).unlink(missing_ok=True)
 
 
 def right(training: Training, samples: Sequence[Sample]) -> float:
