@@ -37,8 +37,11 @@ class Hints:
     n: int  # of the quantifier
 
 
-SHAPE = ((PATCHES, HOLDS), (PATCHES, 2), *[(PATCHES,)] * 3)
-NOTHING = Hints(*(np.full(shape, UNKNOWN) for shape in SHAPE), *[UNKNOWN] * 3)
+def unknown(*shape: int) -> Whole:
+    return np.full((PATCHES, *shape), UNKNOWN)
+
+
+NOTHING = Hints(unknown(HOLDS), unknown(2), unknown(), unknown(), unknown(), UNKNOWN, UNKNOWN, UNKNOWN)
 
 
 def hints(item: Item) -> Hints:
@@ -104,7 +107,7 @@ def kinds(item: Item) -> tuple[Kind, ...]:
 
 
 def fits(item: Item) -> Whole:
-    found = np.full((PATCHES, 2), UNKNOWN)
+    found = unknown(2)
     for column, kind in enumerate(kinds(item)):
         found[:, column] = 0
         for thing in kind.among(item.scene.visible(), item.scene):

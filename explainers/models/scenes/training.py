@@ -9,7 +9,8 @@ All but the first are asked of heads that are thrown away, and only of generated
 
 import multiprocessing
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
@@ -120,8 +121,9 @@ class Training:
         if distributed.is_initialized():
             self.share(found)
         nn.utils.clip_grad_norm_(self.weights, 1.0)
-        for each in (*self.optimisers, *self.schedules):
-            each.step()
+        for optimiser, schedule in zip(self.optimisers, self.schedules, strict=True):
+            optimiser.step()
+            schedule.step()
         self.average.update_parameters(self.network)
         self.done += 1
         return found
@@ -131,7 +133,7 @@ class Training:
         flat = torch.cat([found, *(cast(Tensor, weight.grad).flatten() for weight in self.weights)])
         distributed.all_reduce(flat)
         sizes = [len(found), *(weight.numel() for weight in self.weights)]
-        total, *gradients = flat.split(sizes)
+        total, *gradients = flat.split(sizes)  # type: ignore[no-untyped-call]
         found.copy_(total)
         for weight, gradient in zip(self.weights, gradients, strict=True):
             cast(Tensor, weight.grad).copy_(gradient.view_as(weight))
@@ -155,7 +157,7 @@ class Training:
         self.done = kept["done"]
 
 
-def lessons(training: Training, sources: Sources, steps: range, part: int) -> Iterator[Sequence[Batch]]:
+def lessons(training: Training, sources: Sources, steps: range, part: int) -> Generator[Sequence[Batch]]:
     """One half of each step's samples, with one thread for each process. Raises `RuntimeError` if the other is lost."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -186,19 +188,20 @@ def train(
     helper = multiprocessing.get_context("fork").Process(target=helping, args=(training, sources, steps))
     helper.start()
     try:
-        for batches in lessons(training, sources, steps, part=0):
-            seen.append(training.step(batches))
-            if training.done % EVERY == 0 or training.done == steps.stop:
-                training.save()
-                line: dict[str, object] = {
-                    "step": training.done,
-                    "losses": [round(value, 4) for value in torch.stack(seen).mean(0).tolist()],
-                    "seconds": round(time.perf_counter() - started),
-                }
-                if training.done % (10 * EVERY) == 0 or training.done == recipe.steps:
-                    line |= {name: right(training, samples) for name, samples in checked.items()}
-                seen.clear()
-                yield line
+        with closing(lessons(training, sources, steps, part=0)) as halves:
+            for batches in halves:
+                seen.append(training.step(batches))
+                if training.done % EVERY == 0 or training.done == steps.stop:
+                    training.save()
+                    line: dict[str, object] = {
+                        "step": training.done,
+                        "losses": [round(value, 4) for value in torch.stack(seen).mean(0).tolist()],
+                        "seconds": round(time.perf_counter() - started),
+                    }
+                    if training.done % (10 * EVERY) == 0 or training.done == recipe.steps:
+                        line |= {name: right(training, samples) for name, samples in checked.items()}
+                    seen.clear()
+                    yield line
         helper.join()
     finally:
         helper.terminate()

@@ -36,7 +36,7 @@ def narrow(vocabulary: int) -> BertConfig:
     return BertConfig(
         vocab_size=vocabulary,
         hidden_size=32,
-        num_hidden_layers=4,
+        num_hidden_layers=6,
         num_attention_heads=4,
         intermediate_size=48,
         hidden_act="relu",

@@ -14,10 +14,10 @@ from explainers.datasets.scenes.drawing import drawn
 from explainers.datasets.scenes.world import Scene, Thing
 from explainers.models.bundle import load_bundle
 from explainers.models.scenes import making
+from explainers.models.scenes.lessons import Recipe
 from explainers.models.scenes.making import make_scenes, part, right, splits
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.samples import of_row, sentences
-from explainers.models.scenes.training import Recipe
 
 pytestmark = pytest.mark.usefixtures("narrow_networks")
 SCENE = Scene((Thing("square", "blue", 20, 0, 0, 0), Thing("square", "blue", 30, 50, 50, 1)), towers=False)
@@ -63,7 +63,7 @@ def test_a_training_leaves_a_bundle_with_its_card(made: dict[str, Any], tmp_path
     model = load_bundle(tmp_path / "bundle", torch.device("cpu"))
     assert isinstance(model, SceneModel)
     assert made == json.loads((tmp_path / "bundle" / "card.json").read_text())
-    assert made["command"].endswith("train-model scenes --data DIR --steps 2 --learning-rate 0.001 --seed 1")
+    assert made["command"].endswith("train-model scenes --data DIR --steps 2 --learning-rate 0.003 --seed 1")
     assert made["splits"]["train"] == 2 * 2
     assert made["splits"]["nlvr"] == {"rows": 3, "understood": 2}
     assert [line["step"] for line in made["log"]] == [2]
@@ -112,7 +112,7 @@ def test_from_the_command_line_a_bundle_is_made_and_its_card_printed(data: Path,
     assert result.exit_code == 0
     card = json.loads(result.stdout)
     assert card == json.loads((tmp_path / "out" / "card.json").read_text())
-    assert (card["recipe"]["steps"], card["recipe"]["seed"], card["recipe"]["learning_rate"]) == (1, 3, 1e-3)
+    assert (card["recipe"]["steps"], card["recipe"]["seed"], card["recipe"]["learning_rate"]) == (1, 3, 3e-3)
 
 
 @pytest.mark.parametrize(

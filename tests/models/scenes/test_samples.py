@@ -2,90 +2,42 @@ import random
 from itertools import islice
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from explainers.datasets.scenes.drawing import drawn
 from explainers.datasets.scenes.generator import Item, items
 from explainers.datasets.scenes.seeing import scene_of
-from explainers.datasets.scenes.statements import CONTRADICTION, ENTAILMENT, NEUTRAL, Count, Kind, Number, Unsaid
+from explainers.datasets.scenes.statements import CONTRADICTION, ENTAILMENT, Count, Kind, Number
 from explainers.datasets.scenes.understanding import understood
 from explainers.datasets.scenes.wording import Worded
 from explainers.datasets.scenes.world import Scene, Thing
+from explainers.models.scenes.hints import NOTHING, UNKNOWN
 from explainers.models.scenes.network import cut
-from explainers.models.scenes.samples import (
-    COVERED,
-    NOTHING,
-    UNKNOWN,
-    Sources,
-    disguised,
-    of_item,
-    of_row,
-    sentences,
-    swapped,
-    tiles,
-)
+from explainers.models.scenes.samples import Sources, disguised, of_item, of_row, sentences, swapped
 
-SQUARE = Thing("square", "blue", 30, 0, 30, 0)  # its middle (15, 45) lies in row 2, column 1
-CIRCLE = Thing("circle", "yellow", 10, 50, 50, 2)  # its middle (355, 55) in row 3, column 11
+SQUARE = Thing("square", "blue", 30, 0, 30, 0)
+CIRCLE = Thing("circle", "yellow", 10, 50, 50, 2)
 SAID = Count(Kind("blue"), Number("exactly", 1))
 
 
-def item(covered: int | None = None) -> Item:
-    scene = Scene((SQUARE, CIRCLE), towers=False, covered=covered)
+def item() -> Item:
+    scene = Scene((SQUARE, CIRCLE), towers=False)
     return Item(scene, SAID, Worded("one blue thing", (), "x"), SAID.judged(scene))
-
-
-def test_patches_know_what_they_hold() -> None:
-    found = of_item(item(covered=1)).holds
-    # 9 for each colour before it, 3 for each shape, 1 for each size: black, blue, yellow; triangle, square, circle
-    assert dict(zip(np.flatnonzero(found).tolist(), found[found != NOTHING].tolist(), strict=True)) == {
-        12: 1 + 9 + 3 + 2,
-        34: 1 + 18 + 6,
-        **{12 * row + column: COVERED for row in range(4) for column in range(4, 8)},
-    }
-
-
-def test_patches_know_whether_they_matter() -> None:
-    assert np.flatnonzero(of_item(item()).matters).tolist() == [12, 13, 24, 25]  # rows 30 to 60, columns 0 to 30
-    open_one = of_item(item(covered=1))
-    assert open_one.label == NEUTRAL
-    assert open_one.matters.reshape(4, 12)[:, 4:8].all()
-    assert open_one.matters.sum() == 4 + 16
-
-
-@pytest.mark.parametrize(
-    ("box", "rows", "columns"),
-    [
-        ((0, 0, 25, 25), [0], [0]),
-        ((24, 24, 26, 26), [0, 1], [0, 1]),
-        ((150, 75, 250, 100), [3], [4, 5, 6, 7]),
-        ((399, 99, 400, 100), [3], [11]),
-    ],
-)
-def test_a_box_touches_these_patches(box: tuple[int, int, int, int], rows: list[int], columns: list[int]) -> None:
-    found = np.zeros((4, 12), bool)
-    found[tiles(box)] = True
-    assert np.argwhere(found).tolist() == [[row, column] for row in rows for column in columns]
 
 
 def test_a_sample_is_its_sentence_picture_and_count() -> None:
     found = of_item(item())
-    assert (found.text, found.label, found.count) == ("one blue thing", ENTAILMENT, 1)
+    assert (found.text, found.label, found.hints.count) == ("one blue thing", ENTAILMENT, 1)
     assert np.array_equal(found.patches, cut(drawn(item().scene)))
-
-
-def test_what_no_picture_shows_has_no_count() -> None:
-    made = next(each for each in items(1, held_out=False) if isinstance(each.statement, Unsaid))
-    assert of_item(made).count == UNKNOWN
 
 
 def test_of_what_people_wrote_only_the_label_is_known() -> None:
     pixels = drawn(item().scene)
     found = of_row("one blue thing", CONTRADICTION, pixels)
-    assert (found.text, found.label, found.count) == ("one blue thing", CONTRADICTION, UNKNOWN)
+    assert (found.text, found.label) == ("one blue thing", CONTRADICTION)
     assert np.array_equal(found.patches, cut(pixels))
-    assert set(found.holds.tolist()) == set(found.matters.tolist()) == {UNKNOWN}
+    assert found.hints is NOTHING
+    assert all((np.asarray(each) == UNKNOWN).all() for each in vars(NOTHING).values())
 
 
 def test_whole_words_are_exchanged_all_at_once() -> None:
