@@ -15,8 +15,9 @@ from explainers.models.scenes import training as module
 from explainers.models.scenes.hints import UNKNOWN
 from explainers.models.scenes.lessons import Batch, Lessons, Recipe, collate
 from explainers.models.scenes.network import SceneNetwork
+from explainers.models.scenes.objective import Pupil
 from explainers.models.scenes.samples import Sample, Sources, of_item, of_row
-from explainers.models.scenes.training import CHECKPOINT, WEIGHTS, Pupil, Training, right, train
+from explainers.models.scenes.training import CHECKPOINT, WEIGHTS, Training, right, train
 
 RECIPE = Recipe(steps=4, batch=3, human=0.25, borrowed=0.0, alone=0, averaging=0.5, seed=2)
 pytestmark = pytest.mark.usefixtures("narrow_networks")
