@@ -334,6 +334,7 @@ def evaluate(
     against: Annotated[str, typer.Option(help="A method with which the others are compared, text by text.")] = "",
     sensitive: Annotated[int, typer.Option(help="Texts on which AvgSen is measured.")] = 50,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    processes: Annotated[int, typer.Option(help="Of one thread each, with different texts.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for results; an interrupted evaluation goes on.")] = Path(
         "runs/evaluation"
     ),
@@ -346,9 +347,8 @@ def evaluate(
         from explainers.evaluate_command import Wanted, measure
 
         settings = checked(unit, erasure, samples, steps, seed)
-        wanted = Wanted(
-            model, data, split, n, tuple(filter(None, methods.split(","))), tuple(erasures.split(",")), against
-        )
+        ids, operators = tuple(filter(None, methods.split(","))), tuple(erasures.split(","))
+        wanted = Wanted(model, data, split, n, ids, operators, against, processes)
         said = measure(wanted, settings, sensitive, out, device, lambda line: typer.echo(line, err=True))
         typer.echo((out / "table.json").read_text(encoding="utf-8") if json_ else said)
 

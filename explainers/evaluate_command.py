@@ -27,6 +27,7 @@ from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import ERASURES, OF_PICTURES, Erasure
 from explainers.narrative.evaluate_command import narrated
 from explainers.narrative.report import markdown as in_words
+from explainers.processes import check_processes
 from explainers.report.evaluation import evidence_cells, evidence_markdown, markdown, write
 from explainers.settings import Settings
 
@@ -40,6 +41,7 @@ class Wanted:
     methods: tuple[str, ...]
     erasures: tuple[str, ...]
     against: str = ""  # a method with which every other one is compared, text by text
+    processes: int = 1
 
 
 def measure(
@@ -52,11 +54,12 @@ def measure(
     chosen(filter(None, [wanted.against]))  # there is such a method
     model, began = load(wanted.model, device=device), time.monotonic()
     check_erasures((*wanted.erasures, settings.erasure), model.erasures)
+    check_processes(wanted.processes, model.device)
     texts = of_split(wanted, model.asks, settings.seed)
     entries = chosen(wanted.methods) if wanted.methods else everything(model)
     plan = Plan(entries, settings, cast(tuple[Erasure, ...], wanted.erasures), sensitive)
     before = 0
-    for done in evaluate(model, texts, plan, out):
+    for done in evaluate(model, texts, plan, out, wanted.processes):
         if done == 1 or done - before >= max(1, len(texts) // 20):
             tell(f"{done} of {len(texts)} texts, {time.monotonic() - began:.0f} s")
             before = done

@@ -12,7 +12,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from explainers.metrics.sensitivity import sensitivity
 from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import ERASURES, Encoding, Erasure
 from explainers.models.meter import Meter
+from explainers.processes import shared_out
 from explainers.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -56,8 +57,10 @@ class Plan:
     sensitive: int = 0
 
 
-def evaluate(model: FrozenModel, texts: Sequence[Example], plan: Plan, out: Path) -> Iterator[int]:
-    """Explains and measures every text, one after the other; yields how many are done. Goes on from `OUT/texts.jsonl`.
+def evaluate(model: FrozenModel, texts: Sequence[Example], plan: Plan, out: Path, processes: int = 1) -> Iterator[int]:
+    """Explains and measures every text; yields how many are done, in their order. Goes on from `OUT/texts.jsonl`.
+
+    With several `processes`, `seconds` are those of one thread while others work too.
 
     Raises `ExplanationError` if that file belongs to other texts, another model or other settings.
     """
@@ -71,10 +74,14 @@ def evaluate(model: FrozenModel, texts: Sequence[Example], plan: Plan, out: Path
     fresh = path.with_suffix(".new")
     fresh.write_text("".join(json.dumps(record) + "\n" for record in (signature, *kept)), encoding="utf-8")
     fresh.replace(path)
-    with path.open("a", encoding="utf-8") as file:
-        for number, example in enumerate(texts):
-            other = texts[(number + 1) % len(texts)]
-            for record in of_text(model, example, other, number, plan, done):
+
+    def work(number: int) -> list[Record]:
+        other = texts[(number + 1) % len(texts)]
+        return list(of_text(model, texts[number], other, number, plan, done))
+
+    with path.open("a", encoding="utf-8") as file, closing(shared_out(work, len(texts), processes)) as found:
+        for number, records in enumerate(found):
+            for record in records:
                 print(json.dumps(record), file=file, flush=True)
             yield number + 1
 

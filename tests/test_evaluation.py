@@ -187,6 +187,14 @@ def test_what_is_done_is_not_asked_again(bert: FrozenModel, tmp_path: Path) -> N
     assert (tmp_path / "texts.jsonl").read_text(encoding="utf-8") == before
 
 
+def test_two_processes_find_the_same_as_one(bert: FrozenModel, tmp_path: Path) -> None:
+    one = done(bert, plan(), tmp_path / "one")
+    assert list(evaluate(bert, TEXTS, plan(), tmp_path / "two", processes=2)) == [1, 2, 3, 4, 5]
+    both = read(tmp_path / "two", CHEAP, bert)
+    assert timeless(table(both)) == [{**flat(row), "seconds": 0} for row in table(one)]
+    assert len(both) == 4 * 4  # the empty text has nothing to explain
+
+
 def test_another_method_is_added_to_what_is_there(bert: FrozenModel, tmp_path: Path) -> None:
     first = done(bert, plan("occlusion"), tmp_path)
     both = done(bert, plan("occlusion", "attention_mean"), tmp_path)

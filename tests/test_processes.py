@@ -1,0 +1,66 @@
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import torch
+
+from explainers.errors import ExplanationError
+from explainers.processes import check_processes, shared_out
+
+CPU = torch.device("cpu")
+
+
+def squares(processes: int) -> list[int]:
+    return list(shared_out(lambda number: number**2, 7, processes))
+
+
+def test_results_come_in_order_however_many_processes_work() -> None:
+    assert squares(1) == squares(2) == squares(3) == [0, 1, 4, 9, 16, 25, 36]
+    assert list(shared_out(lambda number: number, 0, 2)) == []
+
+
+def test_several_processes_are_not_this_one_and_have_a_thread_each() -> None:
+    found = set(shared_out(lambda _number: (os.getpid(), torch.get_num_threads()), 8, 2))
+    assert os.getpid() not in {process for process, _ in found}
+    assert {threads for _, threads in found} == {1}
+    assert set(shared_out(lambda _number: os.getpid(), 3, 1)) == {os.getpid()}
+
+
+def test_an_error_of_one_reaches_the_caller() -> None:
+    def work(number: int) -> int:
+        if number == 2:
+            raise ExplanationError("Two is too many.")
+        return number
+
+    for processes in (1, 2):
+        found = shared_out(work, 4, processes)
+        assert [next(found), next(found)] == [0, 1]
+        with pytest.raises(ExplanationError, match="Two is too many"):
+            next(found)
+
+
+def test_whoever_has_enough_need_not_wait_for_the_rest(tmp_path: Path) -> None:
+    with closing(shared_out(lambda number: (tmp_path / str(number)).touch(), 2000, 2)) as found:
+        next(found)
+    assert 1 <= len(list(tmp_path.iterdir())) < 2000
+
+
+@pytest.mark.parametrize(
+    ("number", "device", "sentence"),
+    [
+        (0, CPU, "at least 1 process, not 0"),
+        (2, torch.device("cuda"), "on the CPU alone, not on cuda: give --device cpu"),
+    ],
+)
+def test_impossible_numbers_of_processes_are_a_sentence(number: int, device: torch.device, sentence: str) -> None:
+    with pytest.raises(ExplanationError, match=sentence):
+        check_processes(number, device)
+    check_processes(1, device)
+
+
+def test_a_system_that_cannot_fork_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
+    with pytest.raises(ExplanationError, match="cannot fork"):
+        check_processes(2, CPU)
+    check_processes(1, CPU)
