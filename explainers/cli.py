@@ -134,7 +134,7 @@ def train_model(
     with sentences():
         from explainers.models import training
         from explainers.models.scenes import making
-        from explainers.models.scenes.lessons import Recipe
+        from explainers.models.scenes.recipe import Recipe
         from explainers.models.tasks import make_bundle
 
         if name == "scenes":
@@ -348,7 +348,7 @@ def evaluate(
 
         settings = checked(unit, erasure, samples, steps, seed)
         ids, operators = tuple(filter(None, methods.split(","))), tuple(erasures.split(","))
-        wanted = Wanted(model, data, split, n, ids, operators, against, processes)
+        wanted = Wanted(model, data, split, n, ids, operators, against, processes=processes)
         said = measure(wanted, settings, sensitive, out, device, lambda line: typer.echo(line, err=True))
         typer.echo((out / "table.json").read_text(encoding="utf-8") if json_ else said)
 

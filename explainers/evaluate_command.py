@@ -25,9 +25,9 @@ from explainers.models.cards import DRAWN
 from explainers.models.catalog import load
 from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import ERASURES, OF_PICTURES, Erasure
+from explainers.models.processes import check_processes
 from explainers.narrative.evaluate_command import narrated
 from explainers.narrative.report import markdown as in_words
-from explainers.processes import check_processes
 from explainers.report.evaluation import evidence_cells, evidence_markdown, markdown, write
 from explainers.settings import Settings
 
@@ -71,7 +71,7 @@ def measure(
         "settings": asdict(settings),
         "sensitive": sensitive,
         "command": f"python -m explainers evaluate --model {model.name} --split {wanted.split} --n {wanted.n} "
-        f"--sensitive {sensitive}{erased(wanted)}{'' if model.name in DRAWN else ' --data DIR'}",
+        f"--sensitive {sensitive}{erased(wanted)}{shared(wanted)}{'' if model.name in DRAWN else ' --data DIR'}",
         "libraries": libraries(),
     }
     write(rows, about, out)
@@ -97,6 +97,11 @@ def check_erasures(wanted: Sequence[str], known: Sequence[Erasure]) -> None:
 def erased(wanted: Wanted) -> str:
     """The option for operators, where they are not the usual ones."""
     return "" if wanted.erasures == ERASURES else f" --erasures {','.join(wanted.erasures)}"
+
+
+def shared(wanted: Wanted) -> str:
+    """The option for processes; with several, seconds are those of one thread while others work too."""
+    return f" --processes {wanted.processes}" if wanted.processes > 1 else ""
 
 
 def compared(records: list[Record], entries: Sequence[Entry], other: str, erasure: str) -> str:

@@ -1,8 +1,8 @@
 """All methods on a set of texts: every faithfulness figure under every way of erasing, with intervals and controls.
 
-An explanation is made once, erasing as the settings say, and is then scored under all operators. A line of JSON is
-written as soon as a method is done with a text, so that an interrupted evaluation goes on where it stopped, and one
-with more methods, or with a method fitted again, computes only what is new:
+An explanation is made once, erasing as the settings say, and is then scored under all operators. A text's lines
+of JSON are written as soon as it and all texts before it are done, so that an interrupted evaluation goes on where it
+stopped, and one with more methods, or with a method fitted again, computes only what is new:
 
     OUT/texts.jsonl    {"text": number, "method": id, "weights": checksum, "figures": {operator: {metric: …}}, …}
     OUT/table.json, OUT/table.csv    means with 95 % paired-bootstrap intervals over the texts
@@ -38,7 +38,7 @@ from explainers.metrics.sensitivity import sensitivity
 from explainers.models.classifier import FrozenModel
 from explainers.models.encoding import ERASURES, Encoding, Erasure
 from explainers.models.meter import Meter
-from explainers.processes import shared_out
+from explainers.models.processes import shared_out
 from explainers.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -59,8 +59,6 @@ class Plan:
 
 def evaluate(model: FrozenModel, texts: Sequence[Example], plan: Plan, out: Path, processes: int = 1) -> Iterator[int]:
     """Explains and measures every text; yields how many are done, in their order. Goes on from `OUT/texts.jsonl`.
-
-    With several `processes`, `seconds` are those of one thread while others work too.
 
     Raises `ExplanationError` if that file belongs to other texts, another model or other settings.
     """

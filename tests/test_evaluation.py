@@ -447,6 +447,16 @@ def test_from_the_command_line_tables_are_printed_and_files_written(asked: tuple
     assert json.loads(again.stdout) == found
 
 
+def test_from_the_command_line_texts_are_shared_out(asked: tuple[str, ...], tmp_path: Path) -> None:
+    result = ran(*asked, "--erasures", "mask", "--processes", "2")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads((tmp_path / "out" / "table.json").read_text(encoding="utf-8"))
+    assert "--erasures mask --processes 2" in found["command"]
+    result = ran(*asked, "--processes", "0")
+    assert result.exit_code == 2
+    assert "There must be at least 1 process, not 0." in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

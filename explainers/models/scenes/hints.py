@@ -1,4 +1,4 @@
-"""What else is known of a generated scene, patch by patch, beside the label: it is told to layers below the last.
+"""What else is known of a generated scene beside the label, of each patch and of the whole: the layers are told it.
 
 Things belong to the patch in which their middle lies.
 """
@@ -28,7 +28,7 @@ class Hints:
     """`UNKNOWN` where nothing is known, as everywhere of pictures that nobody described."""
 
     holds: Whole  # (48, 35): 1 for each kind of thing there, a cover, each wall touched, and 1, 2, 3 things at least
-    fits: Whole  # (48, 2): how many things there are of the first and of the second kind that the statement names
+    fits: Whole  # (48, 2): how many things can be seen there of the first and of the second kind that are named
     number: Whole  # (48,): of things of the first kind, or of colours, in the patch's box
     good: Whole  # (48,): whether the patch's box is as the statement says that boxes are
     matters: Whole  # (48,): whether something decisive touches the patch
@@ -124,7 +124,7 @@ def of_boxes(item: Item) -> tuple[Whole, Whole]:
         things = item.scene.box(box)
         if box == item.scene.covered:
             continue
-        if named and not any(isinstance(each, Level) for each in conditions):
+        if named and not any(isinstance(each, Level) for each in conditions):  # which counts levels, not things
             numbers[:, box] = min(len(named[0].among(things, item.scene)), MOST - 1)
         elif any(isinstance(each, Hues) for each in conditions):
             numbers[:, box] = len({thing.colour for thing in things})

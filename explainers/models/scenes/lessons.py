@@ -20,26 +20,8 @@ from explainers.datasets.scenes.drawing import PAPER
 from explainers.models.scenes.hints import UNKNOWN
 from explainers.models.scenes.network import PATCH, PATCHES, scaled
 from explainers.models.scenes.reader import LOOK, MASK, PAD, framed
+from explainers.models.scenes.recipe import Recipe
 from explainers.models.scenes.samples import Sample, Sources
-
-
-@dataclass(frozen=True)
-class Recipe:
-    steps: int = 10_500
-    batch: int = 64
-    learning_rate: float = 3e-3  # of the encoder's matrices, by Muon; of all else half of it, by AdamW
-    rising: float = 0.05  # share of the steps in which the learning rate rises
-    smoothing: float = 0.05  # saturated probabilities leave nothing for a gradient to explain
-    thinned: float = 0.85  # share of the samples in which empty patches are left out
-    left_out: float = 0.8  # share of such a sample's empty patches
-    erased: float = 0.33  # share of the samples in which something is erased
-    most_erased: float = 0.5  # of such a sample's words or patches
-    human: float = 0.15  # share of NLVR's own rows
-    borrowed: float = 0.4  # share of what people wrote among the generated ones
-    alone: int = 1000  # steps before anything is borrowed
-    averaging: float = 0.999
-    weight_decay: float = 0.01
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -109,8 +91,8 @@ def thinned(samples: Sequence[Sample], recipe: Recipe, chance: np.random.Generat
 
 
 def erased(batch: Batch, recipe: Recipe, chance: torch.Generator) -> Batch:
-    """Some samples lose a random share of their words, of their patches, or of both. Of an erased patch nothing is
-    asked."""
+    """Some samples lose a random share of their words, of their patches, or of both. What an erased patch itself holds
+    is not asked."""
     rows = len(batch.ids)
     chosen = torch.rand(rows, 1, generator=chance) < recipe.erased
     shares = torch.rand(2, rows, 1, generator=chance) * recipe.most_erased * chosen
@@ -152,7 +134,7 @@ class Lessons(Dataset[list[Batch]]):
         middle = min(range(count), key=lambda cut: max(cut * tokens[order[cut - 1]], (count - cut) * longest))
         found = []
         for part, rows in enumerate((order[:middle], order[middle:])):
-            if rows and self.part in (None, part):
+            if self.part in (None, part):
                 batch = collate([samples[row] for row in rows], self.reader, [kept[row] for row in rows])
                 found.append(erased(batch, self.recipe, torch.Generator().manual_seed(2 * number + part)))
         return found

@@ -21,10 +21,11 @@ from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models.base import sha256
 from explainers.models.cards import BUNDLES, CARD
 from explainers.models.classifier import Floats
+from explainers.models.processes import forks
 from explainers.models.scenes.bundle import WORDS, load_scenes
-from explainers.models.scenes.lessons import Recipe
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.reader import learned, ready
+from explainers.models.scenes.recipe import Recipe
 from explainers.models.scenes.samples import Sample, Sources, of_item, of_row, sentences
 from explainers.models.scenes.training import CHECKPOINT, WEIGHTS, Training, train
 
@@ -52,6 +53,8 @@ def make_scenes(data: Path | None, recipe: Recipe, out: Path | None, *, resume: 
         raise DataUnavailable("Give --data, the folder of NLVR: train.tar.gz, dev.tar.gz and test.tar.gz.")
     if recipe.steps < 1:
         raise ExplanationError(f"There must be at least 1 step, not {recipe.steps}.")
+    if not forks():
+        raise ExplanationError("scenes is trained by two processes, which needs Linux: this system cannot fork.")
     begun = all((WORK / name).is_file() for name in (WORDS, CHECKPOINT))
     if resume and not begun:
         raise DataUnavailable(f"There is no interrupted training in {WORK}. Leave --resume away to begin one.")

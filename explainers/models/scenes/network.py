@@ -101,4 +101,4 @@ def cut(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def scaled(colours: NDArray[np.generic]) -> Tensor:
     """0…255 as -1…1."""
-    return torch.from_numpy(colours).float().div_(127.5).sub_(1)
+    return torch.from_numpy(colours).float().div(127.5).sub_(1)

@@ -1,4 +1,4 @@
-"""What `scenes` is taught. The label alone teaches slowly, so layers below are told what there is to see:
+"""What `scenes` is taught. The label alone teaches slowly, so the layers from the second on are told what there is:
 
     L = CE(label | c) + ⅓ CE(count | c) + ⅙ CE(quantifier | c) + ⅙ CE(its number | c)
       + Σ BCE(what a patch holds | layer 2) + CE(how many things in it are of the named kinds | layer 4)

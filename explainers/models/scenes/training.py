@@ -2,7 +2,7 @@
 
 import multiprocessing
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -15,16 +15,17 @@ from torch import Tensor, distributed, nn
 from torch.func import functional_call
 from torch.optim.lr_scheduler import LambdaLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
-from torch.utils.data import DataLoader
 
+from explainers.errors import ExplanationError
 from explainers.models.checkpoints import restored
-from explainers.models.scenes.lessons import Batch, Lessons, Recipe, collate
+from explainers.models.scenes.halves import MEETING, shared
+from explainers.models.scenes.lessons import Batch, Lessons, collate
 from explainers.models.scenes.network import SceneNetwork
 from explainers.models.scenes.objective import Pupil
+from explainers.models.scenes.recipe import Recipe
 from explainers.models.scenes.samples import Sample, Sources
 
 CHECKPOINT, WEIGHTS = "checkpoint.pt", "weights.safetensors"
-MEETING = "meeting"  # the file through which two processes find each other
 EVERY = 100  # steps between two lines of the log and two checkpoints
 
 
@@ -96,28 +97,19 @@ class Training:
 
     def resume(self) -> None:
         kept = restored(self.folder / CHECKPOINT)
+        if kept.keys() != {*self.parts, "done"}:
+            raise ExplanationError(
+                f"{self.folder / CHECKPOINT} is of another version. Leave --resume away to begin anew."
+            )
         for name, part in self.parts.items():
             part.load_state_dict(kept[name])
         self.done = kept["done"]
 
 
-def lessons(training: Training, sources: Sources, steps: range, part: int) -> Generator[Sequence[Batch]]:
-    """One half of each step's samples, with one thread for each process. Raises `RuntimeError` if the other is lost."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    meeting = f"file://{(training.folder / MEETING).absolute()}"
-    distributed.init_process_group("gloo", init_method=meeting, rank=part, world_size=2)
-    try:
-        made = Lessons(sources, training.reader, training.recipe, part)
-        yield from DataLoader(made, batch_size=None, sampler=steps, num_workers=1, prefetch_factor=4)
-    finally:
-        distributed.destroy_process_group()
-        torch.set_num_threads(threads)
-
-
 def helping(training: Training, sources: Sources, steps: range) -> None:
     """The same training in a second process: both learn from the halves of both, so their weights stay equal."""
-    for batches in lessons(training, sources, steps, part=1):
+    lessons = Lessons(sources, training.reader, training.recipe, part=1)
+    for batches in shared(lessons, steps, training.folder):
         training.step(batches)
 
 
@@ -132,24 +124,30 @@ def train(
     helper = multiprocessing.get_context("fork").Process(target=helping, args=(training, sources, steps))
     helper.start()
     try:
-        with closing(lessons(training, sources, steps, part=0)) as halves:
+        lessons = Lessons(sources, training.reader, recipe, part=0)
+        with closing(shared(lessons, steps, training.folder)) as halves:
             for batches in halves:
                 seen.append(training.step(batches))
                 if training.done % EVERY == 0 or training.done == steps.stop:
                     training.save()
-                    line: dict[str, object] = {
-                        "step": training.done,
-                        "losses": [round(value, 4) for value in torch.stack(seen).mean(0).tolist()],
-                        "seconds": round(time.perf_counter() - started),
-                    }
-                    if training.done % (10 * EVERY) == 0 or training.done == recipe.steps:
-                        line |= {name: right(training, samples) for name, samples in checked.items()}
+                    yield line(training, seen, checked) | {"seconds": round(time.perf_counter() - started)}
                     seen.clear()
-                    yield line
         helper.join()
     finally:
         helper.terminate()
+        helper.join()
         (training.folder / MEETING).unlink(missing_ok=True)
+
+
+def line(training: Training, seen: Sequence[Tensor], checked: dict[str, Sequence[Sample]]) -> dict[str, object]:
+    """For the log: the mean losses since the last line, now and then with the accuracies."""
+    found: dict[str, object] = {
+        "step": training.done,
+        "losses": [round(value, 4) for value in torch.stack(list(seen)).mean(0).tolist()],
+    }
+    if training.done % (10 * EVERY) == 0 or training.done == training.recipe.steps:
+        found |= {name: right(training, samples) for name, samples in checked.items()}
+    return found
 
 
 def right(training: Training, samples: Sequence[Sample]) -> float:

@@ -13,11 +13,14 @@ from explainers.datasets.scenes.statements import (
     Has,
     Hues,
     Kind,
+    Level,
     Next,
     Number,
     Only,
+    Stacked,
     Statement,
     Unsaid,
+    Within,
 )  # fmt: skip
 from explainers.datasets.scenes.wording import Worded
 from explainers.datasets.scenes.world import Scene, Thing
@@ -96,6 +99,9 @@ def test_patches_know_whether_they_matter() -> None:
         (Boxes((Next(YELLOW, "above", BLUE),), ONE), [34], [12]),
         (Boxes((Has(BLUE, ONE), Only(YELLOW)), ONE), [12], [34]),
         (Boxes((Hues(ONE),), ONE), None, None),
+        (Boxes((Level(1, BLUE),), ONE), [12], None),
+        (Boxes((Stacked(YELLOW, SOME),), ONE), [34], None),
+        (Boxes((Within(frozenset({"yellow"})),), ONE), None, None),
     ],
 )
 def test_patches_know_where_the_named_things_are(
@@ -123,6 +129,9 @@ def of_each_box(patches: np.ndarray) -> list[int]:
         (Boxes((Has(YELLOW, SOME),), ONE), [0, UNKNOWN, 2], [0, UNKNOWN, 1]),
         (Boxes((Has(BLUE, ONE), Has(YELLOW, ONE)), SOME), [1, UNKNOWN, 0], [0, UNKNOWN, 0]),
         (Boxes((Hues(ONE),), SOME), [1, UNKNOWN, 1], [1, UNKNOWN, 1]),
+        (Boxes((Level(1, BLUE),), SOME), [UNKNOWN] * 3, [1, UNKNOWN, 0]),
+        (Boxes((Stacked(YELLOW, SOME),), SOME), [0, UNKNOWN, 2], [0, UNKNOWN, 1]),
+        (Boxes((Within(frozenset({"yellow"})),), SOME), [UNKNOWN] * 3, [0, UNKNOWN, 1]),
         (Every("no", YELLOW, BLUE), [0, UNKNOWN, 2], [UNKNOWN] * 3),
     ],
 )

@@ -11,9 +11,10 @@ from explainers.datasets.scenes.drawing import drawn
 from explainers.datasets.scenes.generator import items
 from explainers.datasets.scenes.statements import Count, Kind, Number
 from explainers.models.scenes.hints import UNKNOWN
-from explainers.models.scenes.lessons import Batch, Lessons, Recipe, collate, erased, thinned
+from explainers.models.scenes.lessons import Batch, Lessons, collate, erased, thinned
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.reader import LOOK, MASK, PAD
+from explainers.models.scenes.recipe import Recipe
 from explainers.models.scenes.samples import Sample, Sources, of_item
 
 RECIPE = Recipe(steps=4, batch=3, human=0.25, borrowed=0.0, alone=0, seed=2)
@@ -96,7 +97,7 @@ def test_erased_words_are_the_mask_token_and_erased_patches_the_mean_colour(batc
         assert 0.25 < share < 0.75  # each sample draws its own share between 0 and 1
 
 
-def test_of_an_erased_patch_nothing_is_asked_but_what_its_box_holds(batch: Batch) -> None:
+def test_what_an_erased_patch_holds_is_not_asked(batch: Batch) -> None:
     found = erased(batch, replace(RECIPE, erased=1.0, most_erased=1.0), torch.Generator().manual_seed(0))
     blank = (found.patches == batch.means).all(-1)
     for name in ("holds", "fits"):
@@ -142,11 +143,6 @@ def test_a_lesson_is_one_step_in_two_batches_of_which_the_second_is_longer(reade
             assert all(
                 torch.equal(one, other) for one, other in zip(vars(alone).values(), vars(whole).values(), strict=True)
             )
-
-
-def test_a_lesson_of_one_sample_has_one_batch(reader: Tokenizer) -> None:
-    (only,) = Lessons(Sources(), reader, replace(RECIPE, batch=1))[0]
-    assert len(only.ids) == 1
 
 
 def test_nothing_is_borrowed_before_its_time(reader: Tokenizer) -> None:

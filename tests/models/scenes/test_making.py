@@ -14,9 +14,9 @@ from explainers.datasets.scenes.drawing import drawn
 from explainers.datasets.scenes.world import Scene, Thing
 from explainers.models.bundle import load_bundle
 from explainers.models.scenes import making
-from explainers.models.scenes.lessons import Recipe
 from explainers.models.scenes.making import make_scenes, part, right, splits
 from explainers.models.scenes.model import SceneModel
+from explainers.models.scenes.recipe import Recipe
 from explainers.models.scenes.samples import of_row, sentences
 
 pytestmark = pytest.mark.usefixtures("narrow_networks")
@@ -104,6 +104,13 @@ def test_what_cannot_be_trained_is_a_sentence(data: Path, tmp_path: Path) -> Non
         assert result.exit_code == 2, arguments
         assert sentence in result.stderr
     assert not (tmp_path / "work").exists()
+
+
+def test_a_system_that_cannot_fork_is_a_sentence(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(making, "forks", lambda: False)
+    result = trained("--data", str(data))
+    assert result.exit_code == 2
+    assert "this system cannot fork" in result.stderr
 
 
 def test_from_the_command_line_a_bundle_is_made_and_its_card_printed(data: Path, tmp_path: Path) -> None:

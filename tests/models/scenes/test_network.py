@@ -49,7 +49,10 @@ def test_several_pictures_are_cut_as_each_alone() -> None:
 
 
 def test_colours_are_scaled_from_minus_1_to_1() -> None:
-    assert scaled(np.array([0, 255, 127.5])).tolist() == [-1, 1, 0]
+    for kind in (np.uint8, np.float32, np.float64):
+        given = np.array([0, 255, 51], kind)
+        assert scaled(given).tolist() == pytest.approx([-1, 1, -0.6])
+        assert given.tolist() == [0, 255, 51]
 
 
 def test_patches_stand_between_the_frame_and_the_words() -> None:

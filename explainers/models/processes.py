@@ -4,9 +4,13 @@ Two threads inside one small matrix product gain little; two processes with an i
 """
 
 import multiprocessing
+import os
+import sys
 from collections.abc import Callable, Generator
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any, TypeVar
+from multiprocessing.process import BaseProcess
+from threading import Thread
+from typing import Any, TypeVar, cast
 
 import torch
 
@@ -16,14 +20,19 @@ Found = TypeVar("Found")
 work_of_this_process: Callable[[int], Any]
 
 
+def forks() -> bool:
+    """Whether a process can go on as two. macOS has fork too, but its own libraries do not bear it."""
+    return sys.platform == "linux"
+
+
 def check_processes(number: int, device: torch.device) -> None:
     """Raises `ExplanationError` if so many processes cannot work with a model on this device."""
     if number < 1:
         raise ExplanationError(f"There must be at least 1 process, not {number}.")
     if number > 1 and device.type != "cpu":
         raise ExplanationError(f"Several processes work on the CPU alone, not on {device.type}: give --device cpu.")
-    if number > 1 and "fork" not in multiprocessing.get_all_start_methods():
-        raise ExplanationError("This system cannot fork, so there can be one process only.")
+    if number > 1 and not forks():
+        raise ExplanationError("Several processes need Linux, which can fork. Leave --processes away.")
 
 
 def shared_out(work: Callable[[int], Found], count: int, processes: int) -> Generator[Found]:
@@ -43,6 +52,13 @@ def _begin(work: Callable[[int], Any]) -> None:
     global work_of_this_process
     work_of_this_process = work
     torch.set_num_threads(1)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A pool's process does not notice by itself that whoever began it was killed."""
+    cast(BaseProcess, multiprocessing.parent_process()).join()
+    os._exit(1)
 
 
 def _work(number: int) -> Any:

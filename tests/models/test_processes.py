@@ -1,12 +1,16 @@
 import os
+import subprocess
+import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 
 from explainers.errors import ExplanationError
-from explainers.processes import check_processes, shared_out
+from explainers.models.processes import check_processes, shared_out
 
 CPU = torch.device("cpu")
 
@@ -21,7 +25,11 @@ def test_results_come_in_order_however_many_processes_work() -> None:
 
 
 def test_several_processes_are_not_this_one_and_have_a_thread_each() -> None:
-    found = set(shared_out(lambda _number: (os.getpid(), torch.get_num_threads()), 8, 2))
+    torch.set_num_threads(2)
+    try:
+        found = set(shared_out(lambda _number: (os.getpid(), torch.get_num_threads()), 8, 2))
+    finally:
+        torch.set_num_threads(1)
     assert os.getpid() not in {process for process, _ in found}
     assert {threads for _, threads in found} == {1}
     assert set(shared_out(lambda _number: os.getpid(), 3, 1)) == {os.getpid()}
@@ -41,9 +49,35 @@ def test_an_error_of_one_reaches_the_caller() -> None:
 
 
 def test_whoever_has_enough_need_not_wait_for_the_rest(tmp_path: Path) -> None:
-    with closing(shared_out(lambda number: (tmp_path / str(number)).touch(), 2000, 2)) as found:
+    def work(number: int) -> None:
+        time.sleep(0.01)
+        (tmp_path / str(number)).touch()
+
+    with closing(shared_out(work, 500, 2)) as found:
         next(found)
-    assert 1 <= len(list(tmp_path.iterdir())) < 2000
+    assert 1 <= len(list(tmp_path.iterdir())) < 500
+
+
+ENDLESS = """
+import os, time
+from explainers.models.processes import shared_out
+
+def work(number):
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+
+list(shared_out(work, 2, 2))
+"""
+
+
+def test_whoever_is_killed_leaves_no_process() -> None:
+    killed = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True)
+    assert killed.stdout
+    workers = [psutil.Process(int(killed.stdout.readline())) for _ in range(2)]
+    killed.kill()
+    killed.communicate()
+    _, alive = psutil.wait_procs(workers, 20)
+    assert not alive
 
 
 @pytest.mark.parametrize(
@@ -60,7 +94,7 @@ def test_impossible_numbers_of_processes_are_a_sentence(number: int, device: tor
 
 
 def test_a_system_that_cannot_fork_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
-    with pytest.raises(ExplanationError, match="cannot fork"):
+    monkeypatch.setattr("explainers.models.processes.forks", lambda: False)
+    with pytest.raises(ExplanationError, match="need Linux, which can fork"):
         check_processes(2, CPU)
     check_processes(1, CPU)
