@@ -16,6 +16,7 @@ from explainers.models.batching import memory_explained
 from explainers.models.classifier import FrozenModel, States
 from explainers.models.encoding import OF_PICTURES, Encoding, Erasure, UnitKind, encode
 from explainers.models.erasing import present
+from explainers.models.lanes import in_lanes
 from explainers.models.scenes.network import SceneNetwork
 from explainers.models.scenes.view import joined, seen, viewed
 from explainers.models.seen import Seen
@@ -92,8 +93,18 @@ class SceneModel(FrozenModel):
             scale = kept
         else:
             rows = torch.where(kept[:, :, None], own, filler)
-        with self._batch(len(kept)), torch.inference_mode(), self._scaled_embeddings(scale):
-            return self._normalised(self._logits(inputs_embeds=rows, attention=attention, segments=segments))
+
+        def answered(part: slice) -> Tensor:
+            given = {name: each[part] for name, each in segments.items()}
+            seen = None if attention is None else attention[part]
+            with torch.inference_mode():
+                return self._normalised(self._logits(inputs_embeds=rows[part], attention=seen, segments=given))
+
+        with self._batch(len(kept)):
+            if scale is None and self.device.type == "cpu":
+                return in_lanes(answered, len(kept))
+            with self._scaled_embeddings(scale):
+                return answered(slice(None))
 
     def _both(self, encoding: Encoding, erasure: Erasure) -> tuple[Tensor, Tensor]:
         """What stands in each place, and what stands there once it is erased: (1, L, d) each, without position."""
