@@ -67,6 +67,7 @@ def small_network(reader: Tokenizer, narrow_networks: None) -> SceneNetwork:
         for part in made.head:
             if isinstance(part, nn.Linear):
                 part.weight.data *= 3
+        made.eye.all.weight.data *= 10
     return made
 
 

@@ -246,8 +246,8 @@ def test_erasing_one_after_the_other_is_erasing_both(model: SceneModel, encoding
 def test_the_states_are_those_of_the_unmasked_input(model: SceneModel, encoding: Encoding) -> None:
     found = model.states(encoding)
     tokens = len(encoding.ids)
-    assert [tuple(state.shape) for state in found.hidden] == [(tokens, 32)] * 5  # embeddings and four layers
-    assert [tuple(layer.shape) for layer in found.attentions] == [(4, tokens, tokens)] * 4
+    assert [tuple(state.shape) for state in found.hidden] == [(tokens, 32)] * 7  # embeddings and six layers
+    assert [tuple(layer.shape) for layer in found.attentions] == [(4, tokens, tokens)] * 6
     assert found.attentions[0].sum(-1).numpy() == pytest.approx(np.ones((4, tokens)), abs=1e-5)
     answer = model.module.head(found.hidden[-1].mean(0)).softmax(-1)
     assert np.asarray(answer) == pytest.approx(asked_directly(model, encoding, patches(encoding)), abs=1e-5)
