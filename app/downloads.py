@@ -56,7 +56,8 @@ def show(comparison: "Comparison", *, disabled: bool) -> None:
             key="file crosslight.json",
         )
         with st.popover("Link to this view"):
-            st.code(f"{st.context.url}?{urlencode(st.query_params.to_dict(), doseq=True)}", language=None)
+            every = {name: st.query_params.get_all(name) for name in st.query_params}
+            st.code(f"{st.context.url}?{urlencode(every, doseq=True)}", language=None)
             st.caption(LINK[state.left_out_of_address()])
 
 

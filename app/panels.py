@@ -49,8 +49,11 @@ def plain(text: str) -> str:
     return markdown(text)
 
 
-def prediction(run: Run) -> None:
-    """Every class with its probability, the strongest first; after words were removed also what it was before."""
+def prediction(run: Run, right: int | None = None) -> None:
+    """Every class with its probability, the strongest first; after words were removed also what it was before.
+
+    `right` is the number of the right class, where it is known.
+    """
     if run.whole is None or not run.probabilities:
         st.html(STYLE + '<div class="bars"><span>…</span><div class="track"></div><span></span></div>')
         return
@@ -69,6 +72,9 @@ def prediction(run: Run) -> None:
     st.html(f'{STYLE}<div class="bars" role="img" aria-label="Probabilities">{"".join(rows)}</div>')
     if run.one_text_alone is not None:
         st.caption(plain(f"{run.one_text_alone}"), help=PART_ALONE if run.request.picture is not None else ALONE)
+    if right is not None and not run.request.removed:
+        verdict = "and so the model says" if order[0] == right else "the model is wrong here"
+        st.caption(plain(f"By the rules that made this picture the right answer is {labels[right]}; {verdict}."))
     if len(labels) > BARS_SHOWN:
         st.caption(f"The {BARS_SHOWN} likeliest of {len(labels)} classes.")
 

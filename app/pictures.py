@@ -36,7 +36,12 @@ def scene(name: str) -> Example:
 def of_sample(sample: Sample) -> Example:
     picture = Picture((PICTURES / sample.picture).read_bytes()) if sample.picture else None
     return Example(
-        sample.text, sample.pair, explanations=sample.explanations, picture=picture, evidence=sample.evidence
+        sample.text,
+        sample.pair,
+        label=sample.label,
+        explanations=sample.explanations,
+        picture=picture,
+        evidence=sample.evidence,
     )
 
 
@@ -129,7 +134,7 @@ def take(content: bytes) -> None:
         picture = Picture.uploaded(content)
         shown(picture)
     except DataUnavailable as error:
-        st.session_state["picture problem"] = str(error)
+        st.session_state["picture problem"] = f"{error} The picture above is the one from before."
         return
     st.session_state["own picture"] = picture
     state.picture_given(OWN_PICTURE)

@@ -11,6 +11,7 @@ from app.engine import Engine, Run
 if TYPE_CHECKING:
     from explainers.api import Comparison
 
+SCENES = "scenes"  # the embedded model
 TICK = 0.5  # seconds between two looks at a run that is on its way
 SLOW_TICK = 2.0  # for charts, which cost the browser more
 CHART_BUTTONS = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
@@ -39,10 +40,16 @@ def _head(engine: Engine, run: Run, was_active: bool) -> None:
     if shown is not None:
         if shown is not run:
             st.caption("Below: the last comparison that worked.")
-        panels.prediction(shown)
+        panels.prediction(shown, _right(shown))
         panels.summary(shown, finished=not active)
     if was_active and not active:
         st.rerun(scope="app")  # ends the ticking
+
+
+def _right(run: Run) -> int | None:
+    """The number of the right class: of the scenes, where the model is the one that was made for them."""
+    known = pictures.known(run.request.example) if run.request.picture is not None else None
+    return known.label if known is not None and run.request.model == SCENES else None
 
 
 def _cards(run: Run, look: cards.Look, narrow: bool) -> None:

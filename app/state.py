@@ -31,7 +31,8 @@ NUMBER = re.compile(r"[0-9]{1,6}")  # of a unit; the address can hold anything
 class Sample:
     """A curated text, a pair of them, or a text with a `picture` (its file's name), for an embedded model.
 
-    `explanations` are reasons that people or the generator gave, `why` says what there is to see in it.
+    `explanations` are reasons that people or the generator gave, `label` is the number of the right class of that
+    model where it is known, `why` says what there is to see in it.
     """
 
     model: str
@@ -41,6 +42,7 @@ class Sample:
     explanations: tuple[str, ...] = ()
     picture: str = ""
     evidence: Evidence | None = None
+    label: int | None = None
     why: str = ""
 
     @property
@@ -120,7 +122,7 @@ def model_chosen(model: str, *, pictured: bool = False) -> None:
 
 
 def text_changed() -> None:
-    st.session_state["removed"] = ()
+    st.session_state["removed"], st.session_state["picture problem"] = (), ""
     if texts_of(st.session_state["example"]) != tuple(st.session_state.get(name, "") for name in TEXTS):
         st.session_state["example"] = OWN_TEXT
 

@@ -27,14 +27,15 @@ from explainers.report.text import one_line, visible
 if TYPE_CHECKING:
     from explainers.narrative.narrative import Narrative
 
+SAME, OTHER, NONE = "✓", "≠", "–"
 NOTE = (
     "A language model says these sentences. It reads nothing but the state from which the classifier reads its class, "
     "and has learned its reasons from people's, or from the rules that drew the pictures. Underlined: "
-    "words of the input, found afterwards by comparing words (derived, not part of the method)."
+    "words of the input, found afterwards by comparing words (derived, not part of the method). "
+    f"{SAME} means that the sentence names the model's class, not that the rest of it is true: often it is not."
 )
 PEOPLE, RULES = "People said of this example:", "The rules that made this picture say:"
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
-SAME, OTHER, NONE = "✓", "≠", "–"
 
 
 def show(run: Run, explanations: Sequence[str] = ()) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -131,6 +132,18 @@ def test_another_scene_is_in_the_address_and_comes_back(visit: Visit) -> None:
     second = visit(first.page.url).done()
     expect(second.page.get_by_role("textbox", name="Text")).to_have_value(said)
     assert second.bars == first.bars
+
+
+def test_the_link_holds_every_method_and_the_right_answer_is_told(visit: Visit) -> None:
+    window = visit(few=False, **{**FEW, "captum": ["Occlusion", "Gradient × input"]}).done()
+    page = window.page
+    expect(
+        page.get_by_text(re.compile("the right answer is .*; (and so the model says|the model is wrong here)"))
+    ).to_be_visible()
+    page.get_by_role("button", name="Link to this view").click()
+    link = page.get_by_test_id("stPopoverBody").get_by_test_id("stCode").inner_text().strip()
+    assert parse_qs(urlsplit(link).query)["captum"] == ["Occlusion", "Gradient × input"]
+    assert urlsplit(link).netloc == urlsplit(page.url).netloc
 
 
 def test_colours_evidence_and_curves_of_one_part(visit: Visit) -> None:

@@ -18,7 +18,8 @@ from explainers.models.seen import Seen
 BLUR = 12.0  # pixels: things of 10 to 30 pixels lose their shape
 FITTED = (
     "The model reads pictures that are four times as wide as high; this one was fitted in, "
-    "and what is beside it was filled with grey."
+    "and what is beside it was filled with grey. It sees three squares of it, nothing between them, and knows drawn "
+    "scenes only."
 )
 Box = tuple[int, int, int, int]
 
