@@ -85,9 +85,9 @@ def test_every_row_has_the_answer_that_it_has_alone(
         blended(model, batch, torch.ones(batch.units.shape)),
     ):
         assert answers(model, states) == expected
-    assert (len(layers(model)), heads(model), width(model)) == (4, 4, 32)
-    assert len(plain.hidden) == 5
-    assert len(plain.queries) == len(plain.keys) == 4
+    assert (len(layers(model)), heads(model), width(model)) == (6, 4, 32)
+    assert len(plain.hidden) == 7
+    assert len(plain.queries) == len(plain.keys) == 6
 
 
 def test_the_hidden_states_are_those_of_each_input(
