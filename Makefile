@@ -15,7 +15,7 @@ lint: .venv/.installed-for-tests
 	$(BIN)/mypy
 
 unit: .venv/.installed-for-tests
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest
 
 # torch first and by its exact version, so that nothing else chooses another build of it
 .venv/.installed: requirements.txt
