@@ -12,6 +12,7 @@ from explainers.datasets.example import Example
 from explainers.datasets.picture import Picture
 from explainers.errors import ExplanationError
 from explainers.methods import DEFAULT, METHODS
+from explainers.models.scenes.recipe import Recipe as Scenes
 from explainers.narrative.entries import IDS
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ app = typer.Typer(
     help="Explanations of frozen Transformer classifiers side by side, and how far each can be trusted.",
 )
 
-SCENE_STEPS = 10_500
 Model = Annotated[str, typer.Option(help="A bundle such as sst2, a hub id (owner/model) or a folder.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:0 or mps.")]
 
@@ -123,7 +123,7 @@ def train_model(
     name: Annotated[str, typer.Argument(help="The embedded model to train: sst2, nli or scenes.")],
     data: Annotated[Path | None, typer.Option(help="Folder with the data; by default the hub.")] = None,
     epochs: Annotated[int, typer.Option(help="Of sst2 and nli.")] = 3,
-    steps: Annotated[int, typer.Option(help="Of scenes, with 64 samples each.")] = SCENE_STEPS,
+    steps: Annotated[int, typer.Option(help="Of scenes, with 64 samples each.")] = Scenes.steps,
     rank: Annotated[int, typer.Option(help="LoRA rank; 0 trains the encoder layers themselves.")] = 0,
     learning_rate: Annotated[float | None, typer.Option(help="By default 0.0001, and 0.003 for scenes.")] = None,
     seed: Annotated[int, typer.Option()] = 0,
@@ -134,11 +134,10 @@ def train_model(
     with sentences():
         from explainers.models import training
         from explainers.models.scenes import making
-        from explainers.models.scenes.recipe import Recipe
         from explainers.models.tasks import make_bundle
 
         if name == "scenes":
-            taught = Recipe(steps=steps, learning_rate=learning_rate or 3e-3, seed=seed)
+            taught = Scenes(steps=steps, learning_rate=learning_rate or Scenes.learning_rate, seed=seed)
             found = making.make_scenes(data, taught, out, resume=resume)
         else:
             recipe = training.Recipe(rank=rank, epochs=epochs, learning_rate=learning_rate or 1e-4, seed=seed)

@@ -11,12 +11,14 @@ from transformers.models.bert.configuration_bert import BertConfig
 from explainers.datasets.example import Example
 from explainers.datasets.picture import Picture
 from explainers.datasets.scenes.drawing import drawn
+from explainers.datasets.scenes.generator import items
 from explainers.datasets.scenes.world import Scene, Thing
 from explainers.models.scenes import network
+from explainers.models.scenes.lessons import Batch, collate
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.network import SceneNetwork
 from explainers.models.scenes.reader import MASK, PAD, UNK, learned
-from explainers.models.scenes.samples import sentences
+from explainers.models.scenes.samples import Sample, of_item, sentences
 
 LABELS = ("entailment", "neutral", "contradiction")
 SCENE = Scene(
@@ -103,3 +105,14 @@ def square() -> Example:
     """A square picture: it fills the middle box alone, so only 16 patches are units, and methods are quick."""
     noise = np.random.default_rng(0).integers(0, 256, (50, 50, 3), dtype=np.uint8)
     return Example("two blue circles", picture=Picture.of(noise))
+
+
+@pytest.fixture
+def samples() -> list[Sample]:
+    made = items(7, held_out=False)
+    return [of_item(next(made)) for _ in range(8)]
+
+
+@pytest.fixture
+def batch(samples: list[Sample], reader: Tokenizer) -> Batch:
+    return collate(samples, reader)

@@ -21,17 +21,6 @@ RECIPE = Recipe(steps=4, batch=3, human=0.25, borrowed=0.0, alone=0, seed=2)
 ROWS = Sources([("There is a blue square", 0, drawn(next(items(9, held_out=False)).scene))])
 
 
-@pytest.fixture
-def samples() -> list[Sample]:
-    made = items(7, held_out=False)
-    return [of_item(next(made)) for _ in range(8)]
-
-
-@pytest.fixture
-def batch(samples: list[Sample], reader: Tokenizer) -> Batch:
-    return collate(samples, reader)
-
-
 def test_a_batch_answers_as_the_model_does_through_its_door(model: SceneModel, reader: Tokenizer) -> None:
     made = [next(items(seed, held_out=False)) for seed in range(4)]
     inputs = collate([of_item(each) for each in made], reader)

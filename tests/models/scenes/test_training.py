@@ -18,7 +18,7 @@ from explainers.models.scenes.lessons import Batch, Lessons, collate
 from explainers.models.scenes.network import SceneNetwork
 from explainers.models.scenes.objective import Pupil
 from explainers.models.scenes.recipe import Recipe
-from explainers.models.scenes.samples import Sample, Sources, of_item, of_row
+from explainers.models.scenes.samples import Sample, Sources, of_row
 from explainers.models.scenes.training import CHECKPOINT, WEIGHTS, Training, right, train
 
 RECIPE = Recipe(steps=4, batch=3, human=0.25, borrowed=0.0, alone=0, averaging=0.5, seed=2)
@@ -31,17 +31,6 @@ def chance_of_the_process() -> Iterator[None]:
     """A training draws its first weights from torch's own generator."""
     with torch.random.fork_rng(devices=[]):
         yield
-
-
-@pytest.fixture
-def samples() -> list[Sample]:
-    made = items(7, held_out=False)
-    return [of_item(next(made)) for _ in range(8)]
-
-
-@pytest.fixture
-def batch(samples: list[Sample], reader: Tokenizer) -> Batch:
-    return collate(samples, reader)
 
 
 def test_only_what_is_known_is_learned(small_network: SceneNetwork, batch: Batch, reader: Tokenizer) -> None:
