@@ -1,13 +1,19 @@
-# Two commands: `make run` opens the app, `make test` checks everything. Both install what they need into .venv.
+# `make run` opens the app, `make test` checks everything, `make test-fast` all but what is slow or needs a browser.
+# Each installs what it needs into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest --quiet
+PARALLEL := -n 2 --dist loadfile  # a file's tests share their fixtures; each process has one thread
 
-.PHONY: run test lint unit clean
+.PHONY: run test test-fast lint unit browser clean
 
 run: .venv/.installed
 	$(BIN)/streamlit run streamlit_app.py
 
-test: lint unit
+test: lint unit browser
+
+test-fast: lint
+	$(PYTEST) $(PARALLEL) -m "not slow and not browser"
 
 lint: .venv/.installed-for-tests
 	$(BIN)/ruff check .
@@ -15,7 +21,10 @@ lint: .venv/.installed-for-tests
 	$(BIN)/mypy
 
 unit: .venv/.installed-for-tests
-	$(BIN)/python -m pytest
+	$(PYTEST) $(PARALLEL) -m "not browser"
+
+browser: .venv/.installed-for-tests
+	$(PYTEST) -m browser
 
 # torch first and by its exact version, so that nothing else chooses another build of it
 .venv/.installed: requirements.txt

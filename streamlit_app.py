@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import left_over
+from app.train import recovery
 
 st.set_page_config(page_title="Crosslight", page_icon="assets/icon.png", layout="wide")
 st.navigation(
@@ -14,4 +14,4 @@ st.navigation(
     ],
     position="top",
 ).run()
-left_over.look_after()
+recovery.resume_watching()

@@ -1,57 +1,15 @@
-"""Which run a session is looking at: a new one as soon as the question changes, the old one as long as it does not."""
+"""What all sessions share."""
 
 import streamlit as st
 
-from app.controls import Choice
-from app.engine import Engine, Request, Run
-from explainers.datasets.example import Example
-from explainers.models.cards import bundled
+from app.model_pool import ModelPool
+from explainers.models.bundle_cards import bundle_names
 
 
 @st.cache_resource(show_spinner=False)
-def engine() -> Engine:
-    """One for all sessions; it begins at once to load the libraries and the first model."""
-    found = Engine()
-    if bundled():
-        found.warm_up(bundled()[0])
-    return found
-
-
-def run_for(engine: Engine, model: str, example: Example, label: str | None, choice: Choice) -> Run:
-    removed = st.session_state["removed"]
-    request = Request(
-        model, example.text, label, choice.methods, choice.settings, removed, example.pair, example.picture
-    )
-    current: Run | None = st.session_state.get("run")
-    if current is not None and current.request == request:
-        return current
-    if current is not None:
-        current.stop()
-    return start(engine, request)
-
-
-def start(engine: Engine, request: Request, *, fresh: bool = False) -> Run:
-    """Begins a run, and keeps on screen what the one before knew about the same text."""
-    before: Run | None = st.session_state.get("run")
-    run = engine.submit(request, fresh=fresh)
-    if before is not None and before.whole is not None:
-        if (before.request.model, before.request.example, before.request.settings.unit) == (
-            request.model,
-            request.example,
-            request.settings.unit,
-        ):
-            run.whole = run.whole or before.whole
-        if before.status == "done":
-            st.session_state["last good run"] = before
-    st.session_state["run"] = run
-    return run
-
-
-def go_on(engine: Engine, run: Run) -> None:
-    """Begins a stopped run again; what was finished is remembered."""
-    start(engine, run.request)
-
-
-def again(engine: Engine, run: Run) -> None:
-    """Computes everything anew, also what is remembered."""
-    start(engine, run.request, fresh=True)
+def model_pool() -> ModelPool:
+    """One for all sessions. It starts at once to load the libraries and the first model."""
+    pool = ModelPool()
+    for name in bundle_names()[:1]:
+        pool.warm_up(name)
+    return pool

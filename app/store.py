@@ -16,7 +16,8 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
 from explainers.errors import ExplanationError
-from explainers.learned.weights import store as folder
+from explainers.training.artifacts import store as folder
+from explainers.training.fit_spec import FitSpec
 
 URL_VARIABLE = "DATABASE_URL"
 FILE = "crosslight.db"
@@ -59,6 +60,11 @@ class Job(Base):
         return Path(self.folder)
 
     @property
+    def spec(self) -> FitSpec:
+        """The training that the command starts. Raises `ExplanationError` if it starts none."""
+        return FitSpec.from_arguments(self.command[self.command.index("fit") :])
+
+    @property
     def typed(self) -> str:
         """The command as a person would type it."""
         return shlex.join(["python", *self.command[1:]])
@@ -89,9 +95,9 @@ class Store:
 
 def default_url() -> str:
     """As DATABASE_URL says, in SQLAlchemy's spelling, or the file in the store's folder, which is made."""
-    given = os.environ.get(URL_VARIABLE, "")
-    scheme, separator, rest = given.partition("://")
-    if given:
+    url = os.environ.get(URL_VARIABLE, "")
+    scheme, separator, rest = url.partition("://")
+    if url:
         return f"postgresql+psycopg://{rest}" if scheme in ("postgres", "postgresql") else scheme + separator + rest
     folder().mkdir(parents=True, exist_ok=True)
     return f"sqlite:///{file()}"

@@ -1,10 +1,10 @@
-// What the cards of methods and of narrators have in common; put before either's own script.
+// What the cards of methods and of narrators share; put before either's own script.
 
 const element = (tag, className, text) => {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = text;
+  return node;
 };
 
 // The card's name, what comes after it, and the button that opens its caution.
@@ -20,7 +20,7 @@ function headElement(card, rest, open) {
 }
 
 // Opens or closes the caution of the card whose button was clicked; `opened` are the cards' ids, `name` where they stand.
-function askedAbout(event, opened, name) {
+function toggleCaution(event, opened, name) {
   const ask = event.target.closest?.(".ask");
   if (!ask) return;
   const box = ask.closest(".card");

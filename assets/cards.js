@@ -1,20 +1,20 @@
 // Draws one card per method from `data` and reports clicks. All text is written with textContent, never as HTML;
-// colours arrive ready-made. `data` is described in app/cards.py.
+// colours arrive ready-made. `data` is described in app/compare/method_cards.py.
 
 const describe = (cell) => (cell ? `${cell.score}, rank ${cell.rank} of ${cell.of}` : "no score yet");
 
-// Makes a word or a patch what can be pointed at, clicked and reached from the keyboard; returns what is known of it.
-function prepared(made, name, index, card, first, data) {
+// Makes a word or a patch something to point at, click and reach from the keyboard; returns its cell, if it has one.
+function prepare(node, name, index, card, first, data) {
   const removed = data.removed.includes(index);
   const cell = removed ? undefined : card.cells[index];
-  made.dataset.unit = index;
-  made.setAttribute("role", "button");
-  made.setAttribute("aria-pressed", removed ? "true" : "false");
-  if (first) made.tabIndex = 0;
-  const said = removed ? "removed; press to bring it back" : `${describe(cell)}; press to remove it`;
-  made.setAttribute("aria-label", `${name}, ${said}`);
-  made.classList.toggle("removed", removed);
-  made.classList.toggle("top", Boolean(cell?.top));
+  node.dataset.unit = index;
+  node.setAttribute("role", "button");
+  node.setAttribute("aria-pressed", removed ? "true" : "false");
+  if (first) node.tabIndex = 0;
+  const state = removed ? "removed; press to restore it" : `${describe(cell)}; press to remove it`;
+  node.setAttribute("aria-label", `${name}, ${state}`);
+  node.classList.toggle("removed", removed);
+  node.classList.toggle("top", Boolean(cell?.top));
   return cell;
 }
 
@@ -22,7 +22,7 @@ function unitSpan(piece, card, first, data) {
   const [text, index] = piece;
   if (index < 0) return document.createTextNode(text);
   const span = element("span", "unit", text);
-  const cell = prepared(span, text, index, card, first, data);
+  const cell = prepare(span, text, index, card, first, data);
   span.classList.toggle("evidence", data.evidence.words.includes(index));
   if (cell) {
     span.style.backgroundColor = cell.colour;
@@ -31,34 +31,34 @@ function unitSpan(piece, card, first, data) {
   return span;
 }
 
-function placed(made, [left, top, width, height]) {
-  Object.assign(made.style, { left: `${left}%`, top: `${top}%`, width: `${width}%`, height: `${height}%` });
-  return made;
+function positioned(node, [left, top, width, height]) {
+  Object.assign(node.style, { left: `${left}%`, top: `${top}%`, width: `${width}%`, height: `${height}%` });
+  return node;
 }
 
-function pictureElement(card, first, data) {
-  const { src, width, height, patches } = data.picture;
-  const box = element("div", "picture");
+function imageElement(card, first, data) {
+  const { src, width, height, patches } = data.image;
+  const box = element("div", "image");
   box.style.aspectRatio = `${width} / ${height}`;
   box.style.maxWidth = `calc(18rem * ${width / height})`;
   const image = element("img");
   image.src = src; // made by the server from the pixels: a data address of a PNG or JPEG file
-  image.alt = "The picture that is explained";
+  image.alt = "The image that is explained";
   image.draggable = false;
   box.append(image);
   for (const [index, patch] of Object.entries(patches)) {
-    const made = placed(element("div", "unit patch"), patch);
-    const cell = prepared(made, patch[4], Number(index), card, first, data);
+    const node = positioned(element("div", "unit patch"), patch);
+    const cell = prepare(node, patch[4], Number(index), card, first, data);
     if (cell) {
       const [colour, size] = [element("div", "colour"), element("div", "size")];
       colour.style.backgroundColor = cell.colour;
       size.style.height = `calc(${cell.line} / 2)`;
-      made.append(colour);
-      if (cell.line !== "0px") made.append(size);
+      node.append(colour);
+      if (cell.line !== "0px") node.append(size);
     }
-    box.append(made);
+    box.append(node);
   }
-  for (const each of data.evidence.boxes) box.append(placed(element("div", "true"), each));
+  for (const each of data.evidence.boxes) box.append(positioned(element("div", "true"), each));
   return box;
 }
 
@@ -74,7 +74,7 @@ function cardElement(card, position, data, open) {
   done.style.width = `${Math.round(100 * card.progress)}%`;
   if (card.status === "running") bar.append(done);
   box.append(head, element("p", "idea", card.idea), caution, bar);
-  if (data.picture) box.append(pictureElement(card, position === 0, data));
+  if (data.image) box.append(imageElement(card, position === 0, data));
   for (const [number, pieces] of data.segments.entries()) {
     if (data.labels[number]) box.append(element("div", "of", data.labels[number]));
     const text = element("div", card.status === "waiting" ? "text dim" : "text");
@@ -89,8 +89,8 @@ function cardElement(card, position, data, open) {
     legend.append(swatch, element("span", "", text));
   }
   box.append(legend);
-  if (data.picture) box.append(element("div", "parts", card.parts));
-  box.append(element("div", "said", card.note));
+  if (data.image) box.append(element("div", "shares", card.shares));
+  box.append(element("div", "score", card.note));
   box.append(element("div", card.status === "failed" ? "foot problem" : "foot", card.foot));
   return box;
 }
@@ -101,31 +101,31 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 function neighbour(patch, [x, y]) {
   const middle = (each) => [each.offsetLeft + each.offsetWidth / 2, each.offsetTop + each.offsetHeight / 2];
   const [left, top] = middle(patch);
-  let found = null;
-  let nearest = Infinity;
+  let nearest = null;
+  let least = Infinity;
   for (const each of patch.parentElement.querySelectorAll(".patch")) {
     const [across, down] = [middle(each)[0] - left, middle(each)[1] - top];
     const [ahead, aside] = [across * x + down * y, Math.abs(across * y) + Math.abs(down * x)];
-    if (ahead > 1 && ahead + 3 * aside < nearest) [found, nearest] = [each, ahead + 3 * aside];
+    if (ahead > 1 && ahead + 3 * aside < least) [nearest, least] = [each, ahead + 3 * aside];
   }
-  return found;
+  return nearest;
 }
 
-function nearTo(root, units) {
+function outline(root, units) {
   for (const each of root.querySelectorAll(".unit.near")) each.classList.remove("near");
   for (const unit of units) {
     for (const each of root.querySelectorAll(`.unit[data-unit="${Number(unit)}"]`)) each.classList.add("near");
   }
 }
 
-function speak(root, data, index) {
+function showScores(root, data, index) {
   // The exact score of one unit in every card at once; null clears.
-  nearTo(root, index === null ? [] : [index]);
-  const word = data.segments.flat().find((piece) => piece[1] === index)?.[0] ?? data.picture?.patches[index]?.[4] ?? "";
+  outline(root, index === null ? [] : [index]);
+  const word = data.segments.flat().find((piece) => piece[1] === index)?.[0] ?? data.image?.patches[index]?.[4] ?? "";
   for (const box of root.children) {
     const card = data.cards.find((each) => each.id === box.dataset.method);
-    const known = data.removed.includes(index) ? "removed" : describe(card.cells[index]);
-    box.querySelector(".said").textContent = index === null ? card.note : `${word}  ${known}`;
+    const score = data.removed.includes(index) ? "removed" : describe(card.cells[index]);
+    box.querySelector(".score").textContent = index === null ? card.note : `${word}  ${score}`;
   }
 }
 
@@ -137,25 +137,25 @@ export default function (component) {
   if (!root) {
     root = element("div", "crosslight-cards");
     parentElement.append(root);
-    const memory = { open: new Set(), last: "", hover: null, drawn: 0 };
+    const memory = { open: new Set(), last: "", hover: null, time: 0 };
     remembered.set(root, memory);
     window.addEventListener("crosslight-units", (event) => {
-      nearTo(root, event.detail); // words that a sentence mentions: outlined in every heat map
+      outline(root, event.detail); // words that a sentence mentions: outlined in every heat map
     });
     root.addEventListener("focusin", (event) => {  // there is no onfocusin
       const span = event.target.closest?.(".unit");
-      if (span) speak(root, memory.data, Number(span.dataset.unit));
+      if (span) showScores(root, memory.data, Number(span.dataset.unit));
     });
   }
   const memory = remembered.get(root);
-  if (data.drawn < memory.drawn) return; // handed over late: while the module loads, the order is not kept
-  memory.drawn = data.drawn;
+  if (data.time < memory.time) return; // handed over late: while the module loads, the order is not kept
+  memory.time = data.time;
   memory.data = data;
   memory.send = setTriggerValue;
   const narrow = root.clientWidth > 0 && root.clientWidth < 560;
   if (narrow !== data.narrow) component.setStateValue("narrow", narrow);
   root.style.setProperty("--opacity", data.opacity);
-  const fresh = JSON.stringify({ ...data, drawn: 0, opacity: 0 });
+  const fresh = JSON.stringify({ ...data, time: 0, opacity: 0 });
   if (fresh === memory.last) return;
   memory.last = fresh;
   const scrolled = [...root.querySelectorAll(".text")].map((text) => text.scrollTop);
@@ -163,23 +163,23 @@ export default function (component) {
   root.replaceChildren(...data.cards.map((card, i) => cardElement(card, i, data, memory.open.has(card.id))));
   root.querySelectorAll(".text").forEach((text, i) => (text.scrollTop = scrolled[i] ?? 0));
   if (focused !== undefined) root.querySelector(`.unit[data-unit="${focused}"][tabindex]`)?.focus();
-  if (memory.hover !== null) speak(root, data, memory.hover);
+  if (memory.hover !== null) showScores(root, data, memory.hover);
 
   const unitOf = (event) => event.target.closest?.(".unit");
   root.onpointerover = (event) => {
     const span = unitOf(event);
     if (memory.hover === (span ? Number(span.dataset.unit) : null)) return;
     memory.hover = span ? Number(span.dataset.unit) : null;
-    speak(root, memory.data, memory.hover);
+    showScores(root, memory.data, memory.hover);
   };
   root.onpointerleave = () => {
     memory.hover = null;
-    speak(root, memory.data, null);
+    showScores(root, memory.data, null);
   };
   root.onclick = (event) => {
     const span = unitOf(event);
     if (span) return memory.send("toggled", Number(span.dataset.unit));
-    askedAbout(event, memory.open, "method");
+    toggleCaution(event, memory.open, "method");
   };
   root.onkeydown = (event) => {
     const span = unitOf(event);

@@ -1,12 +1,12 @@
-// Takes a picture from the clipboard, wherever on the page it is pasted, unless words are pasted into a box.
+// Takes an image from the clipboard, wherever on the page it is pasted, unless text is pasted into a box.
 
-const heard = new WeakMap();
+const receivers = new WeakMap();
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   let root = parentElement.querySelector(".crosslight-paste");
   if (!root) {
-    root = element("div", "crosslight-paste", "or paste one here (Ctrl + V)");
+    root = element("div", "crosslight-paste", "or paste an image here (Ctrl + V)");
     root.tabIndex = 0;
     root.setAttribute("role", "note");
     parentElement.append(root);
@@ -16,7 +16,7 @@ export default function (component) {
       const typing = event.target?.closest?.("input, textarea");
       if (!file || (typing && event.clipboardData.types.includes("text/plain"))) return;
       event.preventDefault();
-      const { most, send } = heard.get(root);
+      const { most, send } = receivers.get(root);
       if (file.size > most) return send("pasted", `too large ${Date.now()}`);
       const reader = new FileReader();
       reader.onload = () => send("pasted", reader.result);
@@ -24,5 +24,5 @@ export default function (component) {
     };
     document.addEventListener("paste", listen);
   }
-  heard.set(root, { most: data.most, send: setTriggerValue });
+  receivers.set(root, { most: data.most, send: setTriggerValue });
 }

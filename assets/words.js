@@ -1,10 +1,10 @@
 // Draws one card per narrator from `data`. All text is written with textContent, never as HTML. `data` is described in
-// app/words.py. Hovering or focusing a mentioned word shows it in the sentences and in the input of every card.
+// app/compare/narratives.py. Hovering or focusing a mentioned word shows it in the sentences and in the input of every card.
 
 function linked(tag, className, text, units) {
-  const made = element(tag, className, text);
-  made.dataset.units = units.join(" ");
-  return made;
+  const node = element(tag, className, text);
+  node.dataset.units = units.join(" ");
+  return node;
 }
 
 function sentenceElement(card) {
@@ -22,7 +22,7 @@ function chips(card) {
   for (const { text, units } of card.mentions) {
     const chip = linked("button", "chip", text, units);
     chip.type = "button";
-    chip.setAttribute("aria-label", `${text}: show where it stands`);
+    chip.setAttribute("aria-label", `${text}: show where it occurs`);
     box.append(chip);
   }
   return box;
@@ -46,8 +46,8 @@ function cautionElement(card, open) {
   box.hidden = !open;
   box.append(element("p", "", card.idea), element("p", "", card.caution));
   const list = element("ul");
-  for (const each of card.differs) list.append(element("li", "", each));
-  if (card.differs.length) box.append(element("p", "", "Where the paper, its code and this differ:"), list);
+  for (const each of card.deviations) list.append(element("li", "", each));
+  if (card.deviations.length) box.append(element("p", "", "Deviations from the paper:"), list);
   return box;
 }
 
@@ -67,9 +67,9 @@ function reasonsElement({ reasons, whose }) {
   const box = element("div", "people");
   box.append(element("div", "of", whose));
   for (const each of reasons) {
-    const said = element("blockquote", "", each);
-    said.dir = "auto";
-    box.append(said);
+    const quote = element("blockquote", "", each);
+    quote.dir = "auto";
+    box.append(quote);
   }
   return box;
 }
@@ -82,7 +82,7 @@ export default function (component) {
   if (!root) {
     root = element("div", "crosslight-words");
     parentElement.append(root);
-    remembered.set(root, { open: new Set(), last: "", drawn: 0 });
+    remembered.set(root, { open: new Set(), last: "", time: 0 });
     const near = (event) => {
       const units = event?.target.closest?.("[data-units]")?.dataset.units.split(" ") ?? [];
       window.dispatchEvent(new CustomEvent("crosslight-units", { detail: units.map(Number) })); // the heat maps listen
@@ -96,9 +96,9 @@ export default function (component) {
     root.addEventListener("focusout", () => near());
   }
   const memory = remembered.get(root);
-  if (data.drawn < memory.drawn) return; // handed over late: while the module loads, the order is not kept
-  memory.drawn = data.drawn;
-  const fresh = JSON.stringify({ ...data, drawn: 0 });
+  if (data.time < memory.time) return; // handed over late: while the module loads, the order is not kept
+  memory.time = data.time;
+  const fresh = JSON.stringify({ ...data, time: 0 });
   if (fresh === memory.last) return;
   memory.last = fresh;
   const grid = element("div", "grid");
@@ -106,6 +106,6 @@ export default function (component) {
   root.replaceChildren(element("p", "note", data.note), grid);
   if (data.reasons.length) root.append(reasonsElement(data));
   root.onclick = (event) => {
-    askedAbout(event, memory.open, "narrator");
+    toggleCaution(event, memory.open, "narrator");
   };
 }

@@ -10,15 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from explainers.api import Comparison, explain
+    from explainers.api import explain
     from explainers.errors import ExplanationError
-    from explainers.methods import METHODS
+    from explainers.methods.registry import METHODS
     from explainers.models.catalog import load
+    from explainers.results.comparison import Comparison
 
 __all__ = ["METHODS", "Comparison", "ExplanationError", "explain", "load"]
 
 HOMES = {
-    "METHODS": "explainers.methods",
+    "METHODS": "explainers.methods.registry",
     "Comparison": "explainers.api",
     "ExplanationError": "explainers.errors",
     "explain": "explainers.api",

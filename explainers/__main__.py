@@ -1,5 +1,5 @@
 """`python -m explainers`."""
 
-from explainers.cli import app
+from explainers.commands.app import app
 
 app(prog_name="python -m explainers")

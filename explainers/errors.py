@@ -6,7 +6,7 @@ class ExplanationError(Exception):
 
 
 class ModelUnavailable(ExplanationError):
-    """There is no such model, or its files are missing or damaged."""
+    """The model does not exist, or its files are missing or damaged."""
 
 
 class DataUnavailable(ExplanationError):

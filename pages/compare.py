@@ -2,16 +2,17 @@
 
 import streamlit as st
 
-from app import controls, house, results, session, state
+from app import page_compat
+from app.compare import question_form, session, sidebar, url_state, views
 
-house.navigated()
-state.begin()
+page_compat.navigated()
+url_state.begin()
 engine = session.engine()
 
 st.header("Crosslight: one decision, explained side by side", anchor=False)
-choice = controls.sidebar(engine)
-model, example, label = controls.question(engine)
-run = session.run_for(engine, model, example, label, choice)
-state.to_address(example)
+options = sidebar.sidebar(engine.pool)
+model, example, label = question_form.question(engine.pool)
+run = session.run_for(engine, model, example, label, options)
+url_state.to_address(example)
 
-results.live(engine, run, choice)
+views.live(engine, run, options)

@@ -1,15 +1,17 @@
-"""Interventions: change the model from the inside, and see whether its sentences notice."""
+"""Interventions: change the model's internal states, and see whether its narrators follow."""
 
-from app import exchanging, house, interventions, pair_sets, session, switched
+from app import page_compat
+from app.interventions import counterfactual, examples, heading, interchange
+from app.session import model_pool
 
-house.navigated()
-engine = session.engine()
+page_compat.navigated()
+pool = model_pool()
 
-interventions.title()
-speaker = interventions.speaker(engine)
-pairs = pair_sets.chosen(speaker.model)
-base, source = pair_sets.base_and_source(pairs)
-known = interventions.about(engine, speaker)
+heading.title()
+narrated = heading.narrated_model(pool)
+pairs = examples.chosen(narrated.model)
+base, source = examples.base_and_source(pairs)
+head = heading.head_info(pool, narrated)
 
-exchanging.show(engine, speaker, known, pairs, base, source)
-switched.show(engine, speaker, known, pairs, base)
+interchange.show(pool, narrated, head, pairs, base, source)
+counterfactual.show(pool, narrated, head, pairs, base)

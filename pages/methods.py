@@ -1,11 +1,13 @@
 """Methods: what each one is, its formula, and when not to believe it."""
 
-from app import handbook, house, narrators, session
+from app import page_compat
+from app.reference import methods, narrators
+from app.session import model_pool
 
-house.navigated()
-handbook.title()
-handbook.methods(session.engine())
+page_compat.navigated()
+methods.title()
+methods.methods(model_pool())
 narrators.cards()
-handbook.metrics()
-handbook.evaluated()
-narrators.evaluated()
+methods.metrics()
+methods.evaluations()
+narrators.evaluations()

@@ -1,14 +1,17 @@
 """Train: teach a method to explain a model, from texts of one's own and without labels."""
 
-from app import house, order_form, session, training
+from app import page_compat
+from app.model_info import model_info
+from app.session import model_pool
+from app.train import form, texts_form, view
 
-house.navigated()
-engine = session.engine()
+page_compat.navigated()
+pool = model_pool()
 
-order_form.title()
-jobs = training.jobs()
-order = order_form.order(engine)
-given = order_form.examples(engine, order.model)
-order_form.start(jobs, order, given)
+form.title()
+jobs = view.jobs()
+spec = form.fit_spec(pool)
+texts = texts_form.submitted_texts(model_info(pool, spec.model))
+form.start(jobs, spec, texts)
 
-training.listed(jobs)
+view.trainings(jobs)

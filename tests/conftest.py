@@ -1,9 +1,16 @@
-"""Models small enough to be explained with pencil and paper, and a small BERT whose weights mean nothing."""
+"""Models small enough to be explained with pencil and paper, and a small BERT whose weights mean nothing.
+
+How close two numbers must be follows from fp32: in other batches, with other threads or on another processor a layer's
+sums come in another order, which moves probabilities by up to 1e-5, hidden states by 5e-5 and logarithms of
+probabilities by 1e-4. Bits are equal only in one process, for the same batches.
+"""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,26 +31,28 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from explainers.datasets.pictures.sets import PictureFiles
-from explainers.learned.entries import DEFAULT_VARIANTS
-from explainers.learned.recipe import learned
+from explainers.datasets.images.sets import ImageFiles
+from explainers.learned.recipe import trained_parameters
 from explainers.learned.recipes import RECIPES
-from explainers.learned.weights import STORE_VARIABLE
+from explainers.methods.learned_specs import DEFAULT_VARIANTS
+from explainers.methods.narrator_specs import NARRATORS
 from explainers.models import batching
-from explainers.models.base import sha256
-from explainers.models.classifier import FrozenModel
-from explainers.models.inside import head
+from explainers.models.bundle_cards import BUNDLES
+from explainers.models.catalog import load_bundle
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.internals import classifier_head
 from explainers.models.meter import Meter
-from explainers.models.network import PooledClassifier
-from explainers.narrative import command as narrative_command
+from explainers.models.text.base_weights import sha256
+from explainers.models.text.network import PooledClassifier
+from explainers.narrative import fit as narrative_command
 from explainers.narrative import language as languages
-from explainers.narrative.cause import Narrator
-from explainers.narrative.cause import Recipe as NarrativeRecipe
-from explainers.narrative.entries import NARRATORS
-from explainers.narrative.interchange import linear
-from explainers.narrative.language import LONGEST, language, small, vocabulary
+from explainers.narrative.cause import Narrator, NarratorRecipe
+from explainers.narrative.interchange import linear_layers
+from explainers.narrative.language import LONGEST, language_of, new_language_model, vocabulary
+from explainers.training.artifacts import STORE_VARIABLE
 
 torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"  # for the processes that tests start
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PIECES = ("good", "bad", "film", "the", "was", "a", "not", "dull", "plot", "very", "un", "##watch", "##able", "!", ",")
@@ -52,13 +61,13 @@ PIECES = ("good", "bad", "film", "the", "was", "a", "not", "dull", "plot", "very
 def word_piece(pieces: tuple[str, ...]) -> Tokenizer:
     """BERT's tokenizer with a vocabulary of its special tokens and `pieces`."""
     vocabulary = {piece: number for number, piece in enumerate((*SPECIAL, *pieces))}
-    made = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer()
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.post_processor = processors.TemplateProcessing(
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    return made
+    return tokenizer
 
 
 class Weights(nn.Module):
@@ -69,8 +78,8 @@ class Weights(nn.Module):
         self.table = nn.Embedding.from_pretrained(weights[:, None])
 
     def forward(self, input_ids: Tensor | None = None, inputs_embeds: Tensor | None = None) -> Tensor:
-        found: Tensor = self.table(input_ids) if inputs_embeds is None else inputs_embeds
-        return found
+        embeddings: Tensor = self.table(input_ids) if inputs_embeds is None else inputs_embeds
+        return embeddings
 
 
 class Base(nn.Module):
@@ -85,8 +94,8 @@ class Base(nn.Module):
         return self.embeddings.table
 
     def forward(self, input_ids: Tensor, **_rest: object) -> SimpleNamespace:
-        found = self.embeddings(input_ids)
-        return SimpleNamespace(hidden_states=(found, found), attentions=self.attentions)
+        embeddings = self.embeddings(input_ids)
+        return SimpleNamespace(hidden_states=(embeddings, embeddings), attentions=self.attentions)
 
 
 @dataclass
@@ -106,7 +115,7 @@ class Bag(nn.Module):
         super().__init__()
         self.base_model = Base(weights)
         self.additive = additive
-        self.received = Received()
+        self.attention_received = Received()
         self.memory = 10**9  # rows that fit into one batch
 
     def forward(
@@ -117,12 +126,14 @@ class Bag(nn.Module):
         token_type_ids: Tensor | None = None,
     ) -> Tensor:
         embedded = self.base_model.embeddings(input_ids, inputs_embeds)  # (B, L, 1)
-        self.received.rows.append(len(embedded))
+        self.attention_received.rows.append(len(embedded))
         if len(embedded) > self.memory:
             raise torch.OutOfMemoryError("injected")
-        self.received.embeddings += embedded[:, :, 0].tolist()
-        self.received.ids += [] if input_ids is None else input_ids.tolist()
-        self.received.attention += [None] * len(embedded) if attention_mask is None else attention_mask.tolist()
+        self.attention_received.embeddings += embedded[:, :, 0].tolist()
+        self.attention_received.ids += [] if input_ids is None else input_ids.tolist()
+        self.attention_received.attention += (
+            [None] * len(embedded) if attention_mask is None else attention_mask.tolist()
+        )
         present = 1.0 if attention_mask is None else attention_mask[:, :, None]
         z = (embedded * present).sum(dim=(1, 2))  # (B,)
         if self.additive:
@@ -139,8 +150,8 @@ def bag_of_words(weights: dict[str, float], *, additive: bool = False) -> Frozen
         labels=("negative", "positive"),
         module=Bag(table, additive=additive),
         tokenizer=word_piece(pieces),
-        filler=SPECIAL.index("[MASK]"),
-        padding=SPECIAL.index("[PAD]"),
+        mask_token=SPECIAL.index("[MASK]"),
+        pad_token=SPECIAL.index("[PAD]"),
         version="1",
     )
 
@@ -171,6 +182,19 @@ def small_config() -> BertConfig:
     )
 
 
+@pytest.fixture(scope="session")
+def embedded() -> Callable[[str], FrozenModel]:
+    """The shipped models by name, each loaded once; tests that need one are skipped where its bundle is not there."""
+
+    @cache
+    def model(name: str) -> FrozenModel:
+        if not (BUNDLES / name).is_dir():
+            pytest.skip(f"the bundle {name} is not in assets/bundles")
+        return load_bundle(BUNDLES / name, torch.device("cpu"))
+
+    return model
+
+
 @pytest.fixture
 def bert() -> FrozenModel:
     """Two layers of random weights, three classes, the real architecture."""
@@ -186,16 +210,16 @@ def small_bert() -> FrozenModel:
         labels=("negative", "neutral", "positive"),
         module=module,
         tokenizer=word_piece(PIECES),
-        filler=SPECIAL.index("[MASK]"),
-        padding=SPECIAL.index("[PAD]"),
+        mask_token=SPECIAL.index("[MASK]"),
+        pad_token=SPECIAL.index("[PAD]"),
         version="1",
     )
 
 
 @pytest.fixture
 def pairs() -> FrozenModel:
-    """The small BERT as a model that asks for a premise and a hypothesis."""
-    return replace(small_bert(), asks=("premise", "hypothesis"))
+    """The small BERT as a model that needs a premise and a hypothesis."""
+    return replace(small_bert(), input_names=("premise", "hypothesis"))
 
 
 @pytest.fixture(scope="session")
@@ -208,7 +232,7 @@ def small_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for method, recipe in RECIPES.items():
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(2)
-            weights = {name: 3 * weight.half() for name, weight in learned(recipe().module(model)).items()}
+            weights = {name: 3 * weight.half() for name, weight in trained_parameters(recipe().module(model)).items()}
         name = f"{method}-{DEFAULT_VARIANTS[method]}"
         save_file(weights, folder / f"{name}.safetensors")
         checksum = sha256(folder / f"{name}.safetensors")
@@ -293,18 +317,18 @@ def speaking_model() -> FrozenModel:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         module = PooledClassifier(BertModel(small_config(), add_pooling_layer=False), len(LABELS))
-        for layer in linear(module.head):
+        for layer in linear_layers(module.head):
             layer.weight.data *= 4  # large enough for different pairs to get different classes
     return FrozenModel(
         name="speaker",
         labels=LABELS,
         module=module.requires_grad_(False).eval(),
         tokenizer=word_piece(PIECES),
-        filler=SPECIAL.index("[MASK]"),
-        padding=SPECIAL.index("[PAD]"),
+        mask_token=SPECIAL.index("[MASK]"),
+        pad_token=SPECIAL.index("[PAD]"),
         version="1",
-        asks=("premise", "hypothesis"),
-        pooled=True,
+        input_names=("premise", "hypothesis"),
+        mean_pooled=True,
     )
 
 
@@ -324,12 +348,18 @@ def narrators(small_store: Path) -> tuple[str, ...]:
     for entry in NARRATORS:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(4)
-            made = Narrator(head(speaking_model()), small(words.get_vocab_size()), language(words), entry.losses)
-        kept = {name: tensor.half() for name, tensor in made.state_dict().items() if name not in made.repeated}
+            narrator = Narrator(
+                classifier_head(speaking_model()),
+                new_language_model(words.get_vocab_size()),
+                language_of(words),
+                entry.losses,
+            )
+        tensors = narrator.state_dict()
+        weights = {name: tensor.half() for name, tensor in tensors.items() if name not in narrator.tied_names}
         path = folder / f"{entry.id}.safetensors"
-        save_file(kept, path)
+        save_file(weights, path)
         words.save(str(path.with_suffix(".words.json")))
-        recipe, model = asdict(NarrativeRecipe(losses=entry.losses)), {"name": "speaker", "version": "1"}
+        recipe, model = asdict(NarratorRecipe(losses=entry.losses)), {"name": "speaker", "version": "1"}
         path.with_suffix(".json").write_text(json.dumps({"recipe": recipe, "model": model, "sha256": sha256(path)}))
     return tuple(entry.id for entry in NARRATORS)
 
@@ -357,18 +387,18 @@ def tiny_language() -> Callable[[int], GPT2LMHeadModel]:
 @pytest.fixture
 def small_language(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the small language model is built, it is tiny."""
-    monkeypatch.setattr(languages, "small", tiny)
-    monkeypatch.setattr(narrative_command, "small", tiny)
+    monkeypatch.setattr(languages, "new_language_model", tiny)
+    monkeypatch.setattr(narrative_command, "new_language_model", tiny)
 
 
 @pytest.fixture
-def esnlive(tmp_path: Path) -> Callable[..., tuple[Path, PictureFiles]]:
-    """Writes a set in the form of e-SNLI-VE: pictures of 32 × 32, PNG and JPEG, and two hypotheses about each."""
+def esnlive(tmp_path: Path) -> Callable[..., tuple[Path, ImageFiles]]:
+    """Writes a set in the form of e-SNLI-VE: images of 32 × 32, PNG and JPEG, and two hypotheses about each."""
 
-    def written(pictures: int = 40) -> tuple[Path, PictureFiles]:
+    def write(images: int = 40) -> tuple[Path, ImageFiles]:
         folder, rows = tmp_path / "flickr30k", ["Flickr30kID,hypothesis,gold_label,explanation"]
         folder.mkdir()
-        for number in range(pictures):
+        for number in range(images):
             name = f"{number}.{('png', 'jpg')[number % 2]}"
             pixels = np.random.default_rng(number).integers(0, 256, (32, 32, 3), dtype=np.uint8)
             Image.fromarray(pixels).save(folder / name)
@@ -378,6 +408,6 @@ def esnlive(tmp_path: Path) -> Callable[..., tuple[Path, PictureFiles]]:
             ]
         path = tmp_path / "esnlive_train.csv"
         path.write_text("\n".join(rows) + "\n")
-        return path, PictureFiles("esnlive", folder)
+        return path, ImageFiles("esnlive", folder)
 
-    return written
+    return write

@@ -6,20 +6,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explainers.api import ask, explain
+from explainers.api import explain
+from explainers.comparison.ablated_inputs import ablated_inputs
+from explainers.comparison.question import ask
 from explainers.datasets.example import Example
-from explainers.datasets.picture import Picture
+from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
-from explainers.manifest import pixels_of
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Erasure
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Erasure
+from explainers.models.inputs.warnings import IDENTICAL
 from explainers.models.meter import Meter
-from explainers.models.notices import IDENTICAL
-from explainers.one_text import one_text_alone
-from explainers.report.rows import metric_rows
-from explainers.settings import Settings
-from explainers.summary import summary
+from explainers.report.metric_rows import metric_rows
+from explainers.report.summary import summary
+from explainers.results.manifest import image_checksum
+from explainers.results.settings import Settings
 
 Build = Callable[..., FrozenModel]
 QUICK = ("occlusion", "gradient_x_input", "random")
@@ -31,77 +32,77 @@ def model(bag: Build) -> FrozenModel:
 
 
 def test_the_predicted_class_is_explained(model: FrozenModel) -> None:
-    found = explain(model, "the dull", methods=QUICK)
-    assert found.label == "negative"
-    assert found.as_probabilities() == pytest.approx({"negative": 0.7, "positive": 0.3})
-    occlusion = found.results[0].attribution
+    comparison = explain(model, "the dull", methods=QUICK)
+    assert comparison.label == "negative"
+    assert comparison.as_probabilities() == pytest.approx({"negative": 0.7, "positive": 0.3})
+    occlusion = comparison.results[0].attribution
     assert occlusion.scores == pytest.approx((0.0, 0.2))
 
 
 def test_a_named_class_is_explained_instead(model: FrozenModel) -> None:
-    found = explain(model, "the dull", methods=["occlusion"], label="positive")
-    assert found.results[0].attribution.scores == pytest.approx((0.0, -0.2))
+    comparison = explain(model, "the dull", methods=["occlusion"], label="positive")
+    assert comparison.results[0].attribution.scores == pytest.approx((0.0, -0.2))
 
 
 def test_results_stand_in_the_order_of_display(model: FrozenModel) -> None:
-    found = explain(model, "the dull great", methods=QUICK[::-1])
-    assert [result.attribution.method for result in found.results] == list(QUICK)
+    comparison = explain(model, "the dull great", methods=QUICK[::-1])
+    assert [result.attribution.method for result in comparison.results] == list(QUICK)
 
 
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
         ({"label": "neutral"}, r"no class 'neutral'\. Choose one of: negative, positive"),
-        ({"methods": ["shap"]}, r"no method 'shap'\. Choose from: .*kernel_shap"),
-        ({"erasure": "blur"}, r"no erasure 'blur'\. Choose one of: mask, delete, zero"),
-        ({"unit": "letter"}, r"no unit 'letter'\. Choose one of: word, token"),
-        ({"samples": 9}, "at least 10 samples"),
-        ({"steps": 0}, "at least 10 samples and 1 step"),
+        ({"methods": ["shap"]}, r"Unknown method 'shap'\. Choose from: .*kernel_shap"),
+        ({"erasure": "blur"}, r"erasure 'blur' is not available\. Choose one of: mask, delete, zero"),
+        ({"unit": "letter"}, r"Unknown unit 'letter'\. Choose one of: word, token"),
+        ({"samples": 9}, "Samples must be at least 10"),
+        ({"steps": 0}, "steps at least 1"),
         ({"seed": -1}, "must not be negative"),
         ({"text": ""}, "The text is empty"),
         ({"text": " \n"}, "The text is empty"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(model: FrozenModel, wrong: dict[str, object], sentence: str) -> None:
+def test_user_errors_are_one_sentence(model: FrozenModel, wrong: dict[str, object], sentence: str) -> None:
     with pytest.raises(ExplanationError, match=sentence):
         explain(model, **{"text": "the dull", **wrong})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
-def test_a_removed_word_no_longer_speaks(model: FrozenModel, erasure: str) -> None:
+def test_a_removed_word_has_no_effect(model: FrozenModel, erasure: str) -> None:
     question, probabilities = ask(model, "great dull", removed=[0], settings=Settings(erasure=erasure))
     assert [unit.text for unit in question.encoding.units] == ["dull"]
     assert probabilities == pytest.approx((0.7, 0.3))
 
 
-def test_nothing_is_left_when_every_word_is_removed(model: FrozenModel) -> None:
-    with pytest.raises(ExplanationError, match="nothing left to explain"):
+def test_at_least_one_word_must_remain(model: FrozenModel) -> None:
+    with pytest.raises(ExplanationError, match="All words are removed"):
         ask(model, "great dull", removed=[0, 1])
 
 
 def test_the_json_reads_back_and_names_what_is_needed_to_repeat_it(model: FrozenModel) -> None:
-    found = json.loads(explain(model, "the dull", methods=QUICK, seed=7).as_json())
-    assert found["manifest"]["model"]["sha256"] == fingerprint(model)
-    assert found["manifest"]["settings"] == {
+    content = json.loads(explain(model, "the dull", methods=QUICK, seed=7).as_json())
+    assert content["manifest"]["model"]["sha256"] == fingerprint(model)
+    assert content["manifest"]["settings"] == {
         "unit": "word",
         "erasure": "mask",
         "samples": 500,
         "steps": 50,
         "seed": 7,
     }
-    (occlusion, *_) = found["explanations"]
+    (occlusion, *_) = content["explanations"]
     assert [unit["text"] for unit in occlusion["units"]] == ["the", "dull"]
     assert occlusion["curve"]["removed"] == pytest.approx([0.7, 0.5, 0.5])
 
 
 def test_the_same_question_has_the_same_json_but_for_the_time(bert: FrozenModel) -> None:
-    def answer() -> dict[str, object]:
-        found = explain(bert, "the film was good", samples=40, steps=5).as_dict()
-        for each in found["explanations"]:
+    def content() -> dict[str, object]:
+        values = explain(bert, "the film was good", samples=40, steps=5).as_dict()
+        for each in values["explanations"]:
             each["seconds"] = 0
-        return found
+        return values
 
-    assert answer() == answer()
+    assert content() == content()
 
 
 PAIR = Example("the film was good", "a dull plot")
@@ -110,10 +111,10 @@ PAIR = Example("the film was good", "a dull plot")
 @pytest.mark.parametrize(
     ("text", "text_pair", "sentence"),
     [
-        ("the film", None, r"small asks for a premise and a hypothesis; the hypothesis is missing\."),
-        ("the film", " ", r"small asks for a premise and a hypothesis; the hypothesis is missing\."),
-        ("\u200b", "a plot", r"small asks for a premise and a hypothesis; the premise is missing\."),
-        ("", "", r"small asks for a premise and a hypothesis; both are missing\."),
+        ("the film", None, r"small needs a premise and a hypothesis; the hypothesis is missing\."),
+        ("the film", " ", r"small needs a premise and a hypothesis; the hypothesis is missing\."),
+        ("\u200b", "a plot", r"small needs a premise and a hypothesis; the premise is missing\."),
+        ("", "", r"small needs a premise and a hypothesis; both are missing\."),
         (PAIR, "a plot", "given twice"),
     ],
 )
@@ -125,63 +126,63 @@ def test_half_a_pair_is_a_sentence(
 
 
 def test_a_second_text_is_refused_by_a_model_of_one(bert: FrozenModel) -> None:
-    with pytest.raises(ExplanationError, match="small reads a single text, and a second one was given"):
-        explain(replace(bert, asks=("text",)), "the film", "a plot", methods=["random"])
+    with pytest.raises(ExplanationError, match=r"small reads a single text\. Omit the second text"):
+        explain(replace(bert, input_names=("text",)), "the film", "a plot", methods=["random"])
 
 
 def test_the_json_of_a_pair_says_which_text_a_unit_is_of(pairs: FrozenModel) -> None:
-    found = json.loads(explain(pairs, PAIR, methods=["occlusion"]).as_json())
-    assert [unit["segment"] for unit in found["explanations"][0]["units"]] == [0, 0, 0, 0, 1, 1, 1]
-    assert found["manifest"]["texts"] == ["the film was good", "a dull plot"]
+    content = json.loads(explain(pairs, PAIR, methods=["occlusion"]).as_json())
+    assert [unit["segment"] for unit in content["explanations"][0]["units"]] == [0, 0, 0, 0, 1, 1, 1]
+    assert content["manifest"]["texts"] == ["the film was good", "a dull plot"]
 
 
-def test_equal_texts_are_noticed_and_explained(pairs: FrozenModel) -> None:
-    found = explain(pairs, "the film", text_pair="the film", methods=["random"])
-    assert found.as_dict()["notice"] == IDENTICAL
+def test_equal_texts_have_a_warning_and_are_explained(pairs: FrozenModel) -> None:
+    comparison = explain(pairs, "the film", text_pair="the film", methods=["random"])
+    assert comparison.as_dict()["notice"] == IDENTICAL
 
 
-def test_both_texts_alone_and_swapped_are_what_the_model_says_to_them(pairs: FrozenModel) -> None:
-    def answer(example: Example, keep: tuple[bool, ...] = ()) -> list[float]:
+def test_both_texts_alone_and_swapped_are_the_models_predictions(pairs: FrozenModel) -> None:
+    def prediction(example: Example, keep: tuple[bool, ...] = ()) -> list[float]:
         encoding = pairs.encode(example)
         return [float(p) for p in pairs.probabilities(encoding, keep or [True] * len(encoding.units))[0]]
 
-    found = explain(pairs, PAIR, methods=["random"]).as_dict()["one_text_alone"]
-    assert list(found) == ["premise", "hypothesis", "swapped"]
-    first, second, both = (list(each.values()) for each in found.values())
-    assert first == pytest.approx(answer(PAIR, (True,) * 4 + (False,) * 3))
-    assert second == pytest.approx(answer(PAIR, (False,) * 4 + (True,) * 3))
-    assert both == pytest.approx(answer(Example("a dull plot", "the film was good")))
+    predictions = explain(pairs, PAIR, methods=["random"]).as_dict()["one_text_alone"]
+    assert list(predictions) == ["premise", "hypothesis", "swapped"]
+    first, second, both = (list(each.values()) for each in predictions.values())
+    assert first == pytest.approx(prediction(PAIR, (True,) * 4 + (False,) * 3), abs=1e-5)
+    assert second == pytest.approx(prediction(PAIR, (False,) * 4 + (True,) * 3), abs=1e-5)
+    assert both == pytest.approx(prediction(Example("a dull plot", "the film was good")), abs=1e-5)
 
 
 @pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
 def test_removed_words_are_removed_from_the_swapped_texts_too(pairs: FrozenModel, erasure: Erasure) -> None:
     question, _ = ask(pairs, PAIR, removed=[1, 5], settings=Settings(erasure=erasure))  # "film" and "dull"
-    found = one_text_alone(question, Meter())
-    turned = pairs.without(pairs.encode(Example("a dull plot", "the film was good")), [1, 4], erasure)
-    (expected,) = pairs.probabilities(turned, [True] * 5, erasure)
-    assert found is not None
-    assert found.answers[2] == pytest.approx(tuple(expected))
+    ablated = ablated_inputs(question, Meter())
+    swapped = pairs.without(pairs.encode(Example("a dull plot", "the film was good")), [1, 4], erasure)
+    (expected,) = pairs.probabilities(swapped, [True] * 5, erasure)
+    assert ablated is not None
+    assert ablated.predictions[2] == pytest.approx(tuple(expected), abs=1e-5)
 
 
-def test_a_single_text_has_nothing_of_a_pair(bert: FrozenModel) -> None:
-    found = explain(bert, "the film", methods=["premise_only", "hypothesis_only", "random"])
-    assert found.methods == ("random",)
-    assert found.failures == ()
-    assert found.as_dict()["one_text_alone"] is None
+def test_a_single_text_has_no_controls_of_a_pair(bert: FrozenModel) -> None:
+    comparison = explain(bert, "the film", methods=["premise_only", "hypothesis_only", "random"])
+    assert comparison.methods == ("random",)
+    assert comparison.failures == ()
+    assert comparison.as_dict()["one_text_alone"] is None
 
 
-def test_one_text_alone_is_a_control_that_is_never_favoured(pairs: FrozenModel) -> None:
-    found = explain(pairs, PAIR, methods=["premise_only", "hypothesis_only", "occlusion", "random"])
-    first, second, *_ = (result.attribution.scores for result in found.results[1:])
+def test_a_control_of_one_part_never_leads(pairs: FrozenModel) -> None:
+    comparison = explain(pairs, PAIR, methods=["premise_only", "hypothesis_only", "occlusion", "random"])
+    first, second, *_ = (result.attribution.scores for result in comparison.results[1:])
     assert (first, second) == ((1.0,) * 4 + (0.0,) * 3, (0.0,) * 4 + (1.0,) * 3)
-    rows = {row.method: row for row in metric_rows(found)}
+    rows = {row.method: row for row in metric_rows(comparison)}
     assert rows["premise_only"].best == rows["hypothesis_only"].best == frozenset()
-    assert "Premise only" not in summary(found)
-    assert "Hypothesis only" not in summary(found)
+    assert "Premise only" not in summary(comparison)
+    assert "Hypothesis only" not in summary(comparison)
 
 
-def test_a_manifest_knows_a_picture_by_its_pixels() -> None:
+def test_the_manifest_identifies_an_image_by_its_pixels() -> None:
     white = np.full((2, 3, 3), 255, np.uint8)
-    found = pixels_of(Picture.of(white))
-    assert found == {"size": [3, 2], "pixels_sha256": hashlib.sha256(b"\xff" * 18).hexdigest()}
-    assert pixels_of(None) is None
+    checksum = image_checksum(InputImage.of(white))
+    assert checksum == {"size": [3, 2], "pixels_sha256": hashlib.sha256(b"\xff" * 18).hexdigest()}
+    assert image_checksum(None) is None

@@ -1,69 +1,304 @@
-"""Imports point one way: pages → app → explainers, and inside explainers from what is built to what it is built of."""
+"""Imports point one way and never in a circle; files stay small; names mean one thing.
+
+Each rule is a function of a root folder that returns sentences, one per violation. Imports inside functions count,
+those below `if TYPE_CHECKING:` do not. What a registry names in a string is not seen here.
+"""
 
 import ast
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LAYERS = (
-    ("explainers.errors",),
-    ("explainers.datasets",),
+TOPS = ("explainers", "app", "pages")
+ORDER = (  # each may import what stands in its own row or below; of `explainers` itself, the longest name counts
+    ("streamlit_app", "explainers.__main__"),
+    ("pages",),
+    ("app", "explainers.commands"),
+    ("explainers", "explainers.api"),
+    ("explainers.report",),
+    ("explainers.evaluation",),
+    ("explainers.comparison",),
+    ("explainers.narrative", "explainers.learned", "explainers.attribution"),
+    ("explainers.methods", "explainers.training", "explainers.metrics"),
+    ("explainers.results",),
     ("explainers.models",),
-    ("explainers.explanation", "explainers.settings"),
-    ("explainers.entry",),
-    ("explainers.attribution", "explainers.metrics"),
-    ("explainers.learned",),  # some methods select or optimise by a metric
-    ("explainers.narrative",),  # its weights are kept as theirs are
-    ("explainers",),  # what puts them together: methods, comparison, api, report, cli, …
-    ("app",),
-    ("pages", "streamlit_app"),
+    ("explainers.datasets",),
+    ("explainers.errors",),
 )
-FILES = sorted(path for top in ("explainers", "app", "pages") for path in (ROOT / top).rglob("*.py"))
+LEVELS = {name: level for level, names in enumerate(ORDER) for name in names}
+MOST_FILES = {"app": 8, "explainers": 4}
+LONGEST = 250  # lines
+SCENES = ("explainers/models/scenes", "explainers/datasets/scenes")
+
+Rule = Callable[[Path], list[str]]
+Graph = dict[str, set[str]]
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Every module that a file imports, wherever in the file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def modules(root: Path) -> dict[str, Path]:
+    """Every module of the program by its dotted name; a package has the name of its folder."""
+    paths = [path for top in TOPS for path in (root / top).rglob("*.py")] + [root / "streamlit_app.py"]
+    parts = {path: path.relative_to(root).with_suffix("").parts for path in sorted(paths) if path.exists()}
+    return {".".join(part[:-1] if part[-1] == "__init__" else part): path for path, part in parts.items()}
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def nodes_at_run_time(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node below `node` except the bodies of `if TYPE_CHECKING:`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and re.fullmatch(r"(typing\.)?TYPE_CHECKING", ast.unparse(child.test)):
+            for other in child.orelse:
+                yield from [other, *nodes_at_run_time(other)]
+        else:
+            yield child
+            yield from nodes_at_run_time(child)
+
+
+def imported(path: Path, name: str) -> Iterator[str]:
+    """The dotted name of everything that a file imports, relative imports resolved against its module `name`."""
+    package = name if path.stem == "__init__" else name.rpartition(".")[0]
+    for node in nodes_at_run_time(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are absolute"
-            yield f"{node.module}.{node.names[0].name}"
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            yield from (".".join([*above, *filter(None, [node.module]), alias.name]) for alias in node.names)
 
 
-def part(module: str) -> tuple[int, str] | None:
-    """The layer's number and the part of it to which a module belongs; None for other people's modules."""
-    for number, parts in enumerate(LAYERS):
-        for name in parts:
-            if f"{module}.".startswith(f"{name}."):
-                return number, name
-    return None
+def graph(root: Path) -> Graph:
+    """Which module imports which, within the program."""
+    files, arrows = modules(root), defaultdict(set)
+    for name, path in files.items():
+        for target in imported(path, name):
+            while target and target not in files:
+                target = target.rpartition(".")[0]
+            if target and target != name:
+                arrows[name].add(target)
+    return arrows
 
 
-@pytest.mark.parametrize("path", [*FILES, ROOT / "streamlit_app.py"], ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_down_or_stay_in_their_part(path: Path) -> None:
-    own = part(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    assert own is not None
-    used = {part(module) for module in imports(path)} - {None, own}
-    assert [name for number, name in used if number >= own[0]] == []  # type: ignore[misc]
+def level(name: str) -> int | None:
+    """The row of ORDER to which a module belongs, None where nobody has given its package a place."""
+    if name in LEVELS:
+        return LEVELS[name]
+    parts = name.split(".")
+    return LEVELS.get(".".join(parts[:2]) if parts[0] == "explainers" else parts[0])
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if "explainers" in path.parts], ids=lambda path: path.stem)
-def test_explainers_know_nothing_of_the_app(path: Path) -> None:
-    assert {module.split(".")[0] for module in imports(path)}.isdisjoint({"streamlit", "app", "pages"})
+def upward_imports(root: Path) -> list[str]:
+    arrows = [(name, target) for name, targets in graph(root).items() for target in targets]
+    levels = {name: level(name) for name in modules(root)}
+    return [f"{name} has no place in ORDER" for name, row in levels.items() if row is None] + [
+        f"{name} imports {target}, which stands above it"
+        for name, target in sorted(arrows)
+        if levels[name] is not None and levels[target] is not None and levels[name] > levels[target]  # type: ignore[operator]
+    ]
 
 
-def test_data_sets_depend_on_nothing_but_errors() -> None:
-    used = {module for path in FILES if path.parent.name == "datasets" for module in imports(path)}
-    ours = {module for module in used if module.startswith("explainers.")}
-    assert {".".join(module.split(".")[:2]) for module in ours} <= {"explainers.errors", "explainers.datasets"}
+def circular_imports(root: Path) -> list[str]:
+    """A circle in any package between its children: each is a module, or a sub-package with all that is in it."""
+    children: dict[str, Graph] = defaultdict(lambda: defaultdict(set))
+    for name, targets in graph(root).items():
+        for target in targets:
+            package, one, other = parting(name.split("."), target.split("."))
+            if one != other:
+                children[package][one].add(other)
+    sentences = []
+    for package, arrows in sorted(children.items()):
+        try:
+            TopologicalSorter(arrows).prepare()
+        except CycleError as error:
+            sentences.append(f"circle in {package or 'the program'}: {' → '.join(reversed(error.args[1]))}")
+    return sentences
 
 
-@pytest.mark.parametrize("module", ["explainers", "explainers.methods", "explainers.models.cards", "explainers.errors"])
+def parting(one: list[str], other: list[str]) -> tuple[str, str, str]:
+    """The deepest package of two modules, and the child of it to which each belongs (itself for its __init__)."""
+    common = 0
+    while common < min(len(one), len(other)) and one[common] == other[common]:
+        common += 1
+    return ".".join(one[:common]), ".".join(one[: common + 1]), ".".join(other[: common + 1])
+
+
+def relative_imports(root: Path) -> list[str]:
+    return [
+        f"{path.relative_to(root)}:{node.lineno} imports relatively"
+        for path in modules(root).values()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+
+
+def streamlit_in_the_library(root: Path) -> list[str]:
+    return [
+        f"{name} imports streamlit"
+        for name, path in modules(root).items()
+        if name.startswith("explainers") and "streamlit" in {each.split(".")[0] for each in imported(path, name)}
+    ]
+
+
+def crowded_folders(root: Path) -> list[str]:
+    counts = {folder: len(list((root / folder).glob("*.py"))) for folder in MOST_FILES}
+    return [f"{folder}/ has {n} modules of its own" for folder, n in counts.items() if n > MOST_FILES[folder]]
+
+
+def long_modules(root: Path) -> list[str]:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in modules(root).values()}
+    return [f"{path.relative_to(root)} has {n} lines" for path, n in lengths.items() if n > LONGEST]
+
+
+def scenes_elsewhere(root: Path) -> list[str]:
+    """The synthetic world is one model among others: only its own two packages may name it, also in strings."""
+    return [
+        f"{path.relative_to(root)}:{number} says scenes"
+        for path in modules(root).values()
+        if not path.relative_to(root).as_posix().startswith(SCENES)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if re.search(r"(?<![a-z])scenes(?![a-z])", line, re.IGNORECASE)
+    ]
+
+
+def twin_classes(root: Path) -> list[str]:
+    names = [
+        node.name
+        for path in modules(root).values()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    return [f"class {name} is defined {count} times" for name, count in Counter(names).items() if count > 1]
+
+
+def pages_without_navigation(root: Path) -> list[str]:
+    """Streamlit opens a page without its entry until this call has run once."""
+    pages = sorted((root / "pages").glob("*.py"))
+    return [
+        f"{page.relative_to(root)} does not begin with page_compat.navigated()"
+        for page in pages
+        if "page_compat.navigated()" not in page.read_text(encoding="utf-8")
+    ]
+
+
+def variables_named_found(root: Path) -> list[str]:
+    return [
+        f"{path.relative_to(root)}:{getattr(node, 'lineno', 0)} has a name `found`"
+        for path in [*modules(root).values(), *sorted((root / "tests").rglob("*.py"))]
+        for node in ast.walk(parsed(path))
+        if not isinstance(node, ast.Constant) and "found" in identifiers(node)
+    ]
+
+
+def identifiers(node: ast.AST) -> Iterable[object]:
+    for _, value in ast.iter_fields(node):
+        yield from value if isinstance(value, list) else [value]
+
+
+RULES: tuple[Rule, ...] = (
+    upward_imports,
+    circular_imports,
+    relative_imports,
+    streamlit_in_the_library,
+    crowded_folders,
+    long_modules,
+    scenes_elsewhere,
+    twin_classes,
+    pages_without_navigation,
+    variables_named_found,
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_program_keeps(rule: Rule) -> None:
+    assert rule(ROOT) == []
+
+
+SOUND = {
+    "explainers/errors.py": "class ExplanationError(Exception): ...",
+    "explainers/datasets/scenes/world.py": "from explainers.errors import ExplanationError\nSCENES = 'scenes'",
+    "explainers/api.py": "import explainers.models.text.c",
+    "explainers/models/scenes/network.py": "import explainers.datasets.scenes.world as scenes",
+    "explainers/models/a.py": "import explainers.errors",
+    "explainers/models/b.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import app.main",
+    "explainers/models/text/c.py": "from explainers.models import a, b",
+    "app/main.py": "import explainers.models.text.c, streamlit",
+    "pages/one.py": "from app import main, page_compat\n\npage_compat.navigated()",
+    "tests/test_a.py": "results = {'found': 1}  # as it was found",
+}
+BROKEN: list[tuple[Rule, dict[str, str], str]] = [
+    (upward_imports, {"explainers/errors.py": "import os, explainers.models.a"}, "errors imports explainers.models.a"),
+    (
+        upward_imports,
+        {"explainers/models/a.py": "def f():\n from explainers import errors, api"},
+        "models.a imports explainers.api",
+    ),
+    (upward_imports, {"explainers/novel/a.py": ""}, "explainers.novel.a has no place"),
+    (upward_imports, {"explainers/novel.py": ""}, "explainers.novel has no place"),
+    (upward_imports, {"app/main.py": "from pages import one"}, "app.main imports pages.one"),
+    (upward_imports, {"explainers/models/b.py": "if TYPE_CHECKING:\n    pass\nelse:\n    import app.main"}, "app.main"),
+    (
+        circular_imports,
+        {
+            "explainers/models/a.py": "from explainers.models import b",
+            "explainers/models/b.py": "def f():\n    from explainers.models import a",
+        },
+        "explainers.models.a → explainers.models.b",
+    ),
+    (
+        circular_imports,
+        {"explainers/models/a.py": "import explainers.models.text.d", "explainers/models/text/d.py": ""},
+        "circle in explainers.models: explainers.models",
+    ),
+    (
+        circular_imports,
+        {"explainers/models/a.py": "from . import b", "explainers/models/b.py": "from .a import x"},
+        "circle in explainers.models: explainers.models",
+    ),
+    (relative_imports, {"explainers/models/a.py": "from . import b"}, "a.py:1 imports relatively"),
+    (
+        streamlit_in_the_library,
+        {"explainers/models/a.py": "import os, streamlit.testing"},
+        "a imports streamlit",
+    ),
+    (crowded_folders, {f"app/more{number}.py": "" for number in range(8)}, "app/ has 9 modules"),
+    (crowded_folders, {f"explainers/more{number}.py": "" for number in range(3)}, "explainers/ has 5 modules"),
+    (long_modules, {"pages/one.py": "\n" * 251}, "pages/one.py has 251 lines"),
+    (scenes_elsewhere, {"pages/one.py": "if True:\n    NAME = 'all_scenes'"}, "pages/one.py:2 says scenes"),
+    (twin_classes, {"app/main.py": "class ExplanationError: ..."}, "class ExplanationError is defined 2 times"),
+    (pages_without_navigation, {"pages/one.py": "import app.main"}, "pages/one.py does not begin"),
+    (variables_named_found, {"tests/test_a.py": "def test(found): ..."}, "tests/test_a.py:1 has a name"),
+    (variables_named_found, {"app/main.py": "x = 1\nx.found = x"}, "app/main.py:2 has a name"),
+]
+
+
+def planted(root: Path, files: dict[str, str]) -> Path:
+    for name, code in {**SOUND, **files}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(code, encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_a_sound_tree_breaks_no_rule(tmp_path: Path, rule: Rule) -> None:
+    assert rule(planted(tmp_path, {})) == []
+
+
+@pytest.mark.parametrize(("rule", "files", "sentence"), BROKEN, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_broken_tree_is_noticed(tmp_path: Path, rule: Rule, files: dict[str, str], sentence: str) -> None:
+    (violation,) = rule(planted(tmp_path, files))
+    assert sentence in violation
+
+
+@pytest.mark.parametrize(
+    "module", ["explainers", "explainers.methods.registry", "explainers.models.bundle_cards", "explainers.errors"]
+)
 def test_what_a_page_needs_at_first_does_not_load_torch(module: str) -> None:
     code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

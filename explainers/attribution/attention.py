@@ -8,9 +8,9 @@ attends to. Attention does not depend on the class that is explained.
 
 from dataclasses import dataclass
 
-from explainers.explanation import Attribution, floats
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Encoding
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding
+from explainers.results.attribution import Attribution, floats
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,6 @@ class Attention:
     last_layer: bool = False
 
     def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
-        scores = model.received(encoding, last_layer=self.last_layer)
+        scores = model.attention_received(encoding, last_layer=self.last_layer)
         name = "attention_last" if self.last_layer else "attention_mean"
         return Attribution(name, encoding, label, floats(scores), signed=False)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import torch
 
-from explainers.explanation import Attribution, floats
-from explainers.models.batching import memory_explained
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Encoding
+from explainers.models.batching import memory_errors
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding
+from explainers.results.attribution import Attribution, floats
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class GradientTimesInput:
 
     def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         mask = torch.ones(1, len(encoding.units), requires_grad=True)
-        with memory_explained():
+        with memory_errors():
             probability = model.soft_probabilities(encoding, mask, "zero")[0, label]
             (gradient,) = torch.autograd.grad(probability, mask)
         return Attribution("gradient_x_input", encoding, label, floats(gradient), signed=True)

@@ -3,7 +3,7 @@
     score_u = ∫₀¹ ∂p(label | x blended with its baseline by α) / ∂m_u dα
 
 The path runs from a text whose units are all [MASK] to the text itself; with the operator "zero" from zero embeddings,
-and with "delete", which cannot be done by halves, from [MASK] too. A unit's mask multiplies (e - e_baseline) of its
+and with "delete", which has no intermediate values, from [MASK] too. A unit's mask multiplies (e - e_baseline) of its
 tokens, so its derivative is the sum over tokens and dimensions that the paper's equation 1 takes. The scores add up to
 p(x) - p(baseline); how far the sum of finitely many steps is from that is the gap.
 """
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import torch
 from captum.attr import IntegratedGradients as Captum
 
-from explainers.explanation import Attribution, floats
 from explainers.models.batching import halved_until_it_fits
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Encoding, Erasure
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.results.attribution import Attribution, floats
 
 
 @dataclass(frozen=True)

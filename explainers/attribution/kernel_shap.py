@@ -14,9 +14,9 @@ from captum._utils.models.linear_model import SkLearnLinearRegression
 from numpy.typing import NDArray
 
 from explainers.attribution.surrogate import last_of, refine, single_unit
-from explainers.explanation import Attribution
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Encoding, Erasure
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.results.attribution import Attribution
 
 CERTAIN = 1e6  # Captum's weight of the two ends, which the regression must meet
 
@@ -58,10 +58,10 @@ class KernelShap:
     def masks(self, units: int) -> NDArray[np.bool_]:
         """(samples, units): nothing, everything, then each coalition followed by its complement."""
         pairs = max(self.samples, min(self.per_unit * units, self.most)) // 2 - 1
-        chance = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.seed)
         sizes = np.arange(1, units)
         kernel = 1 / (sizes * (units - sizes))
-        size = chance.choice(sizes, pairs, p=kernel / kernel.sum())
-        coalitions = chance.random((pairs, units)).argsort(axis=1).argsort(axis=1) < size[:, None]
+        size = rng.choice(sizes, pairs, p=kernel / kernel.sum())
+        coalitions = rng.random((pairs, units)).argsort(axis=1).argsort(axis=1) < size[:, None]
         both = np.stack([coalitions, ~coalitions], axis=1).reshape(-1, units)
         return np.vstack([np.zeros((1, units), dtype=bool), np.ones((1, units), dtype=bool), both])

@@ -2,8 +2,8 @@
 
     argmin_s Σ_z π(z) (p(label | z) - b - z·s)² + ridge ‖s‖²,   π(z) = √exp(-d(z)² / width²),   d = 1 - cos(1, z)
 
-Masks are drawn as in the authors' package: how many units go is uniform, which ones is random. Captum's own default
-(Lasso with α = 0.01) returns zeros for every word when the target is a probability, so it is not used.
+Masks are drawn as in the authors' package: the number of erased units is uniform, which ones is random. Captum's own
+default (Lasso with α = 0.01) returns zeros for every word when the target is a probability, so it is not used.
 """
 
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from captum._utils.models.linear_model import SkLearnRidge
 from numpy.typing import NDArray
 
 from explainers.attribution.surrogate import last_of, refine, single_unit
-from explainers.explanation import Attribution
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Encoding, Erasure
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.results.attribution import Attribution
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Lime:
 
     def masks(self, units: int) -> NDArray[np.bool_]:
         """(samples, units), true = kept; the first mask is the whole text."""
-        chance = np.random.default_rng(self.seed)
-        gone = chance.integers(1, units + 1, self.samples)
-        gone[0] = 0
-        order = chance.random((self.samples, units)).argsort(axis=1).argsort(axis=1)
-        return order >= gone[:, None]
+        rng = np.random.default_rng(self.seed)
+        erased = rng.integers(1, units + 1, self.samples)
+        erased[0] = 0
+        order = rng.random((self.samples, units)).argsort(axis=1).argsort(axis=1)
+        return order >= erased[:, None]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from captum.attr import FeatureAblation
 
-from explainers.explanation import Attribution, floats
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Encoding, Erasure
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.results.attribution import Attribution, floats
 
 
 @dataclass(frozen=True)

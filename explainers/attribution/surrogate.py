@@ -1,4 +1,4 @@
-"""What LIME and KernelSHAP share: a linear surrogate of the model on random masks, refined while one watches.
+"""What LIME and KernelSHAP share: a linear surrogate of the model on random masks, refined in stages.
 
 All masks are drawn at the start from one seed. They go through the model in stages, each stage gives an estimate, and
 the last one is fitted by Captum on all of them. The spread comes from refitting on resampled masks (bootstrap), which
@@ -14,9 +14,9 @@ from captum.attr import LimeBase
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explainers.explanation import Attribution, floats
-from explainers.models.classifier import Floats, FrozenModel
-from explainers.models.encoding import Encoding, Erasure
+from explainers.models.frozen_model import Floats, FrozenModel
+from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.results.attribution import Attribution, floats
 
 DRAWS = 20
 STAGES = (0.1, 0.25, 0.5)  # shares of the samples after which an estimate is shown; the final one comes after all
@@ -28,20 +28,20 @@ def fit(masks: Floats, values: Floats, weights: Floats, ridge: float) -> Floats:
     centred = masks - weights @ masks / total  # (N, n)
     target = values - weights @ values / total  # (N,)
     gram = centred.T @ (weights[:, None] * centred) + ridge * np.eye(masks.shape[1])
-    found: Floats = np.linalg.lstsq(gram, centred.T @ (weights * target), rcond=None)[0]
-    return found
+    coefficients: Floats = np.linalg.lstsq(gram, centred.T @ (weights * target), rcond=None)[0]
+    return coefficients
 
 
 def through_captum(masks: Floats, values: Floats, weights: Floats, model: SkLearnLinearModel) -> Floats:
-    """The same fit by Captum's `LimeBase`, to which the masks and what the model said about them are replayed."""
+    """The same fit by Captum's `LimeBase`, to which the masks and their probabilities are replayed."""
 
     def replay(_original: Tensor, **_kwargs: object) -> Iterator[Tensor]:
         yield from torch.from_numpy(masks).float()[:, None]
 
     weight_of = iter(torch.from_numpy(weights).float())
-    known = torch.from_numpy(values).float()
+    probabilities = torch.from_numpy(values).float()
     lime = LimeBase(
-        forward_func=lambda _masks: known,
+        forward_func=lambda _masks: probabilities,
         interpretable_model=model,
         similarity_func=lambda *_args, **_kwargs: next(weight_of),
         perturb_func=replay,
@@ -50,8 +50,8 @@ def through_captum(masks: Floats, values: Floats, weights: Floats, model: SkLear
         to_interp_rep_transform=None,
     )
     with torch.random.fork_rng(devices=[]):  # Captum's data loader draws a seed that it never uses
-        found = lime.attribute(torch.ones(1, masks.shape[1]), n_samples=len(masks), perturbations_per_eval=len(masks))
-    return np.asarray(found.reshape(-1), dtype=float)
+        scores = lime.attribute(torch.ones(1, masks.shape[1]), n_samples=len(masks), perturbations_per_eval=len(masks))
+    return np.asarray(scores.reshape(-1), dtype=float)
 
 
 def refine(
@@ -70,19 +70,19 @@ def refine(
 ) -> Iterator[Attribution]:
     """Estimates after each stage, then the final one. `blocks` numbers masks that the bootstrap keeps together."""
     values = np.zeros(len(masks))
-    chance = np.random.default_rng(seed + 1)
+    rng = np.random.default_rng(seed + 1)
     done = 0
     for until in sorted({*(int(len(masks) * share) for share in STAGES), len(masks)}):
         if until < min(len(masks), 2 * masks.shape[1] // 3 + 4):
-            continue  # too few equations to say anything
+            continue  # too few equations
         values[done:until] = model.probabilities(encoding, masks[done:until], erasure)[:, label]
         done = until
-        seen, heard, weigh = masks[:until].astype(float), values[:until], weights[:until]
+        rows, targets, row_weights = masks[:until].astype(float), values[:until], weights[:until]
         draws = [
-            fit(seen[rows], heard[rows], weigh[rows], ridge) for rows in _resampled(blocks[:until], chance)
+            fit(rows[some], targets[some], row_weights[some], ridge) for some in _resampled(blocks[:until], rng)
         ]  # fmt: skip
         last = until == len(masks)
-        scores = through_captum(seen, heard, weigh, final) if last else fit(seen, heard, weigh, ridge)
+        scores = through_captum(rows, targets, row_weights, final) if last else fit(rows, targets, row_weights, ridge)
         yield Attribution(
             name,
             encoding,
@@ -96,18 +96,18 @@ def refine(
         )
 
 
-def _resampled(blocks: NDArray[np.int64], chance: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+def _resampled(blocks: NDArray[np.int64], rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     """`DRAWS` times the rows of as many blocks as there are, drawn with replacement; block 0 is always in."""
     members = [np.flatnonzero(blocks == block) for block in range(blocks.max() + 1)]
     for _ in range(DRAWS):
-        drawn = chance.integers(1, max(len(members), 2), len(members) - 1)
-        yield np.concatenate([members[0], *(members[block] for block in drawn)])
+        sampled = rng.integers(1, max(len(members), 2), len(members) - 1)
+        yield np.concatenate([members[0], *(members[block] for block in sampled)])
 
 
 def single_unit(name: str, model: FrozenModel, encoding: Encoding, label: int, erasure: Erasure) -> Attribution:
-    """With one unit there is nothing to sample: its score is the fall when it is erased."""
-    with_it, without = model.probabilities(encoding, [[True], [False]], erasure)[:, label]
-    return Attribution(name, encoding, label, (float(with_it - without),), signed=True, spread=(0.0,), samples=2)
+    """Of an input with one unit: its score is the fall of the probability when it is erased."""
+    whole, without = model.probabilities(encoding, [[True], [False]], erasure)[:, label]
+    return Attribution(name, encoding, label, (float(whole - without),), signed=True, spread=(0.0,), samples=2)
 
 
 def last_of(estimates: Iterator[Attribution]) -> Attribution:

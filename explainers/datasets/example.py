@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from explainers.datasets.picture import Picture
+from explainers.datasets.image import InputImage
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the label follows from, where it is known: spans of characters of the text, and boxes in the picture
+    """What the label follows from, where it is known: spans of characters of the text, and boxes in the image
     (left, top, right and bottom in pixels)."""
 
     words: tuple[tuple[int, int], ...] = ()
@@ -16,22 +16,22 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Example:
-    """A text, or with `pair` a premise and its hypothesis, or with `picture` a picture and what is said about it.
+    """A text, or with `pair` a premise and its hypothesis, or with `image` an image and a text about it.
 
-    `label` is the class index where it is known; `explanations` are sentences in which people said why it is right.
+    `label` is the class index, if any; `explanations` are people's sentences about why it is right.
     """
 
     text: str
     pair: str | None = None
     label: int | None = None
     explanations: tuple[str, ...] = ()
-    picture: Picture | None = None
+    image: InputImage | None = None
     evidence: Evidence | None = None
 
 
 @dataclass(frozen=True)
 class Splits:
-    """Disjoint parts. `warm_up` are labelled texts of another source, `explainer` texts whose labels nobody uses."""
+    """Disjoint parts. `warm_up` are labelled texts of another source, `explainer` texts whose labels are not used."""
 
     train: tuple[Example, ...]
     validation: tuple[Example, ...]

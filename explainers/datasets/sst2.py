@@ -1,9 +1,9 @@
 """SST-2 (Socher et al., 2013): movie-review sentences and phrases, 0 negative and 1 positive; and texts like them.
 
-The phrases are parts of the sentences, so a validation part is only held out if its phrases are held out with it:
-every phrase that stands inside a validation sentence leaves the training part. The 872 dev sentences are the test.
+The phrases are parts of the sentences, so a validation part is only held out with its phrases:
+every phrase of a validation sentence leaves the training part. The 872 dev sentences are the test.
 
-Two more sets of labelled sentences join the training where they are at hand: Rotten Tomatoes (Pang and Lee, 2005),
+Two more sets of labelled sentences join the training where they are available: Rotten Tomatoes (Pang and Lee, 2005),
 from which SST was made, and Yelp. Of the former only sentences that share no six words in a row with any SST sentence
 are taken; half of them train the model, the other half stay unlabelled for the methods that learn to explain it.
 """
@@ -22,14 +22,14 @@ SHORTEST_SENTENCE = 8  # words: GLUE's training part does not say which of its p
 TOMATOES, YELP = "rotten_tomatoes/all.tsv.gz", "yelp/sentences.tsv.gz"
 
 
-def read(folder: Path | None, *, validation: int = 400, seed: int = 0) -> Splits:
-    """From a folder that holds `FILES`, and beside it, where they are, `TOMATOES` and `YELP`; without one, the hub."""
+def read_sst2(folder: Path | None, *, validation: int = 400, seed: int = 0) -> Splits:
+    """From a folder that holds `FILES`, with `TOMATOES` and `YELP` beside it if they exist; or from the hub."""
     phrases, sentences, test = from_folder(folder) if folder else from_hub()
     random.Random(seed).shuffle(sentences)
     held_out = sentences[:validation]
     forbidden = "\n".join(letters(example.text) for example in (*held_out, *test))
     train = [example for example in phrases if letters(example.text) not in forbidden]
-    tomatoes = unseen(optional(folder, TOMATOES), (*sentences, *test, *phrases))
+    tomatoes = without_overlap(optional(folder, TOMATOES), (*sentences, *test, *phrases))
     random.Random(seed).shuffle(tomatoes)
     half = len(tomatoes) // 2
     return Splits(
@@ -42,18 +42,18 @@ def read(folder: Path | None, *, validation: int = 400, seed: int = 0) -> Splits
 
 
 def optional(folder: Path | None, name: str) -> list[Example]:
-    """The rows of a file in the folder beside `folder`; none where there is no such file."""
+    """The rows of a file in the folder beside `folder`; empty if there is no such file."""
     path = folder.parent / name if folder else None
     return list(rows(path)) if path and path.is_file() else []
 
 
-def unseen(candidates: Iterable[Example], known: Sequence[Example], window: int = 6) -> list[Example]:
-    """The candidates that share no `window` words in a row with any known text, nor are as short as that."""
-    seen = {gram for example in known for gram in grams(example.text, window)}
-    return [each for each in candidates if (found := grams(each.text, window)) and not found & seen]
+def without_overlap(candidates: Iterable[Example], others: Sequence[Example], window: int = 6) -> list[Example]:
+    """The candidates of at least `window` words that share no `window` words in a row with any of the others."""
+    taken = {gram for example in others for gram in ngrams(example.text, window)}
+    return [each for each in candidates if (grams := ngrams(each.text, window)) and not grams & taken]
 
 
-def grams(text: str, window: int) -> set[tuple[str, ...]]:
+def ngrams(text: str, window: int) -> set[tuple[str, ...]]:
     tokens = [word for part in text.split() if (word := letters(part))]
     return {tuple(tokens[at : at + window]) for at in range(len(tokens) - window + 1)}
 

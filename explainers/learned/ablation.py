@@ -1,6 +1,6 @@
-"""The papers' ablations on one frozen model: the same short training with one part switched off.
+"""The papers' ablations on one frozen model: short trainings, each without one part of the method.
 
-Figures are means over validation texts with 95 % bootstrap intervals; what the papers report is the direction.
+Metrics are means over validation texts with 95 % bootstrap intervals; the papers' claims are about the direction.
 """
 
 import json
@@ -12,20 +12,21 @@ from typing import Any
 import numpy as np
 
 from explainers.errors import ExplanationError
-from explainers.learned.batches import Seen
-from explainers.learned.fitting import LOG, explained, fit, per_text
-from explainers.learned.weights import recipe_of
+from explainers.learned.batches import LearningExample
+from explainers.learned.fitting_loop import explained, fit, per_text
+from explainers.learned.recipes import recipe_of
 from explainers.metrics.intervals import Interval, paired
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Erasure
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Erasure
+from explainers.training.loop import LOG
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """`parts` are named settings of a method's recipe; `says` is what the paper found."""
+    """`parts` are named settings of a method's recipe; `claim` is the result of the paper."""
 
     parts: tuple[tuple[str, dict[str, Any]], ...]
-    says: str
+    claim: str
     erasure: Erasure = "mask"
     seeds: int = 1
 
@@ -80,23 +81,23 @@ class Ablated:
 def ablate(
     method: str,
     model: FrozenModel,
-    texts: Sequence[Seen],
-    validation: Sequence[Seen],
+    texts: Sequence[LearningExample],
+    validation: Sequence[LearningExample],
     folder: Path,
     settings: dict[str, Any],
 ) -> Iterator[Ablated]:
-    """Trains every part of a method's ablation with `settings` besides. Raises `ExplanationError` without one."""
+    """Trains every part with the other `settings`. Raises `ExplanationError` for a method without an ablation."""
     if method not in ABLATIONS:
-        raise ExplanationError(f"There is no ablation of {method!r}. Choose one of: {', '.join(ABLATIONS)}.")
-    wanted = ABLATIONS[method]
-    for part, changed in wanted.parts:
-        for seed in range(wanted.seeds):
+        raise ExplanationError(f"An ablation of {method!r} is not available. Choose one of: {', '.join(ABLATIONS)}.")
+    ablation = ABLATIONS[method]
+    for part, changed in ablation.parts:
+        for seed in range(ablation.seeds):
             recipe = recipe_of(method, {**settings, **changed, "select": "last", "seed": seed})
-            place = folder / f"{method}-{part.split(',')[0].replace(' ', '_').replace('=', '')}-{seed}"
-            fitting = fit(recipe, model, texts, validation, place)
-            scores = explained(recipe, fitting.module, model, validation)
-            found = per_text(model, validation, scores, wanted.erasure)
-            yield Ablated(part, seed, last_loss(place / LOG), paired(found[:, 0]), paired(found[:, 1]))
+            part_folder = folder / f"{method}-{part.split(',')[0].replace(' ', '_').replace('=', '')}-{seed}"
+            training = fit(recipe, model, texts, validation, part_folder)
+            scores = explained(recipe, training.module, model, validation)
+            metrics = per_text(model, validation, scores, ablation.erasure)
+            yield Ablated(part, seed, last_loss(part_folder / LOG), paired(metrics[:, 0]), paired(metrics[:, 1]))
 
 
 def last_loss(log: Path) -> float:
@@ -106,24 +107,24 @@ def last_loss(log: Path) -> float:
     return float(np.mean([line["terms"]["total"] for line in steps if line["epoch"] == steps[-1]["epoch"]]))
 
 
-def markdown(method: str, found: Sequence[Ablated]) -> str:
-    wanted, several = ABLATIONS[method], any(each.seed for each in found)
+def ablation_markdown(method: str, rows: Sequence[Ablated]) -> str:
+    ablation, several = ABLATIONS[method], any(each.seed for each in rows)
 
-    def shown(interval: Interval) -> str:
+    def cell(interval: Interval) -> str:
         return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
     def name(each: Ablated) -> str:
         return f"{each.part}, seed {each.seed}" if several else each.part
 
     lines = [
-        f"| {method} | loss, last epoch | AOPC-C ↑ ({wanted.erasure}) | AOPC-S ↓ ({wanted.erasure}) |",
+        f"| {method} | loss, last epoch | AOPC-C ↑ ({ablation.erasure}) | AOPC-S ↓ ({ablation.erasure}) |",
         "|---|---|---|---|",
-        *(f"| {name(each)} | {each.loss:.3f} | {shown(each.aopc_c)} | {shown(each.aopc_s)} |" for each in found),
+        *(f"| {name(each)} | {each.loss:.3f} | {cell(each.aopc_c)} | {cell(each.aopc_s)} |" for each in rows),
         "",
-        f"The paper: {wanted.says}",
+        f"The paper: {ablation.claim}",
     ]
     return "\n".join(lines)
 
 
-def as_dict(found: Sequence[Ablated]) -> list[dict[str, Any]]:
-    return [asdict(each) for each in found]
+def ablation_records(rows: Sequence[Ablated]) -> list[dict[str, Any]]:
+    return [asdict(each) for each in rows]

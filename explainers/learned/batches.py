@@ -1,4 +1,4 @@
-"""Texts as a learned method sees them: encoded, with what the frozen model says of them. No label is read."""
+"""Texts for the training of learned methods: encoded, with the frozen model's probabilities. No label is read."""
 
 import random
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from torch import Tensor
 
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
-from explainers.models.asking import check_count
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Encoding, UnitKind
-from explainers.models.inside import Inside, run
-from explainers.models.padded import Padded, padded
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding, UnitKind
+from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
+from explainers.models.inputs.requirements import check_text_count
+from explainers.models.internals import Internals, forward_with_internals
 
 
 @dataclass(frozen=True)
-class Seen:
+class LearningExample:
     """One text and the frozen model's probabilities (C,) of it."""
 
     encoding: Encoding
@@ -26,49 +26,53 @@ class Seen:
 
 @dataclass(frozen=True)
 class Batch:
-    inputs: Padded
+    inputs: PaddedBatch
     probabilities: Tensor  # (B, C): the frozen model's, of the whole texts
-    known: Inside | None = None  # the pass over the whole texts, where it was made already
+    internals: Internals | None = None  # of the whole texts, if they are computed already
 
     @property
     def predicted(self) -> Tensor:
         """(B,)."""
         return self.probabilities.argmax(1)
 
-    def inside(self, model: FrozenModel) -> Inside:
-        """What the frozen model's layers say of the whole texts; no gradient."""
-        return self.known or run(model, self.inputs)
+    def internals_of(self, model: FrozenModel) -> Internals:
+        """The frozen model's internals for the whole texts, without gradient."""
+        return self.internals or forward_with_internals(model, self.inputs)
 
 
-def seen(model: FrozenModel, texts: Sequence[Example], unit: UnitKind = "word") -> list[Seen]:
-    """Every text that has at least one unit, with the model's answer to it."""
+def encode_for_learning(model: FrozenModel, texts: Sequence[Example], unit: UnitKind = "word") -> list[LearningExample]:
+    """The texts with at least one unit, in their order, with the model's probabilities."""
     for each in texts:
-        check_count(model.name, model.asks, each)
-    encodings = [model.encode(Example(each.text, each.pair, picture=each.picture), unit) for each in texts]
-    ready = sorted((each for each in encodings if each.units), key=lambda each: len(each.ids))
-    if len(ready) < 2:
-        raise DataUnavailable("There are fewer than two texts with words in them; a method needs some to learn from.")
-    found = []
-    for start in range(0, len(ready), 32):
-        some = ready[start : start + 32]
-        answers = run(model, padded(some, model.padding, model.device)).probabilities(model)
-        found += [Seen(each, answer) for each, answer in zip(some, answers, strict=True)]
-    order = {(each.ids, id(each.picture)): place for place, each in enumerate(encodings)}
-    return sorted(found, key=lambda each: order[each.encoding.ids, id(each.encoding.picture)])
+        check_text_count(model.name, model.input_names, each)
+    encodings = [model.encode(Example(each.text, each.pair, image=each.image), unit) for each in texts]
+    readable = sorted((each for each in encodings if each.units), key=lambda each: len(each.ids))
+    if len(readable) < 2:
+        raise DataUnavailable("A method learns from two texts or more that have words. Give more texts.")
+    examples = []
+    for start in range(0, len(readable), 32):
+        some = readable[start : start + 32]
+        probabilities = forward_with_internals(model, pad_batch(some, model.pad_token, model.device)).probabilities(
+            model
+        )
+        examples += [LearningExample(each, row) for each, row in zip(some, probabilities, strict=True)]
+    position = {(each.ids, id(each.image)): index for index, each in enumerate(encodings)}
+    return sorted(examples, key=lambda each: position[each.encoding.ids, id(each.encoding.image)])
 
 
-def batch(model: FrozenModel, items: Sequence[Seen]) -> Batch:
-    inputs = padded([item.encoding for item in items], model.padding, model.device)
-    return Batch(inputs, torch.stack([item.probabilities for item in items]))
+def batch(model: FrozenModel, examples: Sequence[LearningExample]) -> Batch:
+    inputs = pad_batch([item.encoding for item in examples], model.pad_token, model.device)
+    return Batch(inputs, torch.stack([item.probabilities for item in examples]))
 
 
-def in_random_order(items: Sequence[Seen], size: int, order: random.Random) -> list[list[Seen]]:
+def in_random_order(
+    examples: Sequence[LearningExample], size: int, order: random.Random
+) -> list[list[LearningExample]]:
     """Batches of about equal lengths (sorted within pools of ten) in random order; a last batch of one is left out."""
-    shuffled = list(items)
+    shuffled = list(examples)
     order.shuffle(shuffled)
-    ready = []
+    batches = []
     for start in range(0, len(shuffled), 10 * size):
         pool = sorted(shuffled[start : start + 10 * size], key=lambda item: len(item.encoding.ids))
-        ready += [pool[at : at + size] for at in range(0, len(pool), size)]
-    order.shuffle(ready)
-    return [each for each in ready if len(each) > 1] or ready
+        batches += [pool[at : at + size] for at in range(0, len(pool), size)]
+    order.shuffle(batches)
+    return [each for each in batches if len(each) > 1] or batches

@@ -1,25 +1,15 @@
 """CIEM, causal identifiable explanation model (Liu, Zhang et al.): a variational autoencoder with an attention.
 
-X are a text's embeddings, A = f_k(X) the frozen model's states after layer k, Y = f(X) its answer. Every token has
-latents Z_wa, Z_wb ∈ R^r and (XZ_v) ∈ R^d, with posterior q(Z|X,A,Y), prior p(Z|A,Y), both diagonal Gaussians, and
-decoder p(X|Z,Y). Z_w = Z_wb·Z_waᵀ plays the attention's part, Z = Z_w(XZ_v) that of the states A:
+X are a text's embeddings, A = f_k(X) the frozen model's states after layer k, Y = f(X) its probabilities. Every token
+has latents Z_wa, Z_wb ∈ R^r and (XZ_v) ∈ R^d, with posterior q(Z|X,A,Y), prior p(Z|A,Y), both diagonal Gaussians, and
+decoder p(X|Z,Y). Z_w = Z_wb·Z_waᵀ / n acts as the attention, Z = Z_w(XZ_v) as the states A:
 
     S_j  = Norm(Σ_i Z_w(i, j)) = Norm(Z_wa[j]·Σ_i Z_wb[i])              min-max over a text's words          (Eq. 3)
-    ELBO = E_q log p(X|Z,Y) - KL(q‖p)                                                                       (Eq. 8)
-    Dis  = cosine(f_k(S⊙X), f_k(X)),   ŷ = f_h(Z)                                                          (Eq. 11)
+    ELBO = E_q log p(X|Z,Y) - KL(q‖p),   Dis = cosine(f_k(S⊙X), f_k(X)),   ŷ = f_h(Z)                  (Eq. 8, 11)
     L    = CE(y, ŷ) - α·ELBO - τ·Dis                                                                       (Eq. 12)
 
-Only Dis knows which end of S is up: -Z_w with -XZ_v give the same Z, and S the other way round.
-
-Where we differ: the authors have published no code, so most of this is our choice. The three networks are MLPs that
-read one token each, with GELU. X is the embedding layer's output, Y the soft probabilities, written to every token; CE
-is against them. log p and KL are divided by the number of entries of X, the decoder's variance is 1. Z_w is divided by
-n. The raw sums of a word's tokens are pooled by maximum before the min-max; [CLS], [SEP] and padding have no part in it
-and stay whole in S⊙X. That blends the word embeddings with the mask token's; the paper's product, which leaves states
-that the model has never met and from which less can be learned, is `erasure="zero"`. Dis is a mean over tokens. f_h
-reads Z in place of layer k's output; where k is not the last, the layers above it run. Explanations come from the
-posterior means (ε = 0), where the paper picks the ε that is best for an experiment; `stability` says how much sampling
-would change them.
+Only Dis fixes the sign of S: -Z_w with -XZ_v give the same Z. log p and KL are means over the entries of X, and f_h
+reads Z in place of layer k's output. The authors have published no code; the spec lists our choices.
 """
 
 from dataclasses import dataclass
@@ -34,9 +24,15 @@ from torch.nn import functional
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch
 from explainers.learned.recipe import Select
-from explainers.models.classifier import FrozenModel
-from explainers.models.inside import Inside, blended, layers, run, width
-from explainers.models.padded import Padded
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.padded_batch import PaddedBatch
+from explainers.models.internals import (
+    Internals,
+    forward_with_internals,
+    forward_with_soft_mask,
+    hidden_size,
+    transformer_layers,
+)
 
 DRAWS = 20
 FLAT = 1e-6  # raw sums of a text that are closer than this all get 0.5
@@ -50,8 +46,8 @@ class Gaussian:
     mean: Tensor  # (B, L, 2r+d)
     log_variance: Tensor  # (B, L, 2r+d)
 
-    def sample(self, chance: torch.Generator) -> Tensor:
-        noise = torch.randn(self.mean.shape, generator=chance).to(self.mean.device)
+    def sample(self, generator: torch.Generator) -> Tensor:
+        noise = torch.randn(self.mean.shape, generator=generator).to(self.mean.device)
         return self.mean + (self.log_variance / 2).exp() * noise
 
     def divergence(self, prior: "Gaussian") -> Tensor:
@@ -119,13 +115,17 @@ class Ciem:
 
     def module(self, model: FrozenModel) -> Autoencoder:
         classes = len(model.labels) if self.conditional else 0
-        return Autoencoder(width(model), classes, self.r, self.hidden, composite=self.decoder_input == "composite")
+        return Autoencoder(
+            hidden_size(model), classes, self.r, self.hidden, composite=self.decoder_input == "composite"
+        )
 
-    def terms(self, module: nn.Module, model: FrozenModel, batch: Batch, chance: torch.Generator) -> dict[str, Tensor]:
+    def terms(
+        self, module: nn.Module, model: FrozenModel, batch: Batch, generator: torch.Generator
+    ) -> dict[str, Tensor]:
         network, inputs = cast(Autoencoder, module), batch.inputs
         x, a, y = self._observed(model, batch)
         posterior, prior = network.posterior(x, a, y), network.expected(a, y)
-        latents = posterior.sample(chance)
+        latents = posterior.sample(generator)
         z = self._composite(inputs, latents)  # (B, L, d)
         decoded = network.decoded(z if self.decoder_input == "composite" else latents, y)
         recon = -over_tokens(inputs, ((x - decoded) ** 2).sum(-1)) / (2 * x.shape[-1])  # log p up to a constant
@@ -143,43 +143,43 @@ class Ciem:
 
     def draws(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
         """The scores of the batch's one text from samples of the posterior, (20, U)."""
-        posterior, chance = self._posterior(module, model, batch), torch.Generator().manual_seed(self.seed)
-        return torch.cat([self._importance(batch.inputs, posterior.sample(chance)) for _ in range(DRAWS)])
+        posterior, generator = self._posterior(module, model, batch), torch.Generator().manual_seed(self.seed)
+        return torch.cat([self._importance(batch.inputs, posterior.sample(generator)) for _ in range(DRAWS)])
 
     def stability(self, module: nn.Module, model: FrozenModel, batch: Batch) -> float:
         """Mean rank correlation between the scores of one text and the draws; 1 where there is one word only."""
         mean = self.scores(module, model, batch)[0].detach().cpu().numpy()
-        drawn = self.draws(module, model, batch).detach().cpu().numpy()
+        samples = self.draws(module, model, batch).detach().cpu().numpy()
         if np.ptp(mean) == 0:
             return 1.0 if len(mean) == 1 else 0.0
-        return float(np.mean([spearmanr(mean, row).statistic if np.ptp(row) else 0.0 for row in drawn]))
+        return float(np.mean([spearmanr(mean, row).statistic if np.ptp(row) else 0.0 for row in samples]))
 
     def _posterior(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Gaussian:
         return cast(Autoencoder, module).posterior(*self._observed(model, batch))
 
     def _observed(self, model: FrozenModel, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """X and A, (B, L, d) each, and Y for every token, (B, L, C); it has no columns where it is not used."""
-        hidden = batch.inside(model).hidden
+        hidden = batch.internals_of(model).hidden
         y = batch.probabilities if self.conditional else batch.probabilities[:, :0]
         return hidden[0], hidden[self._k(model)], y[:, None].expand(-1, batch.inputs.ids.shape[1], -1)
 
     def _k(self, model: FrozenModel) -> int:
-        highest = len(layers(model))
+        highest = len(transformer_layers(model))
         if not 0 <= self.layer <= highest:
             raise ExplanationError(f"{model.name} has no layer {self.layer}. Choose 1 to {highest}, or 0 for the last.")
         return self.layer or highest
 
-    def _masked(self, model: FrozenModel, inputs: Padded, share: Tensor) -> Inside:
+    def _masked(self, model: FrozenModel, inputs: PaddedBatch, share: Tensor) -> Internals:
         """The pass over S⊙X."""
         if self.erasure == "mask":
-            return blended(model, inputs, share)
-        return run(model, inputs, scale=inputs.spread(share))
+            return forward_with_soft_mask(model, inputs, share)
+        return forward_with_internals(model, inputs, scale=inputs.spread(share))
 
-    def _importance(self, inputs: Padded, latents: Tensor) -> Tensor:
+    def _importance(self, inputs: PaddedBatch, latents: Tensor) -> Tensor:
         """S of every word, (B, U)."""
-        return min_max(inputs, inputs.pooled(column_sums(inputs, latents, self.r), "max"))
+        return min_max(inputs, inputs.reduce_to_units(column_sums(inputs, latents, self.r), "max"))
 
-    def _composite(self, inputs: Padded, latents: Tensor) -> Tensor:
+    def _composite(self, inputs: PaddedBatch, latents: Tensor) -> Tensor:
         """Z = Z_wb(Z_waᵀ(XZ_v))/n, which never forms the n×n matrix: (B, L, d)."""
         z_wa, z_wb, values = latents.tensor_split([self.r, 2 * self.r], dim=-1)
         summed = (z_wa * inputs.attention[:, :, None]).mT @ values  # (B, r, d)
@@ -189,19 +189,19 @@ class Ciem:
         """CE between the model's answer and the one that it gives when Z stands for layer k's output."""
         if not self.cross_entropy:
             return z.new_zeros(())
-        answer = run(model, batch.inputs, instead=(self._k(model), z))
+        answer = forward_with_internals(model, batch.inputs, layer_output=(self._k(model), z))
         if model.multi_label:
             return functional.binary_cross_entropy_with_logits(answer.logits, batch.probabilities)
         return functional.cross_entropy(answer.logits, batch.probabilities)
 
 
-def column_sums(inputs: Padded, latents: Tensor, r: int) -> Tensor:
+def column_sums(inputs: PaddedBatch, latents: Tensor, r: int) -> Tensor:
     """Σ_i Z_w(i, j) over the tokens i of each text, divided by n: (B, L)."""
-    asking = (latents[..., r : 2 * r] * inputs.attention[:, :, None]).sum(1) / inputs.lengths[:, None]  # (B, r)
-    return torch.einsum("blr,br->bl", latents[..., :r], asking)
+    attending = (latents[..., r : 2 * r] * inputs.attention[:, :, None]).sum(1) / inputs.lengths[:, None]  # (B, r)
+    return torch.einsum("blr,br->bl", latents[..., :r], attending)
 
 
-def min_max(inputs: Padded, raw: Tensor) -> Tensor:
+def min_max(inputs: PaddedBatch, raw: Tensor) -> Tensor:
     """To 0…1 over the words of each text, (B, U); texts whose words are all equal get 0.5, and padding gets 0."""
     low = raw.masked_fill(~inputs.units, torch.inf).amin(1, keepdim=True)
     high = raw.masked_fill(~inputs.units, -torch.inf).amax(1, keepdim=True)
@@ -210,6 +210,6 @@ def min_max(inputs: Padded, raw: Tensor) -> Tensor:
     return scaled.masked_fill(flat, 0.5) * inputs.units
 
 
-def over_tokens(inputs: Padded, values: Tensor) -> Tensor:
+def over_tokens(inputs: PaddedBatch, values: Tensor) -> Tensor:
     """The mean of one value per token (B, L) over the tokens of each text, and over texts."""
     return ((values * inputs.attention).sum(1) / inputs.lengths).mean()

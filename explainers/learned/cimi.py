@@ -8,11 +8,7 @@ M ∈ [0, 1]. With x_e = M⊙v the cause and x_u = (1-M)⊙v the rest:
     L_p = -log σ(M - M⁻)       M⁻: the decoder with another text's v   weak supervision                (Eq. 7)
     L   = L_s + α·L_i + L_p
 
-Where we differ from paper or code: Eq. 7 has the wrong sign in print, we minimise -log σ as the code does; the
-intervention compares by squared error as the paper says (`intervention="cosine"` is the code's, across the batch);
-padding and special tokens are left out of every mean; f is never in training mode; training texts are not the ones that
-are scored; a word's mask is the maximum over its tokens; words fade to the mask token, before position and
-LayerNorm; with `erasure="zero"` their embeddings are multiplied by 0 after it, as in the code.
+Means are over words only. The method's spec lists the deviations from paper and code.
 """
 
 from dataclasses import dataclass
@@ -24,9 +20,9 @@ from torch.nn import functional
 
 from explainers.learned.batches import Batch
 from explainers.learned.recipe import Select
-from explainers.models.classifier import FrozenModel
-from explainers.models.inside import Inside, blended, run, width
-from explainers.models.padded import Padded
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.padded_batch import PaddedBatch
+from explainers.models.internals import Internals, forward_with_internals, forward_with_soft_mask, hidden_size
 
 Discrete = Literal["no", "gumbel", "hash"]
 
@@ -34,9 +30,9 @@ Discrete = Literal["no", "gumbel", "hash"]
 class Decoder(nn.Module):
     """φ: LSTM over [v; f_e(x)], then two linear layers with two outputs per token: not a cause, a cause."""
 
-    def __init__(self, width: int, hidden: int) -> None:
+    def __init__(self, hidden_size: int, hidden: int) -> None:
         super().__init__()
-        self.lstm = nn.LSTM(2 * width, hidden, batch_first=True)
+        self.lstm = nn.LSTM(2 * hidden_size, hidden, batch_first=True)
         self.mlp = nn.Sequential(nn.Linear(hidden, 16), nn.LeakyReLU(), nn.Linear(16, 2))
 
     def forward(self, embedded: Tensor, states: Tensor) -> Tensor:
@@ -71,68 +67,70 @@ class Cimi:
         return 1 - done
 
     def module(self, model: FrozenModel) -> Decoder:
-        return Decoder(width(model), self.hidden)
+        return Decoder(hidden_size(model), self.hidden)
 
-    def terms(self, module: nn.Module, model: FrozenModel, batch: Batch, chance: torch.Generator) -> dict[str, Tensor]:
-        inputs, rows, inside = batch.inputs, batch.inputs.rows, batch.inside(model)
-        v, states = inside.hidden[0], inside.hidden[-1]  # (B, L, d) each
+    def terms(
+        self, module: nn.Module, model: FrozenModel, batch: Batch, generator: torch.Generator
+    ) -> dict[str, Tensor]:
+        inputs, rows, internals = batch.inputs, batch.inputs.rows, batch.internals_of(model)
+        v, states = internals.hidden[0], internals.hidden[-1]  # (B, L, d) each
         logits = self._decoded(module, v, states)  # (B, L, 2)
         mask = self._units(inputs, logits)  # (B, U)
-        shift = int(torch.randint(1, rows, (), generator=chance)) if rows > 1 else 0
-        kept = self._discretised(inputs, logits, mask, chance)
-        both = self._passed(model, inputs.twice(), torch.cat([kept, 1 - kept])).probabilities(model)
+        shift = int(torch.randint(1, rows, (), generator=generator)) if rows > 1 else 0
+        kept = self._discretised(inputs, logits, mask, generator)
+        both = self._passed(model, inputs.doubled(), torch.cat([kept, 1 - kept])).probabilities(model)
         p_e, p_u = both[:rows], both[rows:]
         l_s = functional.mse_loss(p_e, batch.probabilities) - functional.mse_loss(p_u, batch.probabilities)
         negative = self._units(inputs, self._decoded(module, v.roll(shift, 0), states))
         l_p = -inputs.mean(functional.logsigmoid(mask - negative)).mean()
-        l_i = self._intervened(module, model, inputs, v, mask, shift, chance)
+        l_i = self._intervened(module, model, inputs, v, mask, shift, generator)
         total = self.sufficiency * l_s + self.intervention_weight * l_i + self.weak_supervision * l_p
         return {"total": total, "L_s": l_s, "L_i": l_i, "L_p": l_p, "mean mask": inputs.mean(mask).mean()}
 
     def scores(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
-        inside = batch.inside(model)
-        return self._units(batch.inputs, self._decoded(module, inside.hidden[0], inside.hidden[-1]))
+        internals = batch.internals_of(model)
+        return self._units(batch.inputs, self._decoded(module, internals.hidden[0], internals.hidden[-1]))
 
     def _decoded(self, module: nn.Module, v: Tensor, states: Tensor) -> Tensor:
         return cast(Tensor, module(v, states if self.states else torch.zeros_like(states)))
 
-    def _units(self, inputs: Padded, logits: Tensor) -> Tensor:
+    def _units(self, inputs: PaddedBatch, logits: Tensor) -> Tensor:
         """(B, L, 2) → masks (B, U); a word's is its highest token's."""
-        return inputs.pooled(logits.softmax(-1)[:, :, 1], "max")
+        return inputs.reduce_to_units(logits.softmax(-1)[:, :, 1], "max")
 
-    def _passed(self, model: FrozenModel, inputs: Padded, mask: Tensor) -> Inside:
+    def _passed(self, model: FrozenModel, inputs: PaddedBatch, mask: Tensor) -> Internals:
         if self.erasure == "mask":
-            return blended(model, inputs, mask)
-        return run(model, inputs, scale=inputs.spread(mask))
+            return forward_with_soft_mask(model, inputs, mask)
+        return forward_with_internals(model, inputs, scale=inputs.spread(mask))
 
     def _intervened(
         self,
         module: nn.Module,
         model: FrozenModel,
-        inputs: Padded,
+        inputs: PaddedBatch,
         v: Tensor,
         mask: Tensor,
         shift: int,
-        chance: torch.Generator,
+        generator: torch.Generator,
     ) -> Tensor:
         """How far the mask moves when what it leaves out is mixed with another text."""
         if not self.intervention_weight:
             return v.new_zeros(())
-        share = torch.rand(len(v), 1, 1, generator=chance).to(v.device) * self.epsilon  # λ
+        share = torch.rand(len(v), 1, 1, generator=generator).to(v.device) * self.epsilon  # λ
         m = inputs.spread(mask)[:, :, None]  # (B, L, 1)
         mixed = m * v + (1 - m) * ((1 - share) * v + share * v.roll(shift, 0))
-        logits = self._decoded(module, mixed, run(model, inputs, embedded=mixed).hidden[-1])
+        logits = self._decoded(module, mixed, forward_with_internals(model, inputs, embedding_output=mixed).hidden[-1])
         after = self._units(inputs, logits)
         if self.intervention == "mse":
             return inputs.mean((after - mask) ** 2).mean()
         return -functional.cosine_similarity(after, mask, dim=0).mean()
 
-    def _discretised(self, inputs: Padded, logits: Tensor, mask: Tensor, chance: torch.Generator) -> Tensor:
+    def _discretised(self, inputs: PaddedBatch, logits: Tensor, mask: Tensor, generator: torch.Generator) -> Tensor:
         """The mask itself, or 0 and 1 with the gradient of the soft one: Gumbel-softmax, or deep hashing's sign."""
         if self.discrete == "no":
             return mask
         if self.discrete == "hash":
             return mask + ((mask > 0.5).float() - mask).detach()
-        drawn = torch.rand(logits.shape, generator=chance).clamp(1e-9, 1 - 1e-9).to(logits.device)
-        soft = self._units(inputs, logits - torch.log(-torch.log(drawn)))
+        uniform = torch.rand(logits.shape, generator=generator).clamp(1e-9, 1 - 1e-9).to(logits.device)
+        soft = self._units(inputs, logits - torch.log(-torch.log(uniform)))
         return soft + ((soft > 0.5).float() - soft).detach()

@@ -1,16 +1,13 @@
-"""IvRA as the paper trains it: a copy of the classifier and the reading of its attention learn together.
+"""IvRA as the paper trains it: a copy of the classifier and the read-out of its attention learn together.
 
-    L = CE(F'(x), F's answer) + COMP or SUFF of r on F'
+    L = CE(F'(x), F(x)) + COMP or SUFF of r on F'
 
-F' starts as F; adapters of its layers and of its head are trained, its word embeddings are not. The result explains F',
-another model than F, so its figures stand apart. COMP alone can be had by a model that falls on any deletion, which is
-why the AOPC-C of random words is given beside that of r.
-
-Where we differ: adapters (LoRA) are trained instead of all weights, so that the new model is a small file; the target
-is F's own answer, no label is read; there is no dropout; one k is drawn for each step.
+F' starts as F; adapters (LoRA) of its layers and of its head are trained, its word embeddings are not. The result
+explains F', so its metrics stand apart. A model whose prediction falls on any deletion has a high COMP, so the AOPC-C
+of random words is given beside that of r. Deviations: adapters instead of all weights, F's own probabilities instead of
+labels, no dropout, one k per step.
 """
 
-import json
 import random
 import time
 from collections.abc import Sequence
@@ -23,32 +20,33 @@ import torch
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
-from explainers.explanation import floats
-from explainers.learned.batches import Batch, Seen, batch, in_random_order
-from explainers.learned.fitting import LOG, VALIDATED, explained, faithfulness
+from explainers.learned.batches import Batch, LearningExample, batch, in_random_order
+from explainers.learned.fitting_loop import VALIDATED, explained, faithfulness
 from explainers.learned.ivra import Ivra, cross_entropy
 from explainers.learned.lora import adapted
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import FrozenModel
-from explainers.models.inside import run, words
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.internals import forward_with_internals, input_embeddings
+from explainers.results.attribution import floats
+from explainers.training.loop import LOG, log_line
 
 MODEL_RATE, RANK = 3e-4, 8
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """F', what reads its attention, and the figures on validation texts after the last epoch."""
+    """F', the read-out of its attention, and metrics on validation texts after the last epoch."""
 
     model: FrozenModel
     module: nn.Module
-    figures: dict[str, float]
+    metrics: dict[str, float]
     seconds: float
 
 
 def fit_full(
     model: FrozenModel,
-    texts: Sequence[Seen],
-    validation: Sequence[Seen],
+    texts: Sequence[LearningExample],
+    validation: Sequence[LearningExample],
     folder: Path,
     recipe: Ivra,
     *,
@@ -67,34 +65,34 @@ def fit_full(
         [{"params": groups[0], "lr": model_rate}, {"params": groups[1], "lr": recipe.learning_rate}],
         weight_decay=recipe.weight_decay,
     )
-    order, chance = random.Random(recipe.seed), torch.Generator().manual_seed(recipe.seed)
+    order, generator = random.Random(recipe.seed), torch.Generator().manual_seed(recipe.seed)
     plan = [items for _ in range(recipe.epochs) for items in in_random_order(texts, recipe.batch, order)]
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.rate(step / len(plan)))
     with (folder / LOG).open("w", encoding="utf-8") as log:
         for number, items in enumerate(plan, start=1):
-            terms = losses(recipe, module, tuned, batch(model, items), chance)
+            terms = losses(recipe, module, tuned, batch(model, items), generator)
             step(optimiser, groups, terms["total"])
             schedule.step()
             line = {"step": number, "terms": {name: float(term.detach()) for name, term in terms.items()}}
-            print(json.dumps(line), file=log, flush=True)
+            log_line(log, line)
         finished = replace(tuned, version=fingerprint(tuned)[:12])  # freezes it
         module.requires_grad_(False).eval()
-        figures = validated(recipe, module, finished, validation)
-        print(json.dumps({"validation": figures}), file=log)
-    return Tuned(finished, module, figures, time.perf_counter() - started)
+        metrics = validated(recipe, module, finished, validation)
+        log_line(log, {"validation": metrics})
+    return Tuned(finished, module, metrics, time.perf_counter() - started)
 
 
 def copied(model: FrozenModel, name: str) -> FrozenModel:
     """The same classifier with adapters that begin at zero; it shares the frozen weights."""
-    return replace(model, module=adapted(model.module, RANK), name=name, lock=RLock(), fitted={})
+    return replace(model, module=adapted(model.module, RANK), name=name, lock=RLock())
 
 
 def trainable(tuned: FrozenModel) -> list[Tensor]:
     """The adapters, from now on with gradient."""
-    found: list[Tensor] = list(adapters(tuned.module).values())
-    for weight in found:
+    weights: list[Tensor] = list(adapters(tuned.module).values())
+    for weight in weights:
         weight.requires_grad_(True)
-    return found
+    return weights
 
 
 def adapters(module: nn.Module) -> dict[str, Tensor]:
@@ -103,13 +101,15 @@ def adapters(module: nn.Module) -> dict[str, Tensor]:
 
 
 def losses(
-    recipe: Ivra, module: nn.Module, tuned: FrozenModel, items: Batch, chance: torch.Generator
+    recipe: Ivra, module: nn.Module, tuned: FrozenModel, items: Batch, generator: torch.Generator
 ) -> dict[str, Tensor]:
     """The criterion and CE against what the frozen model answered, which `items` holds."""
-    embeds, _ = words(tuned, items.inputs)
-    inside = run(tuned, items.inputs, embeds=embeds)  # the embeddings are given so that the pass has a gradient
-    terms = recipe.terms(module, tuned, replace(items, known=inside), chance)
-    error = cross_entropy(tuned, inside.logits, items.predicted).mean()
+    embeds, _ = input_embeddings(tuned, items.inputs)
+    internals = forward_with_internals(
+        tuned, items.inputs, embeds=embeds
+    )  # the embeddings are given so that the pass has a gradient
+    terms = recipe.terms(module, tuned, replace(items, internals=internals), generator)
+    error = cross_entropy(tuned, internals.logits, items.predicted).mean()
     return {**terms, "total": terms["total"] + error, "error": error}
 
 
@@ -123,24 +123,28 @@ def step(optimiser: torch.optim.Optimizer, groups: list[list[Tensor]], loss: Ten
     optimiser.step()
 
 
-def validated(recipe: Ivra, module: nn.Module, tuned: FrozenModel, items: Sequence[Seen]) -> dict[str, float]:
+def validated(
+    recipe: Ivra, module: nn.Module, tuned: FrozenModel, items: Sequence[LearningExample]
+) -> dict[str, float]:
     """Faithfulness to the tuned model, of r and of random words, and how often it still answers as the frozen one."""
-    now = answered(tuned, items)
-    chance = np.random.default_rng(recipe.seed)
-    random_scores = [floats(chance.random(len(item.encoding.units))) for item in now]
-    same = [int(a.probabilities.argmax()) == int(b.probabilities.argmax()) for a, b in zip(now, items, strict=True)]
+    examples = answered(tuned, items)
+    generator = np.random.default_rng(recipe.seed)
+    random_scores = [floats(generator.random(len(item.encoding.units))) for item in examples]
+    agreement = [
+        int(a.probabilities.argmax()) == int(b.probabilities.argmax()) for a, b in zip(examples, items, strict=True)
+    ]
     return {
-        **faithfulness(tuned, now, explained(recipe, module, tuned, now)),
-        "aopc_c_random": faithfulness(tuned, now, random_scores)["aopc_c"],
-        "agreement": float(np.mean(same)),
+        **faithfulness(tuned, examples, explained(recipe, module, tuned, examples)),
+        "aopc_c_random": faithfulness(tuned, examples, random_scores)["aopc_c"],
+        "agreement": float(np.mean(agreement)),
     }
 
 
-def answered(model: FrozenModel, items: Sequence[Seen]) -> list[Seen]:
+def answered(model: FrozenModel, items: Sequence[LearningExample]) -> list[LearningExample]:
     """The same texts with this model's probabilities."""
-    found: list[Seen] = []
+    examples: list[LearningExample] = []
     for start in range(0, len(items), VALIDATED):
         some = items[start : start + VALIDATED]
-        answers = run(model, batch(model, some).inputs).probabilities(model)
-        found += [replace(item, probabilities=answer) for item, answer in zip(some, answers, strict=True)]
-    return found
+        probabilities = forward_with_internals(model, batch(model, some).inputs).probabilities(model)
+        examples += [replace(item, probabilities=row) for item, row in zip(some, probabilities, strict=True)]
+    return examples

@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from explainers.models.inside import twin
+from explainers.models.internals import shared_copy
 
 
 class Adapted(nn.Module):
@@ -29,7 +29,7 @@ class Adapted(nn.Module):
 
 def adapted(encoder: nn.Module, rank: int) -> nn.Module:
     """A twin of `encoder` with an adapter on each linear layer; it shares the frozen weights and none of the hooks."""
-    copied = twin(encoder)
+    copied = shared_copy(encoder)
     for name, module in list(copied.named_modules()):
         if isinstance(module, nn.Linear):
             parent, _, last = name.rpartition(".")

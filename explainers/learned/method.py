@@ -1,40 +1,49 @@
-"""Explaining with what was fitted: the same few lines for every method that learns."""
+"""Explaining with fitted weights: the same few lines for every learned method."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
-from explainers.explanation import Attribution, floats
 from explainers.learned.batches import Batch
-from explainers.learned.weights import fitted
-from explainers.models.batching import memory_explained
-from explainers.models.inside import run
-from explainers.models.padded import padded
+from explainers.learned.loading import load_learned
+from explainers.learned.recipes import recipe_class
+from explainers.models.batching import memory_errors
+from explainers.models.inputs.padded_batch import pad_batch
+from explainers.models.internals import forward_with_internals
+from explainers.results.attribution import Attribution, floats
 
 if TYPE_CHECKING:
-    from explainers.models.classifier import FrozenModel
-    from explainers.models.encoding import Encoding
+    from torch import nn
+
+    from explainers.learned.recipe import Recipe
+    from explainers.models.frozen_model import FrozenModel
+    from explainers.models.inputs.encoding import Encoding
 
 
 @dataclass(frozen=True)
-class Learned:
-    """Costs a pass of the frozen model and what the method itself needs. The scores are about the predicted class;
-    they are the same whichever class is asked about."""
+class LearnedAttribution:
+    """Costs a pass of the frozen model and what the method itself needs. The scores explain the predicted class,
+    whichever `label` is given."""
 
     method: str
     variant: str = ""
 
     def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
-        recipe, module = fitted(model, self.method, self.variant)
-        inputs = padded([encoding], model.padding, model.device)
-        with memory_explained(), torch.no_grad():
-            whole = run(model, inputs)
+        recipe, module = load_trained(model, self.method, self.variant)
+        inputs = pad_batch([encoding], model.pad_token, model.device)
+        with memory_errors(), torch.no_grad():
+            whole = forward_with_internals(model, inputs)
             text = Batch(inputs, whole.probabilities(model), whole)
             scores = floats(recipe.scores(module, model, text)[0].cpu())
-            drawn = getattr(recipe, "draws", None)  # where the method is a distribution: equally likely scores
-            draws = tuple(floats(row.cpu()) for row in drawn(module, model, text)) if drawn else ()
+            sample = getattr(recipe, "draws", None)  # where the method is a distribution: equally likely scores
+            draws = tuple(floats(row.cpu()) for row in sample(module, model, text)) if sample else ()
         spread = floats(torch.tensor(draws).std(0)) if draws else ()
         name = f"{self.method}:{self.variant}" if self.variant else self.method
-        # the draws are no noise of the scores, which are the same every time, so they stay here
+        # the draws are not kept: they are not noise of the scores, which are deterministic
         return Attribution(name, encoding, label, scores, signed=False, spread=spread, samples=len(draws))
+
+
+def load_trained(model: "FrozenModel", method: str, variant: str = "") -> "tuple[Recipe, nn.Module]":
+    """Recipe and trained module of any learned method."""
+    return load_learned(model, recipe_class(method), method, variant)

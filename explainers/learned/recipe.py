@@ -1,7 +1,7 @@
-"""What a learned method is: a recipe whose fields are its hyperparameters, from which weights are fitted.
+"""A learned method is a recipe: a frozen dataclass of hyperparameters, from which weights are fitted.
 
-Each method's file gives one frozen dataclass that answers to this protocol; `fitting.fit` trains what it describes and
-`method.Learned` explains with the result. The frozen model never changes, and no label is ever read.
+Each method's file holds one; `fitting_loop.fit` trains what it describes, and `method.LearnedAttribution` explains with
+the result. The frozen model never changes, and no label is read.
 """
 
 from typing import Literal, Protocol, runtime_checkable
@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from explainers.learned.batches import Batch
-from explainers.models.classifier import FrozenModel
+from explainers.models.frozen_model import FrozenModel
 
 Select = Literal["difference", "comp", "suff", "last"]
 
 
 class Recipe(Protocol):
-    """`method` is the id in the registry, `distribution` says that a text's scores sum to 1 instead of being a mask."""
+    """`method` is the id in the registry; with `distribution`, the scores of a text sum to 1, else they are a mask."""
 
     @property
     def method(self) -> str: ...
@@ -34,19 +34,21 @@ class Recipe(Protocol):
     def seed(self) -> int: ...
     @property
     def select(self) -> Select:
-        """The figure on validation texts by which the best epoch is kept."""
+        """The criterion on validation texts by which the best epoch is kept."""
         ...
 
     def rate(self, done: float) -> float:
-        """The factor on the learning rate when this share of the steps is done."""
+        """The factor on the learning rate after this share of the steps, 0…1."""
         ...
 
     def module(self, model: FrozenModel) -> nn.Module:
-        """What is trained, freshly drawn from torch's generator; only parameters that learn require a gradient."""
+        """A new module, initialised by torch's generator; only the parameters that are trained require a gradient."""
         ...
 
-    def terms(self, module: nn.Module, model: FrozenModel, batch: Batch, chance: torch.Generator) -> dict[str, Tensor]:
-        """The loss by the paper's terms; `total` is what is minimised."""
+    def terms(
+        self, module: nn.Module, model: FrozenModel, batch: Batch, generator: torch.Generator
+    ) -> dict[str, Tensor]:
+        """The terms of the loss, as in the paper; `total` is minimised."""
         ...
 
     def scores(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
@@ -56,12 +58,12 @@ class Recipe(Protocol):
 
 @runtime_checkable
 class Memory(Protocol):
-    """A module that carries more from step to step than what it learns; a checkpoint keeps it."""
+    """A module with more state than its trained parameters; a checkpoint keeps it."""
 
     def kept(self) -> dict[str, Tensor]: ...
     def restore(self, kept: dict[str, Tensor]) -> None: ...
 
 
-def learned(module: nn.Module) -> dict[str, Tensor]:
-    """What learns, and is kept."""
+def trained_parameters(module: nn.Module) -> dict[str, Tensor]:
+    """The trained parameters by name, detached."""
     return {name: weight.detach() for name, weight in module.named_parameters() if weight.requires_grad}

@@ -1,11 +1,15 @@
-"""Every method that learns, and the variants that are shipped for each embedded model."""
+"""The recipes of all learned methods, and the variants that are shipped for each embedded model."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from explainers.errors import ExplanationError
 from explainers.learned.aml import Aml
 from explainers.learned.ciem import Ciem
 from explainers.learned.cimi import Cimi
 from explainers.learned.ivra import Ivra
+from explainers.learned.recipe import Recipe
+from explainers.training.hyperparameters import with_hyperparameters
 
 RECIPES: dict[str, Any] = {"aml": Aml, "cimi": Cimi, "ciem": Ciem, "ivra": Ivra}
 
@@ -26,3 +30,16 @@ SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
         "smat": {"criterion": "sim", "norm": "softmax", "smat": True, "epochs": 1},
     },
 }
+
+
+def recipe_of(method: str, values: Mapping[str, Any]) -> Recipe:
+    """The recipe with these hyperparameters. Raises `ExplanationError` for an unknown method, name or value."""
+    recipe: Recipe = with_hyperparameters(recipe_class(method), method, values)
+    return recipe
+
+
+def recipe_class(method: str) -> Any:
+    """Raises `ExplanationError` for a method that does not learn."""
+    if method not in RECIPES:
+        raise ExplanationError(f"{method!r} does not learn. Choose one of: {', '.join(RECIPES)}.")
+    return RECIPES[method]

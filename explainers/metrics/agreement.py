@@ -1,4 +1,4 @@
-"""How far two explanations of the same decision agree: by ranks, by their strongest units, by sign."""
+"""How much two explanations of the same decision agree: by ranks, by their strongest units, by sign."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau, rankdata
 
-from explainers.explanation import ranking
-from explainers.metrics.masking import top
+from explainers.results.attribution import ranking
+from explainers.results.erasure_curves import top_count
 
 Scores = tuple[float, ...]
 
 
 def spearman(one: Scores, other: Scores) -> float:
-    """ρ of the ranks; 0 where one of them is constant, since it ranks nothing. With one unit it is not defined: nan."""
+    """ρ of the ranks; 0 where one of them is constant, because it ranks nothing; NaN (not defined) with one unit."""
     if len(one) < 2:
         return float("nan")
     first, second = rankdata(one), rankdata(other)
@@ -23,16 +23,16 @@ def spearman(one: Scores, other: Scores) -> float:
 
 
 def kendall(one: Scores, other: Scores) -> float:
-    """τ-b; 0 where one of them is constant, nan with one unit."""
+    """τ-b; 0 where one of them is constant, NaN with one unit."""
     if len(one) < 2:
         return float("nan")
-    found = float(kendalltau(one, other).statistic) if len(set(one)) > 1 and len(set(other)) > 1 else 0.0
-    return found
+    constant = len(set(one)) == 1 or len(set(other)) == 1
+    return 0.0 if constant else float(kendalltau(one, other).statistic)
 
 
 def top_overlap(one: Scores, other: Scores, percent: float = 20) -> float:
     """The share of each one's top `percent` % that is in the other's too."""
-    cut = top(len(one), percent)
+    cut = top_count(len(one), percent)
     return len(set(ranking(one)[:cut]) & set(ranking(other)[:cut])) / cut
 
 

@@ -1,9 +1,8 @@
-"""Did it find the evidence? Scores of patches and of words against what the label is known to follow from.
+"""Does the explanation rank the evidence first? Scores of patches and of words against annotated evidence.
 
-ROC-AUC of the raw scores; pointing game (Zhang et al., 2018): is the highest-scored unit evidence; IOU of as many of
-the highest-scored units as there are evidence. Each is computed over patches alone and over words alone, for the class
-that the model predicts, where that is the true one: of another class the evidence is not known. Where all units of a
-kind are evidence, or none is ("there is no circle", and there is none), there is nothing to find, and no figure.
+ROC-AUC of the raw scores; pointing game (Zhang et al., 2018): whether the highest-scored unit is evidence; IOU of the
+evidence with as many of the highest-scored units. Each is computed over patches alone and over words alone, for the
+predicted class, where it is the true one. A metric is not defined for a kind of which all units or none are evidence.
 """
 
 import numpy as np
@@ -12,15 +11,13 @@ from scipy.stats import hypergeom
 from sklearn.metrics import roc_auc_score
 
 from explainers.datasets.example import Evidence
-from explainers.explanation import ranking
-from explainers.metrics.modalities import Kind, of_kind
-from explainers.models.encoding import Encoding, Unit
+from explainers.metrics.modalities import Kind, units_of_kind
+from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.results.attribution import ranking
 
 COVERED = 0.2  # of the patch, or of the evidence's box: less of an overlap does not make a patch evidence
 KINDS: tuple[Kind, ...] = ("patch", "word")
-NAMES = ("auc", "pointing", "iou")
-FIGURES = tuple(f"{kind}_{name}" for kind in KINDS for name in NAMES)
-Figures = dict[str, float]
+EVIDENCE_METRICS = tuple(f"{kind}_{name}" for kind in KINDS for name in ("auc", "pointing", "iou"))
 
 
 def is_evidence(unit: Unit, evidence: Evidence) -> bool:
@@ -42,36 +39,36 @@ def area(box: tuple[int, int, int, int]) -> int:
     return max(0, right - left) * max(0, bottom - top)
 
 
-def found(encoding: Encoding, evidence: Evidence, scores: tuple[float, ...]) -> Figures:
-    """By the names of `FIGURES`, those that are defined."""
-    figures = {}
-    for kind, units, truth in sought(encoding, evidence):
-        own = tuple(scores[unit] for unit in units)
-        order, k = ranking(own), int(truth.sum())
+def evidence_scores(encoding: Encoding, evidence: Evidence, scores: tuple[float, ...]) -> dict[str, float]:
+    """Those of `EVIDENCE_METRICS` that are defined."""
+    metrics = {}
+    for kind, units, truth in ranked_kinds(encoding, evidence):
+        of_kind = tuple(scores[unit] for unit in units)
+        order, k = ranking(of_kind), int(truth.sum())
         hits = int(truth[order[:k]].sum())
-        figures[f"{kind}_auc"] = float(roc_auc_score(truth, own))
-        figures[f"{kind}_pointing"] = float(truth[order[0]])
-        figures[f"{kind}_iou"] = hits / (2 * k - hits)
-    return figures
+        metrics[f"{kind}_auc"] = float(roc_auc_score(truth, of_kind))
+        metrics[f"{kind}_pointing"] = float(truth[order[0]])
+        metrics[f"{kind}_iou"] = hits / (2 * k - hits)
+    return metrics
 
 
-def chance(encoding: Encoding, evidence: Evidence) -> Figures:
-    """What a random order gets on average, exactly."""
-    figures = {}
-    for kind, units, truth in sought(encoding, evidence):
+def expected_by_chance(encoding: Encoding, evidence: Evidence) -> dict[str, float]:
+    """The exact expectation of `evidence_scores` for a random order."""
+    metrics = {}
+    for kind, units, truth in ranked_kinds(encoding, evidence):
         k, n = int(truth.sum()), len(units)
         hits = np.arange(k + 1)
-        figures[f"{kind}_auc"], figures[f"{kind}_pointing"] = 0.5, k / n
-        figures[f"{kind}_iou"] = float((hypergeom(n, k, k).pmf(hits) * hits / (2 * k - hits)).sum())
-    return figures
+        metrics[f"{kind}_auc"], metrics[f"{kind}_pointing"] = 0.5, k / n
+        metrics[f"{kind}_iou"] = float((hypergeom(n, k, k).pmf(hits) * hits / (2 * k - hits)).sum())
+    return metrics
 
 
-def sought(encoding: Encoding, evidence: Evidence) -> list[tuple[Kind, tuple[int, ...], NDArray[np.bool_]]]:
-    """The kinds of units in which there is something to find, with which of them are evidence."""
-    asked = []
+def ranked_kinds(encoding: Encoding, evidence: Evidence) -> list[tuple[Kind, tuple[int, ...], NDArray[np.bool_]]]:
+    """The kinds of which some units are evidence and some are not, with the units and whether each is evidence."""
+    kinds = []
     for kind in KINDS:
-        units = of_kind(encoding, kind)
+        units = units_of_kind(encoding, kind)
         truth = np.asarray([is_evidence(encoding.units[unit], evidence) for unit in units], dtype=bool)
         if truth.any() and not truth.all():
-            asked.append((kind, units, truth))
-    return asked
+            kinds.append((kind, units, truth))
+    return kinds

@@ -1,116 +1,159 @@
-"""Faithfulness figures as plain functions of a masking path; p is the probability of the explained class.
+"""Faithfulness metrics as plain functions of erasure curves; p is the probability of the explained class.
 
 AOPC-C and AOPC-S follow ERASER (DeYoung et al., 2020) with K ∈ {1, 5, 10, 20, 50} %; log-odds Shrikumar et al. (2017);
-DFFOT Serrano and Smith (2019). The operator that erases is the path's and stands next to every figure.
+DFFOT Serrano and Smith (2019). Their values depend on the erasure operator, which stands next to every number.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from explainers.metrics.masking import PERCENTS, Asked, MaskingPath, counts, masking_path, top
+from explainers.metrics.erasure import Answers, erasure_curves
+from explainers.metrics.spec import CurvesAt, MetricSpec
+from explainers.results.comparison import RandomControl
+from explainers.results.erasure_curves import PERCENTS, ErasureCurves, curve_counts, metric_counts, top_count
+from explainers.results.registry import Registry
 
-FLOOR = 1e-9
+FLOOR = 1e-9  # of p in log-odds
+SEARCHED_AT_ONCE = 5  # counts per step of the search for a decision flip
+DRAWS = 10  # alternative scores at most from which sampling noise is estimated
 
 
-def comprehensiveness(path: MaskingPath, percent: float) -> float:
+def comprehensiveness(curves: ErasureCurves, percent: float) -> float:
     """COMP(K) = p(x) - p(x without the top K %)."""
-    return path.full - path.when_removed(percent)
+    return curves.full - curves.when_removed(percent)
 
 
-def sufficiency(path: MaskingPath, percent: float) -> float:
+def sufficiency(curves: ErasureCurves, percent: float) -> float:
     """SUFF(K) = p(x) - p(only the top K %)."""
-    return path.full - path.when_kept(percent)
+    return curves.full - curves.when_kept(percent)
 
 
-def aopc_comprehensiveness(path: MaskingPath) -> float:
+def aopc_comprehensiveness(curves: ErasureCurves) -> float:
     """Mean of COMP over `PERCENTS`."""
-    return float(np.mean([comprehensiveness(path, percent) for percent in PERCENTS]))
+    return float(np.mean([comprehensiveness(curves, percent) for percent in PERCENTS]))
 
 
-def aopc_sufficiency(path: MaskingPath) -> float:
+def aopc_sufficiency(curves: ErasureCurves) -> float:
     """Mean of SUFF over `PERCENTS`."""
-    return float(np.mean([sufficiency(path, percent) for percent in PERCENTS]))
+    return float(np.mean([sufficiency(curves, percent) for percent in PERCENTS]))
 
 
-def log_odds(path: MaskingPath) -> float:
-    """ln p(x without the top 20 %) - ln p(x), p not below 1e-9."""
-    return math.log(max(path.when_removed(20), FLOOR)) - math.log(max(path.full, FLOOR))
+def log_odds(curves: ErasureCurves) -> float:
+    """ln p(x without the top 20 %) - ln p(x), p at least 1e-9."""
+    return math.log(max(curves.when_removed(20), FLOOR)) - math.log(max(curves.full, FLOOR))
 
 
-def decision_flip(path: MaskingPath) -> float:
+def decision_flip(curves: ErasureCurves) -> float:
     """DFFOT: the smallest share of units whose removal changes the predicted class; 1 if none does.
 
-    Known at the points of the path: every count of units, in texts of more than 60 units every 2 %.
+    Read at the counts of the curve: all of them, for inputs of more than 60 units every 2 %.
     """
-    classes = path.removed.argmax(axis=1)
+    classes = curves.removed.argmax(axis=1)
     flipped = np.flatnonzero(classes != classes[0])
-    return float(path.shares[flipped[0]]) if len(flipped) else 1.0
+    return float(curves.shares[flipped[0]]) if flipped.size else 1.0
 
 
-def curve_area(path: MaskingPath, *, kept: bool) -> float:
+def search_decision_flip(curves_at: CurvesAt, units: int) -> float:
+    """DFFOT exactly, asking for counts only up to the first flip."""
+    for start in range(1, units + 1, SEARCHED_AT_ONCE):
+        counts = (0, *range(start, min(start + SEARCHED_AT_ONCE, units + 1)))
+        classes = curves_at(counts).removed.argmax(axis=1)
+        flipped = np.flatnonzero(classes != classes[0])
+        if flipped.size:
+            return float(counts[flipped[0]] / units)
+    return 1.0
+
+
+def curve_area(curves: ErasureCurves, *, kept: bool) -> float:
     """The trapezoid area under p along 0…100 % of the units removed, or kept."""
-    line = path.kept if kept else path.removed
-    return float(np.trapezoid(line[:, path.label], path.shares))
+    line = curves.kept if kept else curves.removed
+    return float(np.trapezoid(line[:, curves.label], curves.shares))
 
 
-@dataclass(frozen=True)
-class Metric:
-    id: str
-    name: str
-    score: Callable[[MaskingPath], float]
-    higher_is_better: bool
-    meaning: str
-
-
-METRICS = (
-    Metric(
-        "aopc_c",
-        "AOPC-C",
-        aopc_comprehensiveness,
-        True,
-        "Comprehensiveness: how far the probability falls when the top 1, 5, 10, 20 and 50 % are erased, on average.",
-    ),
-    Metric(
-        "aopc_s",
-        "AOPC-S",
-        aopc_sufficiency,
-        False,
-        "Sufficiency: how far it falls when only the top 1, 5, 10, 20 and 50 % are kept, on average.",
-    ),
-    Metric(
-        "log_odds",
-        "Log-odds",
-        log_odds,
-        False,
-        "Change of the logarithm of the probability when the top 20 % are erased.",
-    ),
-    Metric(
-        "dffot",
-        "DFFOT",
-        decision_flip,
-        False,
-        "Decision flip: the smallest share of units, taken from the top, whose removal changes the predicted class.",
+METRICS: Registry[MetricSpec] = Registry(
+    "metric",
+    (
+        MetricSpec(
+            id="aopc_c",
+            name="AOPC-C",
+            score=aopc_comprehensiveness,
+            higher_is_better=True,
+            meaning="Comprehensiveness: mean fall of the probability when the top 1, 5, 10, 20 and 50 % are erased.",
+            validated=True,
+            verdict="removing",
+        ),
+        MetricSpec(
+            id="aopc_s",
+            name="AOPC-S",
+            score=aopc_sufficiency,
+            higher_is_better=False,
+            meaning="Sufficiency: mean fall of the probability when only the top 1, 5, 10, 20 and 50 % are kept.",
+            validated=True,
+            verdict="keeping",
+        ),
+        MetricSpec(
+            id="log_odds",
+            name="Log-odds",
+            score=log_odds,
+            higher_is_better=False,
+            meaning="Change of the log-probability when the top 20 % are erased.",
+        ),
+        MetricSpec(
+            id="dffot",
+            name="DFFOT",
+            score=decision_flip,
+            higher_is_better=False,
+            meaning="Decision flip: the smallest share of units, from the top, whose removal changes the prediction.",
+            every_count=True,
+            noise="resolution",
+            search=search_decision_flip,
+        ),
     ),
 )
 
 
+def verdict_metric(experiment: str) -> MetricSpec:
+    """The metric that decides the verdict for "removing" or "keeping"."""
+    return next(metric for metric in METRICS if metric.verdict == experiment)
+
+
+def validated_metrics() -> tuple[MetricSpec, ...]:
+    """Those that are measured after every epoch while a method is trained."""
+    return tuple(metric for metric in METRICS if metric.validated)
+
+
+def all_metrics(curves: ErasureCurves) -> dict[str, float]:
+    """Each metric by id, NaN where it is not defined."""
+    return {metric.id: metric.score(curves) for metric in METRICS}
+
+
+def random_control(curves: tuple[ErasureCurves, ...]) -> RandomControl:
+    """The curves of random orders with their metrics."""
+    scores = {metric.id: tuple(metric.score(order) for order in curves) for metric in METRICS}
+    return RandomControl(curves, scores, {metric.id: metric.aggregate(scores[metric.id]) for metric in METRICS})
+
+
 def tied_at(scores: tuple[float, ...]) -> tuple[int, ...]:
-    """The `PERCENTS` at which the cut falls between equal scores, so that position decided, not score."""
+    """The `PERCENTS` at which the cut falls between equal scores, so that position decides."""
     ordered = sorted(scores, reverse=True)
-    cuts = {percent: top(len(scores), percent) for percent in PERCENTS}
+    cuts = {percent: top_count(len(scores), percent) for percent in PERCENTS}
     return tuple(p for p, cut in cuts.items() if cut < len(scores) and ordered[cut - 1] == ordered[cut])
 
 
-def noise(asked: Asked, draws: tuple[tuple[float, ...], ...], label: int, *, most: int = 10) -> dict[str, float]:
-    """The standard deviation of each figure that a sampling method's chance causes; for DFFOT a step of the curve."""
-    units = len(asked.encoding.units)
-    found = {metric.id: 0.0 for metric in METRICS} | {"dffot": float(max(np.diff(counts(units)))) / units}
-    if draws:
-        points = tuple(sorted({0, units, *(top(units, percent) for percent in PERCENTS)}))
-        paths = [masking_path(asked, draw, label, points) for draw in draws[:most]]
-        for metric in METRICS[:3]:
-            found[metric.id] = float(np.std([metric.score(path) for path in paths]))
-    return found
+def sampling_noise(answers: Answers, draws: tuple[tuple[float, ...], ...], label: int) -> dict[str, float]:
+    """Each metric's standard deviation over alternative `draws` of the scores, 0 for methods that do not sample.
+
+    Where sampling noise does not apply, the resolution of the metric.
+    """
+    units = len(answers.encoding.units)
+    step = float(max(np.diff(curve_counts(units)))) / units
+    every_count = any(metric.every_count and metric.sampling_noise for metric in METRICS)
+    counts = curve_counts(units) if every_count else metric_counts(units)
+    curves = [erasure_curves(answers, draw, label, counts) for draw in draws[:DRAWS]]
+    return {
+        metric.id: (float(np.std([metric.score(each) for each in curves])) if curves else 0.0)
+        if metric.sampling_noise
+        else step
+        for metric in METRICS
+    }

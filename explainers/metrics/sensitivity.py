@@ -1,20 +1,20 @@
-"""AvgSen (Yeh et al., 2019; CIMI, A.1.3): how far an explanation moves when a few words of the text change.
+"""AvgSen (Yeh et al., 2019; CIMI, A.1.3): how much an explanation changes when a few words of the text are replaced.
 
-AvgSen = 1 - mean overlap of the top ⌈0.3 n⌉ units before and after 5 (at most n/3) random units were replaced by
-units of another text; 10 draws
+AvgSen = 1 - mean overlap of the top ⌈0.3 n⌉ units before and after 5 (at most n/3) random units are replaced by units
+of another text, over 10 draws.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from explainers.errors import ExplanationError
-from explainers.explanation import ranking
-from explainers.models.encoding import FIXED, Encoding
+from explainers.models.inputs.encoding import NO_UNIT, Encoding
+from explainers.results.attribution import ranking
 
 REPLACED, SHARE, DRAWS = 5, 0.3, 10
-SHORT = 32  # tokens that every model reads
+SHORT = 32  # tokens, which every model reads
 
 
 def sensitivity(
@@ -25,68 +25,66 @@ def sensitivity(
     seed: int,
     draws: int = DRAWS,
 ) -> float:
-    """0: the top units stay the same; about 0.7 for explanations by chance. `other` lends its words.
+    """0 if the top units never change, about 0.7 for random explanations. The replacements are units of `other`.
 
-    Raises `ExplanationError` for texts of one or two units, in which nothing can be replaced.
+    Raises `ExplanationError` for texts of one or two units, which are too short for a replacement.
     """
     units = len(encoding.units)
-    replaced, kept = min(REPLACED, units // 3), int(np.ceil(SHARE * units))
+    replaced, top = min(REPLACED, units // 3), int(np.ceil(SHARE * units))
     if not replaced or not other.units:
         raise ExplanationError("The text is too short to replace some of its words.")
-    chance, before = np.random.default_rng(seed), set(ranking(explain(encoding))[:kept].tolist())
+    rng, before = np.random.default_rng(seed), set(ranking(explain(encoding))[:top].tolist())
     overlaps = []
     for _ in range(draws):
-        places = chance.choice(units, replaced, replace=False)
-        lent = chance.choice(len(other.units), replaced)
-        asked = zip(places.tolist(), lent.tolist(), strict=True)
-        loans = {place: of_the_same_text(encoding, other, place, loan) for place, loan in asked}
-        changed = replace_units(encoding, other, loans)
-        after = set(ranking(explain(changed))[:kept].tolist())
-        overlaps.append(len(before & after) / kept)
+        positions = rng.choice(units, replaced, replace=False)
+        sources = rng.choice(len(other.units), replaced)
+        pairs = zip(positions.tolist(), sources.tolist(), strict=True)
+        replacements = {unit: matching_unit(encoding, other, unit, source) for unit, source in pairs}
+        after = set(ranking(explain(replace_units(encoding, other, replacements)))[:top].tolist())
+        overlaps.append(len(before & after) / top)
     return 1 - float(np.mean(overlaps))
 
 
-def of_the_same_text(encoding: Encoding, other: Encoding, place: int, loan: int) -> int:
-    """A loan for a premise comes from the other premise, one for a hypothesis from the other hypothesis."""
-    segment = encoding.units[place].segment
-    pool = [number for number, unit in enumerate(other.units) if unit.segment == segment]
-    name = encoding.units[place].text
-    if encoding.units[place].kind == "patch":  # the same place of the other picture
-        pool = [number for number in pool if other.units[number].text == name] or pool
-    return pool[loan * len(pool) // len(other.units)] if pool else loan
+def matching_unit(encoding: Encoding, other: Encoding, unit: int, source: int) -> int:
+    """A unit of `other` from the same input of a pair, and for a patch from the same position; `source` selects it."""
+    replaced = encoding.units[unit]
+    pool = [number for number, each in enumerate(other.units) if each.segment == replaced.segment]
+    if replaced.kind == "patch":
+        pool = [number for number in pool if other.units[number].text == replaced.text] or pool
+    return pool[source * len(pool) // len(other.units)] if pool else source
 
 
-def replace_units(encoding: Encoding, other: Encoding, lent: dict[int, int]) -> Encoding:
-    """The encoding in which the tokens of some units are those of units of another text: unit → the other's unit.
+def replace_units(encoding: Encoding, other: Encoding, replacements: Mapping[int, int]) -> Encoding:
+    """The encoding with the tokens of some units replaced by those of units of `other`: unit → unit of `other`.
 
-    Beyond `SHORT` tokens it does not grow: a loan is cut to the tokens that it replaces, so that the model can read it.
+    Beyond `SHORT` tokens it does not grow: a replacement is cut to the tokens that it replaces.
     """
-    growing = max(0, SHORT - len(encoding.ids))
+    room = max(0, SHORT - len(encoding.ids))
     owners: list[int] = []
     segments: list[int] = []
+    rows: list[int] = []  # the source of each token: a position in `encoding`, or after its end one in `other`
     done: set[int] = set()
-    rows: list[int] = []  # where each token comes from; the other's are counted on from the own ones
-    for place, (owner, segment) in enumerate(zip(encoding.owners, encoding.segments, strict=True)):
-        if owner == FIXED or owner not in lent:
-            new = [place]
+    for position, (owner, segment) in enumerate(zip(encoding.owners, encoding.segments, strict=True)):
+        if owner == NO_UNIT or owner not in replacements:
+            tokens = [position]
         elif owner in done:
             continue
         else:
             done.add(owner)
-            new = [len(encoding.ids) + at for at, its in enumerate(other.owners) if its == lent[owner]]
-            own = encoding.owners.count(owner)
-            new = new[: own + growing]
-            growing -= max(0, len(new) - own)
-        rows += new
-        owners += [owner] * len(new)
-        segments += [segment] * len(new)
-    both = (*encoding.ids, *other.ids)
+            replaced = encoding.owners.count(owner)
+            tokens = [len(encoding.ids) + at for at, unit in enumerate(other.owners) if unit == replacements[owner]]
+            tokens = tokens[: replaced + room]
+            room -= max(0, len(tokens) - replaced)
+        rows += tokens
+        owners += [owner] * len(tokens)
+        segments += [segment] * len(tokens)
+    both, patches = (*encoding.ids, *other.ids), encoding.patch_embeddings
     return replace(
         encoding,
         ids=tuple(both[row] for row in rows),
         segments=tuple(segments),
         owners=tuple(owners),
-        zeroed=frozenset(new for new, row in enumerate(rows) if row in encoding.zeroed),
-        seen=encoding.seen and other.seen and encoding.seen.lent(other.seen, rows),
-        canvas=encoding.canvas and other.canvas and encoding.canvas.lent(other.canvas, lent),
+        zeroed=frozenset(position for position, row in enumerate(rows) if row in encoding.zeroed),
+        patch_embeddings=patches and other.patch_embeddings and patches.combined(other.patch_embeddings, rows),
+        canvas=encoding.canvas and other.canvas and encoding.canvas.with_patches_of(other.canvas, replacements),
     )

@@ -1,4 +1,4 @@
-"""Many rows through a model in batches that fit: sized to length, halved when memory runs out, down to one."""
+"""Many rows through a model in batches that fit: sized by length, halved when memory runs out, down to one row."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +16,8 @@ TOO_LITTLE_MEMORY = (
 
 
 def rows_per_batch(length: int, device: str) -> int:
-    """How many rows of `length` tokens go into one batch: as many as keep the device busy and a cancel quick."""
+    """How many rows of `length` tokens go into one batch: enough to keep the device busy, few enough for a quick
+    cancel."""
     return max(1, TOKENS_PER_BATCH.get(device, 8192) // max(length, 1))
 
 
@@ -27,7 +28,7 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 def in_batches(
     rows: Sequence[int], size: int, forward: Callable[[Sequence[int]], Tensor]
 ) -> Iterator[tuple[Sequence[int], Tensor]]:
-    """Yields each batch's row numbers and results; after running out of memory it goes on with half the size."""
+    """Yields each batch's row numbers and results; after running out of memory it continues with half the size."""
     start = 0
     while start < len(rows):
         batch = rows[start : start + size]
@@ -55,14 +56,13 @@ def halved_until_it_fits(size: int, work: Callable[[int], Tensor]) -> Tensor:
             if not is_out_of_memory(error):
                 raise
         size //= 2
-    with memory_explained():
-        found = work(1)
-    return found
+    with memory_errors():
+        return work(1)
 
 
 @contextmanager
-def memory_explained() -> Iterator[None]:
-    """Around what cannot be made smaller: running out of memory becomes a sentence."""
+def memory_errors() -> Iterator[None]:
+    """During the block running out of memory becomes an `ExplanationError`; for work that cannot be split."""
     try:
         yield
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Reading back what an interrupted training has written."""
+"""Reads the checkpoint of an interrupted training."""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import torch
 
 
-def restored(path: Path) -> dict[str, Any]:
+def load_checkpoint(path: Path) -> dict[str, Any]:
     """The checkpoint at `path`: tensors, numbers and containers only.
 
-    It lies in the run's own folder and is never fetched; `weights_only` refuses whatever could run code all the same.
+    It lies in the run's own folder and is never fetched; `weights_only` still refuses anything that could run code.
     """
-    found: dict[str, Any] = torch.load(path, weights_only=True)
-    return found
+    checkpoint: dict[str, Any] = torch.load(path, weights_only=True)
+    return checkpoint

@@ -1,4 +1,4 @@
-"""What a run costs, and how it is stopped: one meter per run, never shared between runs."""
+"""The cost of a run, and its cancellation: one meter per run, never shared between runs."""
 
 import time
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from explainers.errors import Cancelled
 
 @dataclass
 class Meter:
-    """`calls` counts inputs that went through the model, not batches; `seconds` the time spent inside it."""
+    """`calls` counts inputs that went through the model, not batches; `seconds` is the time spent in the model."""
 
     cancel: Event = field(default_factory=Event)
     calls: int = 0

@@ -1,9 +1,9 @@
-"""CCMR's counterfactuals (CAuSE, Sect. 4.1): would the sentence change its class with the model?
+"""CCMR's counterfactuals (CAuSE, Sect. 4.1): does the sentence change its class with the model?
 
-For each item the nearest item to which the model gives another class says where to go: ν is the smallest change of the
-state after which the head answers as it does to that neighbour, C1(c + ν) = C1(c'). It is found on the spot, per item,
-by minimising ‖ν‖² + w KL(C1(c') ‖ C1(c + ν)); no network is fitted for it, so nothing can be overfitted. The authors
-fit an autoencoder on the very items that they score. With w = 1 and the class alone in place of C1(c') the constraint
+The target of each item is the nearest item to which the model gives another class: ν is the smallest change of the
+state after which the head gives the neighbour's probabilities, C1(c + ν) = C1(c'). It is computed for each item by
+minimising ‖ν‖² + w KL(C1(c') ‖ C1(c + ν)); no network is fitted, so nothing can overfit. The authors fit an
+autoencoder on the items that they score. With w = 1 and the class alone in place of C1(c') the constraint
 is met for fewer than 1 % of the items, because states lie several units apart.
 """
 
@@ -27,28 +27,33 @@ class Counterfactual:
     states: Tensor  # (B, d): c + ν
     targets: Tensor  # (B,)
     met: Tensor  # (B,), true where argmax C1(c + ν) is the target
-    neighbours: Tensor  # (B,): number of the nearest item of another class
+    neighbours: Tensor  # (B,): index of the nearest item of another class
 
 
-def answers(head: nn.Sequential, states: Tensor) -> Tensor:
-    """Logits (B, C), part by part: a hook that another thread has put on the head does not see them."""
+def head_logits(head: nn.Sequential, states: Tensor) -> Tensor:
+    """Logits (B, C), layer by layer, so that a hook that another thread has put on the head does not record them."""
     return activations(head, states)[-1]
 
 
 def nearest_other(states: Tensor, predicted: Tensor, among: Tensor, their_classes: Tensor) -> Tensor:
-    """For states (B, d) with their classes (B,), the number of the nearest of `among` (N, d) that has another one."""
+    """For states (B, d) with their classes (B,), the index of the nearest of `among` (N, d) that has another one."""
     far = torch.cdist(states, among)  # (B, N)
     far[predicted[:, None] == their_classes[None]] = torch.inf
     return far.argmin(1)
 
 
-def found(head: nn.Sequential, states: Tensor, wanted: Tensor, *, weight: float = WEIGHT, steps: int = STEPS) -> Tensor:
+def find_states(
+    head: nn.Sequential, states: Tensor, target_logits: Tensor, *, weight: float = WEIGHT, steps: int = STEPS
+) -> Tensor:
     """c + ν for states (B, d) and the logits (B, C) that the head shall give them, by Adam on ν alone."""
     nu = torch.zeros_like(states, requires_grad=True)
     learner = torch.optim.Adam([nu], RATE)
     for _ in range(steps):
         apart = F.kl_div(
-            answers(head, states + nu).log_softmax(-1), wanted.log_softmax(-1), log_target=True, reduction="sum"
+            head_logits(head, states + nu).log_softmax(-1),
+            target_logits.log_softmax(-1),
+            log_target=True,
+            reduction="sum",
         )
         (nu.grad,) = torch.autograd.grad((nu**2).sum() + weight * apart, nu)
         learner.step()
@@ -58,15 +63,16 @@ def found(head: nn.Sequential, states: Tensor, wanted: Tensor, *, weight: float 
 def counterfactuals(head: nn.Sequential, states: Tensor, among: Tensor) -> Counterfactual:
     """For states (B, d), with the nearest of `among` (N, d) of another class."""
     with torch.no_grad():
-        predicted, known = answers(head, states).argmax(1), answers(head, among)
-        theirs = known.argmax(1)
-        if bool((theirs == theirs[0]).all()):
+        predicted, their_logits = head_logits(head, states).argmax(1), head_logits(head, among)
+        their_classes = their_logits.argmax(1)
+        if bool((their_classes == their_classes[0]).all()):
             raise ExplanationError(
-                f"The model gives one class to all {len(among)} items, so there is no other to go to. Take more items."
+                f"The model gives one class to all {len(among)} items, so no other class can be reached. "
+                "Take more items."
             )
-        neighbours = nearest_other(states, predicted, among, theirs)
-        targets = theirs[neighbours]
-    altered = found(head, states, known[neighbours])
+        neighbours = nearest_other(states, predicted, among, their_classes)
+        targets = their_classes[neighbours]
+    altered = find_states(head, states, their_logits[neighbours])
     with torch.no_grad():
-        met = answers(head, altered).argmax(1) == targets
+        met = head_logits(head, altered).argmax(1) == targets
     return Counterfactual(altered, targets, met, neighbours)

@@ -13,80 +13,80 @@ from explainers.errors import ExplanationError
 SHARE = 0.2  # of a layer's neurons
 
 
-def linear(head: nn.Sequential) -> list[nn.Linear]:
+def linear_layers(head: nn.Sequential) -> list[nn.Linear]:
     """The head's linear layers, from the state to the classes."""
     return [part for part in head if isinstance(part, nn.Linear)]
 
 
-def sizes(head: nn.Sequential) -> tuple[int, ...]:
-    """How many neurons there are to exchange: of the state and of every layer but the classes."""
-    layers = linear(head)
+def layer_sizes(head: nn.Sequential) -> tuple[int, ...]:
+    """Numbers of neurons: of the state and of every hidden layer."""
+    layers = linear_layers(head)
     return (layers[0].in_features, *(layer.out_features for layer in layers[:-1]))
 
 
-def drawn(size: int, share: float, chance: torch.Generator) -> Tensor:
-    """Numbers of `share` of the neurons, at least one, without replacement."""
-    return torch.randperm(size, generator=chance)[: max(1, round(share * size))]
+def draw_neurons(size: int, share: float, generator: torch.Generator) -> Tensor:
+    """Indices of `share` of the neurons, at least one, without replacement."""
+    return torch.randperm(size, generator=generator)[: max(1, round(share * size))]
 
 
 def activations(head: nn.Sequential, states: Tensor) -> list[Tensor]:
     """The state (B, d), then every linear layer's output before ReLU; the last are the logits (B, C)."""
-    found, at = [states], states
+    outputs, values = [states], states
     for part in head:
-        at = part(at)
+        values = part(values)
         if isinstance(part, nn.Linear):
-            found.append(at)
-    return found
+            outputs.append(values)
+    return outputs
 
 
-def interchanged(head: nn.Sequential, base: Tensor, source: Tensor, layer: int, neurons: Tensor) -> Tensor:
+def run_with_exchange(head: nn.Sequential, base: Tensor, source: Tensor, layer: int, neurons: Tensor) -> Tensor:
     """The logits (B, C) of `base` (B, d) when `neurons` of `layer` have the values that `source` (B, d) gives them."""
-    given = activations(head, source)[layer]
-    found, number = (exchanged(base, given, neurons) if layer == 0 else base), 0
+    source_values = activations(head, source)[layer]
+    values, number = (exchange_neurons(base, source_values, neurons) if layer == 0 else base), 0
     for part in head:
-        found = part(found)
+        values = part(values)
         if isinstance(part, nn.Linear):
             number += 1
-            found = exchanged(found, given, neurons) if number == layer else found
-    return found
+            values = exchange_neurons(values, source_values, neurons) if number == layer else values
+    return values
 
 
-def realised(head: nn.Sequential, base: Tensor, source: Tensor, neurons: Tensor) -> Tensor:
+def realise_in_state(head: nn.Sequential, base: Tensor, source: Tensor, neurons: Tensor) -> Tensor:
     """The states (B, d) nearest to `base` whose first hidden layer has the values of `source` in `neurons`.
 
-    c + W⁺ (h_source - h_base): the other neurons, and what the head cannot see of the state, stay as they are. The head
-    answers to it as to the same exchange inside it.
+    c + W⁺ (h_source - h_base): the other neurons, and what the head does not read of the state, stay as they are. The
+    head's logits are those of the same exchange inside it.
     """
-    weight = linear(head)[0].weight  # (h, d)
+    weight = linear_layers(head)[0].weight  # (h, d)
     values = [activations(head, each)[1] for each in (base, source)]
-    change = exchanged(values[0], values[1], neurons) - values[0]  # (B, h)
-    found: Tensor = base + change @ torch.linalg.pinv(weight).T
-    return found
+    change = exchange_neurons(values[0], values[1], neurons) - values[0]  # (B, h)
+    states: Tensor = base + change @ torch.linalg.pinv(weight).T
+    return states
 
 
-def exchanged(base: Tensor, source: Tensor, neurons: Tensor) -> Tensor:
+def exchange_neurons(base: Tensor, source: Tensor, neurons: Tensor) -> Tensor:
     """`base` (…, n) with the values of `source` in `neurons`."""
-    taken = torch.zeros(base.shape[-1], dtype=torch.bool, device=base.device)
-    taken[neurons.to(base.device)] = True
-    return torch.where(taken, source, base)
+    exchanged = torch.zeros(base.shape[-1], dtype=torch.bool, device=base.device)
+    exchanged[neurons.to(base.device)] = True
+    return torch.where(exchanged, source, base)
 
 
-def numbers(text: str, size: int) -> tuple[int, ...]:
-    """From "0-3, 17" to (0, 1, 2, 3, 17). Raises `ExplanationError` with what is possible."""
-    found: set[int] = set()
+def parse_neurons(text: str, size: int) -> tuple[int, ...]:
+    """From "0-3, 17" to (0, 1, 2, 3, 17). Raises `ExplanationError` for neurons that the layer does not have."""
+    neurons: set[int] = set()
     for part in filter(None, (each.strip() for each in text.split(","))):
         first, dash, last = part.partition("-")
         if not (first.strip().isdecimal() and (last.strip().isdecimal() or not dash)) or len(part) > 20:
-            raise ExplanationError(f"{part!r} is not a neuron: give numbers and ranges such as 0-15, 40.")
+            raise ExplanationError(f"{part!r} is not a neuron. Give numbers and ranges such as 0-15, 40.")
         span = range(int(first), int(last or first) + 1)
         if not span or span[-1] >= size:
-            raise ExplanationError(f"There is no neuron {part!r} in this layer: give numbers from 0 to {size - 1}.")
-        found |= set(span)
-    if not found:
+            raise ExplanationError(f"The neuron {part!r} is not in this layer. Give numbers from 0 to {size - 1}.")
+        neurons |= set(span)
+    if not neurons:
         raise ExplanationError(f"Give neurons of this layer: numbers from 0 to {size - 1}, such as 0-15, 40.")
-    return tuple(sorted(found))
+    return tuple(sorted(neurons))
 
 
-def agreement(first: Sequence[int], second: Sequence[int]) -> float:
-    """The share of places in which two rows of classes are equal."""
+def class_agreement(first: Sequence[int], second: Sequence[int]) -> float:
+    """The share of positions at which two sequences of classes are equal."""
     return sum(one == other for one, other in zip(first, second, strict=True)) / max(len(first), 1)

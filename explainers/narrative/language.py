@@ -17,57 +17,57 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel
 from explainers.errors import ModelUnavailable
 
 SMALL = "small"
-OWN = {SMALL: (224, 4), "tiny": (160, 3)}  # width and layers of the language models that are trained here
+LANGUAGE_MODELS = {SMALL: (224, 4), "tiny": (160, 3)}  # width and layers of the language models that are trained here
 OPENING = "The answer is"
 PIECES = 3000
 LONGEST = 40  # tokens of a sentence, the one that carries the state included
-PAD, END, RESERVED = "<pad>", "<end>", "<hidden>"  # no text holds the last, and nobody says it
+PAD, END, RESERVED = "<pad>", "<end>", "<hidden>"  # the last is in no text and is never generated
 
 
 @dataclass(frozen=True)
 class Language:
-    """Text to ids and back. `ends` closes a sentence, `silent` are pieces that are never said."""
+    """Text to ids and back. `end_id` closes a sentence."""
 
     tokenizer: Tokenizer
-    pads: int
-    ends: int
-    silent: tuple[int, ...] = ()
+    pad_id: int
+    end_id: int
+    never_generated: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
         return self.tokenizer.get_vocab_size()
 
     def ids(self, text: str) -> list[int]:
-        """The text's pieces and the end; cut to `LONGEST` - 1."""
-        found = self.tokenizer.encode(text, add_special_tokens=False).ids
-        return [*found[: LONGEST - 2], self.ends]
+        """The ids of the text and the end, truncated to `LONGEST` - 1."""
+        ids = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return [*ids[: LONGEST - 2], self.end_id]
 
     @property
     def opening(self) -> list[int]:
-        """The pieces with which every sentence begins, up to where it says the class."""
-        found: list[int] = self.tokenizer.encode(OPENING, add_special_tokens=False).ids
-        return found
+        """The ids with which every sentence begins, up to the class."""
+        ids: list[int] = self.tokenizer.encode(OPENING, add_special_tokens=False).ids
+        return ids
 
-    def within(self, word: str) -> list[int]:
-        """The word's pieces as they stand inside a sentence; many vocabularies have others for its beginning."""
-        found: list[int] = self.tokenizer.encode(f" {word}", add_special_tokens=False).ids
-        return found
+    def pieces_within(self, word: str) -> list[int]:
+        """The ids of a word inside a sentence; many vocabularies have others for the beginning."""
+        ids: list[int] = self.tokenizer.encode(f" {word}", add_special_tokens=False).ids
+        return ids
 
     def text(self, ids: Sequence[int]) -> str:
-        """What was said up to the end, written as people write."""
+        """The text up to the end, with capitals and a full stop."""
         kept = list(ids)
-        kept = kept[: kept.index(self.ends)] if self.ends in kept else kept
-        return written(self.tokenizer.decode(kept, skip_special_tokens=True))
+        kept = kept[: kept.index(self.end_id)] if self.end_id in kept else kept
+        return capitalised(self.tokenizer.decode(kept, skip_special_tokens=True))
 
 
 def vocabulary(texts: Iterable[str], whole: Sequence[str]) -> Tokenizer:
-    """Byte-pair pieces of lower-case text; the words `whole` are never cut."""
-    found = Tokenizer(models.BPE(unk_token=None, byte_fallback=False))
-    found.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
-    found.pre_tokenizer = pre_tokenizers.Sequence(
+    """A byte-pair tokenizer of lower-case text; the words in `whole` stay single pieces."""
+    tokenizer = Tokenizer(models.BPE(unk_token=None, byte_fallback=False))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation(behavior="isolated")]
     )
-    found.decoder = decoders.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
     letters = list("abcdefghijklmnopqrstuvwxyz0123456789.,;:!?'\"()-▁")
     trainer = trainers.BpeTrainer(
         vocab_size=PIECES,
@@ -76,24 +76,24 @@ def vocabulary(texts: Iterable[str], whole: Sequence[str]) -> Tokenizer:
         limit_alphabet=len(letters) + 20,
         show_progress=False,
     )
-    found.train_from_iterator([*texts, *[word for word in whole for _ in range(10_000)]], trainer)
-    return found
+    tokenizer.train_from_iterator([*texts, *[word for word in whole for _ in range(10_000)]], trainer)
+    return tokenizer
 
 
-def language(tokenizer: Tokenizer) -> Language:
-    """The language of a vocabulary of ours, or of a hub model's."""
-    known = tokenizer.get_vocab()
-    if PAD in known:
-        return Language(tokenizer, known[PAD], known[END], (known[PAD], known[RESERVED]))
-    end = next((known[name] for name in ("<|endoftext|>", "</s>") if name in known), None)
+def language_of(tokenizer: Tokenizer) -> Language:
+    """The language of a vocabulary trained here, or of a hub model's."""
+    ids = tokenizer.get_vocab()
+    if PAD in ids:
+        return Language(tokenizer, ids[PAD], ids[END], (ids[PAD], ids[RESERVED]))
+    end = next((ids[name] for name in ("<|endoftext|>", "</s>") if name in ids), None)
     if end is None:
-        raise ModelUnavailable("This language model has no token for the end of a text, which φ needs.")
+        raise ModelUnavailable("The language model has no end-of-text token, which φ needs. Choose another one.")
     return Language(tokenizer, end, end)
 
 
-def small(size: int, name: str = SMALL) -> GPT2LMHeadModel:
-    """The untrained model of `OWN` for a vocabulary of `size`, drawn from torch's generator."""
-    width, layers = OWN[name]
+def new_language_model(size: int, name: str = SMALL) -> GPT2LMHeadModel:
+    """The untrained model `name` of `LANGUAGE_MODELS` for a vocabulary of `size`, drawn from torch's generator."""
+    width, layers = LANGUAGE_MODELS[name]
     return GPT2LMHeadModel(
         GPT2Config(
             vocab_size=size,
@@ -110,8 +110,8 @@ def small(size: int, name: str = SMALL) -> GPT2LMHeadModel:
     )
 
 
-def pretrained(name: str) -> tuple[PreTrainedModel, Language]:
-    """A causal language model of the hub, such as `gpt2`, or of a folder; safetensors only, no code of its own."""
+def pretrained_language_model(name: str) -> tuple[PreTrainedModel, Language]:
+    """A causal language model from the hub, such as `gpt2`, or from a folder; only safetensors, no remote code."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
@@ -123,22 +123,23 @@ def pretrained(name: str) -> tuple[PreTrainedModel, Language]:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]
         raise ModelUnavailable(
             f"The language model {name!r} could not be loaded: {first}. "
-            f"Give the id of a causal language model on the hub, a folder with its files, or one of: {', '.join(OWN)}."
+            "Give the id of a causal language model on the hub, a folder with its files, or one of: "
+            f"{', '.join(LANGUAGE_MODELS)}."
         ) from error
-    return cast(PreTrainedModel, model), language(splitter.backend_tokenizer)
+    return cast(PreTrainedModel, model), language_of(splitter.backend_tokenizer)
 
 
-def written(text: str) -> str:
-    """Capitals where a sentence begins and for "I", no space before a mark, one full stop at the end."""
+def capitalised(text: str) -> str:
+    """Capitals at the beginning of sentences and for "I", no space before punctuation, one full stop at the end."""
     text = re.sub(r"\s+([.,;:!?%)])", r"\1", " ".join(text.split()))
     text = re.sub(r"\bi\b", "I", text)
-    text = re.sub(r"(^|[.!?]\s+)([a-z])", lambda found: found[1] + found[2].upper(), text)
+    text = re.sub(r"(^|[.!?]\s+)([a-z])", lambda match: match[1] + match[2].upper(), text)
     return text if not text or text[-1] in ".!?" else f"{text}."
 
 
-def padded(rows: Sequence[Sequence[int]], filler: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Rows of ids side by side (B, T), and which of them are real (B, T)."""
+def pad_rows(rows: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Padded ids (B, T) and a mask (B, T) that is true at real tokens."""
     longest = max(map(len, rows))
-    ids = torch.tensor([[*row, *[filler] * (longest - len(row))] for row in rows], device=device)
+    ids = torch.tensor([[*row, *[pad_id] * (longest - len(row))] for row in rows], device=device)
     lengths = torch.tensor([len(row) for row in rows], device=device)
     return ids, torch.arange(longest, device=device) < lengths[:, None]

@@ -1,13 +1,13 @@
-"""A comparison as HTML: a fragment for notebooks and a page that stands alone, without a script, light and dark."""
+"""A comparison as HTML: a fragment for notebooks, and a self-contained page without scripts, light and dark."""
 
 from typing import TYPE_CHECKING
 
-from explainers.report import in_words, sections
+from explainers.report import narratives, sections
+from explainers.report.summary import summary
 from explainers.report.text import escaped, one_line
-from explainers.summary import summary
 
 if TYPE_CHECKING:
-    from explainers.api import Comparison
+    from explainers.results.comparison import Comparison
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 FAINT = "rgba(128, 128, 128, 0.35)"
@@ -16,7 +16,7 @@ FRAGMENT_STYLE = f"""
 .crosslight h2 {{ font-size: 1.15em; margin: 1.6em 0 0.5em; }}
 .crosslight h3 {{ font-size: 1em; margin: 0 0 0.4em; }}
 .crosslight small, .crosslight .note {{ font-size: 0.85em; font-weight: normal; opacity: 0.75; margin: 0.4em 0 0; }}
-.crosslight .said {{ font-size: 1.05em; max-width: 60rem; overflow-wrap: anywhere; }}
+.crosslight .summary {{ font-size: 1.05em; max-width: 60rem; overflow-wrap: anywhere; }}
 .crosslight .bars {{ display: grid; grid-template-columns: fit-content(45%) 1fr 4em; gap: 0.2em 0.8em;
   max-width: 40rem; margin: 0; align-items: center; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }}
 .crosslight dd {{ margin: 0; }}
@@ -50,21 +50,21 @@ h1 { font-size: 1.4em; overflow-wrap: anywhere; }
 
 
 def fragment(comparison: "Comparison", *, preset: str = "safe") -> str:
-    """Prediction, summary, heatmaps, figures and curves, in the colours of the page around it."""
+    """Prediction, summary, heatmaps, metrics and curves, in the colours of the surrounding page."""
     return (
         f'<style>{FRAGMENT_STYLE}</style><div class="crosslight">'
         f"{sections.prediction(comparison)}"
-        f'<p class="said">{escaped(summary(comparison)).replace(" %", "&nbsp;%")}</p>'
-        f"{sections.cards(comparison, preset)}{in_words.section(comparison)}"
-        f"<h2>Figures</h2>{sections.table(comparison)}"
+        f'<p class="summary">{escaped(summary(comparison)).replace(" %", "&nbsp;%")}</p>'
+        f"{sections.cards(comparison, preset)}{narratives.narratives_section(comparison)}"
+        f"<h2>Metrics</h2>{sections.metrics_table(comparison)}"
         f"<h2>Curves</h2>{sections.curves(comparison)}</div>"
     )
 
 
 def document(comparison: "Comparison", *, preset: str = "safe") -> str:
-    """The page to send or to print. Its policy allows no script and no request."""
+    """The page to send or print; its content security policy allows no scripts and no requests."""
     text, label = one_line(" / ".join(comparison.question.encoding.texts), 80), one_line(comparison.label)
-    heading = f"“<bdi>{escaped(text)}</bdi>”: what speaks for <bdi>{escaped(label)}</bdi>"
+    heading = f"“<bdi>{escaped(text)}</bdi>”: what supports <bdi>{escaped(label)}</bdi>"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -72,14 +72,14 @@ def document(comparison: "Comparison", *, preset: str = "safe") -> str:
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="Crosslight">
-<title>{escaped(f"“{text}”: what speaks for {label}")}</title>
+<title>{escaped(f"“{text}”: what supports {label}")}</title>
 <style>{PAGE_STYLE}</style>
 </head>
 <body>
 <h1>{heading}</h1>
 {fragment(comparison, preset=preset)}
 <div class="crosslight">
-<h2>What is this, and when not to believe it?</h2>
+<h2>The methods, and when not to believe them</h2>
 {sections.methods_explained(comparison)}
 {sections.run_manifest(comparison)}
 </div>

@@ -1,26 +1,24 @@
-"""The text as it was typed, coloured by one attribution: every word in its place, spaces and punctuation included;
-above it the picture, where one was given.
+"""The text as it was typed, spaces and punctuation included, coloured by one attribution; above it the image, if any.
 
-Size has a second channel for those who see no colours: a line under the word, as thick as the score is strong, solid
-where it speaks for the class and dotted where it speaks against it.
+Strength is visible without colours too: the line under a word is as thick as its score is strong, solid for the class
+and dotted against it.
 """
 
 from collections.abc import Iterator
 
-from explainers.explanation import Attribution, ranking
-from explainers.metrics.masking import top
-from explainers.metrics.modalities import picture_share
-from explainers.models.encoding import Unit
+from explainers.models.inputs.encoding import Unit
 from explainers.report.colours import colour, strengths, strongest
-from explainers.report.patches import overlay
+from explainers.report.image_overlay import overlay
 from explainers.report.text import escaped, number
-from explainers.report.units import divided
+from explainers.report.unit_names import share_line
+from explainers.results.attribution import Attribution, ranking
+from explainers.results.erasure_curves import top_count
 
 THICKEST = 4  # pixels
 BLOCK = "white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.9; unicode-bidi: isolate"
 ASIDE = "font-size: 0.8em; opacity: 0.75"
 OUTSIDE = '<span style="opacity: 0.5" title="not part of this explanation">'
-UNNAMED = ("Text 1", "Text 2")
+TEXT_NAMES = ("Text 1", "Text 2")
 
 
 def heatmap(
@@ -30,16 +28,16 @@ def heatmap(
     preset: str = "safe",
     shared: float | None = None,
     percent: float = 0,
-    names: tuple[str, ...] = UNNAMED,
+    names: tuple[str, ...] = TEXT_NAMES,
 ) -> str:
-    """HTML of the text, or of both under their `names`.
+    """HTML of the text, or of both texts of a pair under their `names`.
 
-    Colours are relative to the strongest unit, or to `shared`, the strongest of all methods.
-    The top `percent` % of the units are framed. `label` is the name of the class that is explained.
+    Colours are relative to the strongest unit, or to `shared`, the strongest score of all methods. The top `percent` %
+    of the units are framed. `label` is the name of the explained class.
     """
     texts = attribution.encoding.texts
     spans = _spans(attribution, label, preset, shared, percent)
-    blocks = [_picture(attribution, label, preset, shared, percent)] if attribution.encoding.pictured else []
+    blocks = [_image(attribution, label, preset, shared, percent)] if attribution.encoding.multimodal else []
     for segment, text in enumerate(texts):
         head = f'<div style="{ASIDE}">{escaped(names[segment])}</div>' if len(texts) > 1 else ""
         body = "".join(_pieces(text, segment, attribution.encoding.units, spans))
@@ -48,7 +46,7 @@ def heatmap(
 
 
 def legend(attribution: Attribution, label: str, *, preset: str = "safe", shared: float | None = None) -> str:
-    """What the colours of this heatmap mean, with the numbers at their ends."""
+    """HTML of the colour scale with the scores at its ends."""
     scores, end = attribution.scores, _end(attribution, shared)
     high, low = max(scores), min(scores)
     name = f"<bdi>{escaped(label)}</bdi>"
@@ -57,7 +55,7 @@ def legend(attribution: Attribution, label: str, *, preset: str = "safe", shared
         full = f"full colour at ±{number(end)}"
     else:
         ends = [("weight, lowest", low), ("highest", high)]
-        full = f"full colour at {number(end)}; says neither for nor against"
+        full = f"full colour at {number(end)}; neither for nor against"
     swatches = " … ".join(
         f"{words} {_swatch(value / end if end else 0.0, preset, attribution.signed)}"
         f"{number(value, signed=attribution.signed)}"
@@ -70,40 +68,40 @@ def _spans(attribution: Attribution, label: str, preset: str, shared: float | No
     """One <span> per unit, in the order of the units."""
     order = ranking(attribution.scores).tolist()
     ranks = {unit: rank for rank, unit in enumerate(order, 1)}
-    framed = top(len(order), percent) if percent else 0
+    framed = top_count(len(order), percent) if percent else 0
     relative = strengths(attribution.scores, scale="shared", strongest=_end(attribution, shared))
     return [
         f'<span data-unit="{index}" style="{_style(strength, preset, attribution.signed, ranks[index] <= framed)}" '
-        f'title="{escaped(explained(attribution, index, ranks[index], label))}">{escaped(unit.text)}</span>'
+        f'title="{escaped(unit_title(attribution, index, ranks[index], label))}">{escaped(unit.text)}</span>'
         for index, (unit, strength) in enumerate(zip(attribution.encoding.units, relative, strict=True))
     ]
 
 
-def _picture(attribution: Attribution, label: str, preset: str, shared: float | None, percent: float) -> str:
-    """The picture under the same colours as the words, and how the importance is divided among both."""
+def _image(attribution: Attribution, label: str, preset: str, shared: float | None, percent: float) -> str:
+    """The image in the same colours as the words, and how the importance is divided between image and text."""
     order = ranking(attribution.scores).tolist()
     ranks = {unit: rank for rank, unit in enumerate(order, 1)}
-    framed = top(len(order), percent) if percent else 0
+    framed = top_count(len(order), percent) if percent else 0
     relative = strengths(attribution.scores, scale="shared", strongest=_end(attribution, shared))
-    drawn = overlay(
+    svg = overlay(
         attribution,
         [colour(strength, preset=preset, signed=attribution.signed) for strength in relative],
         [
-            f"{unit.text}: {explained(attribution, index, ranks[index], label)}"
+            f"{unit.text}: {unit_title(attribution, index, ranks[index], label)}"
             for index, unit in enumerate(attribution.encoding.units)
         ],
         [ranks[index] <= framed for index in range(len(order))],
     )
-    return f'{drawn}<div style="{ASIDE}">{divided(picture_share(attribution))}</div>'
+    return f'{svg}<div style="{ASIDE}">{share_line(attribution.image_share)}</div>'
 
 
-def explained(attribution: Attribution, index: int, rank: int, label: str) -> str:
-    """What is said of a unit when it is pointed at: its exact score, its rank, and the direction."""
+def unit_title(attribution: Attribution, index: int, rank: int, label: str) -> str:
+    """The tooltip of a unit: its score, its rank and its direction."""
     score = attribution.scores[index]
     spread = f" (± {number(attribution.spread[index])})" if attribution.spread else ""
     direction = "" if not attribution.signed or not score else ("supports " if score > 0 else "against ") + label
-    figures = f"score {number(score, signed=attribution.signed)}{spread}, rank {rank} of {len(attribution.scores)}"
-    return f"{figures}, {direction}" if direction else figures
+    values = f"score {number(score, signed=attribution.signed)}{spread}, rank {rank} of {len(attribution.scores)}"
+    return f"{values}, {direction}" if direction else values
 
 
 def _end(attribution: Attribution, shared: float | None) -> float:
@@ -128,7 +126,7 @@ def _swatch(strength: float, preset: str, signed: bool) -> str:
 
 
 def _pieces(text: str, segment: int, units: tuple[Unit, ...], spans: list[str]) -> Iterator[str]:
-    """The units' spans and, between them, what belongs to no unit, in the order of the text."""
+    """The spans of the units and the text between them, in the order of the text."""
     at = 0
     for unit, span in zip(units, spans, strict=True):
         if unit.segment == segment:
@@ -139,5 +137,5 @@ def _pieces(text: str, segment: int, units: tuple[Unit, ...], spans: list[str]) 
 
 
 def _between(text: str) -> str:
-    """Spaces stay as they are; other characters were removed, or cut off because the text is too long."""
+    """Spaces stay; other characters are dimmed: they were removed, or cut off because the text is too long."""
     return f"{OUTSIDE}{escaped(text)}</span>" if text.strip() else escaped(text)

@@ -1,54 +1,76 @@
 """A comparison as plain lines for a terminal."""
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from explainers.explanation import ranking
 from explainers.metrics.faithfulness import METRICS
-from explainers.report import in_words
-from explainers.report.tables import metric_rows
-from explainers.report.text import visible
-from explainers.summary import summary
+from explainers.metrics.spec import MetricSpec
+from explainers.report.ablated_inputs import ablated_inputs_line
+from explainers.report.metric_rows import MetricRow, metric_rows
+from explainers.report.narratives import narrative_lines
+from explainers.report.summary import summary
+from explainers.report.text import UNDEFINED, visible
+from explainers.results.attribution import ranking
 
 if TYPE_CHECKING:
-    from explainers.api import Comparison
+    from explainers.results.attribution import Attribution
+    from explainers.results.comparison import Comparison, MethodResult
 
-STRONGEST_SHOWN = 5
+STRONGEST_UNITS = 5
 
 
-def lines(comparison: "Comparison") -> Iterator[str]:
-    """The prediction, each method's strongest units, the figures (best ones starred), one sentence."""
+def comparison_lines(comparison: "Comparison") -> Iterator[str]:
+    """The prediction, each method's strongest units, the metrics (the best ones starred) and the summary."""
     shares = ", ".join(f"{name} {p:.3f}" for name, p in comparison.as_probabilities().items())
-    yield f"{comparison.question.model.name} says {comparison.label} ({shares})"
-    if comparison.one_text_alone is not None:
-        yield str(comparison.one_text_alone)
-    if comparison.question.encoding.notice:
-        yield comparison.question.encoding.notice
+    predicted = comparison.question.model.labels[comparison.predicted]
+    explained = "" if predicted == comparison.label else f"; explained: {comparison.label}"
+    yield f"{comparison.question.model.name} predicts {predicted} ({shares}){explained}"
+    if comparison.ablated_inputs is not None:
+        yield ablated_inputs_line(comparison.ablated_inputs)
+    if comparison.question.encoding.warning:
+        yield comparison.question.encoding.warning
     yield ""
-    for result in comparison.results:
-        found = result.attribution
-        strongest = (
-            f"{visible(found.encoding.units[unit].text)}{_whose(comparison, unit)} {found.scores[unit]:+.3f}"
-            for unit in ranking(found.scores)[:STRONGEST_SHOWN]
-        )
-        yield f"{found.method:22} {', '.join(strongest)}"
-    yield from in_words.lines(comparison)
+    yield from (_strongest_units(comparison, result) for result in comparison.results)
+    yield from narrative_lines(comparison)
     yield from (f"{failure.method:22} {failure.reason}" for failure in comparison.failures)
     yield ""
-    yield (
-        f"{'erased by ' + comparison.question.settings.erasure:22}"
-        + "".join(f"{m.name:>10}" for m in METRICS)
-        + (f"{'seconds':>10}{'calls':>8}")
-    )
-    for row in metric_rows(comparison):
-        figures = "".join(f"{'*' if m.id in row.best else ''}{row.metrics[m.id]:.3f}".rjust(10) for m in METRICS)
-        cost = f"{row.seconds:10.2f}{row.calls:8}" if row.seconds is not None else ""
-        yield f"{row.method:22}{figures}{cost}"
+    yield from _metrics(comparison)
     yield ""
     yield summary(comparison)
 
 
-def _whose(comparison: "Comparison", unit: int) -> str:
-    """Which text of a pair the unit is from."""
+def _strongest_units(comparison: "Comparison", result: "MethodResult") -> str:
+    attribution, units = result.attribution, result.attribution.encoding.units
+    strongest = (
+        f"{visible(units[unit].text)}{_input_name(comparison, unit)} {_score(attribution, unit)}"
+        for unit in ranking(attribution.scores)[:STRONGEST_UNITS]
+    )
+    return f"{attribution.method:22} {', '.join(strongest)}"
+
+
+def _score(attribution: "Attribution", unit: int) -> str:
+    """Signed scores with their sign; small unsigned ones, such as shares, keep three significant digits."""
+    score = attribution.scores[unit]
+    return f"{score:+.3f}" if attribution.signed else f"{score:.3g}"
+
+
+def _metrics(comparison: "Comparison") -> Iterator[str]:
+    widths = {metric.id: max(10, len(metric.name) + 2) for metric in METRICS}
+    names = "".join(metric.name.rjust(widths[metric.id]) for metric in METRICS)
+    yield f"{'erased by ' + comparison.question.settings.erasure:22}{names}{'seconds':>10}{'calls':>8}"
+    for row in metric_rows(comparison):
+        values = "".join(_value(row, metric).rjust(widths[metric.id]) for metric in METRICS)
+        cost = f"{row.seconds:10.2f}{row.calls:8}" if row.seconds is not None else ""
+        yield f"{row.method:22}{values}{cost}"
+
+
+def _value(row: MetricRow, metric: MetricSpec) -> str:
+    value = row.metrics[metric.id]
+    return UNDEFINED if math.isnan(value) else f"{'*' if metric.id in row.best else ''}{value:.{metric.places}f}"
+
+
+def _input_name(comparison: "Comparison", unit: int) -> str:
+    """The input that the unit is from, for pairs and for images with text."""
     name = comparison.names[comparison.question.encoding.units[unit].segment]
     return f" ({name.lower()})" if name else ""

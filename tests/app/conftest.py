@@ -8,14 +8,24 @@ from threading import Event
 import pytest
 from torch import nn
 
-from app.engine import Engine, Request, Run
+from app.compare.engine import Engine
+from app.compare.runs import Request, Run
+from app.model_pool import ModelPool
+from explainers.datasets.example import Example
 from explainers.models import catalog
-from explainers.models.classifier import FrozenModel
-from explainers.settings import Settings
+from explainers.models.frozen_model import FrozenModel
+from explainers.results.settings import Settings
 
 QUICK = Settings(samples=50, steps=5)
 METHODS = ("occlusion", "lime")  # one by one comes before sampled
 PATIENCE = 20  # seconds
+
+
+class Address(dict[str, str]):
+    """As Streamlit's, in which a name may have several values."""
+
+    def get_all(self, name: str) -> list[str]:
+        return [self[name]] if name in self else []
 
 
 def finished(run: Run) -> Run:
@@ -50,19 +60,26 @@ def model(bag: Callable[..., FrozenModel]) -> FrozenModel:
 
 @pytest.fixture
 def hold(model: FrozenModel) -> Hold:
-    found = Hold()
-    model.module.register_forward_pre_hook(found)
-    return found
+    pause = Hold()
+    model.module.register_forward_pre_hook(pause)
+    return pause
 
 
 @pytest.fixture
-def engine(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def pool(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelPool]:
     monkeypatch.setattr(catalog, "load", lambda name, *, device, roots: model)
-    found = Engine()
-    yield found
-    for run in found.queue:
+    pool = ModelPool()
+    yield pool
+    pool.wait()
+
+
+@pytest.fixture
+def engine(pool: ModelPool) -> Iterator[Engine]:
+    engine = Engine(pool)
+    yield engine
+    for run in engine.queue:
         run.stop()
-    found.workers.shutdown(wait=True, cancel_futures=True)
+    engine.workers.shutdown(wait=True, cancel_futures=True)
 
 
 @pytest.fixture
@@ -73,7 +90,7 @@ def over() -> Callable[[Run], Run]:
 
 @pytest.fixture
 def request_for() -> Callable[..., Request]:
-    def made(
+    def request(
         text: str = "a good film but dull",
         *,
         label: str | None = None,
@@ -81,9 +98,9 @@ def request_for() -> Callable[..., Request]:
         settings: Settings = QUICK,
         removed: tuple[int, ...] = (),
     ) -> Request:
-        return Request("bag", text, label, methods, settings, removed)
+        return Request("bag", Example(text), label, methods, settings, removed)
 
-    return made
+    return request
 
 
 @pytest.fixture
@@ -94,3 +111,8 @@ def ran(engine: Engine, request_for: Callable[..., Request]) -> Callable[..., Ru
         return finished(engine.submit(request_for(text, **rest)))
 
     return run
+
+
+@pytest.fixture
+def query() -> Address:
+    return Address()

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from app import store as stores
 from app.store import URL_VARIABLE, Job, Store, default_url
 from explainers.errors import ExplanationError
-from explainers.learned.weights import STORE_VARIABLE
+from explainers.training.artifacts import STORE_VARIABLE
 
 Opened = Callable[..., Store]
 
@@ -23,20 +23,20 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def opened() -> Iterator[Opened]:
-    found: list[Store] = []
+    stores: list[Store] = []
 
     def open_store(url: str = "") -> Store:
-        found.append(Store(url))
-        return found[-1]
+        stores.append(Store(url))
+        return stores[-1]
 
     yield open_store
-    for each in found:
+    for each in stores:
         each.close()
 
 
-def job(**given: object) -> Job:
+def job(**values: object) -> Job:
     return Job(
-        **{"method": "aml", "model": "sst2", "variant": "mine", "texts": 20, "command": [], "folder": ""} | given
+        **{"method": "aml", "model": "sst2", "variant": "mine", "texts": 20, "command": [], "folder": ""} | values
     )
 
 
@@ -45,11 +45,11 @@ def test_what_is_kept_is_there_when_the_store_is_opened_again(opened: Opened) ->
     with opened().begin() as session:
         session.add(job(command=command, folder="/somewhere"))
     with opened().begin() as session:
-        found = session.scalars(select(Job)).one()
-    assert (found.method, found.command, found.folder, found.status) == ("aml", command, "/somewhere", "waiting")
-    assert (found.pid, found.exit_code, found.error, found.finished) == (None, None, "", None)
-    assert found.active
-    assert found.created > 0
+        stored = session.scalars(select(Job)).one()
+    assert (stored.method, stored.command, stored.folder, stored.status) == ("aml", command, "/somewhere", "waiting")
+    assert (stored.pid, stored.exit_code, stored.error, stored.finished) == (None, None, "", None)
+    assert stored.active
+    assert stored.created > 0
 
 
 def test_what_failed_half_way_is_undone(opened: Opened) -> None:

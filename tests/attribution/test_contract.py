@@ -7,24 +7,27 @@ import numpy as np
 import pytest
 import torch
 
-from explainers.comparison import Question
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
-from explainers.explanation import Attribution
-from explainers.methods import METHODS, Entry, chosen
+from explainers.methods.registry import METHODS, MethodSpec, select
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Encoding, Erasure
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.meter import Meter
+from explainers.results.attribution import Attribution
+from explainers.results.comparison import Question
 
 TEXT = "the film was not unwatchable , but a very dull plot !"  # 12 units, 16 tokens with the special ones
-STRANGE = ["good", "!", "... , !", "xyzzy", "👍🏽 good", "cafe\u0301", "فيلم good שלום", "good good good", "a\x00b !"]
+ODD = ["good", "!", "... , !", "xyzzy", "👍🏽 good", "cafe\u0301", "فيلم good שלום", "good good good", "a\x00b !"]
+ODD_AND_ERASURE = [(text, "mask") for text in ODD] + [
+    (text, erasure) for text in ("xyzzy", "👍🏽 good") for erasure in ("delete", "zero")
+]
 
 every_method = pytest.mark.parametrize(
-    "entry", [entry for entry in METHODS if not (entry.pairs_only or entry.pictures_only)], ids=lambda entry: entry.id
+    "entry", [entry for entry in METHODS if not entry.needs], ids=lambda entry: entry.id
 )
 every_asking_method = pytest.mark.parametrize(
-    "entry", [entry for entry in METHODS if entry.kind not in ("chance", "one text")], ids=lambda entry: entry.id
+    "entry", [entry for entry in METHODS if entry.explains], ids=lambda entry: entry.id
 )
 every_explaining_method = pytest.mark.parametrize(
     "entry", [entry for entry in METHODS if entry.group == "Captum"], ids=lambda entry: entry.id
@@ -33,7 +36,13 @@ every_erasure = pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
 
 
 def scored(
-    entry: Entry, model: FrozenModel, encoding: Encoding, erasure: Erasure = "mask", *, seed: int = 0, label: int = 0
+    entry: MethodSpec,
+    model: FrozenModel,
+    encoding: Encoding,
+    erasure: Erasure = "mask",
+    *,
+    seed: int = 0,
+    label: int = 0,
 ) -> Attribution:
     method = entry.make(erasure=erasure, seed=seed, samples=60, steps=10)
     return method.attribute(model, encoding, label)
@@ -48,7 +57,7 @@ def condition(model: FrozenModel) -> tuple[object, ...]:
 
 def hooks(part: torch.nn.Module) -> list[object]:
     """Those of transformers do not count: it installs them once and they sleep until hidden states are asked for."""
-    every = [hook for name, found in vars(part).items() if name.endswith("_hooks") for hook in found.values()]
+    every = [hook for name, hooks in vars(part).items() if name.endswith("_hooks") for hook in hooks.values()]
     return [hook for hook in every if getattr(hook, "__module__", "") != "transformers.utils.output_capturing"]
 
 
@@ -59,72 +68,71 @@ def chance_of_the_process() -> tuple[object, ...]:
 
 @every_method
 @every_erasure
-def test_the_same_question_has_the_same_answer(bert: FrozenModel, entry: Entry, erasure: Erasure) -> None:
+def test_the_same_question_has_the_same_answer(bert: FrozenModel, entry: MethodSpec, erasure: Erasure) -> None:
     first, second = (scored(entry, bert, bert.encode(TEXT), erasure) for _ in range(2))
     assert first == second
 
 
 @every_method
-def test_one_finite_score_per_unit_and_none_for_special_tokens(bert: FrozenModel, entry: Entry) -> None:
+def test_one_finite_score_per_unit_and_none_for_special_tokens(bert: FrozenModel, entry: MethodSpec) -> None:
     encoding = bert.encode(TEXT)
-    found = scored(entry, bert, encoding)
-    assert found.encoding is encoding
-    assert len(found.scores) == len(encoding.units) == 12
-    assert np.isfinite([found.scores, found.spread or found.scores]).all()
-    assert any(found.scores)
+    result = scored(entry, bert, encoding)
+    assert result.encoding is encoding
+    assert len(result.scores) == len(encoding.units) == 12
+    assert np.isfinite([result.scores, result.spread or result.scores]).all()
+    assert any(result.scores)
 
 
 @every_method
-@every_erasure
-@pytest.mark.parametrize("text", STRANGE)
-def test_strange_texts_are_explained_too(bert: FrozenModel, entry: Entry, text: str, erasure: Erasure) -> None:
+@pytest.mark.parametrize(("text", "erasure"), ODD_AND_ERASURE)
+def test_odd_texts_are_explained_too(bert: FrozenModel, entry: MethodSpec, text: str, erasure: Erasure) -> None:
     encoding = bert.encode(text)
-    found = scored(entry, bert, encoding, erasure)
-    assert len(found.scores) == len(encoding.units) > 0
-    assert np.isfinite(found.scores).all()
+    result = scored(entry, bert, encoding, erasure)
+    assert len(result.scores) == len(encoding.units) > 0
+    assert np.isfinite(result.scores).all()
 
 
 @every_method
-def test_a_pair_of_texts_is_explained_as_one(bert: FrozenModel, entry: Entry) -> None:
+def test_a_pair_of_texts_is_explained_as_one(bert: FrozenModel, entry: MethodSpec) -> None:
     encoding = bert.encode(Example("the film was good", "a dull plot"))
     assert len(scored(entry, bert, encoding).scores) == 4 + 3
 
 
 @every_method
-def test_tokens_can_be_the_units(bert: FrozenModel, entry: Entry) -> None:
+def test_tokens_can_be_the_units(bert: FrozenModel, entry: MethodSpec) -> None:
     encoding = bert.encode("unwatchable film", "token")
     assert len(scored(entry, bert, encoding).scores) == 4
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
 def test_a_text_without_units_is_a_sentence(bert: FrozenModel, text: str) -> None:
-    with pytest.raises(ExplanationError, match="nothing left to explain"):
+    with pytest.raises(ExplanationError, match="Restore at least one"):
         Question(bert, bert.encode(text), 0)
 
 
 @every_method
-def test_the_answer_carries_what_the_registry_says(bert: FrozenModel, entry: Entry) -> None:
-    found = scored(entry, bert, bert.encode("good film"), label=2)
-    assert (found.method, found.signed, found.label, found.stage) == (entry.id, entry.signed, 2, "final")
+def test_the_answer_carries_what_the_registry_says(bert: FrozenModel, entry: MethodSpec) -> None:
+    result = scored(entry, bert, bert.encode("good film"), label=2)
+    assert (result.method, result.signed, result.label, result.stage) == (entry.id, entry.signed, 2, "final")
     if not entry.signed:
-        assert min(found.scores) >= 0
+        assert min(result.scores) >= 0
 
 
 @every_explaining_method
 def test_a_planted_word_comes_first_and_a_word_without_weight_gets_nothing(
-    bag: Callable[..., FrozenModel], entry: Entry
+    bag: Callable[..., FrozenModel], entry: MethodSpec
 ) -> None:
     model = bag({"the": 0.0, "film": 0.02, "superb": 0.4, "was": 0.0, "long": -0.05}, additive=True)
-    found = scored(entry, model, model.encode("the film was superb long"), label=1)
-    assert found.encoding.units[int(np.argmax(found.scores))].text == "superb"
-    assert found.encoding.units[int(np.argmin(found.scores))].text == "long"
+    result = scored(entry, model, model.encode("the film was superb long"), label=1)
+    assert result.encoding.units[int(np.argmax(result.scores))].text == "superb"
+    assert result.encoding.units[int(np.argmin(result.scores))].text == "long"
     tolerance = 0.02 if entry.id == "lime" else 1e-5  # LIME's ridge mixes the words a little
-    assert (found.scores[0], found.scores[2]) == pytest.approx((0, 0), abs=tolerance)
+    assert (result.scores[0], result.scores[2]) == pytest.approx((0, 0), abs=tolerance)
 
 
 @every_explaining_method
 def test_what_speaks_for_one_of_two_classes_speaks_against_the_other(
-    bag: Callable[..., FrozenModel], entry: Entry
+    bag: Callable[..., FrozenModel], entry: MethodSpec
 ) -> None:
     model = bag({"great": 1.5, "dull": -1.0, "the": 0.0})
     encoding = model.encode("the great dull")
@@ -133,7 +141,7 @@ def test_what_speaks_for_one_of_two_classes_speaks_against_the_other(
 
 
 @every_asking_method
-def test_the_model_is_unchanged_afterwards(bert: FrozenModel, entry: Entry) -> None:
+def test_the_model_is_unchanged_afterwards(bert: FrozenModel, entry: MethodSpec) -> None:
     before = condition(bert)
     for erasure in ("mask", "delete", "zero"):
         scored(entry, bert, bert.encode(TEXT), erasure)
@@ -143,7 +151,7 @@ def test_the_model_is_unchanged_afterwards(bert: FrozenModel, entry: Entry) -> N
 @every_asking_method
 @pytest.mark.parametrize("erasure", ["mask", "zero"])
 def test_the_model_is_unchanged_after_an_exception_in_the_middle(
-    bert: FrozenModel, entry: Entry, erasure: Erasure, small_batches: None, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, entry: MethodSpec, erasure: Erasure, small_batches: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layer = bert.base.encoder.layer[1]
     calls, whole = 0, layer.forward
@@ -169,7 +177,7 @@ def test_the_model_is_unchanged_after_an_exception_in_the_middle(
 
 
 @every_asking_method
-def test_a_run_that_was_stopped_asks_nothing_more(bert: FrozenModel, entry: Entry) -> None:
+def test_a_run_that_was_stopped_asks_nothing_more(bert: FrozenModel, entry: MethodSpec) -> None:
     meter = Meter()
     meter.cancel.set()
     with pytest.raises(Cancelled):
@@ -181,7 +189,7 @@ def test_a_run_that_was_stopped_asks_nothing_more(bert: FrozenModel, entry: Entr
 def test_a_stop_in_the_middle_lets_only_the_running_batch_end(
     bert: FrozenModel, method: str, small_batches: None, stopping: Meter
 ) -> None:
-    (entry,) = chosen([method])
+    (entry,) = select([method])
     before = condition(bert)
     with pytest.raises(Cancelled):
         scored(entry, bert.metered(stopping), bert.encode(TEXT), "zero")
@@ -191,34 +199,34 @@ def test_a_stop_in_the_middle_lets_only_the_running_batch_end(
 
 
 @every_method
-def test_the_random_state_of_the_process_is_left_alone(bert: FrozenModel, entry: Entry) -> None:
+def test_the_random_state_of_the_process_is_left_alone(bert: FrozenModel, entry: MethodSpec) -> None:
     before = chance_of_the_process()
     scored(entry, bert, bert.encode(TEXT))
     assert chance_of_the_process() == before
 
 
 @pytest.mark.parametrize(
-    "entry", [entry for entry in METHODS if entry.kind in ("sampled", "chance")], ids=lambda e: e.id
+    "entry", [entry for entry in METHODS if entry.kind == "sampled" or entry.is_random], ids=lambda e: e.id
 )
-def test_another_seed_is_another_draw(bert: FrozenModel, entry: Entry) -> None:
+def test_another_seed_is_another_draw(bert: FrozenModel, entry: MethodSpec) -> None:
     encoding = bert.encode(TEXT)
     assert scored(entry, bert, encoding, seed=1).scores != scored(entry, bert, encoding, seed=2).scores
 
 
 @every_method
 @pytest.mark.parametrize("text", [TEXT, "good", "good film"])
-def test_it_costs_no_more_than_is_announced(bert: FrozenModel, entry: Entry, text: str) -> None:
+def test_it_costs_no_more_than_is_announced(bert: FrozenModel, entry: MethodSpec, text: str) -> None:
     encoding, meter = bert.encode(text), Meter()
     scored(entry, bert.metered(meter), encoding)
-    assert meter.calls <= entry.expected_calls(len(encoding.units), samples=60, steps=10)
+    assert meter.calls <= entry.passes(len(encoding.units), 60, 10)
 
 
 def test_the_registry_names_each_method_once() -> None:
     ids = [entry.id for entry in METHODS]
     assert len(set(ids)) == len(ids)
-    assert [entry.id for entry in chosen(reversed(ids))] == ids  # always in the order of display
+    assert [entry.id for entry in select(reversed(ids))] == ids  # always in the order of display
 
 
 def test_an_unknown_method_is_answered_with_those_that_exist() -> None:
-    with pytest.raises(ExplanationError, match=r"no method 'shap'.*kernel_shap"):
-        chosen(["lime", "shap"])
+    with pytest.raises(ExplanationError, match=r"Unknown method 'shap'.*kernel_shap"):
+        select(["lime", "shap"])

@@ -5,7 +5,7 @@ import pytest
 
 from explainers.attribution.gradient_x_input import GradientTimesInput
 from explainers.errors import ExplanationError
-from explainers.models.classifier import FrozenModel
+from explainers.models.frozen_model import FrozenModel
 
 Build = Callable[..., FrozenModel]
 P = 1 / (1 + math.exp(-1))  # z = 2 - 1 + 0 = 1
@@ -14,15 +14,15 @@ P = 1 / (1 + math.exp(-1))  # z = 2 - 1 + 0 = 1
 @pytest.mark.parametrize(("label", "sign"), [(1, 1), (0, -1)])
 def test_the_score_is_the_weight_times_the_slope_of_the_sigmoid(bag: Build, label: int, sign: int) -> None:
     model = bag({"great": 2.0, "dull": -1.0, "the": 0.0})
-    found = GradientTimesInput().attribute(model, model.encode("great dull the"), label)
+    attribution = GradientTimesInput().attribute(model, model.encode("great dull the"), label)
     slope = P * (1 - P)
-    assert found.scores == pytest.approx((sign * 2 * slope, sign * -slope, 0.0), abs=1e-7)
+    assert attribution.scores == pytest.approx((sign * 2 * slope, sign * -slope, 0.0), abs=1e-7)
 
 
 def test_where_the_model_is_linear_in_probability_it_is_exact(bag: Build) -> None:
     model = bag({"great": 0.3, "dull": -0.2, "un": 0.1, "##able": 0.05}, additive=True)
-    found = GradientTimesInput().attribute(model, model.encode("great dull unable"), 1)
-    assert found.scores == pytest.approx((0.3, -0.2, 0.15), abs=1e-7)
+    attribution = GradientTimesInput().attribute(model, model.encode("great dull unable"), 1)
+    assert attribution.scores == pytest.approx((0.3, -0.2, 0.15), abs=1e-7)
 
 
 def test_a_removed_word_has_no_part_in_the_gradient(bag: Build) -> None:

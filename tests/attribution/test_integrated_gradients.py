@@ -5,8 +5,8 @@ import pytest
 
 from explainers.attribution.integrated_gradients import IntegratedGradients
 from explainers.errors import ExplanationError
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Erasure
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Erasure
 from explainers.models.meter import Meter
 
 Build = Callable[..., FrozenModel]
@@ -23,34 +23,34 @@ def test_the_rise_of_the_probability_is_shared_in_proportion_to_the_weights(
     bag: Build, erasure: Erasure, label: int, sign: int
 ) -> None:
     model = bag(WEIGHTS)
-    found = IntegratedGradients(erasure=erasure).attribute(model, model.encode("great dull the"), label)
+    attribution = IntegratedGradients(erasure=erasure).attribute(model, model.encode("great dull the"), label)
     # ∫ w σ'(αz) dα = w/z (σ(z) - σ(0)), here z = 1
     rise = sigmoid(1) - 0.5
-    assert found.scores == pytest.approx((sign * 2 * rise, sign * -rise, 0.0), abs=1e-6)
+    assert attribution.scores == pytest.approx((sign * 2 * rise, sign * -rise, 0.0), abs=1e-6)
 
 
 def test_where_the_model_is_linear_in_probability_one_step_is_exact(bag: Build) -> None:
     model = bag({"great": 0.3, "dull": -0.2, "un": 0.1, "##able": 0.05}, additive=True)
-    found = IntegratedGradients(steps=1).attribute(model, model.encode("great dull unable"), 1)
-    assert found.scores == pytest.approx((0.3, -0.2, 0.15), abs=1e-6)
-    assert found.gap == pytest.approx(0, abs=1e-6)
+    attribution = IntegratedGradients(steps=1).attribute(model, model.encode("great dull unable"), 1)
+    assert attribution.scores == pytest.approx((0.3, -0.2, 0.15), abs=1e-6)
+    assert attribution.gap == pytest.approx(0, abs=1e-6)
 
 
 def test_the_gap_is_what_the_scores_miss(bag: Build) -> None:
     model = bag({"great": 8.0})
-    found = IntegratedGradients(steps=1).attribute(model, model.encode("great"), 1)
+    attribution = IntegratedGradients(steps=1).attribute(model, model.encode("great"), 1)
     # one Gauss-Legendre step takes the slope in the middle, at z = 4
     slope = 8 * sigmoid(4) * (1 - sigmoid(4))
-    assert found.scores == pytest.approx((slope,), abs=1e-6)
-    assert found.gap == pytest.approx(abs(slope - (sigmoid(8) - 0.5)), abs=1e-6)
+    assert attribution.scores == pytest.approx((slope,), abs=1e-6)
+    assert attribution.gap == pytest.approx(abs(slope - (sigmoid(8) - 0.5)), abs=1e-6)
 
 
 def test_the_scores_add_up_to_the_rise_from_a_text_of_masks(bert: FrozenModel) -> None:
     encoding = bert.encode("the film was not unwatchable")
-    found = IntegratedGradients(steps=200).attribute(bert, encoding, 1)
+    attribution = IntegratedGradients(steps=200).attribute(bert, encoding, 1)
     nothing, everything = bert.probabilities(encoding, [[0] * 5, [1] * 5])[:, 1]
-    assert sum(found.scores) == pytest.approx(everything - nothing, abs=0.005)
-    assert found.gap == pytest.approx(abs(sum(found.scores) - (everything - nothing)), abs=1e-5)
+    assert sum(attribution.scores) == pytest.approx(everything - nothing, abs=0.005)
+    assert attribution.gap == pytest.approx(abs(sum(attribution.scores) - (everything - nothing)), abs=1e-5)
 
 
 def test_more_steps_close_the_gap(bert: FrozenModel) -> None:

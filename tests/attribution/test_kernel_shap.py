@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from explainers.attribution.kernel_shap import KernelShap
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Encoding, Erasure
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.meter import Meter
 
 Build = Callable[..., FrozenModel]
@@ -15,13 +15,13 @@ Build = Callable[..., FrozenModel]
 def shapley(model: FrozenModel, encoding: Encoding, label: int) -> np.ndarray:
     """The mean over all orders of what each unit adds when it joins those before it."""
     units = len(encoding.units)
-    found = np.zeros(units)
+    result = np.zeros(units)
     orders = list(permutations(range(units)))
     for order in orders:
         joined = np.tril(np.ones((units + 1, units), dtype=bool), -1)  # row k: the first k of the order
         masks = joined[:, np.argsort(order)]
-        found[list(order)] += np.diff(model.probabilities(encoding, masks)[:, label])
-    return found / len(orders)
+        result[list(order)] += np.diff(model.probabilities(encoding, masks)[:, label])
+    return result / len(orders)
 
 
 @pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
@@ -30,36 +30,36 @@ def test_where_the_words_simply_add_up_each_gets_what_it_adds(
     bag: Build, erasure: Erasure, label: int, sign: int
 ) -> None:
     model = bag({"great": 0.3, "dull": -0.2, "the": 0.0, "un": 0.1, "##able": 0.05}, additive=True)
-    found = KernelShap(erasure=erasure).attribute(model, model.encode("great dull the unable"), label)
-    assert found.scores == pytest.approx([sign * share for share in (0.3, -0.2, 0.0, 0.15)], abs=1e-5)
-    assert found.spread == pytest.approx((0, 0, 0, 0), abs=1e-6)
+    attribution = KernelShap(erasure=erasure).attribute(model, model.encode("great dull the unable"), label)
+    assert attribution.scores == pytest.approx([sign * share for share in (0.3, -0.2, 0.0, 0.15)], abs=1e-5)
+    assert attribution.spread == pytest.approx((0, 0, 0, 0), abs=1e-6)
 
 
 def test_words_that_act_together_share_their_effect(bag: Build) -> None:
     model = bag({"great": 9.0, "fine": 9.0})
-    found = KernelShap().attribute(model, model.encode("great fine"), 1)
+    attribution = KernelShap().attribute(model, model.encode("great fine"), 1)
     # either word alone is enough: p rises from 0.5 to 1, and both get half of it
-    assert found.scores == pytest.approx((0.25, 0.25), abs=1e-3)
+    assert attribution.scores == pytest.approx((0.25, 0.25), abs=1e-3)
 
 
 def test_the_scores_come_near_the_exact_shapley_values(bert: FrozenModel) -> None:
     encoding = bert.encode("the film was not unwatchable")
-    found = KernelShap(samples=2000).attribute(bert, encoding, 0)
-    assert found.scores == pytest.approx(shapley(bert, encoding, 0), abs=0.02)
+    attribution = KernelShap(samples=2000).attribute(bert, encoding, 0)
+    assert attribution.scores == pytest.approx(shapley(bert, encoding, 0), abs=0.02)
 
 
 def test_the_scores_add_up_exactly_however_few_samples(bert: FrozenModel) -> None:
     encoding = bert.encode("the film was not very good , a dull plot")
     nothing, everything = bert.probabilities(encoding, [[0] * 10, [1] * 10])[:, 2]
-    found = KernelShap(samples=20, per_unit=4).attribute(bert, encoding, 2)
-    assert sum(found.scores) == pytest.approx(everything - nothing, abs=1e-4)
+    attribution = KernelShap(samples=20, per_unit=4).attribute(bert, encoding, 2)
+    assert sum(attribution.scores) == pytest.approx(everything - nothing, abs=1e-4)
 
 
 def test_every_draw_of_the_bootstrap_adds_up_too(bert: FrozenModel) -> None:
     encoding = bert.encode("the film was not very good")
     nothing, everything = bert.probabilities(encoding, [[0] * 6, [1] * 6])[:, 2]
-    found = KernelShap(samples=40, per_unit=4).attribute(bert, encoding, 2)
-    assert [sum(draw) for draw in found.draws] == pytest.approx([everything - nothing] * 20, abs=1e-4)
+    attribution = KernelShap(samples=40, per_unit=4).attribute(bert, encoding, 2)
+    assert [sum(draw) for draw in attribution.draws] == pytest.approx([everything - nothing] * 20, abs=1e-4)
 
 
 def test_the_spread_is_that_of_other_seeds(bert: FrozenModel) -> None:
@@ -96,9 +96,9 @@ def test_samples_grow_with_the_text(units: int, rows: int) -> None:
 
 def test_one_unit_gets_the_whole_fall(bag: Build) -> None:
     model, meter = bag({"great": 0.3}, additive=True), Meter()
-    found = KernelShap().attribute(model.metered(meter), model.encode("great"), 1)
-    assert found.scores == pytest.approx((0.3,))
-    assert (found.spread, meter.calls) == ((0.0,), 2)
+    attribution = KernelShap().attribute(model.metered(meter), model.encode("great"), 1)
+    assert attribution.scores == pytest.approx((0.3,))
+    assert (attribution.spread, meter.calls) == ((0.0,), 2)
 
 
 def test_two_units_cost_four_answers_per_stage(bag: Build) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from explainers.attribution import lime
 from explainers.attribution.lime import Lime
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Erasure
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Erasure
 
 Build = Callable[..., FrozenModel]
 WEIGHTS = {"great": 0.3, "dull": -0.2, "the": 0.0, "un": 0.1, "##able": 0.05}
@@ -19,8 +19,8 @@ def test_without_ridge_the_slopes_of_a_linear_model_are_found(
     bag: Build, erasure: Erasure, label: int, sign: int
 ) -> None:
     model = bag(WEIGHTS, additive=True)
-    found = Lime(ridge=1e-9, erasure=erasure).attribute(model, model.encode("great dull the unable"), label)
-    assert found.scores == pytest.approx([sign * slope for slope in (0.3, -0.2, 0.0, 0.15)], abs=1e-4)
+    attribution = Lime(ridge=1e-9, erasure=erasure).attribute(model, model.encode("great dull the unable"), label)
+    assert attribution.scores == pytest.approx([sign * slope for slope in (0.3, -0.2, 0.0, 0.15)], abs=1e-4)
 
 
 def test_the_ridge_shrinks_the_slopes_but_keeps_order_and_sign(bag: Build) -> None:
@@ -34,9 +34,9 @@ def test_the_ridge_shrinks_the_slopes_but_keeps_order_and_sign(bag: Build) -> No
 
 def test_it_does_not_return_zeros_where_captums_default_would(bag: Build) -> None:
     model = bag({"great": 0.004, "dull": -0.004}, additive=True)
-    found = Lime().attribute(model, model.encode("great dull"), 1).scores
-    assert found[0] > 0.003
-    assert found[1] < -0.003
+    attribution = Lime().attribute(model, model.encode("great dull"), 1).scores
+    assert attribution[0] > 0.003
+    assert attribution[1] < -0.003
 
 
 def test_the_first_mask_is_the_text_and_every_other_lacks_something() -> None:

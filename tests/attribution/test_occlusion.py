@@ -4,8 +4,8 @@ from collections.abc import Callable
 import pytest
 
 from explainers.attribution.occlusion import Occlusion
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Erasure
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Erasure
 from explainers.models.meter import Meter
 
 Build = Callable[..., FrozenModel]
@@ -20,28 +20,28 @@ def sigmoid(z: float) -> float:
 @pytest.mark.parametrize(("label", "sign"), [(1, 1), (0, -1)])
 def test_the_score_is_the_fall_in_probability(bag: Build, erasure: Erasure, label: int, sign: int) -> None:
     model = bag(WEIGHTS)
-    found = Occlusion(erasure).attribute(model, model.encode("great dull the"), label)
+    attribution = Occlusion(erasure).attribute(model, model.encode("great dull the"), label)
     # z is 1, without "great" -1, without "dull" 2, without "the" still 1; p(negative) falls where p(positive) rises
     expected = (sigmoid(1) - sigmoid(-1), sigmoid(1) - sigmoid(2), 0.0)
-    assert found.scores == pytest.approx([sign * score for score in expected], abs=1e-7)
+    assert attribution.scores == pytest.approx([sign * score for score in expected], abs=1e-7)
 
 
 def test_the_tokens_of_a_word_go_together(bag: Build) -> None:
     model = bag(WEIGHTS)
-    found = Occlusion().attribute(model, model.encode("unable great"), 1)
-    assert found.scores == pytest.approx((sigmoid(2.75) - sigmoid(2), sigmoid(2.75) - sigmoid(0.75)), abs=1e-7)
+    attribution = Occlusion().attribute(model, model.encode("unable great"), 1)
+    assert attribution.scores == pytest.approx((sigmoid(2.75) - sigmoid(2), sigmoid(2.75) - sigmoid(0.75)), abs=1e-7)
 
 
 def test_at_token_level_each_goes_alone(bag: Build) -> None:
     model = bag(WEIGHTS)
-    found = Occlusion().attribute(model, model.encode("unable", "token"), 1)
-    assert found.scores == pytest.approx((sigmoid(0.75) - sigmoid(0.25), sigmoid(0.75) - sigmoid(0.5)), abs=1e-7)
+    attribution = Occlusion().attribute(model, model.encode("unable", "token"), 1)
+    assert attribution.scores == pytest.approx((sigmoid(0.75) - sigmoid(0.25), sigmoid(0.75) - sigmoid(0.5)), abs=1e-7)
 
 
 def test_two_words_that_say_the_same_hide_each_other(bag: Build) -> None:
     model = bag({"great": 9.0})
-    found = Occlusion().attribute(model, model.encode("great great"), 1)
-    assert max(found.scores) < 0.001
+    attribution = Occlusion().attribute(model, model.encode("great great"), 1)
+    assert max(attribution.scores) < 0.001
 
 
 def test_it_costs_one_pass_per_unit_and_one_more(bag: Build) -> None:

@@ -6,7 +6,7 @@ from captum._utils.models.linear_model import SkLearnLinearRegression, SkLearnRi
 from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.lime import Lime
 from explainers.attribution.surrogate import fit, through_captum
-from explainers.models.classifier import FrozenModel
+from explainers.models.frozen_model import FrozenModel
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ from explainers.models.classifier import FrozenModel
     ],
 )
 def test_the_fit_is_weighted_ridge_regression(weights: tuple[float, ...], ridge: float, slope: float) -> None:
-    found = fit(np.array([[0.0], [1.0]]), np.array([1.0, 3.0]), np.array(weights, dtype=float), ridge)
-    assert found == pytest.approx([slope])
+    training = fit(np.array([[0.0], [1.0]]), np.array([1.0, 3.0]), np.array(weights, dtype=float), ridge)
+    assert training == pytest.approx([slope])
 
 
 def test_a_unit_that_never_changes_gets_nothing() -> None:
@@ -33,20 +33,20 @@ def test_a_unit_that_never_changes_gets_nothing() -> None:
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3, 1.0])
 def test_the_quick_fit_is_captums(ridge: float) -> None:
-    chance = np.random.default_rng(0)
-    masks = (chance.random((80, 6)) < 0.5).astype(float)
-    values, weights = chance.random(80), chance.random(80)
+    rng = np.random.default_rng(0)
+    masks = (rng.random((80, 6)) < 0.5).astype(float)
+    values, weights = rng.random(80), rng.random(80)
     final = SkLearnRidge(alpha=ridge) if ridge else SkLearnLinearRegression()
     assert through_captum(masks, values, weights, final) == pytest.approx(fit(masks, values, weights, ridge), abs=1e-5)
 
 
 @pytest.mark.parametrize("method", [Lime(samples=200), KernelShap(samples=200)])
 def test_estimates_grow_until_the_final_one(bert: FrozenModel, method: Lime | KernelShap) -> None:
-    found = list(method.refine(bert, bert.encode("the film was not good"), 0))
-    assert [each.samples for each in found] == [20, 50, 100, 200]
-    assert [each.stage for each in found] == ["estimate", "estimate", "estimate", "final"]
-    assert all(len(each.draws) == 20 for each in found)
-    assert found[-1] == method.attribute(bert, bert.encode("the film was not good"), 0)
+    results = list(method.refine(bert, bert.encode("the film was not good"), 0))
+    assert [each.samples for each in results] == [20, 50, 100, 200]
+    assert [each.stage for each in results] == ["estimate", "estimate", "estimate", "final"]
+    assert all(len(each.draws) == 20 for each in results)
+    assert results[-1] == method.attribute(bert, bert.encode("the film was not good"), 0)
 
 
 def test_too_few_samples_for_a_long_text_give_no_estimate_before_the_final_one(bert: FrozenModel) -> None:
@@ -55,9 +55,9 @@ def test_too_few_samples_for_a_long_text_give_no_estimate_before_the_final_one(b
 
 
 def test_the_spread_is_the_deviation_of_the_draws(bert: FrozenModel) -> None:
-    found = Lime(samples=200).attribute(bert, bert.encode("the film was not good"), 0)
-    assert found.spread == pytest.approx(np.std(found.draws, axis=0))
-    assert min(found.spread) > 0
+    attribution = Lime(samples=200).attribute(bert, bert.encode("the film was not good"), 0)
+    assert attribution.spread == pytest.approx(np.std(attribution.draws, axis=0))
+    assert min(attribution.spread) > 0
 
 
 def test_captum_leaves_the_random_state_alone() -> None:

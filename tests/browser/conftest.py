@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 from playwright.sync_api import Error as BrowserError
 
-from explainers import cold_start
-from explainers.learned.weights import STORE_VARIABLE
-from explainers.models.cards import bundled
+from explainers.evaluation import cold_start
+from explainers.models.bundle_cards import bundle_names
+from explainers.training.artifacts import STORE_VARIABLE
 
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 PATIENCE = 120_000  # milliseconds; a busy machine may take long
@@ -39,7 +39,7 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the app, which is stopped at the end; its store is its own."""
-    if "sst2" not in bundled():
+    if "sst2" not in bundle_names():
         pytest.skip("the bundle sst2 is not in assets/bundles")
     port = cold_start.free_port()
     with pytest.MonkeyPatch.context() as patch:
@@ -126,11 +126,11 @@ def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
         context = chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", accept_downloads=True
         )
-        found = Visit(context)
-        visits.append(found)
-        asked = {"samples": "50", **(FEW if few else {}), **address}
-        found.page.goto(url or f"{server}?{urlencode(asked, doseq=True)}")
-        return found
+        window = Visit(context)
+        visits.append(window)
+        query = {"samples": "50", **(FEW if few else {}), **address}
+        window.page.goto(url or f"{server}?{urlencode(query, doseq=True)}")
+        return window
 
     yield opened
     for each in visits:

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from explainers.methods import DEFAULT, chosen, fitting
-from explainers.models.cards import bundled
+from explainers.datasets.example import Example
+from explainers.methods.registry import applicable, default_methods, method_spec, select
+from explainers.models.bundle_cards import bundle_names
 
 Visit = Callable[..., Any]
-ALL = len(fitting(chosen(DEFAULT), ("a single text",)))  # cards of a visit with the default methods
+ALL = len(applicable(select(default_methods()), Example("a single text")))  # cards of a visit with the default methods
 SENTENCE = "A dull plot, but a wonderful cast."
 ATTACKS = (
     "<script>__xss=1</script>",
@@ -28,19 +29,19 @@ pytestmark = pytest.mark.browser
 
 def labels(cards: Locator) -> list[str]:
     """Every word of every card with its score and rank, as a screen reader says it."""
-    found: list[str] = cards.locator(".unit").evaluate_all("units => units.map(unit => unit.ariaLabel)")
-    return found
+    texts: list[str] = cards.locator(".unit").evaluate_all("units => units.map(unit => unit.ariaLabel)")
+    return texts
 
 
 def sideways(visit: Any) -> dict[str, int]:
     """How much wider than the window the page and its main part are."""
-    found: dict[str, int] = visit.page.evaluate(
+    widths: dict[str, int] = visit.page.evaluate(
         """() => Object.fromEntries(
             [document.documentElement, document.body, document.querySelector('[data-testid=stMain]')]
             .filter(part => part.scrollWidth > window.innerWidth)
             .map(part => [part.tagName, part.scrollWidth]))"""
     )
-    return found
+    return widths
 
 
 def test_a_sentence_is_typed_explained_and_played_with(visit: Visit) -> None:
@@ -51,11 +52,11 @@ def test_a_sentence_is_typed_explained_and_played_with(visit: Visit) -> None:
     before = window.bars
 
     window.unit("wonderful").hover()
-    said = page.locator(".card .said")
+    scores = page.locator(".card .score")
     for index in range(ALL):
-        expect(said.nth(index)).to_have_text(re.compile(r"^wonderful\s+[+-]?\d\.\d{4}( ± \d\.\d{4})?, rank \d of 9$"))
+        expect(scores.nth(index)).to_have_text(re.compile(r"^wonderful\s+[+-]?\d\.\d{4}( ± \d\.\d{4})?, rank \d of 9$"))
     page.mouse.move(5, 5)
-    expect(said.first).to_have_text("")
+    expect(scores.first).to_have_text("")
 
     window.unit("wonderful", card=3).click()
     expect(page.locator(".unit.removed")).to_have_count(ALL)
@@ -65,7 +66,7 @@ def test_a_sentence_is_typed_explained_and_played_with(visit: Visit) -> None:
     assert "removed=6" in page.url
     assert all(" of 8;" in label for label in labels(window.cards) if "rank" in label)
 
-    page.get_by_role("button", name="Bring all back").click()
+    page.get_by_role("button", name="Restore all").click()
     expect(page.locator(".unit.removed")).to_have_count(0)
     window.done()
     assert window.bars == before
@@ -76,7 +77,7 @@ def test_everything_can_be_done_from_the_keyboard(visit: Visit) -> None:
     window = visit(text="A wonderful film").done()
     word = window.unit("wonderful")
     word.focus()
-    expect(window.page.locator(".card .said").nth(2)).to_have_text(re.compile("^wonderful"))
+    expect(window.page.locator(".card .score").nth(2)).to_have_text(re.compile("^wonderful"))
     word.press("Enter")
     expect(window.page.locator(".unit.removed")).to_have_count(CARDS)
     window.done()
@@ -91,7 +92,7 @@ def test_when_not_to_believe_a_method_is_one_click_away(visit: Visit) -> None:
     expect(card.locator(".caution")).to_be_hidden()
     card.locator(".ask").click()
     expect(card.locator(".caution")).to_be_visible()
-    expect(card.locator(".caution")).to_contain_text("Do not believe")
+    expect(card.locator(".caution")).to_contain_text(method_spec("cimi").caution)
     expect(card.locator(".ask")).to_have_attribute("aria-expanded", "true")
 
 
@@ -129,7 +130,7 @@ def test_an_attack_in_the_address_is_harmless(visit: Visit, name: str) -> None:
     window.page.get_by_role("textbox", name="Text", exact=True).wait_for()
     if name == "model":
         alert = window.page.get_by_test_id("stAlert")
-        expect(alert).to_contain_text("There is no model")
+        expect(alert).to_contain_text("is not available")
         expect(alert).to_contain_text("<img src=x onerror=__xss=2>")
         assert not alert.locator("img, script, a, svg:not([aria-hidden]), iframe").count()
     else:
@@ -141,13 +142,13 @@ def test_stop_keeps_what_is_finished(visit: Visit) -> None:
     window = visit(few=False, example="A longer review", samples="5000")
     window.page.locator('.card[data-status="done"]').first.wait_for()
     window.page.get_by_role("button", name="Stop", exact=True).last.click()
-    expect(window.page.get_by_role("button", name="Go on")).to_be_visible()
-    expect(window.page.get_by_text("Stopped. What was finished stays.")).to_be_visible()
+    expect(window.page.get_by_role("button", name="Continue")).to_be_visible()
+    expect(window.page.get_by_text("Stopped. Finished results stay.")).to_be_visible()
     assert window.page.locator('.card[data-status="done"]').count() > 0
     expect(window.page.locator('.card[data-status="stopped"]')).not_to_have_count(0)
 
 
-def test_everything_on_the_page_can_be_taken_away_as_files(visit: Visit, tmp_path: Path) -> None:
+def test_everything_on_the_page_can_be_exported_as_files(visit: Visit, tmp_path: Path) -> None:
     window = visit(text=SENTENCE).done()
 
     def file(name: str) -> bytes:
@@ -159,13 +160,13 @@ def test_everything_on_the_page_can_be_taken_away_as_files(visit: Visit, tmp_pat
     assert file("Page, HTML").lower().startswith(b"<!doctype html>")
     assert file("Curves, PNG").startswith(b"\x89PNG\r\n")
     assert b"<svg" in file("Curves, SVG")[:1000]
-    for table in ("Scores, CSV", "Figures, CSV", "Curves, CSV"):
+    for table in ("Scores, CSV", "Metrics, CSV", "Curves, CSV"):
         assert len(list(csv.reader(io.StringIO(file(table).decode())))) > 4
     assert json.loads(file("All, JSON"))["manifest"]["texts"] == [SENTENCE]
     assert {path.suffix for path in tmp_path.iterdir()} == {".html", ".png", ".svg", ".csv", ".json"}
 
 
-def test_the_page_that_is_taken_away_stands_alone(visit: Visit, tmp_path: Path) -> None:
+def test_the_exported_page_stands_alone(visit: Visit, tmp_path: Path) -> None:
     window = visit(text="<script>__xss=1</script> <img src=x onerror=__xss=2> good").done()
     with window.page.expect_download() as download:
         window.page.get_by_role("button", name="Page, HTML").click()
@@ -196,7 +197,7 @@ def test_nothing_scrolls_sideways(
     main = window.page.get_by_test_id("stMain")
     height = main.evaluate("main => main.scrollHeight")
     window.page.set_viewport_size({"width": size[0], "height": min(height, 8000)})
-    window.page.wait_for_timeout(500)  # charts are drawn anew at another size
+    window.page.wait_for_timeout(500)  # plots are drawn again at another size
     window.page.screenshot(path=screenshots / f"compare-{name}.png")
     assert sideways(window) == {}
 
@@ -213,7 +214,7 @@ def test_the_methods_page_shows_every_formula(visit: Visit, server: str, screens
 
 
 def test_a_pair_is_shown_and_clicked_in_both_texts(visit: Visit) -> None:
-    if "nli" not in bundled():
+    if "nli" not in bundle_names():
         pytest.skip("the bundle nli is not in assets/bundles")
     window = visit(model="nli", text="Two dogs run.", pair="Animals are asleep.")
     again = window.page.get_by_role("button", name="Compute again")  # methods that learn may not be fitted to it
@@ -227,7 +228,7 @@ def test_a_pair_is_shown_and_clicked_in_both_texts(visit: Visit) -> None:
 
 
 def test_a_word_that_a_sentence_mentions_is_outlined_in_the_heat_maps(visit: Visit) -> None:
-    if "nli" not in bundled():
+    if "nli" not in bundle_names():
         pytest.skip("the bundle nli is not in assets/bundles")
     window = visit(model="nli", example="Contradiction").done()
     mentioned = window.page.locator(".crosslight-words button[data-units], .crosslight-words .chip").first

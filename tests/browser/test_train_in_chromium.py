@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from explainers.learned.weights import STORE_VARIABLE
+from explainers.training.artifacts import STORE_VARIABLE
 
 Visit = Callable[..., Any]
 ATTACK = "<img src=x onerror=__xss=1> [a](javascript:__xss=2)"
@@ -36,12 +36,12 @@ def train(visit: Visit) -> Callable[..., Any]:
     """Opens the app and then, as a person does, the Train page."""
 
     def opened(**window: Any) -> Any:
-        found = visit(**window)
+        train = visit(**window)
         if window.get("width", 1280) < 640:
-            found.page.get_by_test_id("stExpandSidebarButton").click()
-        found.page.get_by_role("link", name="Train").first.click()
-        expect(found.page.get_by_role("button", name="Start training")).to_be_visible()
-        return found
+            train.page.get_by_test_id("stExpandSidebarButton").click()
+        train.page.get_by_role("link", name="Train").first.click()
+        expect(train.page.get_by_role("button", name="Start training")).to_be_visible()
+        return train
 
     return opened
 
@@ -59,7 +59,7 @@ def start(page: Page, variant: str, epochs: int) -> None:
     page.get_by_role("button", name="Start training").click()
 
 
-def test_a_method_is_trained_cancelled_and_found_on_the_compare_page(train: Visit, store_of_its_own: Path) -> None:
+def test_a_method_is_trained_cancelled_and_appears_on_the_compare_page(train: Visit, store_of_its_own: Path) -> None:
     window = train()
     page = window.page
     box = page.get_by_role("textbox", name="Texts, one per line")
@@ -87,7 +87,7 @@ def test_a_method_is_trained_cancelled_and_found_on_the_compare_page(train: Visi
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     assert list(store_of_its_own.glob("learned/sst2-*/aml-short.safetensors"))
 
-    page.get_by_role("link", name="Compare it with the others").click()
+    page.get_by_role("link", name="Compare with the other methods").click()
     expect(page.locator('.card[data-status="done"]').filter(has_text="AML (short)")).to_be_visible()
     assert page.evaluate("window.__xss") is None
 

@@ -4,14 +4,14 @@ from pathlib import Path
 import pytest
 
 from explainers.datasets import esnli
-from explainers.datasets.esnli import DEV, LABELS, PICTURES, REVISED, TEST, read, sentences, untokenised
+from explainers.datasets.esnli import DEV, ESNLIVE, LABELS, REVISED, TEST, detokenised, image_sentences, read_esnli
 from explainers.datasets.example import Example
 from explainers.datasets.sst2 import letters
 from explainers.errors import DataUnavailable
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "esnli"
 HEADER = "unique_key\tlabel\tpremise\thypothesis\texplanation1\texplanation2\texplanation3"
-KIN = "a man in a red hat runs over the bridge"  # the test premise
+RELATED = "a man in a red hat runs over the bridge"  # the test premise
 
 
 def write(path: Path, *lines: str) -> None:
@@ -19,21 +19,23 @@ def write(path: Path, *lines: str) -> None:
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
 
 
-def dev(picture: int) -> list[str]:
-    """Two pairs about one picture."""
-    about = f"picture {picture} shows a dog ."
+def dev(image: int) -> list[str]:
+    """Two pairs about one image."""
+    about = f"picture {image} shows a dog ."
     return [
-        f"{picture}.jpg#0r1e\tentailment\t{about}\tan animal {picture} .\tA dog is an animal .\tDogs are .\tYes .",
-        f"{picture}.jpg#0r1c\tcontradiction\t{about}\ta cat {picture} .\tA dog is no cat .\t\t",
+        f"{image}.jpg#0r1e\tentailment\t{about}\tan animal {image} .\tA dog is an animal .\tDogs are .\tYes .",
+        f"{image}.jpg#0r1c\tcontradiction\t{about}\ta cat {image} .\tA dog is no cat .\t\t",
     ]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    found = tmp_path / "esnli"
-    write(found / DEV, HEADER, *(line for picture in range(10) for line in dev(picture)))
-    write(found / TEST, HEADER, f"99.jpg#1r1n\tneutral\t{KIN} .\tHe is late .\tHe may like it .\tWho knows .\tMaybe .")
-    return found
+    path = tmp_path / "esnli"
+    write(path / DEV, HEADER, *(line for image in range(10) for line in dev(image)))
+    write(
+        path / TEST, HEADER, f"99.jpg#1r1n\tneutral\t{RELATED} .\tHe is late .\tHe may like it .\tWho knows .\tMaybe ."
+    )
+    return path
 
 
 def texts(part: tuple[Example, ...]) -> set[str]:
@@ -41,73 +43,71 @@ def texts(part: tuple[Example, ...]) -> set[str]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_picture_is_in_two_parts(folder: Path, seed: int) -> None:
-    parts = read(folder, validation=4, seed=seed)
-    assert (len(parts.train), len(parts.validation), len(parts.test)) == (16, 4, 1)  # two pairs a picture
+def test_no_image_is_in_two_parts(folder: Path, seed: int) -> None:
+    parts = read_esnli(folder, validation=4, seed=seed)
+    assert (len(parts.train), len(parts.validation), len(parts.test)) == (16, 4, 1)  # two pairs an image
     assert not texts(parts.train) & texts(parts.validation)
     assert len(texts(parts.validation)) == 2
 
 
-def test_another_seed_holds_out_other_pictures_and_the_same_seed_the_same(folder: Path) -> None:
-    found = [texts(read(folder, validation=4, seed=seed).validation) for seed in (0, 0, 1, 2, 3)]
-    assert found[0] == found[1]
-    assert any(each != found[0] for each in found[2:])
+def test_another_seed_holds_out_other_images_and_the_same_seed_the_same(folder: Path) -> None:
+    result = [texts(read_esnli(folder, validation=4, seed=seed).validation) for seed in (0, 0, 1, 2, 3)]
+    assert result[0] == result[1]
+    assert any(each != result[0] for each in result[2:])
 
 
-def test_a_pair_comes_with_its_label_and_all_that_people_said(folder: Path) -> None:
-    pairs = {pair.pair: pair for pair in read(folder, validation=0).train}
+def test_a_pair_comes_with_its_label_and_all_explanations(folder: Path) -> None:
+    pairs = {pair.pair: pair for pair in read_esnli(folder, validation=0).train}
     assert pairs["an animal 3."] == Example(
         "picture 3 shows a dog.", "an animal 3.", 0, ("A dog is an animal.", "Dogs are.", "Yes.")
     )
-    assert pairs["a cat 3."].explanations == ("A dog is no cat.",)  # the others said nothing
+    assert pairs["a cat 3."].explanations == ("A dog is no cat.",)  # the other cells are empty
     assert pairs["a cat 3."].label == LABELS.index("contradiction")
 
 
 @pytest.mark.parametrize(
     ("premise", "taken"),
     [
-        (KIN, False),
+        (RELATED, False),
         ("A man in a red hat runs, over the bridge!", False),  # another tokenisation of it
         ("we see a red hat runs over the bridge here", False),  # seven in a row: a red hat runs over the bridge
         ("we see red hat runs over the bridge here", True),  # six
         ("bridge the over runs hat red a in man a", True),
     ],
 )
-def test_revised_pairs_that_are_kin_to_a_test_premise_are_not_learned(folder: Path, premise: str, taken: bool) -> None:
+def test_revised_pairs_related_to_a_test_premise_are_left_out(folder: Path, premise: str, taken: bool) -> None:
     write(folder.parent / REVISED[0], "sentence1\tsentence2\tgold_label", f"{premise}\tsomething\tneutral")
-    assert (premise in texts(read(folder, validation=0).train)) == taken
+    assert (premise in texts(read_esnli(folder, validation=0).train)) == taken
 
 
 def test_of_the_revised_pairs_the_test_part_is_not_read(folder: Path) -> None:
     for name in (*REVISED, "cad_nli/test.tsv.gz"):
         write(folder.parent / name, "sentence1\tsentence2\tgold_label", f"{name}\tx\tneutral")
-    assert {text for text in texts(read(folder, validation=0).train) if "cad" in text} == set(REVISED)
+    assert {text for text in texts(read_esnli(folder, validation=0).train) if "cad" in text} == set(REVISED)
 
 
-def pictures(folder: Path, *lines: str) -> None:
-    write(folder.parent / PICTURES[0], "pairID,Flickr30kID,hypothesis,gold_label,explanation", *lines)
+def images(folder: Path, *lines: str) -> None:
+    write(folder.parent / ESNLIVE[0], "pairID,Flickr30kID,hypothesis,gold_label,explanation", *lines)
 
 
-def test_pairs_of_pictures_are_new_and_of_training_pictures_only(folder: Path) -> None:
-    held_out = {text.split()[1] for text in texts(read(folder, validation=4).validation)}
+def test_pairs_of_images_are_new_and_of_training_images_only(folder: Path) -> None:
+    held_out = {text.split()[1] for text in texts(read_esnli(folder, validation=4).validation)}
     every = [f'p,{number}.jpg,"A wolf, {number}.",neutral,Who knows .' for number in (*range(10), 99)]
-    pictures(folder, *every, "p,0.jpg,An animal 0,entailment,It is known", "p,1.jpg,No label,,why")
-    found = read(folder, validation=4).explainer
-    assert {pair.pair for pair in found} == {f"A wolf, {n}." for n in range(10) if str(n) not in held_out}
-    assert all(pair.explanations == ("Who knows.",) for pair in found)
+    images(folder, *every, "p,0.jpg,An animal 0,entailment,It is known", "p,1.jpg,No label,,why")
+    result = read_esnli(folder, validation=4).explainer
+    assert {pair.pair for pair in result} == {f"A wolf, {n}." for n in range(10) if str(n) not in held_out}
+    assert all(pair.explanations == ("Who knows.",) for pair in result)
 
 
-def test_a_pair_of_a_picture_without_an_explanation_has_none(folder: Path) -> None:
-    pictures(folder, "p,0.jpg,A wolf,neutral,")
-    (pair,) = read(folder, validation=0).explainer
+def test_a_pair_of_an_image_without_an_explanation_has_none(folder: Path) -> None:
+    images(folder, "p,0.jpg,A wolf,neutral,")
+    (pair,) = read_esnli(folder, validation=0).explainer
     assert pair == Example("picture 0 shows a dog.", "A wolf", 1, ())
 
 
-def test_no_sentence_about_a_test_picture_warms_the_language_model_up(folder: Path) -> None:
-    pictures(
-        folder, "p,99.jpg,Of the test,neutral,And why", "p,98.jpg,A wolf .,neutral,Who knows", "p,97.jpg,B,neutral,"
-    )
-    assert list(sentences(folder)) == ["A wolf.", "Who knows", "B"]
+def test_no_sentence_about_a_test_image_warms_the_language_model_up(folder: Path) -> None:
+    images(folder, "p,99.jpg,Of the test,neutral,And why", "p,98.jpg,A wolf .,neutral,Who knows", "p,97.jpg,B,neutral,")
+    assert list(image_sentences(folder)) == ["A wolf.", "Who knows", "B"]
 
 
 @pytest.mark.parametrize(
@@ -121,19 +121,19 @@ def test_no_sentence_about_a_test_picture_warms_the_language_model_up(folder: Pa
     ],
 )
 def test_marks_stand_where_people_put_them(text: str, expected: str) -> None:
-    assert untokenised(text) == expected
+    assert detokenised(text) == expected
 
 
 @pytest.mark.parametrize("name", [DEV, TEST])
 def test_a_missing_file_is_named(folder: Path, name: str) -> None:
     (folder / name).unlink()
     with pytest.raises(DataUnavailable, match=rf"holds no {name}"):
-        read(folder)
+        read_esnli(folder)
 
 
 def test_without_a_folder_there_is_a_sentence() -> None:
     with pytest.raises(DataUnavailable, match=r"needs a folder that holds dev\.tsv\.gz and test_a\.tsv\.gz"):
-        read(None)
+        read_esnli(None)
 
 
 @pytest.mark.parametrize(
@@ -143,27 +143,28 @@ def test_without_a_folder_there_is_a_sentence() -> None:
 def test_a_row_that_is_wrong_is_named_by_its_line(folder: Path, row: str) -> None:
     write(folder / DEV, HEADER, *dev(0), row)
     with pytest.raises(DataUnavailable, match=r"dev\.tsv\.gz, line 4: expected premise, hypothesis and label \(entail"):
-        read(folder)
+        read_esnli(folder)
 
 
 @pytest.mark.parametrize("key", ["", "1.jpg", "#0r1n"])
-def test_a_pair_without_a_picture_is_named_by_its_line(folder: Path, key: str) -> None:
+def test_a_pair_without_an_image_is_named_by_its_line(folder: Path, key: str) -> None:
     write(folder / DEV, HEADER, *dev(0), f"{key}\tneutral\ta\tb")
     with pytest.raises(DataUnavailable, match=r"line 4: expected a unique_key such as 12\.jpg#0r1n"):
-        read(folder)
+        read_esnli(folder)
 
 
 needs_data = pytest.mark.skipif(not SHARED.is_dir(), reason="the data are not here")
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_published_files_make_disjoint_parts() -> None:
-    parts = read(SHARED)
+    parts = read_esnli(SHARED)
     train, validation, test = (
         {letters(text) for text in texts(each)} for each in (parts.train, parts.validation, parts.test)
     )
     assert (len(parts.validation), len(parts.test)) == (500, 4900)
-    assert train & test == {"adogcatchingafrisbee"}  # a caption of two pictures, in the authors' dev and test files
+    assert train & test == {"adogcatchingafrisbee"}  # a caption of two images, in the authors' dev and test files
     assert not validation & test
     assert not texts(parts.explainer) & texts(parts.test)
     assert not {letters(pair.text) for pair in parts.train if pair.explanations} & validation
@@ -172,7 +173,7 @@ def test_the_published_files_make_disjoint_parts() -> None:
 
 @needs_data
 def test_labels_are_as_frequent_as_in_the_file() -> None:
-    pairs = [pair for _, pair in esnli.explained(SHARED / TEST)]
+    pairs = [pair for _, pair in esnli.explained_pairs(SHARED / TEST)]
     assert [sum(pair.label == label for pair in pairs) for label in range(3)] == [
         1692,
         1579,

@@ -8,7 +8,7 @@ import pytest
 
 from explainers.datasets import sst2
 from explainers.datasets.example import Example
-from explainers.datasets.sst2 import FILES, letters, read, rows, unseen
+from explainers.datasets.sst2 import FILES, letters, read_sst2, rows, without_overlap
 from explainers.errors import DataUnavailable
 
 Rows = list[tuple[str, int]]
@@ -44,7 +44,7 @@ def texts(part: tuple[Example, ...]) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_phrase_of_a_held_out_sentence_is_learned(folder: Path, seed: int) -> None:
-    parts = read(folder, validation=1, seed=seed)
+    parts = read_sst2(folder, validation=1, seed=seed)
     expected = {
         MOVING: [DULL, "dull from start", "worth seeing"],
         DULL: [MOVING, "gripping , moving", "Gripping, moving", "worth seeing"],
@@ -55,15 +55,15 @@ def test_no_phrase_of_a_held_out_sentence_is_learned(folder: Path, seed: int) ->
 
 
 def test_every_sentence_is_held_out_by_some_seed(folder: Path) -> None:
-    assert {read(folder, validation=1, seed=seed).validation[0].text for seed in range(6)} == {MOVING, DULL}
+    assert {read_sst2(folder, validation=1, seed=seed).validation[0].text for seed in range(6)} == {MOVING, DULL}
 
 
 def test_the_same_seed_makes_the_same_parts(folder: Path) -> None:
-    assert read(folder, validation=1, seed=3) == read(folder, validation=1, seed=3)
+    assert read_sst2(folder, validation=1, seed=3) == read_sst2(folder, validation=1, seed=3)
 
 
 def test_labels_stay_with_their_texts(folder: Path) -> None:
-    parts = read(folder, validation=1)
+    parts = read_sst2(folder, validation=1)
     labels = dict([*PHRASES, ("what a bore !", 0)])
     assert all(
         example.label == labels[example.text]
@@ -89,9 +89,9 @@ def test_letters_are_what_two_tokenisations_share(text: str, expected: str) -> N
         ("one two", False),  # too short to tell
     ],
 )
-def test_a_text_that_shares_six_words_in_a_row_is_seen(text: str, taken: bool) -> None:
-    known = [Example("here are one two three four five six of them")]
-    assert bool(unseen([Example(text)], known)) == taken
+def test_a_text_that_shares_six_words_in_a_row_is_left_out(text: str, taken: bool) -> None:
+    others = [Example("here are one two three four five six of them")]
+    assert bool(without_overlap([Example(text)], others)) == taken
 
 
 def test_other_sources_join_where_they_are(folder: Path) -> None:
@@ -99,7 +99,7 @@ def test_other_sources_join_where_they_are(folder: Path) -> None:
     fresh = [f"a sentence that nobody has ever seen number {number}" for number in ("one", "two", "three", "four")]
     write(folder.parent / sst2.TOMATOES, [(text, 1) for text in (leaked, *fresh)])
     write(folder.parent / sst2.YELP, [("nice place", 1)])
-    parts = read(folder, validation=1)
+    parts = read_sst2(folder, validation=1)
     assert texts(parts.warm_up) == ["nice place"]
     assert len(parts.explainer) == 2
     joined = [text for text in texts(parts.train) if text in fresh]
@@ -108,7 +108,7 @@ def test_other_sources_join_where_they_are(folder: Path) -> None:
 
 
 def test_without_other_sources_there_are_none(folder: Path) -> None:
-    parts = read(folder, validation=1)
+    parts = read_sst2(folder, validation=1)
     assert (parts.warm_up, parts.explainer) == ((), ())
 
 
@@ -116,7 +116,7 @@ def test_without_other_sources_there_are_none(folder: Path) -> None:
 def test_a_missing_file_is_named(folder: Path, name: str) -> None:
     (folder / name).unlink()
     with pytest.raises(DataUnavailable, match=f"holds no {name}"):
-        read(folder)
+        read_sst2(folder)
 
 
 @pytest.mark.parametrize("row", ["good\t2", "good\t", "good\tpositive", "good", "\t1"])
@@ -146,23 +146,23 @@ def test_a_damaged_file_is_a_sentence(folder: Path, spoil: Callable[[bytes], byt
     path = folder / FILES[2]
     path.write_bytes(spoil(path.read_bytes()))
     with pytest.raises(DataUnavailable, match=r"dev\.tsv\.gz is not a gzip file of UTF-8 text"):
-        read(folder)
+        read_sst2(folder)
 
 
 def hub(monkeypatch: pytest.MonkeyPatch, load_dataset: Callable[[str], object]) -> None:
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
 
 
-def test_without_a_folder_the_hub_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_folder_the_data_come_from_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     long, other = "one two three four five six seven eight ", "a b c d e f g h "
     rows = {"train": [(long, 1), ("three four", 1), (other, 0), ("x y", 0)], "validation": [("x y z ", 0)]}
     parts = {name: [{"sentence": text, "label": label} for text, label in part] for name, part in rows.items()}
     hub(monkeypatch, lambda name: parts)
-    found = read(None, validation=1)
-    assert texts(found.validation)[0] in (long.strip(), other.strip())  # only phrases of eight words are sentences
-    assert texts(found.test) == ["x y z"]
-    assert "x y" not in texts(found.train)
-    assert ("three four" in texts(found.train)) == (found.validation[0].text == other.strip())
+    result = read_sst2(None, validation=1)
+    assert texts(result.validation)[0] in (long.strip(), other.strip())  # only phrases of eight words are sentences
+    assert texts(result.test) == ["x y z"]
+    assert "x y" not in texts(result.train)
+    assert ("three four" in texts(result.train)) == (result.validation[0].text == other.strip())
 
 
 def test_a_hub_that_cannot_be_reached_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,4 +171,4 @@ def test_a_hub_that_cannot_be_reached_is_a_sentence(monkeypatch: pytest.MonkeyPa
 
     hub(monkeypatch, offline)
     with pytest.raises(DataUnavailable, match=r"could not be fetched \(no route\)\. Give a folder with"):
-        read(None)
+        read_sst2(None)

@@ -1,9 +1,15 @@
 import gzip
+import io
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
-from explainers.datasets.tables import rows
+from explainers.datasets import tables
+from explainers.datasets.tables import LARGEST, MOST_ROWS, read_frame, rows
 from explainers.errors import DataUnavailable
 
 
@@ -57,3 +63,105 @@ def test_a_cell_that_is_too_long_is_a_sentence(tmp_path: Path) -> None:
 def test_a_missing_table_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(DataUnavailable, match=r"No such file"):
         list(rows(tmp_path / "t.tsv.gz"))
+
+
+TEXTS = ["a", None, " b\x00\n", "", '"q"', "naïve 🎬", "NA", "a"]
+
+
+def packed(columns: dict[str, object], **options: object) -> bytes:
+    file = io.BytesIO()
+    parquet.write_table(pa.table(columns), file, **options)
+    return file.getvalue()
+
+
+def cells(content: bytes, *columns: str, name: str = "a.parquet") -> list[list[str]]:
+    return [list(row) for row in read_frame(content, name, lambda _names: columns).itertuples(index=False)]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())],
+    ids=str,
+)
+def test_cells_of_a_parquet_file_come_back_as_they_are_and_empty_where_missing(kind: pa.DataType) -> None:
+    content = packed({"text": pa.array(TEXTS).cast(kind), "n": pa.array(range(8))}, row_group_size=3)
+    assert cells(content, "text") == [[text or ""] for text in TEXTS]
+
+
+def test_the_chosen_columns_are_read_in_their_order_and_no_others() -> None:
+    content = packed({"n": pa.array([1, 2]), "b": pa.array(["x", "y"]), "a": pa.array([None, None])})
+    names: list[str] = []
+
+    def choose(header: Sequence[str]) -> Sequence[str]:
+        names.extend(header)
+        return "a", "b"
+
+    frame = read_frame(content, "A.Parquet", choose)
+    assert names == ["n", "b", "a"]
+    assert list(frame.columns) == ["a", "b"]
+    assert frame.to_numpy().tolist() == [["", "x"], ["", "y"]]
+
+
+def test_cells_of_a_csv_file_are_never_taken_for_numbers_or_missing() -> None:
+    content = b'a,b\n007,NA\n"1,5",\n,null\n'
+    assert cells(content, "a", "b", name="a.csv") == [["007", "NA"], ["1,5", ""], ["", "null"]]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [(pa.array([1]), "int64"), (pa.array([["a"]]), "list<element: string>"), (pa.array([b"a"]), "binary")],
+    ids=["numbers", "lists", "bytes"],
+)
+def test_a_parquet_column_of_anything_but_text_is_a_sentence(column: pa.Array, kind: str) -> None:
+    with pytest.raises(DataUnavailable) as raised:
+        cells(packed({"text": column}), "text")
+    assert str(raised.value) == f"The column text holds {kind}. It must hold text."
+
+
+@pytest.mark.parametrize("cut", ["empty", "text", "head alone", "truncated", "overwritten"])
+def test_a_damaged_parquet_file_is_a_sentence(cut: str) -> None:
+    whole = packed({"text": pa.array([f"text {number}" for number in range(2000)])})
+    middle = len(whole) // 3
+    content = {
+        "empty": b"",
+        "text": b"text\ngood film\n",
+        "head alone": whole[:4],
+        "truncated": whole[:-20],
+        "overwritten": whole[:middle] + b"\xff" * 200 + whole[middle + 200 :],
+    }[cut]
+    with pytest.raises(DataUnavailable, match=r"^a\.parquet is not a readable Parquet file: .*[^.]\. Save it again\.$"):
+        cells(content, "text")
+
+
+def repeated(text: str, times: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(times, np.int32)), [text])
+
+
+def test_a_small_parquet_file_with_too_many_rows_is_refused() -> None:
+    content = packed({"text": repeated("x", MOST_ROWS + 1)})
+    assert len(content) < 100_000
+    with pytest.raises(DataUnavailable, match=r"^The table is too large: 1,000,001 rows and .* At most 1,000,000 rows"):
+        cells(content, "text")
+
+
+def test_a_small_parquet_file_with_too_much_text_is_refused() -> None:
+    content = packed({"text": repeated("x" * 100_000, LARGEST // 100_000 + 1)})
+    assert len(content) < 100_000
+    with pytest.raises(DataUnavailable, match=r"and 200 MB once unpacked\. At most 1,000,000 rows and 200 MB are read"):
+        cells(content, "text")
+
+
+def test_a_parquet_file_that_declares_too_large_a_column_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "LARGEST", 1000)
+    monkeypatch.setattr("pandas.read_parquet", lambda *_arguments, **_options: pytest.fail("it was decoded"))
+    content = packed({"text": pa.array([f"text {number}" for number in range(1000)]), "n": pa.array(range(1000))})
+    with pytest.raises(DataUnavailable, match="The table is too large"):
+        cells(content, "text")
+
+
+def test_columns_that_are_not_read_may_be_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "LARGEST", 1000)
+    content = packed({"text": pa.array(["a"] * 1000), "n": pa.array(np.arange(1000.0) ** 3)})
+    assert len(cells(content, "text")) == 1000
+    with pytest.raises(DataUnavailable, match="The column n holds double"):
+        cells(content, "n")

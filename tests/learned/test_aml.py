@@ -9,19 +9,19 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled
-from explainers.explanation import Attribution
-from explainers.learned.aml import Aml, AttributionModel, Filler, FineTunedAml, learns, log_of_others, shares
-from explainers.learned.batches import Batch, batch, seen
-from explainers.learned.method import Learned
-from explainers.learned.recipe import learned
-from explainers.learned.weights import fitted, place
+from explainers.learned.aml import Aml, AttributionModel, Filler, FineTunedAml, is_fine_tuned, log_of_others, shares
+from explainers.learned.batches import Batch, batch, encode_for_learning
+from explainers.learned.method import LearnedAttribution, load_trained
+from explainers.learned.recipe import trained_parameters
+from explainers.metrics.erasure import Answers, erasure_curves
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
-from explainers.metrics.masking import Asked, masking_path
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import FrozenModel
-from explainers.models.inside import table
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.padded_batch import PaddedBatch
+from explainers.models.internals import word_embedding_table
 from explainers.models.meter import Meter
-from explainers.models.padded import Padded
+from explainers.results.attribution import Attribution
+from explainers.training.artifacts import find_artifact
 
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot")
 FILLERS: tuple[Filler, Filler] = ("mask", "learned")
@@ -36,12 +36,12 @@ class Fixed(nn.Module):
         self.logits = nn.Parameter(torch.tensor(logits))
         self.filler = nn.Parameter(torch.zeros(d))
 
-    def forward(self, _model: FrozenModel, inputs: Padded, _probabilities: Tensor) -> Tensor:
+    def forward(self, _model: FrozenModel, inputs: PaddedBatch, _probabilities: Tensor) -> Tensor:
         return inputs.spread(self.logits, -99.0)
 
 
 def texts(model: FrozenModel, *given: str) -> Batch:
-    return batch(model, seen(model, [Example(text) for text in given]))
+    return batch(model, encode_for_learning(model, [Example(text) for text in given]))
 
 
 def drawn(model: FrozenModel, seed: int = 0) -> AttributionModel:
@@ -62,21 +62,21 @@ def terms(recipe: Aml, module: nn.Module, model: FrozenModel, items: Batch) -> d
 @pytest.mark.parametrize(("predicted", "others"), [(0, 0.3), (1, 0.8), (2, 0.9)])
 def test_the_logarithm_of_the_other_classes(predicted: int, others: float) -> None:
     logits = torch.tensor([[0.7, 0.2, 0.1]]).log() + 5  # a constant changes no probability
-    assert log_of_others(logits, torch.tensor([predicted])).item() == pytest.approx(math.log(others), abs=1e-6)
+    assert log_of_others(logits, torch.tensor([predicted])).item() == pytest.approx(math.log(others), abs=1e-5)
 
 
 def test_rows_are_asked_about_their_own_class() -> None:
     logits = torch.tensor([[0.7, 0.3], [0.7, 0.3]]).log()
-    found = log_of_others(logits, torch.tensor([0, 1]))
-    assert found.tolist() == pytest.approx([math.log(0.3), math.log(0.7)])
+    result = log_of_others(logits, torch.tensor([0, 1]))
+    assert result.tolist() == pytest.approx([math.log(0.3), math.log(0.7)])
 
 
 def test_it_is_exact_where_the_probability_rounds_to_one() -> None:
     logits = torch.tensor([[200.0, 0.0]], requires_grad=True)
     assert logits.softmax(1)[0, 0] == 1
-    found = log_of_others(logits, torch.tensor([0]))
-    assert found.item() == -200  # log(e⁰ / (e²⁰⁰ + e⁰))
-    (gradient,) = torch.autograd.grad(found.sum(), logits)
+    result = log_of_others(logits, torch.tensor([0]))
+    assert result.item() == -200  # log(e⁰ / (e²⁰⁰ + e⁰))
+    (gradient,) = torch.autograd.grad(result.sum(), logits)
     assert gradient.tolist() == [[-1, 1]]
 
 
@@ -84,7 +84,7 @@ def test_what_was_kept_and_what_was_left_out_are_asked_apart(bert: FrozenModel) 
     items = texts(bert, "the good film", "a very dull plot")
     keeps: list[list[float]] = [[1, 0, 1, 0], [0, 1, 1, 0]]
     logits = [[50.0 if keep else -50.0 for keep in row] for row in keeps]
-    found = terms(Aml(), Fixed(logits), bert, items)
+    losses = terms(Aml(), Fixed(logits), bert, items)
     l_p, l_inv = 0.0, 0.0
     for given, text in zip(keeps, ("the good film", "a very dull plot"), strict=True):
         encoding = bert.encode(text)
@@ -92,17 +92,17 @@ def test_what_was_kept_and_what_was_left_out_are_asked_apart(bert: FrozenModel) 
         whole, kept, rest = bert.probabilities(encoding, [np.ones_like(mask), mask, 1 - mask])
         l_p -= (whole * np.log(kept)).sum() / 2
         l_inv -= math.log(1 - rest[whole.argmax()]) / 2
-    assert found["L_p"].item() == pytest.approx(l_p, abs=1e-5)
-    assert found["L_inv"].item() == pytest.approx(l_inv, abs=1e-5)
+    assert losses["L_p"].item() == pytest.approx(l_p, abs=1e-5)
+    assert losses["L_inv"].item() == pytest.approx(l_inv, abs=1e-5)
 
 
 def test_the_sparsity_is_a_mean_over_the_words_of_each_text(bert: FrozenModel) -> None:
     items = texts(bert, "the good film", "dull")
-    found = terms(Aml(), Fixed([[0.0, math.log(3), 0.0], [-math.log(3), 7.0, 7.0]]), bert, items)
+    losses = terms(Aml(), Fixed([[0.0, math.log(3), 0.0], [-math.log(3), 7.0, 7.0]]), bert, items)
     # shares 1/2, 3/4, 1/2 and 1/4; -log(1 - share) is log 2, log 4, log 2 and log 4/3
     first, second = 4 * math.log(2) / 3, math.log(4 / 3)
-    assert found["L_a"].item() == pytest.approx((first + second) / 2, abs=1e-6)
-    assert found["mean mask"].item() == pytest.approx((1.75 / 3 + 0.25) / 2, abs=1e-6)
+    assert losses["L_a"].item() == pytest.approx((first + second) / 2, abs=1e-5)
+    assert losses["mean mask"].item() == pytest.approx((1.75 / 3 + 0.25) / 2, abs=1e-5)
 
 
 def test_padding_changes_no_term(bert: FrozenModel) -> None:
@@ -116,8 +116,10 @@ def test_padding_changes_no_term(bert: FrozenModel) -> None:
 
 
 def texts_of_one(model: FrozenModel, text: str) -> Batch:
-    found = texts(model, text, "bad")
-    return Batch(batch(model, seen(model, [Example(text), Example("bad")])[:1]).inputs, found.probabilities[:1])
+    result = texts(model, text, "bad")
+    return Batch(
+        batch(model, encode_for_learning(model, [Example(text), Example("bad")])[:1]).inputs, result.probabilities[:1]
+    )
 
 
 def test_keeping_everything_loses_nothing_of_the_answer(bert: FrozenModel) -> None:
@@ -132,8 +134,8 @@ def test_keeping_everything_loses_nothing_of_the_answer(bert: FrozenModel) -> No
 def test_the_total_weighs_the_terms(bert: FrozenModel) -> None:
     items, module = texts(bert, *TEXTS), Fixed([[0.3] * 6] * 3)
     recipe = Aml(lambda_p=0.5, lambda_inv=2.0, lambda_a=10.0)
-    found = {name: term.item() for name, term in terms(recipe, module, bert, items).items()}
-    assert found["total"] == pytest.approx(0.5 * found["L_p"] + 2 * found["L_inv"] + 10 * found["L_a"], abs=1e-5)
+    losses = {name: term.item() for name, term in terms(recipe, module, bert, items).items()}
+    assert losses["total"] == pytest.approx(0.5 * losses["L_p"] + 2 * losses["L_inv"] + 10 * losses["L_a"], abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -142,33 +144,33 @@ def test_the_total_weighs_the_terms(bert: FrozenModel) -> None:
 )
 def test_a_weight_of_zero_switches_a_term_off(bert: FrozenModel, switched_off: str, left: tuple[str, str]) -> None:
     recipe = dataclasses.replace(Aml(lambda_p=1, lambda_inv=1, lambda_a=1), **{switched_off: 0.0})  # type: ignore[arg-type]
-    found = terms(recipe, Fixed([[0.3] * 6] * 3), bert, texts(bert, *TEXTS))
-    assert found["total"].item() == pytest.approx(sum(found[name].item() for name in left), abs=1e-5)
+    losses = terms(recipe, Fixed([[0.3] * 6] * 3), bert, texts(bert, *TEXTS))
+    assert losses["total"].item() == pytest.approx(sum(losses[name].item() for name in left), abs=1e-5)
 
 
 def test_a_words_share_is_its_highest_tokens(bert: FrozenModel) -> None:
     module, items = drawn(bert), texts(bert, "unwatchable film", "good")
     tokens = module(bert, items.inputs, items.probabilities)  # [CLS] un ##watch ##able film [SEP]
-    found = shares(module, bert, items)
-    assert found[0].tolist() == [tokens[0, 1:4].max().item(), tokens[0, 4].item()]
-    assert Aml().scores(module, bert, items)[0].tolist() == found[0].sigmoid().tolist()
+    result = shares(module, bert, items)
+    assert result[0].tolist() == [tokens[0, 1:4].max().item(), tokens[0, 4].item()]
+    assert Aml().scores(module, bert, items)[0].tolist() == result[0].sigmoid().tolist()
 
 
 def test_a_text_has_the_same_shares_alone_and_beside_longer_ones(bert: FrozenModel) -> None:
     module = drawn(bert)
     together = texts(bert, *TEXTS, TEXT)
-    found = Aml().scores(module, bert, together)
+    scores = Aml().scores(module, bert, together)
     for row, text in enumerate((*TEXTS, TEXT)):
         mine = Aml().scores(module, bert, texts_of_one(bert, text))[0].tolist()
-        assert found[row, : len(mine)].tolist() == pytest.approx(mine, abs=1e-5)
+        assert scores[row, : len(mine)].tolist() == pytest.approx(mine, abs=1e-5)
         assert np.ptp(mine) > 1e-3 or len(mine) == 1  # so that a word in another's place would be seen
 
 
 def test_the_shares_depend_on_what_the_model_said(bert: FrozenModel) -> None:
     module, items = drawn(bert), texts(bert, *TEXTS)
     other = Batch(items.inputs, items.probabilities.roll(1, 1))
-    found, changed = Aml().scores(module, bert, items), Aml().scores(module, bert, other)
-    assert ((found - changed).abs().max(dim=1).values > 1e-4).all()
+    scores, changed = Aml().scores(module, bert, items), Aml().scores(module, bert, other)
+    assert ((scores - changed).abs().max(dim=1).values > 1e-4).all()
 
 
 def test_the_prediction_token_is_a_mixture_by_probability(bert: FrozenModel) -> None:
@@ -183,8 +185,8 @@ def test_the_prediction_token_is_a_mixture_by_probability(bert: FrozenModel) -> 
     expected = torch.stack([0.5 * z[0] + 0.25 * z[1] + 0.25 * z[2] + z[3], z[0] + z[3], z[2] + z[3]])
     lengths = items.inputs.lengths.tolist()
     for row, length in enumerate(lengths):
-        assert embeds[row, length].tolist() == pytest.approx(expected[row].tolist(), abs=1e-6)
-        words = table(bert)(items.inputs.ids[row, :length])
+        assert embeds[row, length].tolist() == pytest.approx(expected[row].tolist(), abs=1e-5)
+        words = word_embedding_table(bert)(items.inputs.ids[row, :length])
         assert torch.equal(embeds[row, :length], words)  # no word of the text is overwritten
         assert attention[row].tolist() == [1] * (length + 1) + [0] * (max(lengths) - length)
 
@@ -198,16 +200,16 @@ def test_every_class_learns_its_embedding(bert: FrozenModel) -> None:
 
 
 def test_only_what_learns_is_kept(bert: FrozenModel) -> None:
-    names = {name.partition(".")[0] for name in learned(Aml().module(bert))}
+    names = {name.partition(".")[0] for name in trained_parameters(Aml().module(bert))}
     assert names == {"encoder", "prediction", "hidden", "share", "filler"}
-    kinds = {name.rpartition(".")[2] for name in learned(Aml().module(bert)) if name.startswith("encoder")}
+    kinds = {name.rpartition(".")[2] for name in trained_parameters(Aml().module(bert)) if name.startswith("encoder")}
     assert kinds == {"down", "up"}
 
 
 def test_a_learned_filler_begins_at_the_mask_token_and_learns(bert: FrozenModel) -> None:
     items, module = texts(bert, *TEXTS), Fixed([[0.3] * 6] * 3)
     by_mask, by_learned = (terms(Aml(filler=filler), module, bert, items)["total"] for filler in FILLERS)
-    assert by_learned.item() == pytest.approx(by_mask.item(), abs=1e-6)
+    assert by_learned.item() == pytest.approx(by_mask.item(), abs=1e-5)
     (gradient,) = torch.autograd.grad(by_learned, module.filler)
     assert gradient.abs().min() > 0
     with pytest.raises(RuntimeError, match="not have been used"):
@@ -218,8 +220,8 @@ def test_a_random_filler_is_drawn_from_the_given_chance(bert: FrozenModel) -> No
     items, module = texts(bert, *TEXTS), Fixed([[-50.0] * 6] * 3)
 
     def with_seed(seed: int) -> float:
-        found = Aml(filler="random").terms(module, bert, items, torch.Generator().manual_seed(seed))
-        return found["L_p"].item()
+        losses = Aml(filler="random").terms(module, bert, items, torch.Generator().manual_seed(seed))
+        return losses["L_p"].item()
 
     assert with_seed(0) == with_seed(0)
     assert len({with_seed(seed) for seed in range(4)}) == 4
@@ -237,22 +239,22 @@ def refined(model: FrozenModel, steps: int = 6, text: str = TEXT, **fields: obje
     return list(method.refine(model, encoding, label))
 
 
-def figure(model: FrozenModel, found: Attribution) -> float:
+def figure(model: FrozenModel, result: Attribution) -> float:
     """AOPC-C - AOPC-S, by which the default variant was selected."""
-    path = masking_path(Asked(model, found.encoding, "mask"), found.scores, found.label)
+    path = erasure_curves(Answers(model, result.encoding, "mask"), result.scores, result.label)
     return aopc_comprehensiveness(path) - aopc_sufficiency(path)
 
 
 def test_fine_tuning_begins_with_the_map_of_one_pass(bert: FrozenModel) -> None:
     first, *_ = refined(bert)
-    one_pass = Learned("aml").attribute(bert, first.encoding, first.label)
-    assert first.scores == pytest.approx(one_pass.scores, abs=1e-6)
+    one_pass = LearnedAttribution("aml").attribute(bert, first.encoding, first.label)
+    assert first.scores == pytest.approx(one_pass.scores, abs=1e-5)
 
 
 def test_it_is_never_worse_than_one_pass_on_the_figure_it_keeps_by(bert: FrozenModel) -> None:
     better = 0
     for text in (TEXT, *TEXTS, "very good film , not a dull plot"):
-        gains = [figure(bert, found) for found in refined(bert, 8, text)]
+        gains = [figure(bert, result) for result in refined(bert, 8, text)]
         assert gains == sorted(gains)
         better += gains[-1] > gains[0]
     assert better  # it is not the first map that is always kept
@@ -262,18 +264,18 @@ def test_it_is_never_worse_than_one_pass_on_the_figure_it_keeps_by(bert: FrozenM
 def test_it_keeps_by_the_figure_that_selected_the_weights(
     bert: FrozenModel, monkeypatch: pytest.MonkeyPatch, select: str, sign: tuple[int, int]
 ) -> None:
-    recipe, module = fitted(bert, "aml", "")
+    recipe, module = load_trained(bert, "aml", "")
     changed = dataclasses.replace(recipe, select=select)  # type: ignore[type-var]
-    monkeypatch.setattr("explainers.learned.weights.fitted", lambda *_args: (changed, module))
+    monkeypatch.setattr("explainers.learned.aml.load_learned", lambda *_args: (changed, module))
     gains = []
-    for found in refined(bert, 8):
-        path = masking_path(Asked(bert, found.encoding, "mask"), found.scores, found.label)
+    for result in refined(bert, 8):
+        path = erasure_curves(Answers(bert, result.encoding, "mask"), result.scores, result.label)
         gains.append(sign[0] * aopc_comprehensiveness(path) + sign[1] * aopc_sufficiency(path))
     assert gains == sorted(gains)
 
 
 def test_the_weights_that_it_starts_from_stay(bert: FrozenModel) -> None:
-    _, module = fitted(bert, "aml", "")
+    _, module = load_trained(bert, "aml", "")
     before = {name: weight.clone() for name, weight in module.named_parameters()}
     frozen = fingerprint(bert)
     first, *_ = refined(bert)
@@ -285,10 +287,10 @@ def test_the_weights_that_it_starts_from_stay(bert: FrozenModel) -> None:
 
 
 def test_there_is_an_estimate_before_every_step_and_one_after_the_last(bert: FrozenModel) -> None:
-    found = refined(bert, 4)
-    assert [each.samples for each in found] == [0, 1, 2, 3, 4]
-    assert [each.stage for each in found] == ["estimate"] * 4 + ["final"]
-    assert {each.method for each in found} == {"faml"}
+    result = refined(bert, 4)
+    assert [each.samples for each in result] == [0, 1, 2, 3, 4]
+    assert [each.stage for each in result] == ["estimate"] * 4 + ["final"]
+    assert {each.method for each in result} == {"faml"}
 
 
 def test_the_last_estimate_is_the_answer(bert: FrozenModel) -> None:
@@ -297,15 +299,15 @@ def test_the_last_estimate_is_the_answer(bert: FrozenModel) -> None:
 
 
 def test_scores_are_shares_of_words(bert: FrozenModel) -> None:
-    for found in refined(bert, 2, "unwatchable film"):
-        assert len(found.scores) == 2
-        assert all(0 <= score <= 1 for score in found.scores)
-        assert not found.signed
+    for result in refined(bert, 2, "unwatchable film"):
+        assert len(result.scores) == 2
+        assert all(0 <= score <= 1 for score in result.scores)
+        assert not result.signed
 
 
 def test_a_variant_is_named(bert: FrozenModel) -> None:
     assert refined(bert, 1, variant="difference")[-1].method == "faml:difference"
-    assert place("small", "1", "aml", "difference").variant == "difference"
+    assert find_artifact("small", "1", "aml", "difference").variant == "difference"
 
 
 def test_a_stop_ends_it_between_two_steps(bert: FrozenModel) -> None:
@@ -324,12 +326,14 @@ def test_a_stop_ends_it_between_two_steps(bert: FrozenModel) -> None:
 def test_without_any_step_it_is_the_map_of_one_pass(bert: FrozenModel) -> None:
     (only,) = refined(bert, 0)
     assert only.stage == "final"
-    assert only.scores == pytest.approx(Learned("aml").attribute(bert, only.encoding, only.label).scores, abs=1e-6)
+    assert only.scores == pytest.approx(
+        LearnedAttribution("aml").attribute(bert, only.encoding, only.label).scores, abs=1e-5
+    )
 
 
 def test_what_one_text_trains_are_the_adapters_and_the_head(bert: FrozenModel) -> None:
-    every = learned(Aml().module(bert))
-    assert {name for name in every if not learns(name)} == {"prediction", "filler"}
+    every = trained_parameters(Aml().module(bert))
+    assert {name for name in every if not is_fine_tuned(name)} == {"prediction", "filler"}
 
 
 def test_the_trained_copy_is_another_one_for_every_text(bert: FrozenModel) -> None:
@@ -369,6 +373,6 @@ def roberta(bert: FrozenModel) -> Callable[[int], FrozenModel]:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             module = RobertaForSequenceClassification(config)
-        return FrozenModel("other", bert.labels, module, bert.tokenizer, bert.filler, 1, "1", segmented=False)
+        return FrozenModel("other", bert.labels, module, bert.tokenizer, bert.mask_token, 1, "1", segmented=False)
 
     return made

@@ -7,17 +7,16 @@ import torch
 
 from explainers.errors import ExplanationError
 from explainers.learned import identifiability
-from explainers.learned.identifiability import (
+from explainers.learned.identifiability import experiment, plot, report
+from explainers.learned.latent_recovery import (
     PROCESSES,
+    Kind,
     Process,
-    experiment,
-    figure,
     generated,
     linear,
     linear_map,
     measured,
     one_to_one,
-    report,
     rotation,
     with_constant,
 )  # fmt: skip
@@ -31,8 +30,8 @@ def turned(values: np.ndarray) -> np.ndarray:
     return values @ rotation(torch.from_numpy(normal(values.shape[1], values.shape[1], seed=9))).numpy()
 
 
-def brought_back(true: np.ndarray, found: np.ndarray) -> np.ndarray:
-    return with_constant(found) @ linear_map(true, found)
+def brought_back(true: np.ndarray, result: np.ndarray) -> np.ndarray:
+    return with_constant(result) @ linear_map(true, result)
 
 
 def test_a_copy_in_another_order_and_scale_is_found_one_to_one() -> None:
@@ -94,13 +93,14 @@ def test_in_segments_mean_and_variance_depend_on_a() -> None:
 
 
 @pytest.mark.parametrize("kind", ["CIEM", "VAE"])
-def test_a_training_finds_the_latents_up_to_a_linear_map(kind: identifiability.Kind) -> None:
-    found = measured("paper", kind, 0, epochs=15, samples=3000)
-    assert found.explained > 0.9
-    assert found.linear > 0.9
-    assert found.one_to_one < 0.6  # a rotation of 30 latents has 0.4
+def test_a_training_finds_the_latents_up_to_a_linear_map(kind: Kind) -> None:
+    recovery = measured("paper", kind, 0, epochs=15, samples=3000)
+    assert recovery.explained > 0.9
+    assert recovery.linear > 0.9
+    assert recovery.one_to_one < 0.6  # a rotation of 30 latents has 0.4
 
 
+@pytest.mark.slow
 def test_only_the_prior_that_reads_a_finds_the_latents_of_the_segments_themselves() -> None:
     with_a, without = (measured("segments", kind, 0, epochs=25) for kind in ("CIEM", "VAE"))
     assert with_a.one_to_one > without.one_to_one + 0.15
@@ -109,15 +109,15 @@ def test_only_the_prior_that_reads_a_finds_the_latents_of_the_segments_themselve
 
 def test_the_report_is_a_json_file_and_a_drawing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(identifiability, "experiment", lambda seeds: experiment(seeds, epochs=1, samples=512))
-    found = report(2, tmp_path / "new")
-    assert json.loads((tmp_path / "new" / "result.json").read_text()) == found
+    result = report(2, tmp_path / "new")
+    assert json.loads((tmp_path / "new" / "result.json").read_text()) == result
     assert (tmp_path / "new" / "identifiability.png").read_bytes().startswith(b"\x89PNG")
-    assert len(found["results"]) == 2 * 2 * 2  # type: ignore[arg-type]
+    assert len(result["results"]) == 2 * 2 * 2  # type: ignore[arg-type]
 
 
 def test_the_drawing_has_a_point_for_every_training() -> None:
     results = experiment(2, epochs=1, samples=512)
-    axes = figure(results).axes
+    axes = plot(results).axes
     assert len(axes) == 2 * 4
     for bars in (axes[0], axes[4]):
         assert sum(len(points.get_offsets()) for points in bars.collections) == 2 * 2 * 2  # seeds, networks, measures

@@ -11,24 +11,16 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.learned.batches import Batch, Seen, batch, seen
-from explainers.learned.fitting import fit
-from explainers.learned.ivra import (
-    Ivra,
-    Readout,
-    coefficients,
-    comprehensiveness,
-    consistency,
-    error_without,
-    sufficiency,
-    top_words,
-)
+from explainers.learned.batches import Batch, LearningExample, batch, encode_for_learning
+from explainers.learned.fitting_loop import fit
+from explainers.learned.ivra import Ivra, comprehensiveness, consistency, error_without, sufficiency, top_words
 from explainers.learned.ivra_full import fit_full
-from explainers.learned.recipe import learned
+from explainers.learned.ivra_readout import Readout, coefficients
+from explainers.learned.recipe import trained_parameters
 from explainers.learned.simulation import Student
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import FrozenModel
-from explainers.models.inside import heads, layers, width
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.internals import attention_head_count, hidden_size, transformer_layers
 
 TEXTS = (
     "good film",
@@ -42,21 +34,21 @@ RECIPES = (Ivra(), Ivra(norm="softmax"), Ivra(smat=True))
 
 
 @pytest.fixture
-def items(bert: FrozenModel) -> list[Seen]:
-    return seen(bert, [Example(text) for text in TEXTS])
+def items(bert: FrozenModel) -> list[LearningExample]:
+    return encode_for_learning(bert, [Example(text) for text in TEXTS])
 
 
 @pytest.fixture
-def texts(bert: FrozenModel, items: list[Seen]) -> Batch:
+def texts(bert: FrozenModel, items: list[LearningExample]) -> Batch:
     return batch(bert, items)
 
 
 def moved(module: nn.Module) -> nn.Module:
     """The module with weights that are not uniform."""
-    chance = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for weight in module.parameters():
-            weight += 0.2 * torch.randn(weight.shape, generator=chance)
+            weight += 0.2 * torch.randn(weight.shape, generator=generator)
     return module
 
 
@@ -69,7 +61,7 @@ def gradients(recipe: Ivra, model: FrozenModel, texts: Batch) -> dict[str, Tenso
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=("sparsemax", "softmax", "smat"))
 def test_r_is_a_distribution_over_the_tokens_of_words(bert: FrozenModel, texts: Batch, recipe: Ivra) -> None:
-    r = moved(recipe.module(bert))(texts.inside(bert), texts.inputs)
+    r = moved(recipe.module(bert))(texts.internals_of(bert), texts.inputs)
     assert r.sum(1).tolist() == pytest.approx([1.0] * len(TEXTS), abs=1e-5)
     assert (r >= 0).all()
     assert (r[~texts.inputs.owned] == 0).all()  # [CLS], [SEP] and padding
@@ -77,7 +69,7 @@ def test_r_is_a_distribution_over_the_tokens_of_words(bert: FrozenModel, texts: 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=("sparsemax", "softmax", "smat"))
 def test_the_other_texts_of_a_batch_do_not_matter(
-    bert: FrozenModel, items: list[Seen], texts: Batch, recipe: Ivra
+    bert: FrozenModel, items: list[LearningExample], texts: Batch, recipe: Ivra
 ) -> None:
     module = moved(recipe.module(bert))
     together = recipe.scores(module, bert, texts)
@@ -87,9 +79,9 @@ def test_the_other_texts_of_a_batch_do_not_matter(
 
 
 def test_a_words_score_is_the_sum_of_its_tokens(bert: FrozenModel) -> None:
-    text = batch(bert, seen(bert, [Example("unwatchable film"), Example("good")])[:1])
+    text = batch(bert, encode_for_learning(bert, [Example("unwatchable film"), Example("good")])[:1])
     module = moved(Ivra().module(bert))
-    r = module(text.inside(bert), text.inputs)[0].detach()  # [CLS] un ##watch ##able film [SEP]
+    r = module(text.internals_of(bert), text.inputs)[0].detach()  # [CLS] un ##watch ##able film [SEP]
     scores = Ivra().scores(module, bert, text)[0].detach()
     assert scores.tolist() == pytest.approx([float(r[1:4].sum()), float(r[4])])
 
@@ -124,8 +116,8 @@ def test_consistency_is_0_for_equal_explanations_and_the_divergence_over_the_dis
     same = torch.tensor([[0.25, 0.75], [0.25, 0.75]])
     assert float(consistency(same, states)) == 0
     # symmetric KL ½·2·(½·ln 3) = ½·ln 3 by a distance of 2·1.001
-    found = consistency(torch.tensor([[0.25, 0.75], [0.75, 0.25]]), states)
-    assert float(found) == pytest.approx(0.5 * math.log(3) / 2.002, rel=1e-4)
+    result = consistency(torch.tensor([[0.25, 0.75], [0.75, 0.25]]), states)
+    assert float(result) == pytest.approx(0.5 * math.log(3) / 2.002, rel=1e-4)
 
 
 @pytest.mark.parametrize("path", [True, False])
@@ -133,14 +125,14 @@ def test_the_loss_is_that_of_a_hard_cut_wherever_the_gradient_is_taken(
     bert: FrozenModel, texts: Batch, path: bool
 ) -> None:
     removed = texts.inputs.units.float().requires_grad_()
-    places = torch.full((len(TEXTS), 1), 0.5) if path else None
-    found = error_without(bert, texts, removed, places)
+    positions = torch.full((len(TEXTS), 1), 0.5) if path else None
+    result = error_without(bert, texts, removed, positions)
     probabilities = [
         bert.probabilities(item.encoding, [[False] * len(item.encoding.units)])[0, int(item.probabilities.argmax())]
-        for item in seen(bert, [Example(text) for text in TEXTS])
+        for item in encode_for_learning(bert, [Example(text) for text in TEXTS])
     ]
-    assert found.tolist() == pytest.approx([-math.log(p) for p in probabilities], abs=1e-4)
-    (slope,) = torch.autograd.grad(found.sum(), removed)
+    assert result.tolist() == pytest.approx([-math.log(p) for p in probabilities], abs=1e-4)
+    (slope,) = torch.autograd.grad(result.sum(), removed)
     assert slope.abs().sum() > 0
 
 
@@ -149,8 +141,8 @@ def test_the_gradient_along_the_way_adds_up_to_the_change(bert: FrozenModel, tex
     total = torch.zeros(len(TEXTS))
     steps = 40
     for step in range(steps):
-        places = torch.full((len(TEXTS), 1), (step + 0.5) / steps)
-        (slope,) = torch.autograd.grad(error_without(bert, texts, removed, places).sum(), removed)
+        positions = torch.full((len(TEXTS), 1), (step + 0.5) / steps)
+        (slope,) = torch.autograd.grad(error_without(bert, texts, removed, positions).sum(), removed)
         total += slope.sum(1) / steps
     change = error_without(bert, texts, removed, None) - error_without(bert, texts, 0 * removed, None)
     assert torch.allclose(total, change, atol=0.05)
@@ -160,19 +152,21 @@ def test_the_gradient_along_the_way_adds_up_to_the_change(bert: FrozenModel, tex
 @pytest.mark.parametrize("norm", ["softmax", "sparsemax"])
 def test_every_criterion_reaches_every_weight(bert: FrozenModel, texts: Batch, criterion: str, norm: str) -> None:
     recipe = Ivra(criterion=criterion, norm=norm)  # type: ignore[arg-type]
-    found = gradients(recipe, bert, texts)
-    assert set(found) == {"omega_q", "omega_k", "head", "layer", "log_scale"}
-    assert all(gradient.isfinite().all() and gradient.abs().sum() > 0 for gradient in found.values())
+    result = gradients(recipe, bert, texts)
+    assert set(result) == {"omega_q", "omega_k", "head", "layer", "log_scale"}
+    assert all(gradient.isfinite().all() and gradient.abs().sum() > 0 for gradient in result.values())
 
 
 def test_a_mix_is_the_sum_of_its_criteria(bert: FrozenModel, texts: Batch) -> None:
     recipe = Ivra(criterion="comp+suff+cons")
-    found = recipe.terms(recipe.module(bert), bert, texts, torch.Generator().manual_seed(0))
-    terms = {name: float(term.detach()) for name, term in found.items()}
+    losses = recipe.terms(recipe.module(bert), bert, texts, torch.Generator().manual_seed(0))
+    terms = {name: float(term.detach()) for name, term in losses.items()}
     assert terms["total"] == pytest.approx(terms["comp"] + terms["suff"] + terms["cons"])
 
 
-def test_levels_that_are_not_learned_stay_uniform(bert: FrozenModel, items: list[Seen], tmp_path: Path) -> None:
+def test_levels_that_are_not_learned_stay_uniform(
+    bert: FrozenModel, items: list[LearningExample], tmp_path: Path
+) -> None:
     module = fit(Ivra(levels="head", epochs=2), bert, items, items, tmp_path).module
     assert isinstance(module, Readout)
     assert (module.omega_q == 1).all()
@@ -183,19 +177,21 @@ def test_levels_that_are_not_learned_stay_uniform(bert: FrozenModel, items: list
 
 def test_the_weights_are_few(bert: FrozenModel) -> None:
     # 2 layers, 2 heads, d_k = 8: 2·2·2·8 features, 2·2 heads, 2 layers, 1 scale
-    assert sum(weight.numel() for weight in learned(Ivra().module(bert)).values()) == 64 + 4 + 2 + 1
-    assert (len(layers(bert)), heads(bert), width(bert)) == (2, 2, 16)
+    assert sum(weight.numel() for weight in trained_parameters(Ivra().module(bert)).values()) == 64 + 4 + 2 + 1
+    assert (len(transformer_layers(bert)), attention_head_count(bert), hidden_size(bert)) == (2, 2, 16)
 
 
 def test_coefficients_are_uniform_at_first(bert: FrozenModel) -> None:
-    found = coefficients(Ivra().module(bert))
-    assert found["omega_q"].shape == found["omega_k"].shape == (2, 2, 8)
-    assert found["lambda_hat"].tolist() == [[0.5, 0.5], [0.5, 0.5]]
-    assert found["eta_hat"].tolist() == [0.5, 0.5]
+    result = coefficients(Ivra().module(bert))
+    assert result["omega_q"].shape == result["omega_k"].shape == (2, 2, 8)
+    assert result["lambda_hat"].tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert result["eta_hat"].tolist() == [0.5, 0.5]
     assert coefficients(Ivra(smat=True).module(bert))["lambda_hat"].tolist() == [[0.25, 0.25], [0.25, 0.25]]
 
 
-def test_a_fit_lowers_its_loss_and_leaves_the_model_alone(bert: FrozenModel, items: list[Seen], tmp_path: Path) -> None:
+def test_a_fit_lowers_its_loss_and_leaves_the_model_alone(
+    bert: FrozenModel, items: list[LearningExample], tmp_path: Path
+) -> None:
     before = fingerprint(bert)
     recipe = Ivra(norm="softmax", epochs=15, learning_rate=0.05)
     module = fit(recipe, bert, items, items, tmp_path).module
@@ -212,12 +208,12 @@ def test_a_fit_lowers_its_loss_and_leaves_the_model_alone(bert: FrozenModel, ite
 
 @pytest.mark.parametrize("recipe", [Ivra(), Ivra(criterion="sim"), Ivra(criterion="sim", smat=True)])
 def test_the_same_seed_gives_the_same_weights(
-    bert: FrozenModel, items: list[Seen], tmp_path: Path, recipe: Ivra
+    bert: FrozenModel, items: list[LearningExample], tmp_path: Path, recipe: Ivra
 ) -> None:
     recipe = replace(recipe, epochs=2, batch=3)
     first, second = (fit(recipe, bert, items, items, tmp_path / name).best for name in ("a", "b"))
     assert all(torch.equal(first[name], second[name]) for name in first)
-    fresh = learned(recipe.module(bert))
+    fresh = trained_parameters(recipe.module(bert))
     assert any(not torch.equal(first[name], fresh[name].half()) for name in first)
 
 
@@ -236,10 +232,10 @@ def test_the_student_learns_and_is_not_kept(bert: FrozenModel, texts: Batch) -> 
 
 def test_the_students_step_goes_down_and_its_derivative_is_exact(bert: FrozenModel, texts: Batch) -> None:
     module = moved(Ivra(norm="softmax").module(bert))
-    r = module(texts.inside(bert), texts.inputs).detach()
+    r = module(texts.internals_of(bert), texts.inputs).detach()
 
     def lesson(given: Tensor) -> Tensor:
-        return Student.drawn(bert, 0, 0.1).lesson(texts.inputs, texts.predicted, given, 1.0)
+        return Student.initialise(bert, 0, 0.1).sim_loss(texts.inputs, texts.predicted, given, 1.0)
 
     leaf = r.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(lesson(leaf), leaf)
@@ -249,31 +245,35 @@ def test_the_students_step_goes_down_and_its_derivative_is_exact(bert: FrozenMod
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: Ivra(criterion="fun"), "does not know 'fun'"),
         (lambda: Ivra(levels="head+word"), "does not know 'word'"),
         (lambda: Ivra(criterion="cons", batch=1), "at least 2"),
     ],
 )
-def test_wrong_settings_are_explained(make: Callable[[], Ivra], said: str) -> None:
-    with pytest.raises(ExplanationError, match=said):
+def test_wrong_settings_are_explained(make: Callable[[], Ivra], message: str) -> None:
+    with pytest.raises(ExplanationError, match=message):
         make()
 
 
-def test_full_training_changes_a_copy_and_not_the_model(bert: FrozenModel, items: list[Seen], tmp_path: Path) -> None:
+def test_full_training_changes_a_copy_and_not_the_model(
+    bert: FrozenModel, items: list[LearningExample], tmp_path: Path
+) -> None:
     before = fingerprint(bert)
-    found = fit_full(bert, items, items, tmp_path, Ivra(criterion="suff", epochs=2), model_rate=1e-3)
+    result = fit_full(bert, items, items, tmp_path, Ivra(criterion="suff", epochs=2), model_rate=1e-3)
     assert fingerprint(bert) == before
-    assert fingerprint(found.model) != before
-    assert found.model.name == "small-ivra-suff"
-    assert found.model.version != bert.version
-    table, tuned = (each.base.embeddings.word_embeddings.weight for each in (bert, found.model))  # type: ignore[union-attr]
+    assert fingerprint(result.model) != before
+    assert result.model.name == "small-ivra-suff"
+    assert result.model.version != bert.version
+    table, tuned = (each.base.embeddings.word_embeddings.weight for each in (bert, result.model))  # type: ignore[union-attr]
     assert torch.equal(table, tuned)
-    assert not any(weight.requires_grad for weight in found.model.module.parameters())
-    assert set(found.figures) == {"aopc_c", "aopc_s", "aopc_c_random", "agreement"}
+    assert not any(weight.requires_grad for weight in result.model.module.parameters())
+    assert set(result.metrics) == {"aopc_c", "aopc_s", "aopc_c_random", "agreement"}
 
 
-def test_full_training_is_for_faithfulness_only(bert: FrozenModel, items: list[Seen], tmp_path: Path) -> None:
+def test_full_training_is_for_faithfulness_only(
+    bert: FrozenModel, items: list[LearningExample], tmp_path: Path
+) -> None:
     with pytest.raises(ExplanationError, match="Choose one of them"):
         fit_full(bert, items, items, tmp_path, Ivra(criterion="cons"))

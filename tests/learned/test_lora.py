@@ -6,16 +6,16 @@ from peft import LoraConfig, inject_adapter_in_model
 from torch import nn
 
 from explainers.learned.lora import Adapted, adapted
-from explainers.learned.recipe import learned
+from explainers.learned.recipe import trained_parameters
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import FrozenModel
+from explainers.models.frozen_model import FrozenModel
 
 IDS = torch.tensor([[2, 5, 7, 3], [2, 15, 16, 3]])
 
 
 def states(module: nn.Module) -> torch.Tensor:
-    found: torch.Tensor = module(input_ids=IDS).last_hidden_state
-    return found
+    result: torch.Tensor = module(input_ids=IDS).last_hidden_state
+    return result
 
 
 def drawn(module: nn.Module) -> nn.Module:
@@ -34,31 +34,31 @@ def test_an_adapter_that_was_not_trained_changes_nothing(bert: FrozenModel) -> N
 
 def test_the_adapter_adds_twice_b_a_x() -> None:
     linear = nn.Linear(2, 1)
-    found = Adapted(linear.requires_grad_(False), 1)
+    result = Adapted(linear.requires_grad_(False), 1)
     with torch.no_grad():
         linear.weight.copy_(torch.tensor([[1.0, 10.0]]))
         linear.bias.copy_(torch.tensor([100.0]))
-        found.down.copy_(torch.tensor([[2.0, 3.0]]))
-        found.up.copy_(torch.tensor([[0.5]]))
+        result.down.copy_(torch.tensor([[2.0, 3.0]]))
+        result.up.copy_(torch.tensor([[0.5]]))
     # 100 + 1 + 10 = 111 of the layer itself, and 2 · 0.5 · (2 + 3) = 5
-    assert found(torch.tensor([1.0, 1.0])).tolist() == [116.0]
+    assert result(torch.tensor([1.0, 1.0])).tolist() == [116.0]
 
 
 def test_only_the_adapters_learn_one_pair_per_linear_layer(bert: FrozenModel) -> None:
-    names = set(learned(adapted(bert.base, 3)))
+    names = set(trained_parameters(adapted(bert.base, 3)))
     linear = {name for name, part in bert.base.named_modules() if isinstance(part, nn.Linear)}
     assert names == {f"{name}.{part}" for name in linear for part in ("down", "up")}
     assert len(linear) == 2 * 6 + 1  # query, key, value, attention output, intermediate, output; and the pooler
 
 
 def test_the_frozen_weights_are_shared_and_get_no_gradient(bert: FrozenModel) -> None:
-    found = drawn(adapted(bert.base, 3))
+    adapted_encoder = drawn(adapted(bert.base, 3))
     own = {weight.data_ptr() for weight in bert.base.parameters()}
-    fixed = [weight for weight in found.parameters() if not weight.requires_grad]
+    fixed = [weight for weight in adapted_encoder.parameters() if not weight.requires_grad]
     assert {weight.data_ptr() for weight in fixed} == own
-    states(found).sum().backward()  # type: ignore[no-untyped-call]
+    states(adapted_encoder).sum().backward()  # type: ignore[no-untyped-call]
     assert all(weight.grad is None for weight in bert.base.parameters())
-    trained = {name: weight for name, weight in found.named_parameters() if weight.requires_grad}
+    trained = {name: weight for name, weight in adapted_encoder.named_parameters() if weight.requires_grad}
     assert {name for name, weight in trained.items() if weight.grad is None} == {"pooler.dense.down", "pooler.dense.up"}
 
 
@@ -86,9 +86,9 @@ def test_the_same_a_and_b_give_pefts_states(bert: FrozenModel) -> None:
 def test_a_is_drawn_from_torchs_generator_and_b_is_zero(bert: FrozenModel) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
-        first, second = learned(adapted(bert.base, 2)), learned(adapted(bert.base, 2))
+        first, second = trained_parameters(adapted(bert.base, 2)), trained_parameters(adapted(bert.base, 2))
         torch.manual_seed(5)
-        again = learned(adapted(bert.base, 2))
+        again = trained_parameters(adapted(bert.base, 2))
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert all(torch.equal(first[name], second[name]) == name.endswith(".up") for name in first)
     assert not any(weight.any() for name, weight in first.items() if name.endswith(".up"))

@@ -75,9 +75,9 @@ def test_every_agreement_is_one_with_itself_and_the_same_from_both_sides(agreeme
 
 
 @pytest.mark.parametrize(
-    ("measure", "by_chance"), [(spearman, 0), (kendall, 0), (top_overlap, 0.2), (sign_agreement, 0.5)]
+    ("measure", "expected"), [(spearman, 0), (kendall, 0), (top_overlap, 0.2), (sign_agreement, 0.5)]
 )
-def test_random_scores_agree_as_chance_says(measure: object, by_chance: float) -> None:
+def test_random_scores_agree_as_chance_says(measure: object, expected: float) -> None:
     draws = np.random.default_rng(0).standard_normal((300, 2, 20))
-    found = np.mean([measure(tuple(one), tuple(other)) for one, other in draws])  # type: ignore[operator]
-    assert found == pytest.approx(by_chance, abs=0.04)
+    mean = np.mean([measure(tuple(one), tuple(other)) for one, other in draws])  # type: ignore[operator]
+    assert mean == pytest.approx(expected, abs=0.04)

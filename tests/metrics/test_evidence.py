@@ -5,8 +5,16 @@ from itertools import permutations
 import pytest
 
 from explainers.datasets.example import Evidence
-from explainers.metrics.evidence import FIGURES, area, chance, found, is_evidence, overlap, sought
-from explainers.models.encoding import Encoding, Unit
+from explainers.metrics.evidence import (
+    EVIDENCE_METRICS,
+    area,
+    evidence_scores,
+    expected_by_chance,
+    is_evidence,
+    overlap,
+    ranked_kinds,
+)
+from explainers.models.inputs.encoding import Encoding, Unit
 
 WORDS = (Unit("two", 0, 3), Unit("red", 4, 7), Unit("things", 8, 14))
 PATCHES = tuple(
@@ -19,8 +27,8 @@ RED = ((4, 7),)
 
 
 def encoding(*units: Unit) -> Encoding:
-    places = tuple(range(len(units)))
-    return Encoding(("two red things",), units, places, (0,) * len(units), places)
+    positions = tuple(range(len(units)))
+    return Encoding(("two red things",), units, positions, (0,) * len(units), positions)
 
 
 ALL = encoding(*WORDS, *PATCHES)
@@ -74,8 +82,8 @@ def test_spans_are_of_the_text_and_not_of_a_second_one() -> None:
 
 
 def test_words_and_patches_are_judged_alone() -> None:
-    asked = sought(ALL, of_patches(1, 2))
-    assert [(kind, units, truth.tolist()) for kind, units, truth in asked] == [
+    kinds = ranked_kinds(ALL, of_patches(1, 2))
+    assert [(kind, units, truth.tolist()) for kind, units, truth in kinds] == [
         ("patch", (3, 4, 5, 6), [False, True, True, False]),
         ("word", (0, 1, 2), [False, True, False]),
     ]
@@ -86,25 +94,30 @@ def test_words_and_patches_are_judged_alone() -> None:
     [
         ((1, 4, 3, 2), 1, 1, 1),
         ((4, 2, 1, 3), 0, 0, 0),
-        ((3, 4, 1, 2), 2 / 4, 1, 1 / 3),  # 4 is above 3 and 2, 1 above none; patches 2 and 1 are taken for 2 and 3
+        (
+            (3, 4, 1, 2),
+            2 / 4,
+            1,
+            1 / 3,
+        ),  # 4 is above 3 and 2, 1 above none; the top two are patches 1 and 2
         ((4, 3, 2, 1), 2 / 4, 0, 1 / 3),
         ((3, 4, 2, 1), 3 / 4, 1, 1 / 3),
-        ((-1, 5, -3, -2), 2 / 4, 1, 1 / 3),  # raw scores: what speaks against the class is not found by its size
-        ((0, 0, 0, 0), 1 / 2, 0, 1 / 3),  # ties: half a pair each; the first patches of the picture are taken
+        ((-1, 5, -3, -2), 2 / 4, 1, 1 / 3),  # raw scores: evidence against the class does not count by its size
+        ((0, 0, 0, 0), 1 / 2, 0, 1 / 3),  # ties: half a pair each; the first patches of the image are taken
     ],
 )
-def test_figures_of_patches_follow_from_their_order(
+def test_metrics_of_patches_follow_from_their_order(
     scores: tuple[float, ...], auc: float, pointing: float, iou: float
 ) -> None:
-    figures = found(ALL, of_patches(1, 2), (0, 9, 0, *scores))
-    assert [figures[f"patch_{name}"] for name in ("auc", "pointing", "iou")] == pytest.approx([auc, pointing, iou])
-    assert [figures[f"word_{name}"] for name in ("auc", "pointing", "iou")] == [1, 1, 1]
+    metrics = evidence_scores(ALL, of_patches(1, 2), (0, 9, 0, *scores))
+    assert [metrics[f"patch_{name}"] for name in ("auc", "pointing", "iou")] == pytest.approx([auc, pointing, iou])
+    assert [metrics[f"word_{name}"] for name in ("auc", "pointing", "iou")] == [1, 1, 1]
 
 
 def test_high_words_do_not_hide_patches() -> None:
-    figures = found(ALL, of_patches(0), (7, 8, 9, 0.3, 0.2, 0.1, 0.0))
-    assert figures["patch_pointing"] == figures["patch_auc"] == figures["patch_iou"] == 1
-    assert (figures["word_auc"], figures["word_pointing"], figures["word_iou"]) == (0.5, 0, 0)  # "red" is the second
+    metrics = evidence_scores(ALL, of_patches(0), (7, 8, 9, 0.3, 0.2, 0.1, 0.0))
+    assert metrics["patch_pointing"] == metrics["patch_auc"] == metrics["patch_iou"] == 1
+    assert (metrics["word_auc"], metrics["word_pointing"], metrics["word_iou"]) == (0.5, 0, 0)  # "red" is the second
 
 
 @pytest.mark.parametrize(
@@ -113,19 +126,19 @@ def test_high_words_do_not_hide_patches() -> None:
         (Evidence(), set()),
         (Evidence(RED), {"word"}),  # "there is no circle", and there is none
         (Evidence(boxes=((0, 0, 10, 10),)), {"patch"}),
-        (Evidence(RED, ((0, 0, 20, 20),)), {"word"}),  # the whole picture
+        (Evidence(RED, ((0, 0, 20, 20),)), {"word"}),  # the whole image
         (Evidence(((0, 14),), ((0, 0, 10, 10),)), {"patch"}),
         (Evidence(((0, 14),), ((0, 0, 20, 20),)), set()),
     ],
     ids=["nothing", "no patch", "no word", "every patch", "every word", "everything"],
 )
-def test_a_kind_of_which_all_or_none_is_evidence_has_no_figure(evidence: Evidence, kinds: set[str]) -> None:
-    for figures in (found(ALL, evidence, (1, 2, 3, 4, 5, 6, 7)), chance(ALL, evidence)):
-        assert set(figures) == {name for name in FIGURES if name.partition("_")[0] in kinds}
+def test_a_kind_of_which_all_or_none_is_evidence_has_no_metric(evidence: Evidence, kinds: set[str]) -> None:
+    for metrics in (evidence_scores(ALL, evidence, (1, 2, 3, 4, 5, 6, 7)), expected_by_chance(ALL, evidence)):
+        assert set(metrics) == {name for name in EVIDENCE_METRICS if name.partition("_")[0] in kinds}
 
 
-def test_a_text_without_a_picture_has_figures_of_words_alone() -> None:
-    assert found(encoding(*WORDS), of_patches(1), (3, 2, 1)) == {
+def test_a_text_without_an_image_has_metrics_of_words_alone() -> None:
+    assert evidence_scores(encoding(*WORDS), of_patches(1), (3, 2, 1)) == {
         "word_auc": 0.5,  # above "things" and below "two"
         "word_pointing": 0,
         "word_iou": 0,
@@ -135,18 +148,20 @@ def test_a_text_without_a_picture_has_figures_of_words_alone() -> None:
 @pytest.mark.parametrize("numbers", [(0,), (1, 2), (0, 1, 3)])
 def test_chance_is_the_mean_over_all_orders(numbers: tuple[int, ...]) -> None:
     evidence = of_patches(*numbers)
-    every = [found(ALL, evidence, (*words, *order)) for words in [(0, 1, 2)] for order in permutations(range(4))]
-    every += [found(ALL, evidence, (*words, 0, 1, 2, 3)) for words in permutations(range(3))]
-    exact = chance(ALL, evidence)
-    assert set(exact) == set(FIGURES)
-    for name in FIGURES:
-        own = every[:24] if name.startswith("patch") else every[24:]
-        assert exact[name] == pytest.approx(sum(each[name] for each in own) / len(own)), name
+    every = [
+        evidence_scores(ALL, evidence, (*words, *order)) for words in [(0, 1, 2)] for order in permutations(range(4))
+    ]
+    every += [evidence_scores(ALL, evidence, (*words, 0, 1, 2, 3)) for words in permutations(range(3))]
+    exact = expected_by_chance(ALL, evidence)
+    assert set(exact) == set(EVIDENCE_METRICS)
+    for name in EVIDENCE_METRICS:
+        values = every[:24] if name.startswith("patch") else every[24:]
+        assert exact[name] == pytest.approx(sum(each[name] for each in values) / len(values)), name
 
 
 def test_chance_of_two_in_four_by_hand() -> None:
     # of two drawn from four with two right: 0, 1 and 2 are right in 1, 4 and 1 of 6 draws, and the IOU is 0, 1/3 and 1
-    figures = chance(ALL, of_patches(0, 3))
-    assert figures["patch_iou"] == pytest.approx((4 / 3 + 1) / 6)
-    assert (figures["patch_auc"], figures["patch_pointing"]) == (0.5, 0.5)
-    assert figures["word_pointing"] == figures["word_iou"] == pytest.approx(1 / 3)
+    metrics = expected_by_chance(ALL, of_patches(0, 3))
+    assert metrics["patch_iou"] == pytest.approx((4 / 3 + 1) / 6)
+    assert (metrics["patch_auc"], metrics["patch_pointing"]) == (0.5, 0.5)
+    assert metrics["word_pointing"] == metrics["word_iou"] == pytest.approx(1 / 3)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from explainers.metrics.erasure import Answers, erasure_curves
 from explainers.metrics.faithfulness import (
     METRICS,
     aopc_comprehensiveness,
@@ -12,25 +13,25 @@ from explainers.metrics.faithfulness import (
     curve_area,
     decision_flip,
     log_odds,
-    noise,
+    sampling_noise,
     sufficiency,
     tied_at,
 )
-from explainers.metrics.masking import Asked, MaskingPath, masking_path
-from explainers.models.classifier import FrozenModel
+from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
+from explainers.results.erasure_curves import ErasureCurves
 
 
-def path(removed: list[float], kept: list[float], label: int = 1) -> MaskingPath:
-    """A path of two classes, whose class 1 has these probabilities."""
+def curves(removed: list[float], kept: list[float], label: int = 1) -> ErasureCurves:
+    """Curves of two classes, of which class 1 has these probabilities."""
     two = [np.stack([1 - np.array(line), np.array(line)], axis=1) for line in (removed, kept)]
-    return MaskingPath(tuple(range(len(removed))), two[0], two[1], label)
+    return ErasureCurves(tuple(range(len(removed))), two[0], two[1], label)
 
 
 # ten units, so that 1, 5, 10, 20 and 50 % are 1, 1, 1, 2 and 5 units
 REMOVED = [0.9, 0.8, 0.6, 0.55, 0.52, 0.4, 0.4, 0.3, 0.3, 0.3, 0.2]
 KEPT = [0.2, 0.5, 0.7, 0.8, 0.8, 0.85, 0.85, 0.9, 0.9, 0.9, 0.9]
-TEN = path(REMOVED, KEPT)
+TEN = curves(REMOVED, KEPT)
 
 
 @pytest.mark.parametrize(("percent", "expected"), [(1, 0.1), (5, 0.1), (10, 0.1), (20, 0.3), (50, 0.5)])
@@ -53,7 +54,7 @@ def test_log_odds_compare_the_logarithms_at_a_fifth() -> None:
 
 
 def test_log_odds_stay_finite_at_probability_zero() -> None:
-    assert log_odds(path([1.0, 0.0], [0.0, 1.0])) == pytest.approx(math.log(1e-9))
+    assert log_odds(curves([1.0, 0.0], [0.0, 1.0])) == pytest.approx(math.log(1e-9))
 
 
 @pytest.mark.parametrize(
@@ -62,17 +63,17 @@ def test_log_odds_stay_finite_at_probability_zero() -> None:
         ([0.9, 0.4, 0.3], 0.5),
         ([0.9, 0.6, 0.4], 1.0),
         ([0.9, 0.8, 0.7], 1.0),  # none changes it
-        ([0.4, 0.3, 0.6], 1.0),  # class 0 is predicted until everything is gone
+        ([0.4, 0.3, 0.6], 1.0),  # class 0 is predicted until everything is erased
         ([0.4, 0.6, 0.3], 0.5),
         (REMOVED, 0.5),  # 0.52 after four of ten, 0.4 after five
     ],
 )
 def test_the_decision_flips_at_the_smallest_share_that_changes_the_class(removed: list[float], expected: float) -> None:
-    assert decision_flip(path(removed, removed)) == pytest.approx(expected)
+    assert decision_flip(curves(removed, removed)) == pytest.approx(expected)
 
 
 def test_the_flip_does_not_depend_on_the_class_that_is_explained() -> None:
-    assert decision_flip(path(REMOVED, KEPT, label=0)) == decision_flip(TEN)
+    assert decision_flip(curves(REMOVED, KEPT, label=0)) == decision_flip(TEN)
 
 
 @pytest.mark.parametrize(
@@ -87,34 +88,33 @@ def test_the_flip_does_not_depend_on_the_class_that_is_explained() -> None:
 def test_the_area_is_that_of_the_trapezoids(
     removed: list[float], kept: list[float], areas: tuple[float, float]
 ) -> None:
-    found = path(removed, kept)
-    assert (curve_area(found, kept=False), curve_area(found, kept=True)) == pytest.approx(areas)
+    both = curves(removed, kept)
+    assert (curve_area(both, kept=False), curve_area(both, kept=True)) == pytest.approx(areas)
 
 
-def test_figures_of_the_other_class_are_the_opposite() -> None:
-    other = path(REMOVED, KEPT, label=0)
+def test_metrics_of_the_other_class_are_the_opposite() -> None:
+    other = curves(REMOVED, KEPT, label=0)
     assert aopc_comprehensiveness(other) == pytest.approx(-aopc_comprehensiveness(TEN))
     assert aopc_sufficiency(other) == pytest.approx(-aopc_sufficiency(TEN))
 
 
-def test_one_unit_has_all_figures() -> None:
-    found = {metric.id: metric.score(path([0.9, 0.3], [0.3, 0.9])) for metric in METRICS}
-    assert found == pytest.approx({"aopc_c": 0.6, "aopc_s": 0.0, "log_odds": math.log(1 / 3), "dffot": 1.0})
+def test_one_unit_has_all_metrics() -> None:
+    values = {metric.id: metric.score(curves([0.9, 0.3], [0.3, 0.9])) for metric in METRICS}
+    assert values == pytest.approx({"aopc_c": 0.6, "aopc_s": 0.0, "log_odds": math.log(1 / 3), "dffot": 1.0})
 
 
 def test_a_model_that_does_not_read_gives_zero_to_everybody() -> None:
-    found = {metric.id: metric.score(path([0.6] * 8, [0.6] * 8)) for metric in METRICS}
-    assert found == pytest.approx({"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": 1})
+    values = {metric.id: metric.score(curves([0.6] * 8, [0.6] * 8)) for metric in METRICS}
+    assert values == pytest.approx({"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": 1})
 
 
 def test_the_right_order_beats_the_opposite_one_by_every_metric(bag: Callable[..., FrozenModel]) -> None:
     model = bag({"superb": 3.0, "good": 1.0, "the": 0.0, "film": 0.0, "dull": -2.0})
-    asked = Asked(model, model.encode("the superb film good the dull film the good the"), "mask")
+    answers = Answers(model, model.encode("the superb film good the dull film the good the"), "mask")
     weights = (0, 3, 0, 1, 0, -2, 0, 0, 1, 0)
-    right, wrong = (masking_path(asked, tuple(sign * float(w) for w in weights), 1) for sign in (1, -1))
+    right, wrong = (erasure_curves(answers, tuple(sign * float(w) for w in weights), 1) for sign in (1, -1))
     for metric in METRICS:
-        sign = 1 if metric.higher_is_better else -1
-        assert sign * metric.score(right) > sign * metric.score(wrong), metric.id
+        assert metric.sign * metric.score(right) > metric.sign * metric.score(wrong), metric.id
 
 
 @pytest.mark.parametrize(
@@ -134,36 +134,36 @@ def test_ties_at_the_cut_are_reported(scores: tuple[float, ...], percents: tuple
 
 
 @pytest.fixture
-def asked(bag: Callable[..., FrozenModel]) -> Asked:
+def answers(bag: Callable[..., FrozenModel]) -> Answers:
     """Three words with p = 0.5 + 0.3, + 0.1 and + 0."""
     model = bag({"great": 0.3, "fine": 0.1, "the": 0.0}, additive=True)
-    return Asked(model.metered(Meter()), model.encode("great fine the"), "mask")
+    return Answers(model.metered(Meter()), model.encode("great fine the"), "mask")
 
 
-def test_a_method_without_chance_has_no_noise_but_one_unit_of_the_flip(asked: Asked) -> None:
-    assert noise(asked, (), 1) == {"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": pytest.approx(1 / 3)}
-    assert asked.model.meter.calls == 0
+def test_a_method_without_sampling_has_no_noise_but_the_flip_has_its_resolution(answers: Answers) -> None:
+    assert sampling_noise(answers, (), 1) == {"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": pytest.approx(1 / 3)}
+    assert answers.model.meter.calls == 0
 
 
-def test_draws_that_agree_have_no_noise(asked: Asked) -> None:
-    found = noise(asked, ((3.0, 2.0, 1.0), (9.0, 1.0, 0.0)), 1)
-    assert found == pytest.approx({"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": 1 / 3})
+def test_draws_that_agree_have_no_noise(answers: Answers) -> None:
+    noise = sampling_noise(answers, ((3.0, 2.0, 1.0), (9.0, 1.0, 0.0)), 1)
+    assert noise == pytest.approx({"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": 1 / 3})
 
 
-def test_the_noise_is_the_deviation_of_the_figure_over_the_draws(asked: Asked) -> None:
-    found = noise(asked, ((3.0, 2.0, 1.0), (2.0, 3.0, 1.0)), 1)
+def test_the_noise_is_the_deviation_of_the_metric_over_the_draws(answers: Answers) -> None:
+    noise = sampling_noise(answers, ((3.0, 2.0, 1.0), (2.0, 3.0, 1.0)), 1)
     # K = 1, 5, 10, 20 % is one unit of three, 50 % is two. great first: (4 · 0.3 + 0.4) / 5 = 0.32,
     # fine first: (4 · 0.1 + 0.4) / 5 = 0.16; their standard deviation is 0.08
-    assert found["aopc_c"] == pytest.approx(0.08)
+    assert noise["aopc_c"] == pytest.approx(0.08)
     # only great: 0.9 - 0.8, only fine: 0.9 - 0.6, both: 0; (4 · 0.1) / 5 = 0.08 and (4 · 0.3) / 5 = 0.24
-    assert found["aopc_s"] == pytest.approx(0.08)
+    assert noise["aopc_s"] == pytest.approx(0.08)
     # ln 0.6/0.9 and ln 0.8/0.9
-    assert found["log_odds"] == pytest.approx(math.log(0.8 / 0.6) / 2)
+    assert noise["log_odds"] == pytest.approx(math.log(0.8 / 0.6) / 2)
 
 
-def test_at_most_ten_draws_are_measured(asked: Asked) -> None:
+def test_at_most_ten_draws_are_measured(answers: Answers) -> None:
     agreed, other = (3.0, 2.0, 1.0), (1.0, 2.0, 3.0)
-    assert noise(asked, (agreed,) * 10 + (other,) * 10, 1)["aopc_c"] == 0
+    assert sampling_noise(answers, (agreed,) * 10 + (other,) * 10, 1)["aopc_c"] == 0
 
 
 def test_every_metric_says_which_direction_is_better() -> None:

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from explainers.errors import Cancelled, ExplanationError
-from explainers.models.batching import halved_until_it_fits, in_batches, memory_explained, rows_per_batch
-from explainers.models.classifier import FrozenModel
+from explainers.models.batching import halved_until_it_fits, in_batches, memory_errors, rows_per_batch
+from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 
 
@@ -20,14 +20,14 @@ def test_a_batch_holds_as_many_rows_as_fit(length: int, device: str, rows: int) 
 
 
 class Memory:
-    """A model that holds `fits` rows at most and remembers the sizes of the batches that it was given."""
+    """A model that holds `fits` rows at most and remembers the sizes of the batches that it received."""
 
     def __init__(self, fits: int) -> None:
         self.fits = fits
-        self.given: list[int] = []
+        self.sizes: list[int] = []
 
     def __call__(self, rows: Sequence[int]) -> Tensor:
-        self.given.append(len(rows))
+        self.sizes.append(len(rows))
         if len(rows) > self.fits:
             raise torch.OutOfMemoryError("injected")
         return torch.tensor(rows) * 10
@@ -35,26 +35,26 @@ class Memory:
 
 def test_without_trouble_the_batches_have_the_size_asked_for() -> None:
     model = Memory(fits=100)
-    found = [(list(rows), result.tolist()) for rows, result in in_batches([4, 2, 0, 1, 3], 2, model)]
-    assert found == [([4, 2], [40, 20]), ([0, 1], [0, 10]), ([3], [30])]
+    batches = [(list(rows), result.tolist()) for rows, result in in_batches([4, 2, 0, 1, 3], 2, model)]
+    assert batches == [([4, 2], [40, 20]), ([0, 1], [0, 10]), ([3], [30])]
 
 
 @pytest.mark.parametrize(
-    ("fits", "given"),
+    ("fits", "sizes"),
     [(3, [8, 4, 2, 2, 2, 2, 2]), (1, [8, 4, 2, *[1] * 10]), (4, [8, 4, 4, 2]), (8, [8, 2])],
 )
-def test_a_batch_that_does_not_fit_is_halved_and_nothing_is_lost(fits: int, given: list[int]) -> None:
+def test_a_batch_that_does_not_fit_is_halved_and_nothing_is_lost(fits: int, sizes: list[int]) -> None:
     model = Memory(fits)
-    found = [row for rows, _ in in_batches(range(10), 8, model) for row in rows]
-    assert found == list(range(10))
-    assert model.given == given
+    batches = [row for rows, _ in in_batches(range(10), 8, model) for row in rows]
+    assert batches == list(range(10))
+    assert model.sizes == sizes
 
 
 def test_when_not_even_one_row_fits_a_sentence_says_what_to_do() -> None:
     model = Memory(fits=0)
     with pytest.raises(ExplanationError, match=r"not enough memory.*Shorten the text"):
         list(in_batches(range(10), 8, model))
-    assert model.given == [8, 4, 2, 1]
+    assert model.sizes == [8, 4, 2, 1]
 
 
 def test_another_error_is_not_taken_for_a_lack_of_memory() -> None:
@@ -65,11 +65,11 @@ def test_another_error_is_not_taken_for_a_lack_of_memory() -> None:
         list(in_batches(range(10), 8, broken))
 
 
-@pytest.mark.parametrize(("fits", "given"), [(8, [8]), (3, [8, 4, 2]), (1, [8, 4, 2, 1])])
-def test_passes_with_a_gradient_are_halved_too(fits: int, given: list[int]) -> None:
+@pytest.mark.parametrize(("fits", "sizes"), [(8, [8]), (3, [8, 4, 2]), (1, [8, 4, 2, 1])])
+def test_passes_with_a_gradient_are_halved_too(fits: int, sizes: list[int]) -> None:
     model = Memory(fits)
     assert halved_until_it_fits(8, lambda size: model(range(size))).tolist()[:1] == [0]
-    assert model.given == given
+    assert model.sizes == sizes
 
 
 def test_passes_with_a_gradient_end_with_the_same_sentence() -> None:
@@ -78,16 +78,16 @@ def test_passes_with_a_gradient_end_with_the_same_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "seen"),
+    ("error", "expected"),
     [
         (torch.OutOfMemoryError("CUDA out of memory"), ExplanationError),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory"), ExplanationError),
         (RuntimeError("a shape is wrong"), RuntimeError),
-        (ExplanationError("said already"), ExplanationError),
+        (ExplanationError("another sentence"), ExplanationError),
     ],
 )
-def test_only_a_lack_of_memory_becomes_the_sentence_about_it(error: Exception, seen: type[Exception]) -> None:
-    with pytest.raises(seen) as raised, memory_explained():
+def test_only_a_lack_of_memory_becomes_the_sentence_about_it(error: Exception, expected: type[Exception]) -> None:
+    with pytest.raises(expected) as raised, memory_errors():
         raise error
     assert ("not enough memory" in str(raised.value)) == ("memory" in str(error))
 
@@ -110,5 +110,5 @@ def test_a_stopped_run_ends_before_its_next_batch(
     encoding = model.encode("good bad good bad")  # 6 tokens: 5 rows fit into 32 tokens
     with pytest.raises(Cancelled):
         model.metered(stopping).probabilities(encoding, masks_of(4))
-    assert model.module.received.rows == [5]
+    assert model.module.attention_received.rows == [5]
     assert stopping.calls == 5

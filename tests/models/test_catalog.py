@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from explainers.errors import ModelUnavailable
-from explainers.models import catalog, names
-from explainers.models.cards import BUNDLES
-from explainers.models.catalog import device_of, fingerprint, load
-from explainers.models.classifier import FrozenModel
+from explainers.models import catalog, model_names
+from explainers.models.bundle_cards import BUNDLES
+from explainers.models.catalog import fingerprint, load, resolve_device
+from explainers.models.frozen_model import FrozenModel
 
 
 def test_a_folder_inside_a_root_is_read(hub_folder: Path, tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_no_way_from_the_working_folder_leads_outside_the_roots(
     hub_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelUnavailable, match=r"lies outside the folders|There is no model"):
+    with pytest.raises(ModelUnavailable, match=r"lies outside the folders|is not available"):
         load(way, roots=(tmp_path / "allowed",))
 
 
@@ -58,29 +58,31 @@ NOTHING = (
 
 @pytest.mark.parametrize("name", [*NOTHING, "sst2/../../etc", "x" * 300, "owner/" + "x" * 300])
 def test_a_name_that_is_nothing_is_answered_with_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "bundled", lambda: ("one", "two"))
-    monkeypatch.setattr(catalog, "_pretrained", lambda *_: pytest.fail("asked the hub"))
-    with pytest.raises(ModelUnavailable, match=r"There is no model '.*'\. Choose one of: one, two; or give a hub id"):
+    monkeypatch.setattr(model_names, "bundle_names", lambda: ("one", "two"))
+    monkeypatch.setattr(catalog, "_pretrained", lambda *_: pytest.fail("the hub was queried"))
+    with pytest.raises(
+        ModelUnavailable, match=r"The model '.*' is not available\. Choose one of: one, two; or give a hub id"
+    ):
         load(name)
 
 
 def test_a_hub_id_goes_to_the_hub_with_its_revision(monkeypatch: pytest.MonkeyPatch, bert: FrozenModel) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr(catalog, "_pretrained", lambda name, _device: asked.append(name) or bert)
+    names: list[str] = []
+    monkeypatch.setattr(catalog, "_pretrained", lambda name, _device: names.append(name) or bert)
     load("owner/model@v1.0", roots=())
-    assert asked == ["owner/model@v1.0"]
+    assert names == ["owner/model@v1.0"]
 
 
-@pytest.mark.parametrize("wanted", ["gpu", "cuda:99", "", "meta:x"])
-def test_a_device_that_is_not_here_is_a_sentence(wanted: str) -> None:
-    with pytest.raises(ModelUnavailable, match="There is no device"):
-        device_of(wanted)
+@pytest.mark.parametrize("name", ["gpu", "cuda:99", "", "meta:x"])
+def test_a_device_that_is_not_here_is_a_sentence(name: str) -> None:
+    with pytest.raises(ModelUnavailable, match=r"The device .* is not available"):
+        resolve_device(name)
 
 
 def test_auto_is_the_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for present, expected in ((True, "cuda"), (False, "cpu")):
         monkeypatch.setattr(torch.cuda, "is_available", lambda present=present: present)
-        assert device_of("auto").type == expected
+        assert resolve_device("auto").type == expected
 
 
 def test_the_fingerprint_sees_the_smallest_change(bert: FrozenModel) -> None:

@@ -6,12 +6,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import GPT2Config, GPT2ForSequenceClassification
+from transformers import BertConfig, BertForSequenceClassification, GPT2Config, GPT2ForSequenceClassification
 
 from explainers.errors import ModelUnavailable
 from explainers.models.catalog import fingerprint, load
-from explainers.models.classifier import FrozenModel
-from explainers.models.hub import LONGEST, _positions, load_pretrained
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.hub import MAX_TOKENS, _positions, load_pretrained
+from explainers.models.model_files import ModelFiles
 
 CPU = torch.device("cpu")
 
@@ -29,14 +30,15 @@ def altered(hub_folder: Path) -> Callable[..., Path]:
 
 
 def test_a_saved_model_gives_the_same_answers(hub_folder: Path, bert: FrozenModel) -> None:
-    found = load(str(hub_folder), device="cpu")
-    ours, theirs = bert.encode("the film was unwatchable"), found.encode("the film was unwatchable")
+    model = load(str(hub_folder), device="cpu")
+    ours, theirs = bert.encode("the film was unwatchable"), model.encode("the film was unwatchable")
     assert theirs == ours
     masks = [[1, 1, 1, 1], [0, 1, 1, 0]]
     for erasure in ("mask", "delete", "zero"):
-        assert found.probabilities(theirs, masks, erasure) == pytest.approx(bert.probabilities(ours, masks, erasure))
-    assert found.labels == ("negative", "neutral", "positive")
-    assert (found.filler, found.padding) == (bert.filler, bert.padding)
+        expected = bert.probabilities(ours, masks, erasure)
+        assert model.probabilities(theirs, masks, erasure) == pytest.approx(expected, abs=1e-5)
+    assert model.labels == ("negative", "neutral", "positive")
+    assert (model.mask_token, model.pad_token) == (bert.mask_token, bert.pad_token)
 
 
 def test_a_loaded_model_is_frozen(hub_folder: Path) -> None:
@@ -48,12 +50,12 @@ def test_a_loaded_model_is_frozen(hub_folder: Path) -> None:
 def test_a_long_text_is_cut_where_the_positions_end(hub_folder: Path) -> None:
     encoding = load(str(hub_folder), device="cpu").encode("good " * 100)
     assert len(encoding.ids) == 61  # 64 positions, less two that RoBERTa's numbering loses and one for AML
-    assert "too long for this model" in encoding.notice
+    assert "too long for this model" in encoding.warning
 
 
-@pytest.mark.parametrize(("said", "read"), [(514, 511), (-1, LONGEST), (None, LONGEST)])
-def test_a_model_without_a_limit_reads_the_most_that_any_may(said: int | None, read: int) -> None:
-    assert _positions(SimpleNamespace(max_position_embeddings=said)) == read
+@pytest.mark.parametrize(("limit", "expected"), [(514, 511), (-1, MAX_TOKENS), (None, MAX_TOKENS)])
+def test_a_model_without_a_limit_reads_the_most_that_any_may(limit: int | None, expected: int) -> None:
+    assert _positions(SimpleNamespace(max_position_embeddings=limit)) == expected
 
 
 def test_half_precision_is_widened(hub_folder: Path, bert: FrozenModel) -> None:
@@ -61,9 +63,9 @@ def test_half_precision_is_widened(hub_folder: Path, bert: FrozenModel) -> None:
     save_file({name: weight.half() for name, weight in load_file(path).items()}, path, {"format": "pt"})
     config = hub_folder / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"dtype": "float16"}))
-    found = load(str(hub_folder), device="cpu")
-    assert {weight.dtype for weight in found.module.parameters()} == {torch.float32}
-    assert found.probabilities(found.encode("good"), [[1]]) == pytest.approx(
+    model = load(str(hub_folder), device="cpu")
+    assert {weight.dtype for weight in model.module.parameters()} == {torch.float32}
+    assert model.probabilities(model.encode("good"), [[1]]) == pytest.approx(
         bert.probabilities(bert.encode("good"), [[1]]), abs=0.01
     )
 
@@ -98,12 +100,77 @@ def test_a_pickle_beside_other_safetensors_is_not_read(hub_folder: Path) -> None
         load(str(hub_folder), device="cpu")
 
 
+@pytest.mark.parametrize(
+    "shard", ["../outside/pytorch_model.bin", "../outside/model.safetensors", "pytorch_model.bin", "/etc/passwd", 7]
+)
+def test_an_index_may_only_name_safetensors_files_beside_it(hub_folder: Path, shard: object) -> None:
+    (hub_folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": shard}}), encoding="utf-8")
+    with pytest.raises(ModelUnavailable, match=r"only \.safetensors files beside it are read"):
+        load(str(hub_folder))
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"weight_map": []}', "{}"])
+def test_a_damaged_index_is_a_sentence(hub_folder: Path, content: str) -> None:
+    (hub_folder / "model.safetensors.index.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ModelUnavailable, match=r"index\.json of .* cannot be read"):
+        load(str(hub_folder))
+
+
+def test_the_index_of_a_hub_model_is_checked_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": "../pytorch_model.bin"}}), encoding="utf-8")
+    monkeypatch.setattr("transformers.utils.cached_file", lambda *_names, **_options: str(index))
+    with pytest.raises(ModelUnavailable, match=r"names '\.\./pytorch_model\.bin'"):
+        ModelFiles("owner/model").module(None)
+
+
+@pytest.mark.parametrize("error", [None, OSError("offline")])
+def test_a_hub_model_without_an_index_is_read_as_one_file(
+    monkeypatch: pytest.MonkeyPatch, error: Exception | None
+) -> None:
+    def cached_file(*_names: object, **_options: object) -> None:
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr("transformers.utils.cached_file", cached_file)
+    reader = SimpleNamespace(from_pretrained=lambda *_names, **_options: ("module", {"missing_keys": []}))
+    assert ModelFiles("owner/model").module(reader) == ("module", frozenset())
+
+
+def test_a_sharded_model_is_loaded(hub_folder: Path, bert: FrozenModel) -> None:
+    weights = load_file(hub_folder / "model.safetensors")
+    names = sorted(weights)
+    parts = {"model-1-of-2.safetensors": names[::2], "model-2-of-2.safetensors": names[1::2]}
+    for name, tensors in parts.items():
+        save_file({each: weights[each] for each in tensors}, hub_folder / name, metadata={"format": "pt"})
+    (hub_folder / "model.safetensors").unlink()
+    weight_map = {tensor: name for name, tensors in parts.items() for tensor in tensors}
+    index = {"metadata": {}, "weight_map": weight_map}
+    (hub_folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    assert load(str(hub_folder)).labels == bert.labels
+
+
+def test_weights_that_link_out_of_the_folder_are_refused(hub_folder: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.safetensors"
+    (hub_folder / "model.safetensors").rename(elsewhere)
+    (hub_folder / "model.safetensors").symlink_to(elsewhere)
+    with pytest.raises(ModelUnavailable, match="links to a file outside the folder"):
+        load(str(hub_folder))
+
+
 def test_code_that_comes_with_a_model_is_not_run(hub_folder: Path, altered: Callable[..., Path]) -> None:
     (hub_folder / "trap.py").write_text(f"from pathlib import Path\nPath({str(hub_folder)!r}, 'sprung').touch()\n")
     altered(model_type="trap", auto_map={"AutoConfig": "trap.Config", "AutoModelForSequenceClassification": "trap.M"})
     with pytest.raises(ModelUnavailable, match="could not be loaded"):
         load(str(hub_folder), device="cpu")
     assert not (hub_folder / "sprung").exists()
+
+
+def test_a_model_with_one_output_is_no_classifier(bert: FrozenModel, hub_folder: Path) -> None:
+    config = BertConfig(**{**bert.module.config.to_dict(), "id2label": {0: "score"}})  # type: ignore[union-attr]
+    BertForSequenceClassification(config).save_pretrained(hub_folder)
+    with pytest.raises(ModelUnavailable, match="has one output: it scores its input"):
+        load(str(hub_folder))
 
 
 def test_a_model_without_a_trained_head_is_no_classifier(hub_folder: Path) -> None:
@@ -125,11 +192,11 @@ def test_a_truncated_file_is_a_sentence(hub_folder: Path, name: str) -> None:
 
 def test_a_tokenizer_with_neither_mask_nor_unknown_token_is_refused(hub_folder: Path) -> None:
     path = hub_folder / "tokenizer_config.json"
-    known = {
+    config = {
         name: value for name, value in json.loads(path.read_text()).items() if name not in ("mask_token", "unk_token")
     }
-    path.write_text(json.dumps(known))
-    with pytest.raises(ModelUnavailable, match="neither a mask nor an unknown token"):
+    path.write_text(json.dumps(config))
+    with pytest.raises(ModelUnavailable, match="neither a mask token nor an unknown token"):
         load(str(hub_folder), device="cpu")
 
 

@@ -21,8 +21,8 @@ def test_a_batch_that_broke_is_not_counted() -> None:
 
 
 def test_a_stopped_meter_lets_no_batch_begin() -> None:
-    meter, begun = Meter(), []
+    meter, entered = Meter(), []
     meter.cancel.set()
     with pytest.raises(Cancelled), meter.batch(3):
-        begun.append(True)
-    assert (begun, meter.calls) == ([], 0)
+        entered.append(True)
+    assert (entered, meter.calls) == ([], 0)

@@ -11,26 +11,25 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import GPT2LMHeadModel
 
-from explainers.datasets import esnli
+from explainers.datasets import entailment
 from explainers.datasets.example import Example
-from explainers.learned.weights import STORE_VARIABLE
-from explainers.models.base import sha256
-from explainers.models.classifier import FrozenModel
-from explainers.models.inside import pooled
-from explainers.models.network import PooledClassifier
-from explainers.models.padded import padded
-from explainers.narrative.cause import Losses, Narrator, Recipe
-from explainers.narrative.entries import narrator as entry
-from explainers.narrative.language import Language, language, vocabulary
-from explainers.narrative.weights import own_folder
+from explainers.methods.narrator_specs import narrator_spec
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.padded_batch import pad_batch
+from explainers.models.internals import batch_head_inputs
+from explainers.models.text.base_weights import sha256
+from explainers.models.text.network import PooledClassifier
+from explainers.narrative.cause import Losses, Narrator, NarratorRecipe
+from explainers.narrative.language import Language, language_of, vocabulary
+from explainers.training.artifacts import STORE_VARIABLE, own_folder
 
 WORDS = ("film", "plot", "good", "bad", "dull", "the", "was", "very", "not")
 
 
 @pytest.fixture(scope="session")
-def spoken() -> Language:
+def language() -> Language:
     texts = [f"The answer is neutral because the {one} was {other}." for one in WORDS for other in WORDS]
-    return language(vocabulary(texts, esnli.LABELS))
+    return language_of(vocabulary(texts, entailment.LABELS))
 
 
 @pytest.fixture
@@ -41,19 +40,19 @@ def model(bert: FrozenModel, pairs: list[Example]) -> FrozenModel:
         module = PooledClassifier(bert.module.base_model, 3)  # type: ignore[arg-type]
         for layer in module.head[::2]:
             nn.init.normal_(layer.weight, std=0.4)
-    found = FrozenModel(
+    frozen = FrozenModel(
         name="small",
-        labels=esnli.LABELS,
+        labels=entailment.LABELS,
         module=module,
         tokenizer=bert.tokenizer,
-        filler=bert.filler,
-        padding=bert.padding,
+        mask_token=bert.mask_token,
+        pad_token=bert.pad_token,
         version="1",
     )
-    encodings = [found.encode(pair) for pair in pairs[::4]]
-    _, logits = pooled(found, padded(encodings, found.padding, found.device))
+    encodings = [frozen.encode(pair) for pair in pairs[::4]]
+    _, logits = batch_head_inputs(frozen, pad_batch(encodings, frozen.pad_token, frozen.device))
     module.head[-1].bias.data -= logits.mean(0)
-    return found
+    return frozen
 
 
 @pytest.fixture
@@ -83,22 +82,22 @@ def head() -> nn.Sequential:
 
 @pytest.fixture
 def narrator(
-    spoken: Language, head: nn.Sequential, tiny_language: Callable[[int], GPT2LMHeadModel]
+    language: Language, head: nn.Sequential, tiny_language: Callable[[int], GPT2LMHeadModel]
 ) -> Callable[..., Narrator]:
     """Builds an untrained narrator for a head, the one by hand where none is given; large weights, so words differ."""
 
     def made(losses: Losses = "cause", head: nn.Sequential = head, *, seed: int = 0) -> Narrator:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            found = Narrator(head, tiny_language(spoken.size), spoken, losses)
-            for name, weight in found.phi.named_parameters():
+            network = Narrator(head, tiny_language(language.size), language, losses)
+            for name, weight in network.phi.named_parameters():
                 if weight.dim() > 1 and "wpe" not in name:
                     nn.init.normal_(weight, std=0.3)
-            nn.init.normal_(found.psi.weight, std=1.0)
-            if found.reads:
-                nn.init.normal_(found.aggregator.weight, std=1.0)
-                nn.init.constant_(found.c2[0].bias, 3.0)  # no neuron of so few is dead
-        return found.eval()
+            nn.init.normal_(network.psi.weight, std=1.0)
+            if network.has_reader:
+                nn.init.normal_(network.aggregator.weight, std=1.0)
+                nn.init.constant_(network.c2[0].bias, 3.0)  # no neuron of so few is dead
+        return network.eval()
 
     return made
 
@@ -121,13 +120,13 @@ def written(
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
 
     def write(method: str, folder: Path | None = None) -> Path:
-        place = folder or own_folder(model.name, model.version)
+        place = folder or own_folder(model.name, model.version, "narrative")
         place.mkdir(parents=True, exist_ok=True)
-        path, recipe = place / f"{method}.safetensors", Recipe(entry(method).losses)  # type: ignore[arg-type]
-        speaks = narrator(recipe.losses, model.module.head)
-        kept = {name: each.half() for name, each in speaks.state_dict().items() if name not in speaks.repeated}
+        path, recipe = place / f"{method}.safetensors", NarratorRecipe(narrator_spec(method).losses)  # type: ignore[arg-type]
+        network = narrator(recipe.losses, model.module.head)
+        kept = {name: each.half() for name, each in network.state_dict().items() if name not in network.tied_names}
         save_file(kept, path)
-        speaks.spoken.tokenizer.save(str(path.with_suffix(".words.json")))
+        network.language.tokenizer.save(str(path.with_suffix(".words.json")))
         about = {"recipe": asdict(recipe), "model": {"name": model.name, "version": model.version}}
         path.with_suffix(".json").write_text(json.dumps({**about, "sha256": sha256(path)}))
         return path

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
-from explainers.narrative.counterfactual import answers, counterfactuals, found, nearest_other
+from explainers.narrative.counterfactual import counterfactuals, find_states, head_logits, nearest_other
 
 
 def lines(*weights: float, bias: float = 0.0) -> nn.Sequential:
@@ -32,22 +32,22 @@ def test_nu_is_where_distance_and_cross_entropy_balance() -> None:
     """ν² + log(1 + e^(-(c + ν))) for logits (0, c + ν) and target 1: flat where 2 ν = σ(-(c + ν))."""
     head = lines(0.0, 1.0)
     states = torch.tensor([[-1.0], [0.0], [2.0]])
-    nu = found(head, states, sure(1, 1, 1), weight=1.0, steps=400) - states
+    nu = find_states(head, states, sure(1, 1, 1), weight=1.0, steps=400) - states
     assert torch.allclose(2 * nu, torch.sigmoid(-(states + nu)), atol=1e-3)
     assert (nu > 0).all()  # towards the target
 
 
 def test_nu_goes_the_other_way_for_the_other_class() -> None:
     states = torch.zeros(2, 1)
-    there, back = (found(lines(0.0, 1.0), states, sure(one, one), weight=1.0) for one in (1, 0))
-    assert torch.allclose(there, -back, atol=1e-6)
+    there, back = (find_states(lines(0.0, 1.0), states, sure(one, one), weight=1.0) for one in (1, 0))
+    assert torch.allclose(there, -back, atol=1e-5)
 
 
 def test_an_items_nu_does_not_depend_on_its_neighbours() -> None:
     head, states, targets = lines(0.0, 4.0), torch.tensor([[-1.0], [-0.2], [0.7]]), sure(1, 1, 0)
-    together = found(head, states, targets)
-    alone = torch.cat([found(head, states[at : at + 1], targets[at : at + 1]) for at in range(3)])
-    assert torch.allclose(together, alone, atol=1e-6)
+    together = find_states(head, states, targets)
+    alone = torch.cat([find_states(head, states[at : at + 1], targets[at : at + 1]) for at in range(3)])
+    assert torch.allclose(together, alone, atol=1e-5)
 
 
 def test_the_head_answers_as_it_does_to_the_neighbour() -> None:
@@ -82,7 +82,7 @@ def test_the_class_aimed_at_is_the_models_of_the_neighbour() -> None:
 
 def test_where_the_model_gives_one_class_to_all_there_is_a_sentence() -> None:
     states = torch.tensor([[1.0], [2.0]])
-    with pytest.raises(ExplanationError, match=r"one class to all 2 items, so there is no other to go to"):
+    with pytest.raises(ExplanationError, match=r"one class to all 2 items, so no other class can be reached"):
         counterfactuals(lines(0.0, 1.0), states, states)
 
 
@@ -102,6 +102,6 @@ def test_a_hook_that_another_thread_has_put_on_the_head_sees_nothing(head: nn.Se
     thread.start()
     thread.join()
     assert not seen
-    assert torch.equal(answers(head, states), head(states))
+    assert torch.equal(head_logits(head, states), head(states))
     assert len(seen) == 1
     handle.remove()

@@ -5,13 +5,13 @@ from torch import Tensor, nn
 from explainers.errors import ExplanationError
 from explainers.narrative.interchange import (
     activations,
-    agreement,
-    drawn,
-    interchanged,
-    linear,
-    numbers,
-    realised,
-    sizes,
+    class_agreement,
+    draw_neurons,
+    layer_sizes,
+    linear_layers,
+    parse_neurons,
+    realise_in_state,
+    run_with_exchange,
 )
 
 # the head by hand: h = (c₀, 2 c₁), logits = (ReLU h₀, ReLU h₁)
@@ -19,8 +19,8 @@ BASE, SOURCE = torch.tensor([[1.0, -3.0]]), torch.tensor([[-4.0, 5.0]])
 
 
 def test_layers_are_the_state_and_every_linear_output_but_the_classes(head: nn.Sequential) -> None:
-    assert sizes(head) == (2, 2)
-    assert len(linear(head)) == 2
+    assert layer_sizes(head) == (2, 2)
+    assert len(linear_layers(head)) == 2
 
 
 def test_activations_are_taken_before_relu(head: nn.Sequential) -> None:
@@ -40,7 +40,7 @@ def test_activations_are_taken_before_relu(head: nn.Sequential) -> None:
 def test_the_named_neurons_of_the_base_take_the_sources_values(
     head: nn.Sequential, layer: int, neurons: list[int], expected: list[float]
 ) -> None:
-    assert interchanged(head, BASE, SOURCE, layer, torch.tensor(neurons)).tolist() == [expected]
+    assert run_with_exchange(head, BASE, SOURCE, layer, torch.tensor(neurons)).tolist() == [expected]
 
 
 def test_the_layers_are_told_apart() -> None:
@@ -49,8 +49,8 @@ def test_the_layers_are_told_apart() -> None:
     head[0].weight.copy_(torch.tensor([[1.0, 1.0], [1.0, 1.0]]))
     head[2].weight.copy_(torch.eye(2))
     base, source = torch.tensor([[1.0, 2.0]]), torch.tensor([[10.0, 20.0]])
-    assert interchanged(head, base, source, 0, torch.tensor([0])).tolist() == [[12, 12]]  # 10 + 2
-    assert interchanged(head, base, source, 1, torch.tensor([0])).tolist() == [[30, 3]]
+    assert run_with_exchange(head, base, source, 0, torch.tensor([0])).tolist() == [[12, 12]]  # 10 + 2
+    assert run_with_exchange(head, base, source, 1, torch.tensor([0])).tolist() == [[30, 3]]
 
 
 @pytest.mark.parametrize("layer", [0, 1])
@@ -59,14 +59,14 @@ def test_all_neurons_give_the_sources_answer_and_none_the_bases(
 ) -> None:
     source = states.flip(0)
     every, none = torch.arange(2), torch.tensor([], dtype=torch.long)
-    assert torch.equal(interchanged(head, states, source, layer, every), head(source))
-    assert torch.equal(interchanged(head, states, source, layer, none), head(states))
+    assert torch.equal(run_with_exchange(head, states, source, layer, every), head(source))
+    assert torch.equal(run_with_exchange(head, states, source, layer, none), head(states))
 
 
 def test_nothing_given_is_changed(head: nn.Sequential) -> None:
     base, source = BASE.clone(), SOURCE.clone()
     for layer in (0, 1):
-        interchanged(head, base, source, layer, torch.tensor([0]))
+        run_with_exchange(head, base, source, layer, torch.tensor([0]))
     assert torch.equal(base, BASE)
     assert torch.equal(source, SOURCE)
 
@@ -74,49 +74,49 @@ def test_nothing_given_is_changed(head: nn.Sequential) -> None:
 @pytest.mark.parametrize(("size", "share", "expected"), [(256, 0.2, 51), (10, 0.2, 2), (3, 0.01, 1), (4, 1.0, 4)])
 def test_neurons_are_drawn_without_replacement(size: int, share: float, expected: int) -> None:
     for seed in range(20):
-        found = drawn(size, share, torch.Generator().manual_seed(seed)).tolist()
-        assert len(found) == len(set(found)) == expected
-        assert set(found) <= set(range(size))
+        neurons = draw_neurons(size, share, torch.Generator().manual_seed(seed)).tolist()
+        assert len(neurons) == len(set(neurons)) == expected
+        assert set(neurons) <= set(range(size))
 
 
 def test_every_neuron_is_drawn_some_day() -> None:
-    chance = torch.Generator().manual_seed(0)
-    assert {number for _ in range(60) for number in drawn(10, 0.2, chance).tolist()} == set(range(10))
+    generator = torch.Generator().manual_seed(0)
+    assert {number for _ in range(60) for number in draw_neurons(10, 0.2, generator).tolist()} == set(range(10))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [("0-3, 7", (0, 1, 2, 3, 7)), ("5", (5,)), (" 7 , 7-7,, 0 - 1", (0, 1, 7)), ("2,1", (1, 2))]
 )
 def test_numbers_are_read_as_people_type_them(text: str, expected: tuple[int, ...]) -> None:
-    assert numbers(text, 8) == expected
+    assert parse_neurons(text, 8) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "numbers from 0 to 7"),
         (" , ", "numbers from 0 to 7"),
-        ("8", "no neuron '8' in this layer"),
-        ("5-8, 1", "no neuron '5-8'"),
-        ("20-30, 1", "no neuron '20-30'"),
-        ("5-3, 1", "no neuron '5-3'"),
-        ("0-999999999999", "no neuron"),
+        ("8", "neuron '8' is not in this layer"),
+        ("5-8, 1", "neuron '5-8' is not in this layer"),
+        ("20-30, 1", "neuron '20-30' is not in this layer"),
+        ("5-3, 1", "neuron '5-3' is not in this layer"),
+        ("0-999999999999", "is not in this layer"),
         ("-1", "'-1' is not a neuron"),
         ("1-", "'1-' is not a neuron"),
         ("1-2-3", "'1-2-3' is not a neuron"),
-        ("one", "'one' is not a neuron: give numbers and ranges such as 0-15, 40"),
+        ("one", "'one' is not a neuron. Give numbers and ranges such as 0-15, 40"),
         ("1.5", "is not a neuron"),
         ("9" * 5000, "is not a neuron"),
     ],
 )
-def test_what_is_no_neuron_gets_a_sentence(text: str, said: str) -> None:
-    with pytest.raises(ExplanationError, match=said):
-        numbers(text, 8)
+def test_what_is_no_neuron_gets_a_sentence(text: str, message: str) -> None:
+    with pytest.raises(ExplanationError, match=message):
+        parse_neurons(text, 8)
 
 
 def test_agreement_is_the_share_of_equal_places() -> None:
-    assert agreement([0, 1, 2, 2], [0, 1, 0, 2]) == 0.75
-    assert agreement([], []) == 0
+    assert class_agreement([0, 1, 2, 2], [0, 1, 0, 2]) == 0.75
+    assert class_agreement([], []) == 0
 
 
 def test_a_realised_exchange_is_the_smallest_change_of_the_state_that_exchanges_these_neurons() -> None:
@@ -124,13 +124,13 @@ def test_a_realised_exchange_is_the_smallest_change_of_the_state_that_exchanges_
     head = nn.Sequential(nn.Linear(3, 2, bias=False), nn.ReLU(), nn.Linear(2, 2)).requires_grad_(False)
     head[0].weight.copy_(torch.tensor([[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
     base, source = torch.tensor([[1.0, 1.0, 7.0]]), torch.tensor([[3.0, 5.0, 9.0]])
-    assert torch.allclose(realised(head, base, source, torch.tensor([0])), torch.tensor([[3.0, 1.0, 7.0]]))
-    assert torch.allclose(realised(head, base, source, torch.tensor([0, 1])), torch.tensor([[3.0, 5.0, 7.0]]))
+    assert torch.allclose(realise_in_state(head, base, source, torch.tensor([0])), torch.tensor([[3.0, 1.0, 7.0]]))
+    assert torch.allclose(realise_in_state(head, base, source, torch.tensor([0, 1])), torch.tensor([[3.0, 5.0, 7.0]]))
 
 
 def test_the_head_answers_to_a_realised_exchange_as_to_the_exchange_inside_it() -> None:
     torch.manual_seed(0)
     head = nn.Sequential(nn.Linear(9, 4), nn.ReLU(), nn.Linear(4, 3)).requires_grad_(False)
     base, source, neurons = torch.randn(5, 9), torch.randn(5, 9), torch.tensor([1, 3])
-    inside = interchanged(head, base, source, 1, neurons)
-    assert torch.allclose(head(realised(head, base, source, neurons)), inside, atol=1e-5)
+    within_head = run_with_exchange(head, base, source, 1, neurons)
+    assert torch.allclose(head(realise_in_state(head, base, source, neurons)), within_head, atol=1e-5)

@@ -9,13 +9,13 @@ from torch import nn
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
 from explainers.models.catalog import fingerprint
-from explainers.models.classifier import FrozenModel
-from explainers.models.inside import head, pooled
-from explainers.models.padded import padded
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.padded_batch import pad_batch
+from explainers.models.internals import batch_head_inputs, classifier_head
+from explainers.narrative.generation import generate
+from explainers.narrative.loading import load_narrator
 from explainers.narrative.narrate import mentions, narrate
-from explainers.narrative.saying import said
-from explainers.narrative.texts import stated
-from explainers.narrative.weights import fitted
+from explainers.narrative.sentences import stated_class
 
 Written = Callable[..., Path]
 PAIR = Example("the film was good", "a dull plot")
@@ -34,13 +34,13 @@ def condition(model: FrozenModel) -> tuple[object, ...]:
 @pytest.mark.parametrize("method", ["cause_phi", "cause_phi_ts", "cause"])
 def test_the_likeliest_sentence_of_the_models_state_is_told(model: FrozenModel, written: Written, method: str) -> None:
     written(method)
-    found = narrate(model, model.encode(PAIR), method)
-    _, speaks = fitted(model, method)
-    states, _ = pooled(model, padded([model.encode(PAIR)], model.padding, model.device))
-    assert found.text == speaks.spoken.text(said(speaks, states)[0])
-    assert found.stated == stated(found.text, model.labels)
-    assert len(found.read) == (3 if method != "cause_phi" else 0)
-    assert sum(found.read) == pytest.approx(1.0 if found.read else 0.0)
+    narrative = narrate(model, model.encode(PAIR), method)
+    _, network = load_narrator(model, method)
+    states, _ = batch_head_inputs(model, pad_batch([model.encode(PAIR)], model.pad_token, model.device))
+    assert narrative.text == network.language.text(generate(network, states)[0])
+    assert narrative.stated == stated_class(narrative.text, model.labels)
+    assert len(narrative.read) == (3 if method != "cause_phi" else 0)
+    assert sum(narrative.read) == pytest.approx(1.0 if narrative.read else 0.0)
 
 
 def test_two_calls_say_the_same(model: FrozenModel, written: Written) -> None:
@@ -72,29 +72,29 @@ def test_a_head_that_breaks_down_keeps_no_hook(model: FrozenModel, monkeypatch: 
     def breaks(_given: object) -> object:
         raise RuntimeError("injected")
 
-    batch = padded([model.encode(PAIR)], model.padding, model.device)
+    batch = pad_batch([model.encode(PAIR)], model.pad_token, model.device)
     monkeypatch.setattr(model.module.head[0], "forward", breaks)  # type: ignore[index, union-attr]
     with pytest.raises(RuntimeError, match="injected"):
-        pooled(model, batch)
+        batch_head_inputs(model, batch)
     assert hooks(model) == before
 
 
 def test_pooled_is_what_the_head_reads_and_what_it_answers(model: FrozenModel) -> None:
-    batch = padded([model.encode(PAIR), model.encode("film")], model.padding, model.device)
-    states, logits = pooled(model, batch)
+    batch = pad_batch([model.encode(PAIR), model.encode("film")], model.pad_token, model.device)
+    states, logits = batch_head_inputs(model, batch)
     assert states.shape == (2, 16)
     assert not states.requires_grad
-    assert torch.equal(head(model)(states), logits)
+    assert torch.equal(classifier_head(model)(states), logits)
     encoding = model.encode(PAIR)
-    wanted = model.probabilities(encoding, [[1] * len(encoding.units)])[0]
-    assert logits[0].softmax(-1).tolist() == pytest.approx(wanted.tolist(), abs=1e-5)
+    expected = model.probabilities(encoding, [[1] * len(encoding.units)])[0]
+    assert logits[0].softmax(-1).tolist() == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 def test_a_model_without_a_head_of_layers_gets_a_sentence(bert: FrozenModel) -> None:
     with pytest.raises(ExplanationError, match="small has no head of several layers"):
-        head(bert)
+        classifier_head(bert)
     with pytest.raises(ExplanationError, match="has no head"):
-        pooled(bert, padded([bert.encode("film")], bert.padding, bert.device))
+        batch_head_inputs(bert, pad_batch([bert.encode("film")], bert.pad_token, bert.device))
     assert not isinstance(getattr(bert.module, "head", None), nn.Sequential)
 
 
@@ -111,8 +111,8 @@ def test_words_of_the_input_in_the_sentence_are_marked(
     model: FrozenModel, text: str, expected: tuple[str, ...]
 ) -> None:
     encoding = model.encode(Example("the film was good answer neutral", "a dull plot, a plot"))
-    wanted = [unit.text for unit in encoding.units]
-    assert sorted(wanted[number] for number in mentions(text, encoding, model.labels)) == sorted(
+    words = [unit.text for unit in encoding.units]
+    assert sorted(words[number] for number in mentions(text, encoding, model.labels)) == sorted(
         each for each in expected
     )
 

@@ -1,77 +1,81 @@
-"""The narrators that come with nli are those that their cards, the README and the program say."""
+"""The narrators that come with nli are those that their cards, the model card and the program describe."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-import torch
 
 from explainers.datasets.example import Example
-from explainers.models.base import sha256
-from explainers.models.bundle import load_bundle
-from explainers.models.cards import BUNDLES, bundled, card
-from explainers.models.classifier import FrozenModel
-from explainers.narrative import weights
-from explainers.narrative.command import Order
-from explainers.narrative.entries import IDS
-from explainers.narrative.evaluate_command import narrated
-from explainers.narrative.report import examples_page, gains, markdown
-from explainers.narrative.telling import seen, tell
+from explainers.evaluation.narrator_runs import evaluate_fitted_narrators
+from explainers.methods.narrator_specs import NARRATORS
+from explainers.models.bundle_cards import BUNDLES, bundle_names, read_card
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.text.base_weights import sha256
+from explainers.narrative.fit import recipe_for
+from explainers.narrative.loading import load_narrator
+from explainers.narrative.sentence_batches import generate_batch, head_states
+from explainers.report.narrator_tables import examples_page, gain_lines, narrator_markdown
+from explainers.training.artifacts import Artifact
+from explainers.training.fit_spec import FitSpec
 
-pytestmark = pytest.mark.skipif("nli" not in bundled(), reason="the bundle nli is not in assets/bundles")
+pytestmark = pytest.mark.skipif("nli" not in bundle_names(), reason="the bundle nli is not in assets/bundles")
 ROOT = Path(__file__).parents[2]
 FOLDER = BUNDLES / "nli" / "narrative"
 
 
 @pytest.fixture(scope="module")
-def nli() -> FrozenModel:
-    return load_bundle(BUNDLES / "nli", torch.device("cpu"))
+def nli(embedded: Callable[[str], FrozenModel]) -> FrozenModel:
+    return embedded("nli")
 
 
-@pytest.mark.parametrize("method", IDS)
+@pytest.mark.parametrize("method", NARRATORS.ids)
 def test_its_command_makes_this_recipe_on_this_model(method: str) -> None:
     path = FOLDER / f"{method}.safetensors"
-    known, order = weights.card(path), Order(method, "nli", None)
-    assert known["recipe"] == asdict(order.recipe)
-    assert known["command"] == order.command
-    assert known["model"] == {"name": "nli", "version": card(BUNDLES / "nli")["sha256"][:12]}
-    assert known["sha256"] == sha256(path)
+    card, spec = Artifact(method, "", path).card, FitSpec(method, "nli")
+    assert card["recipe"] == asdict(recipe_for(spec))
+    assert card["command"] == spec.command
+    assert card["model"] == {"name": "nli", "version": read_card(BUNDLES / "nli")["sha256"][:12]}
+    assert card["sha256"] == sha256(path)
 
 
-@pytest.mark.parametrize("method", IDS)
+@pytest.mark.parametrize("method", NARRATORS.ids)
 def test_on_pairs_that_nobody_has_seen_it_states_the_models_class(nli: FrozenModel, method: str) -> None:
     pairs = json.loads((ROOT / "assets" / "pairs" / "nli.json").read_text(encoding="utf-8"))
-    known = seen(nli, [Example(each["premise"], each["hypothesis"]) for each in pairs])
-    told = tell(weights.fitted(nli, method)[1], known.states, nli.labels)
-    same = [one == other for one, other in zip(told.stated, known.logits.argmax(1).tolist(), strict=True)]
+    examples = head_states(nli, [Example(each["premise"], each["hypothesis"]) for each in pairs])
+    generated = generate_batch(load_narrator(nli, method)[1], examples.states, nli.labels)
+    same = [one == other for one, other in zip(generated.stated, examples.logits.argmax(1).tolist(), strict=True)]
     assert sum(same) / len(same) > 0.85  # three classes, of which one alone would be right for a third
 
 
-def test_the_readme_shows_the_figures_of_the_evaluation() -> None:
-    found = json.loads((FOLDER / "evaluation.json").read_text(encoding="utf-8"))
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert markdown(found["rows"]).split("\n\n")[0] in readme
-    assert all(line in readme for line in gains(found["rows"]))
-    assert found["model"]["version"] == card(BUNDLES / "nli")["sha256"][:12]
-    assert [row["method"] for row in found["rows"]] == list(IDS)
+def test_the_model_card_shows_the_metrics_of_the_evaluation() -> None:
+    result = json.loads((FOLDER / "evaluation.json").read_text(encoding="utf-8"))
+    card = (BUNDLES / "nli" / "README.md").read_text(encoding="utf-8")
+    assert narrator_markdown(result["rows"]).split("\n\n")[0] in card
+    assert all(line in card for line in gain_lines(result["rows"]))
+    assert result["model"]["version"] == read_card(BUNDLES / "nli")["sha256"][:12]
+    assert [row["method"] for row in result["rows"]] == list(NARRATORS.ids)
 
 
 def test_the_page_of_examples_is_linked_and_names_its_command() -> None:
-    page, readme = (
+    page, card = (
         (FOLDER / "examples.md").read_text(encoding="utf-8"),
-        (ROOT / "README.md").read_text(encoding="utf-8"),
+        (BUNDLES / "nli" / "README.md").read_text(encoding="utf-8"),
     )
-    assert "(assets/bundles/nli/narrative/examples.md)" in readme
+    assert "(narrative/examples.md)" in card
     assert page.count("\n## ") == 20
     assert json.loads((FOLDER / "evaluation.json").read_text(encoding="utf-8"))["command"] in page
     assert examples_page([], "x", ()).count("\n## ") == 0
 
 
+@pytest.mark.slow
 def test_an_evaluation_of_the_model_has_its_narrators_too(nli: FrozenModel) -> None:
     pairs = json.loads((ROOT / "assets" / "pairs" / "nli.json").read_text(encoding="utf-8"))[15:30]
-    rows = narrated(nli, [Example(each["premise"], each["hypothesis"]) for each in pairs], draws=1)
-    assert [row["method"] for row in rows] == list(IDS)
+    rows = evaluate_fitted_narrators(nli, [Example(each["premise"], each["hypothesis"]) for each in pairs], draws=1)
+    assert [row["method"] for row in rows] == list(NARRATORS.ids)
     assert all(row["agreement"]["mean"] > 0.6 for row in rows)
     assert all(row["bleu_4"] is None for row in rows)  # nobody has explained these pairs
-    assert narrated(nli, [Example("A dog runs.", "A dog runs.")]) == []  # a counterfactual needs another class
+    assert (
+        evaluate_fitted_narrators(nli, [Example("A dog runs.", "A dog runs.")]) == []
+    )  # a counterfactual needs another class

@@ -4,35 +4,36 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from explainers.datasets import esnli
+from explainers.datasets import entailment
 from explainers.errors import ExplanationError
-from explainers.narrative import training
-from explainers.narrative.cause import Narrator, Recipe
+from explainers.narrative.cause import Narrator, NarratorRecipe
+from explainers.narrative.generation import generate
 from explainers.narrative.language import Language
-from explainers.narrative.saying import said
-from explainers.narrative.texts import Item, sentence, stated
-from explainers.narrative.training import CHECKPOINT, LOG, Training, batches, optimiser, train, warm_up
+from explainers.narrative.sentences import NarratorItem, sentence, stated_class
+from explainers.narrative.training import NarratorTraining, batches, new_optimiser, train, warm_up
+from explainers.training.loop import CHECKPOINT, LOG, TrainingLoop
 
 Made = Callable[..., Narrator]
-LABELS = esnli.LABELS
-RECIPE = Recipe(epochs=2, batch=4, learning_rate=1e-2)
+LABELS = entailment.LABELS
+RECIPE = NarratorRecipe(epochs=2, batch=4, learning_rate=1e-2)
 
 
 @pytest.fixture
-def items(head: nn.Sequential) -> list[Item]:
+def items(head: nn.Sequential) -> list[NarratorItem]:
     """The head by hand gives class 0 to half of them and class 1 to the others, and says why."""
     states = torch.tensor([[float(1 + n % 3), 0.0] if n % 2 else [0.0, float(1 + n % 3)] for n in range(16)])
-    found = []
+    results = []
     for state, logits in zip(states, head(states), strict=True):
         label = int(logits.argmax())
         reasons = tuple(sentence(LABELS[label], reason) for reason in ("the film was good", "it was not dull"))
-        found.append(Item(state, logits, label, True, reasons))
-    return found
+        results.append(NarratorItem(state, logits, label, True, reasons))
+    return results
 
 
 def weights(narrator: Narrator) -> list[Tensor]:
@@ -48,7 +49,7 @@ def lines(folder: Path) -> list[dict[str, dict[str, float]]]:
 
 
 def trained(
-    narrator: Narrator, head: nn.Sequential, items: list[Item], folder: Path, recipe: Recipe = RECIPE
+    narrator: Narrator, head: nn.Sequential, items: list[NarratorItem], folder: Path, recipe: NarratorRecipe = RECIPE
 ) -> Narrator:
     train(recipe, narrator, head, LABELS, (items, items[:4]), folder)
     return narrator
@@ -56,10 +57,10 @@ def trained(
 
 def test_every_place_is_in_exactly_one_batch_of_about_equal_lengths() -> None:
     lengths = [number % 10 for number in range(40)]
-    found = list(batches(lengths, 4, random.Random(0)))
-    assert sorted(place for each in found for place in each) == list(range(40))
-    assert all(max(lengths[at] for at in each) - min(lengths[at] for at in each) <= 1 for each in found)
-    assert found != list(batches(lengths, 4, random.Random(1)))
+    results = list(batches(lengths, 4, random.Random(0)))
+    assert sorted(place for each in results for place in each) == list(range(40))
+    assert all(max(lengths[at] for at in each) - min(lengths[at] for at in each) <= 1 for each in results)
+    assert results != list(batches(lengths, 4, random.Random(1)))
 
 
 def test_one_item_alone_has_no_neighbour_to_exchange_with_and_is_left_out() -> None:
@@ -67,7 +68,7 @@ def test_one_item_alone_has_no_neighbour_to_exchange_with_and_is_left_out() -> N
 
 
 def test_the_learning_rate_rises_and_falls_to_nothing() -> None:
-    learner, schedule = optimiser(nn.Linear(1, 1), 1.0, 100)
+    learner, schedule = new_optimiser(nn.Linear(1, 1), 1.0, 100)
     rates = []
     for _ in range(100):
         rates.append(schedule.get_last_lr()[0])
@@ -79,17 +80,18 @@ def test_the_learning_rate_rises_and_falls_to_nothing() -> None:
     assert schedule.get_last_lr() == [0.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("losses", ["phi", "cause"])
 def test_the_class_is_learned_from_the_state(
-    narrator: Made, head: nn.Sequential, items: list[Item], tmp_path: Path, losses: str
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path, losses: str
 ) -> None:
-    speaks = narrator(losses)
+    network = narrator(losses)
     states = torch.stack([item.state for item in items])
     classes = [item.label for item in items]
-    assert [stated(speaks.spoken.text(row), LABELS) for row in said(speaks, states)] != classes
-    trained(speaks, head, items, tmp_path, replace(RECIPE, losses=losses, epochs=60))  # type: ignore[arg-type]
-    found = [stated(speaks.spoken.text(row), LABELS) for row in said(speaks, states)]
-    assert found == classes
+    assert [stated_class(network.language.text(row), LABELS) for row in generate(network, states)] != classes
+    trained(network, head, items, tmp_path, replace(RECIPE, losses=losses, epochs=60))  # type: ignore[arg-type]
+    sentences = [stated_class(network.language.text(row), LABELS) for row in generate(network, states)]
+    assert sentences == classes
     every = [line["terms"] for line in lines(tmp_path) if "terms" in line]
     assert every[-1]["total"] < every[0]["total"]
     assert lines(tmp_path)[-1]["validation"]["states the model's"] == 1.0
@@ -97,7 +99,7 @@ def test_the_class_is_learned_from_the_state(
 
 
 def test_the_same_seed_gives_the_same_weights(
-    narrator: Made, head: nn.Sequential, items: list[Item], tmp_path: Path
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path
 ) -> None:
     first, second = (weights(trained(narrator(), head, items, tmp_path / str(n))) for n in range(2))
     other = weights(trained(narrator(), head, items, tmp_path / "other", replace(RECIPE, seed=1)))
@@ -106,25 +108,25 @@ def test_the_same_seed_gives_the_same_weights(
 
 
 def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(
-    narrator: Made, head: nn.Sequential, items: list[Item], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts, straight = (items, items[:4]), trained(narrator(), head, items, tmp_path / "straight")
-    epoch = training._epoch
+    epoch = TrainingLoop.run_epoch
 
-    def breaks_down(run: Training, *rest: object) -> None:
-        if run.epoch == 1:
+    def breaks_down(loop: TrainingLoop, *rest: Any) -> None:
+        if loop.epoch == 1:
             raise KeyboardInterrupt
-        epoch(run, *rest)  # type: ignore[arg-type]
+        epoch(loop, *rest)
 
-    monkeypatch.setattr(training, "_epoch", breaks_down)
+    monkeypatch.setattr(TrainingLoop, "run_epoch", breaks_down)
     with pytest.raises(KeyboardInterrupt):
         train(RECIPE, narrator(), head, LABELS, parts, tmp_path / "broken")
-    monkeypatch.setattr(training, "_epoch", epoch)
+    monkeypatch.setattr(TrainingLoop, "run_epoch", epoch)
     torch.manual_seed(99)  # whatever the person has drawn in between
     resumed = narrator()
     run = train(RECIPE, resumed, head, LABELS, parts, tmp_path / "broken", resume=True)
     assert equal(weights(straight), weights(resumed))
-    assert (run.epoch, run.step_number) == (2, 8)
+    assert (run.loop.epoch, run.loop.step_number) == (2, 8)
     epochs = [
         [line["epoch"] for line in lines(tmp_path / name) if "validation" in line] for name in ("straight", "broken")
     ]
@@ -132,68 +134,69 @@ def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(
 
 
 def test_a_finished_training_is_not_done_again(
-    narrator: Made, head: nn.Sequential, items: list[Item], tmp_path: Path
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path
 ) -> None:
     first = trained(narrator(), head, items, tmp_path)
     again = narrator()
     run = train(RECIPE, again, head, LABELS, (items, items[:4]), tmp_path, resume=True)
     assert equal(weights(first), weights(again))
-    assert run.figures == lines(tmp_path)[-2]["validation"]
+    assert run.metrics == lines(tmp_path)[-2]["validation"]
 
 
 def test_without_resume_a_training_begins_anew(
-    narrator: Made, head: nn.Sequential, items: list[Item], tmp_path: Path
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path
 ) -> None:
     recipe = replace(RECIPE, epochs=1)
     trained(narrator(), head, items, tmp_path, recipe)
     run = train(recipe, narrator(seed=5), head, LABELS, (items, items[:4]), tmp_path)
-    assert run.step_number == 4
+    assert run.loop.step_number == 4
     assert sum("validation" in line for line in lines(tmp_path)) == 1
 
 
 def test_training_leaves_head_items_and_the_global_generator_as_they_were(
-    narrator: Made, head: nn.Sequential, items: list[Item], tmp_path: Path
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path
 ) -> None:
     before = [weight.clone() for weight in head.parameters()]
     seen = [item.state.clone() for item in items]
-    speaks, generator = narrator(), torch.get_rng_state()
-    trained(speaks, head, items, tmp_path)
+    network, generator = narrator(), torch.get_rng_state()
+    trained(network, head, items, tmp_path)
     assert equal(before, list(head.parameters()))
     assert all(weight.grad is None and not weight.requires_grad for weight in head.parameters())
     assert equal(seen, [item.state for item in items])
     assert torch.equal(torch.get_rng_state(), generator)
-    assert not speaks.training
-    assert not any(weight.requires_grad for weight in speaks.parameters())
+    assert not network.training
+    assert not any(weight.requires_grad for weight in network.parameters())
 
 
 def test_validating_changes_nothing_that_training_goes_on_with(
-    narrator: Made, head: nn.Sequential, items: list[Item], tmp_path: Path
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path
 ) -> None:
-    run = Training(RECIPE, narrator().train(), head, LABELS, tmp_path, 8)
-    before, generator, chance = weights(run.narrator), torch.get_rng_state(), run.chance.get_state()
-    run.validate(items)
+    run = NarratorTraining(RECIPE, narrator().train(), head, LABELS, (items, items), tmp_path)
+    before, generator = weights(run.narrator), run.loop.generator.get_state()
+    global_state = torch.get_rng_state()
+    run.validate()
     assert equal(before, weights(run.narrator))
-    assert torch.equal(torch.get_rng_state(), generator)
-    assert torch.equal(run.chance.get_state(), chance)
+    assert torch.equal(torch.get_rng_state(), global_state)
+    assert torch.equal(run.loop.generator.get_state(), generator)
     assert run.narrator.training
 
 
 def test_a_loss_that_is_no_number_stops_with_a_sentence(
-    narrator: Made, head: nn.Sequential, items: list[Item], tmp_path: Path
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path
 ) -> None:
-    speaks = narrator()
+    network = narrator()
     with torch.no_grad():
-        speaks.psi.weight.fill_(float("nan"))
-    run = Training(RECIPE, speaks, head, LABELS, tmp_path, 8)
+        network.psi.weight.fill_(float("nan"))
+    run = NarratorTraining(RECIPE, network, head, LABELS, (items, items), tmp_path)
     with pytest.raises(ExplanationError, match=r"not a number after 0 steps\. Choose a smaller learning rate"):
-        run.step(items[:2], [speaks.spoken.ids(each.said[0]) for each in items[:2]])
+        run.loop.step(run.terms(items[:2], [network.language.ids(each.sentences[0]) for each in items[:2]]))
 
 
 def test_a_crash_while_saving_leaves_the_checkpoint_before(
-    narrator: Made, head: nn.Sequential, items: list[Item], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = Training(RECIPE, narrator(), head, LABELS, tmp_path, 8)
-    run.save()
+    run = NarratorTraining(RECIPE, narrator(), head, LABELS, (items, items), tmp_path)
+    run.loop.save(run)
     before = (tmp_path / CHECKPOINT).read_bytes()
 
     def breaks(_values: object, path: Path) -> None:
@@ -202,39 +205,40 @@ def test_a_crash_while_saving_leaves_the_checkpoint_before(
 
     monkeypatch.setattr(torch, "save", breaks)
     with pytest.raises(OSError, match="no space"):
-        run.save()
+        run.loop.save(run)
     assert (tmp_path / CHECKPOINT).read_bytes() == before
 
 
 def test_every_reason_is_taken_in_some_epoch(
-    narrator: Made, head: nn.Sequential, items: list[Item], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: set[tuple[int, ...]] = set()
-    speaks = narrator("phi")
+    network = narrator("phi")
 
-    def step(_run: Training, _items: object, sentences: list[list[int]]) -> dict[str, float]:
+    def terms(_run: NarratorTraining, _items: object, sentences: list[list[int]]) -> dict[str, float]:
         taken.update(map(tuple, sentences))
         return {}
 
-    monkeypatch.setattr(Training, "step", step)
-    train(replace(RECIPE, losses="phi", epochs=3), speaks, head, LABELS, (items, items[:4]), tmp_path)
-    assert taken == {tuple(speaks.spoken.ids(each)) for item in items for each in item.said}
+    monkeypatch.setattr(NarratorTraining, "terms", terms)
+    monkeypatch.setattr(TrainingLoop, "step", lambda _loop, _terms: {})
+    train(replace(RECIPE, losses="phi", epochs=3), network, head, LABELS, (items, items[:4]), tmp_path)
+    assert taken == {tuple(network.language.ids(each)) for item in items for each in item.sentences}
 
 
-def test_the_language_model_is_warmed_up_on_sentences_alone(narrator: Made, spoken: Language) -> None:
+def test_the_language_model_is_warmed_up_on_sentences_alone(narrator: Made, language: Language) -> None:
     texts = ["the film was very good", "the plot was not dull"] * 40
     phis = [narrator("phi").phi for _ in range(2)]
     generator, log = torch.get_rng_state(), io.StringIO()
 
     def loss(phi: nn.Module) -> float:
-        ids = torch.tensor([spoken.ids(texts[0])])
-        begun = torch.cat([torch.tensor([[spoken.ends]]), ids[:, :-1]], 1)
-        found = nn.functional.cross_entropy(phi(input_ids=begun).logits[0], ids[0])
-        return found.item()
+        ids = torch.tensor([language.ids(texts[0])])
+        begun = torch.cat([torch.tensor([[language.end_id]]), ids[:, :-1]], 1)
+        result = nn.functional.cross_entropy(phi(input_ids=begun).logits[0], ids[0])
+        return result.item()
 
     before = loss(phis[0])
     for phi in phis:
-        warm_up(phi, spoken, texts, epochs=15, seed=0, log=log, rate=1e-2)  # type: ignore[arg-type]
+        warm_up(phi, language, texts, epochs=15, seed=0, log=log, rate=1e-2)  # type: ignore[arg-type]
     assert loss(phis[0]) < before / 2
     assert loss(phis[0]) == loss(phis[1])
     assert torch.equal(torch.get_rng_state(), generator)

@@ -13,26 +13,30 @@ import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 
-from app import cards, controls, session
-from app.state import samples
+from app import model_info
+from app import session as sessions
+from app.compare import session
+from app.compare.curated_examples import curated_examples
 from explainers.errors import ModelUnavailable
 from explainers.models import catalog
-from explainers.models.classifier import FrozenModel
+from explainers.models.frozen_model import FrozenModel
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.network import SceneNetwork
-from explainers.models.scenes.reader import MASK, PAD, UNK, learned
+from explainers.models.scenes.vocabulary import MASK, PAD, UNK, train_tokenizer
 
 ENTRY = Path(__file__).parents[2] / "streamlit_app.py"
 PATIENCE = 60  # seconds
+QUICK: dict[str, str | None] = {"samples": "50", "steps": "5", "learned": "AML", "captum": "Occlusion", "controls": ""}
 
 
 class Page:
-    """The page in the hands of a person who waits for it."""
+    """The page in the hands of a person who waits for it; two quick methods unless the address says otherwise."""
 
-    def __init__(self, **address: str) -> None:
+    def __init__(self, **address: str | None) -> None:
         self.at = AppTest.from_file(str(ENTRY), default_timeout=PATIENCE)
-        for name, value in {"samples": "50", "steps": "5", **address}.items():
-            self.at.query_params[name] = value
+        for name, value in {**QUICK, **address}.items():
+            if value is not None:
+                self.at.query_params[name] = value
         self.run()
 
     def run(self) -> "Page":
@@ -63,9 +67,9 @@ class Page:
 
     @property
     def cards(self) -> dict[str, Any]:
-        """What the component was given."""
-        found: dict[str, Any] = json.loads(self.at.get_by_key("cards").proto.json)
-        return found
+        """The data of the component."""
+        data: dict[str, Any] = json.loads(self.at.get_by_key("cards").proto.json)
+        return data
 
     @property
     def words(self) -> list[str]:
@@ -86,20 +90,20 @@ class Page:
 
     @property
     def boxes(self) -> list[str]:
-        """What the boxes for texts are called."""
+        """The labels of the text boxes."""
         return [box.label for box in self.at.text_area]
 
     @property
     def patches(self) -> list[int]:
-        """Numbers of the units that lie in the picture."""
-        return [int(number) for number in self.cards["picture"]["patches"]]
+        """Numbers of the units that lie in the image."""
+        return [int(number) for number in self.cards["image"]["patches"]]
 
     @property
     def captions(self) -> list[str]:
         return [each.value.replace("\\", "") for each in self.at.caption]
 
     def give(self, content: bytes, name: str = "mine.png") -> "Page":
-        """Uploads a picture."""
+        """Uploads an image."""
         self.at.file_uploader[0].set_value((name, content, "image/png"))
         return self.settle()
 
@@ -129,57 +133,58 @@ def model(bert: FrozenModel) -> FrozenModel:
     return bert
 
 
+def embedded(monkeypatch: pytest.MonkeyPatch, cards: dict[str, dict[str, Any]]) -> None:
+    """Makes these the embedded models, with these cards."""
+    for module in (sessions, model_info):
+        monkeypatch.setattr(module, "bundle_names", lambda: tuple(cards))
+    monkeypatch.setattr(model_info, "read_card", lambda folder: cards[folder.name])
+
+
 @pytest.fixture
 def small(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The small model is the only one, and its card is as short as can be."""
 
     def load(name: str, **_rest: object) -> FrozenModel:
         if name != "small":
-            raise ModelUnavailable(f"There is no model {name!r}. Choose one of: small.")
+            raise ModelUnavailable(f"The model {name!r} is not available. Choose one of: small.")
         return model
 
     monkeypatch.setattr(catalog, "load", load)
-    monkeypatch.setattr(session, "bundled", lambda: ("small",))
-    monkeypatch.setattr(controls, "bundled", lambda: ("small",))
-    monkeypatch.setattr(controls, "card", lambda _folder: {"labels": list(model.labels), "sha256": "1"})
-    yield from engine_of_its_own()
+    embedded(monkeypatch, {"small": {"labels": list(model.labels), "sha256": "1"}})
+    yield from fresh_engine()
 
 
 @pytest.fixture
 def both(model: FrozenModel, pairs: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A model of single texts and one of pairs in the places of the embedded ones, and one of which nobody knows."""
+    """A model of single texts and one of pairs in the places of the embedded ones, and one without a card."""
     pairs.tokenizer.enable_truncation(64)
-    known = {"sst2": replace(model, asks=("text",)), "nli": pairs, "owner/model": model}
-    texts = {"sst2": ["text"], "nli": ["premise", "hypothesis"]}
-    monkeypatch.setattr(catalog, "load", lambda name, **_rest: known[name])
-    monkeypatch.setattr(session, "bundled", lambda: ("sst2", "nli"))
-    monkeypatch.setattr(controls, "bundled", lambda: ("sst2", "nli"))
-    monkeypatch.setattr(
-        controls, "card", lambda folder: {"labels": list(model.labels), "texts": texts[folder.name], "sha256": "1"}
-    )
-    monkeypatch.setattr(cards, "asked_by", lambda name: tuple(texts.get(name, ())))
-    yield from engine_of_its_own()
+    models = {"sst2": replace(model, input_names=("text",)), "nli": pairs, "owner/model": model}
+    names = {"sst2": ["text"], "nli": ["premise", "hypothesis"]}
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: models[name])
+    labels = list(model.labels)
+    embedded(monkeypatch, {name: {"labels": labels, "texts": names[name], "sha256": "1"} for name in names})
+    yield from fresh_engine()
 
 
 @pytest.fixture
-def pictured(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A model of texts and one of pictures, of random weights, in the places of the embedded ones."""
+def multimodal(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A model of texts and one of images, of random weights, in the places of the embedded ones."""
     bert.tokenizer.enable_truncation(64)
-    known = {"sst2": replace(bert, asks=("text",)), "scenes": scene_model(), "owner/model": scene_model()}
-    cards_of = {name: {"labels": list(each.labels), "sha256": "1"} for name, each in known.items()}
-    cards_of["scenes"]["pictures"] = True  # type: ignore[assignment]
-    monkeypatch.setattr(catalog, "load", lambda name, **_rest: known[name])
-    monkeypatch.setattr(session, "bundled", lambda: ("sst2", "scenes"))
-    monkeypatch.setattr(controls, "bundled", lambda: ("sst2", "scenes"))
-    monkeypatch.setattr(controls, "card", lambda folder: cards_of[folder.name])
-    yield from engine_of_its_own()
+    models = {"sst2": replace(bert, input_names=("text",)), "scenes": scene_model(), "owner/model": scene_model()}
+    cards: dict[str, dict[str, Any]] = {
+        name: {"labels": list(models[name].labels), "sha256": "1"} for name in ("sst2", "scenes")
+    }
+    cards["scenes"] |= {"pictures": True, "generated": True, "generator": "scene"}
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: models[name])
+    embedded(monkeypatch, cards)
+    yield from fresh_engine()
 
 
 def scene_model() -> SceneModel:
     """The architecture of `scenes` with one layer, untrained."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        words = learned([sample.text for sample in samples() if sample.picture])
+        words = train_tokenizer([sample.text for sample in curated_examples() if sample.image])
         module = SceneNetwork(words.get_vocab_size(), 3)
     module.base_model.encoder.layer = module.base_model.encoder.layer[:1]  # quick
     return SceneModel(
@@ -187,28 +192,29 @@ def scene_model() -> SceneModel:
         labels=("entailment", "neutral", "contradiction"),
         module=module.requires_grad_(False).eval(),
         tokenizer=words,
-        filler=MASK,
-        padding=PAD,
+        mask_token=MASK,
+        pad_token=PAD,
         version="1",
-        asks=("text",),
+        input_names=("text",),
         unknown=UNK,
-        english=True,
-        pooled=True,
+        english_only=True,
+        mean_pooled=True,
     )
 
 
 @pytest.fixture
 def own_engine() -> Iterator[None]:
-    yield from engine_of_its_own()
+    yield from fresh_engine()
 
 
-def engine_of_its_own() -> Iterator[None]:
+def fresh_engine() -> Iterator[None]:
     st.cache_resource.clear()
     yield
     engine = session.engine()
     for run in list(engine.queue):
         run.stop()
     engine.workers.shutdown(wait=True, cancel_futures=True)
+    engine.pool.wait()
     st.cache_resource.clear()
 
 
@@ -221,13 +227,13 @@ def opened() -> Callable[..., Page]:
 @pytest.fixture
 def gate(model: FrozenModel) -> Iterator[Event]:
     """The model answers only while this is set."""
-    found = Event()
-    found.set()
+    open_gate = Event()
+    open_gate.set()
 
     def wait(*_args: object) -> None:
-        assert found.wait(PATIENCE)
+        assert open_gate.wait(PATIENCE)
 
     handle = model.module.register_forward_pre_hook(wait)
-    yield found
-    found.set()
+    yield open_gate
+    open_gate.set()
     handle.remove()

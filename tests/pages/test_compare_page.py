@@ -7,18 +7,22 @@ from typing import Any
 
 import pytest
 
-from app import controls, session
-from app.controls import GROUPS, PREDICTED
-from app.engine import Engine, Request, Run
-from app.state import OWN_TEXT, samples
-from explainers.methods import DEFAULT, METHODS, chosen, fitting
-from explainers.models import bundle, catalog
-from explainers.models.cards import bundled
-from explainers.models.classifier import FrozenModel
+from app import model_info
+from app import session as sessions
+from app.compare.curated_examples import OWN_TEXT, curated_examples
+from app.compare.engine import Engine
+from app.compare.question_form import PREDICTED
+from app.compare.runs import Request, Run
+from explainers.datasets.example import Example
+from explainers.methods.registry import METHODS, applicable, default_methods, groups, select
+from explainers.models import catalog
+from explainers.models.bundle_cards import bundle_names
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.text import bundle
 from explainers.report.text import visible
 
 Opened = Callable[..., Any]
-FIRST, SECOND = samples()[:2]
+FIRST, SECOND = curated_examples()[:2]
 ODD_TEXTS = {
     "one word": "good",
     "one letter": "a",
@@ -33,7 +37,8 @@ ODD_TEXTS = {
     "right to left": "فيلم رائع good",
     "a formula of a table": "=1+1 good",
 }
-EMPTY = "The text is empty: there is nothing to explain. Type at least one word."
+DEFAULT = dict.fromkeys(("learned", "captum", "controls"))  # the methods of an address that names none
+EMPTY = "The text is empty. Type at least one word."
 
 
 @pytest.mark.usefixtures("small")
@@ -42,10 +47,12 @@ class TestWithASmallModel:
 
     def test_it_opens_with_an_example_that_is_being_explained(self, opened: Opened, gate: Event) -> None:
         gate.clear()
-        page = opened()
+        page = opened(**DEFAULT)
         assert page.text == FIRST.text
         assert page.session["run"].active
-        assert [card["id"] for card in page.cards["cards"]] == [each.id for each in fitting(chosen(DEFAULT), ("",))]
+        assert [card["id"] for card in page.cards["cards"]] == [
+            spec.id for spec in applicable(select(default_methods()), Example(""))
+        ]
         assert page.at.button(key="stop")
         gate.set()
         page.settle()
@@ -53,7 +60,7 @@ class TestWithASmallModel:
         assert "".join(piece for piece, _ in page.cards["segments"][0]) == FIRST.text
 
     def test_everything_is_there_when_a_run_is_done(self, opened: Opened) -> None:
-        page = opened().settle()
+        page = opened(**DEFAULT).settle()
         keys = {element.key for element in page.at.main if getattr(element, "key", None)}
         assert {"cards", "curves", "matrix", "again", "sort", "top"} <= keys
         assert not page.sentences
@@ -103,9 +110,9 @@ class TestWithASmallModel:
         assert page.text == text
         assert not page.sentences
         assert "text" not in page.address
-        if page.session["run"].whole.encoding.notice:
-            (notice,) = (each.value.replace("\\", "") for each in page.at.warning)
-            assert notice.startswith("The text is too long for this model: it reads ")
+        if page.session["run"].whole.encoding.warning:
+            (warning,) = (each.value.replace("\\", "") for each in page.at.warning)
+            assert warning.startswith("The text is too long for this model: it reads ")
         assert len(page.at.get_by_key("cards").proto.json) < 1_000_000
 
     def test_a_word_that_is_removed_changes_the_prediction_and_comes_back(self, opened: Opened) -> None:
@@ -130,7 +137,7 @@ class TestWithASmallModel:
 
     def test_removing_every_word_is_one_sentence_and_they_come_back(self, opened: Opened) -> None:
         page = opened(text="good film").settle().remove(0, 1)
-        assert page.sentences == ["There is nothing left to explain: bring a word back."]
+        assert page.sentences == ["All words are removed. Restore at least one to explain the decision."]
         assert page.words == ["good", "film"]
         page.press("back").settle()
         assert not page.sentences
@@ -152,7 +159,7 @@ class TestWithASmallModel:
         assert page.address["text"] == "good film"
 
     def test_the_address_restores_the_view(self, opened: Opened) -> None:
-        asked = {
+        view = {
             "text": "good film <b>bad</b>",
             "class": "neutral",
             "erase": "delete",
@@ -163,14 +170,14 @@ class TestWithASmallModel:
             "seed": "3",
             "sort": "DFFOT",
         }
-        page = opened(**asked).settle()
+        page = opened(**view).settle()
         request = page.session["run"].request
-        assert (request.text, request.label, request.removed) == ("good film <b>bad</b>", "neutral", (1,))
+        assert (request.example.text, request.label, request.removed) == ("good film <b>bad</b>", "neutral", (1,))
         assert (request.settings.erasure, request.settings.unit, request.settings.seed) == ("delete", "token", 3)
         assert request.settings.samples == 50
         assert page.at.slider(key="top").value == 50
         assert page.at.get_by_key("sort").value == "DFFOT"
-        assert asked.items() <= page.address.items()
+        assert view.items() <= page.address.items()
 
     @pytest.mark.parametrize(
         "wrong",
@@ -204,7 +211,7 @@ class TestWithASmallModel:
         other = next(label for label in ("negative", "neutral", "positive") if label != predicted)
         page.choose("class", other)
         assert page.session["run"].comparison().label == other
-        assert f"The model&#x27;s first choice is {predicted}" in page.html
+        assert f"The model predicts {predicted}" in page.html
         assert page.choose("class", PREDICTED).session["run"].comparison().label == predicted
 
     @pytest.mark.parametrize(("key", "value"), [("erase", "delete"), ("erase", "zero"), ("unit", "token")])
@@ -221,7 +228,7 @@ class TestWithASmallModel:
 
     def test_one_method_alone(self, opened: Opened) -> None:
         page = opened().settle()
-        for group in GROUPS:
+        for group in groups():
             page.at.get_by_key(group.lower()).set_value(["Occlusion"] if group == "Captum" else [])
         page.settle()
         assert [card["name"] for card in page.cards["cards"]] == ["Occlusion"]
@@ -229,7 +236,7 @@ class TestWithASmallModel:
 
     def test_no_method_at_all_is_a_sentence(self, opened: Opened) -> None:
         page = opened().settle()
-        for group in GROUPS:
+        for group in groups():
             page.at.get_by_key(group.lower()).set_value([])
         page.settle()
         assert "No method is chosen. Choose at least one in the sidebar." in page.html
@@ -238,23 +245,23 @@ class TestWithASmallModel:
 
     def test_every_method_at_once(self, opened: Opened) -> None:
         page = opened(text="good film").settle()
-        for group in GROUPS:
-            names = [entry.name for entry in fitting(METHODS, ("",)) if entry.group == group]
+        for group in groups():
+            names = [spec.name for spec in applicable(METHODS, Example("")) if spec.group == group]
             page.at.get_by_key(group.lower()).set_value(names)
         page.settle()
-        assert [card["id"] for card in page.cards["cards"]] == [entry.id for entry in fitting(METHODS, ("",))]
+        assert [card["id"] for card in page.cards["cards"]] == [spec.id for spec in applicable(METHODS, Example(""))]
         assert {card["status"] for card in page.cards["cards"]} == {"done"}
 
     def test_sorting_and_the_top_share_reach_the_cards_without_another_run(self, opened: Opened) -> None:
-        page = opened(text="good film bad plot").settle()
+        page = opened(text="good film bad plot", **DEFAULT).settle()
         run = page.session["run"]
         page.choose("top", 50)
         assert all(sum(cell["top"] for cell in card["cells"].values()) == 2 for card in page.cards["cards"])
         page.choose("sort", "AOPC-C")
         *compared, last = (card["id"] for card in page.cards["cards"])
-        assert last == "faml"  # was optimised on these figures
-        figures = [run.columns[method].result.metrics["aopc_c"] for method in compared]
-        assert figures == sorted(figures, reverse=True)
+        assert last == "faml"  # was optimised on these metrics
+        metrics = [run.columns[method].result.metrics["aopc_c"] for method in compared]
+        assert metrics == sorted(metrics, reverse=True)
         assert page.session["run"] is run
 
     def test_stop_keeps_what_is_finished_and_the_rest_can_go_on(self, opened: Opened, gate: Event) -> None:
@@ -264,7 +271,7 @@ class TestWithASmallModel:
         gate.set()
         page.settle()
         assert page.session["run"].status == "stopped"
-        assert "Stopped. What was finished stays." in [each.value for each in page.at.caption]
+        assert "Stopped. Finished results stay." in [each.value for each in page.at.caption]
         page.press("again").settle()
         assert page.session["run"].status == "done"
 
@@ -308,14 +315,14 @@ class TestWithASmallModel:
         # AppTest cannot run a page twice on which a name was typed that is no option
         monkeypatch.setattr(Engine, "submit", lambda engine, request, fresh=False: submit_and_wait(engine, request))
         page = opened(text="good film", model=name)
-        assert page.sentences == [f"There is no model {name!r}. Choose one of: small."]
+        assert page.sentences == [f"The model {name!r} is not available. Choose one of: small."]
         assert page.text == "good film"
 
     def test_a_mistake_of_ours_is_one_sentence(self, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("explainers.attribution.lime.Lime.refine", lambda *_args: 1 / 0)
-        page = opened(text="good film").settle()
+        page = opened(text="good film", **DEFAULT).settle()
         feet = {card["id"]: card["foot"] for card in page.cards["cards"] if card["status"] == "failed"}
-        assert feet == {"lime": "Something went wrong inside Crosslight (ZeroDivisionError)."}
+        assert feet == {"lime": "Internal error in Crosslight (ZeroDivisionError)."}
         done = [card["id"] for card in page.cards["cards"] if card["status"] == "done"]
         assert {"occlusion", "gradient_x_input"} <= set(done)
 
@@ -337,7 +344,7 @@ class TestWithASmallModel:
         labels = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "**[a](javascript:b)**")
         hostile = replace(model, labels=labels)
         monkeypatch.setattr(catalog, "load", lambda name, **_rest: hostile)
-        monkeypatch.setattr(controls, "card", lambda _folder: {"labels": list(labels)})
+        monkeypatch.setattr(model_info, "read_card", lambda _folder: {"labels": list(labels), "sha256": "1"})
         page = opened(text="good film").settle()
         assert "<script>" not in page.html
         assert "<img" not in page.html
@@ -361,15 +368,15 @@ class TestADamagedBundle:
 
     @pytest.fixture
     def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        found = tmp_path / "sst2"
-        found.mkdir()
-        (found / "card.json").write_text('{"labels": ["negative", "positive"], "sha256": "0", "recipe": {"rank": 0}}')
-        for module in (catalog, controls):
+        folder = tmp_path / "sst2"
+        folder.mkdir()
+        (folder / "card.json").write_text('{"labels": ["negative", "positive"], "sha256": "0", "recipe": {"rank": 0}}')
+        for module in (catalog, model_info):
             monkeypatch.setattr(module, "BUNDLES", tmp_path)
-        for module in (catalog, controls, session):
-            monkeypatch.setattr(module, "bundled", lambda: ("sst2",))
+        for module in (catalog, model_info, sessions):
+            monkeypatch.setattr(module, "bundle_names", lambda: ("sst2",))
         monkeypatch.setattr(bundle, "base_folder", lambda: tmp_path)
-        return found
+        return folder
 
     @pytest.mark.parametrize(
         ("weights", "why"),
@@ -398,13 +405,14 @@ class TestADamagedBundle:
 
 @pytest.mark.usefixtures("own_engine")
 def test_without_any_bundle_the_page_says_what_to_give(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (catalog, controls, session):
-        monkeypatch.setattr(module, "bundled", lambda: ())
+    for module in (catalog, model_info, sessions):
+        monkeypatch.setattr(module, "bundle_names", lambda: ())
     (sentence,) = opened().settle().sentences
-    assert sentence.startswith("There is no model")
+    assert sentence.startswith("The model ")
+    assert "is not available" in sentence
 
 
-@pytest.mark.skipif("sst2" not in bundled(), reason="the bundle sst2 is not in assets/bundles")
+@pytest.mark.skipif("sst2" not in bundle_names(), reason="the bundle sst2 is not in assets/bundles")
 @pytest.mark.usefixtures("own_engine")
 def test_the_real_model_explains_praise(opened: Opened) -> None:
     page = opened(text="A wonderful film.").settle()

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from app.state import OWN_TEXT, samples
+from app.compare.curated_examples import OWN_TEXT, curated_examples
 
 Opened = Callable[..., Any]
-SINGLE = next(sample for sample in samples() if sample.model == "sst2")
-PAIR, OTHER = [sample for sample in samples() if sample.model == "nli"][:2]
+SINGLE = next(sample for sample in curated_examples() if sample.model == "sst2")
+PAIR, OTHER = [sample for sample in curated_examples() if sample.model == "nli"][:2]
 ONLY = {"premise_only", "hypothesis_only"}
 pytestmark = pytest.mark.usefixtures("both")
 
@@ -54,11 +54,11 @@ def test_both_texts_are_there_while_the_model_is_asked(opened: Opened, gate: Eve
     page.settle()
 
 
-def test_one_text_alone_and_swapped_are_told_with_the_prediction(opened: Opened) -> None:
+def test_one_text_alone_and_swapped_stand_with_the_prediction(opened: Opened) -> None:
     page = opened(model="nli").settle()
-    (said,) = [each.value.replace("\\", "") for each in page.at.caption if "swapped" in each.value]
-    assert said.startswith("Premise alone: ")
-    assert " · hypothesis alone: " in said
+    (caption,) = [each.value.replace("\\", "") for each in page.at.caption if "swapped" in each.value]
+    assert caption.startswith("Premise alone: ")
+    assert " · hypothesis alone: " in caption
 
 
 def test_an_own_pair_is_in_the_address_and_comes_back(opened: Opened) -> None:
@@ -72,7 +72,7 @@ def test_an_own_pair_is_in_the_address_and_comes_back(opened: Opened) -> None:
 
 def test_a_missing_hypothesis_is_one_sentence_and_nothing_is_lost(opened: Opened) -> None:
     page = opened(model="nli").settle().write("good film", " ")
-    assert page.sentences == ["small asks for a premise and a hypothesis; the hypothesis is missing."]
+    assert page.sentences == ["small needs a premise and a hypothesis; the hypothesis is missing."]
     assert (page.text, page.pair) == ("good film", " ")
     assert pieces(page) == [PAIR.text, PAIR.pair]  # the last comparison that worked
     page.write("good film", "dull plot")
@@ -83,7 +83,7 @@ def test_a_missing_hypothesis_is_one_sentence_and_nothing_is_lost(opened: Opened
 def test_an_own_text_stays_when_a_model_of_pairs_is_chosen(opened: Opened) -> None:
     page = opened(text="good film").settle().choose("model", "nli")
     assert (page.text, page.pair) == ("good film", "")
-    assert page.sentences == ["small asks for a premise and a hypothesis; the hypothesis is missing."]
+    assert page.sentences == ["small needs a premise and a hypothesis; the hypothesis is missing."]
     page.write("good film", "dull plot").choose("model", "sst2")
     assert page.words == ["good", "film"]
     assert "pair" not in page.address
@@ -115,7 +115,7 @@ def test_both_texts_survive_a_visit_to_another_page(opened: Opened) -> None:
     assert (page.text, page.pair) == ("good film", "dull plot")
 
 
-def test_equal_texts_are_noticed(opened: Opened) -> None:
+def test_equal_texts_cause_a_warning(opened: Opened) -> None:
     page = opened(model="nli", text="good film", pair="good film").settle()
     assert [each.value.replace("\\", "") for each in page.at.warning] == ["Both texts are the same, letter by letter."]
 
@@ -125,7 +125,7 @@ def test_of_an_unknown_model_a_second_text_may_be_asked(
     opened: Opened, pair: str, labels: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # AppTest cannot run a page twice on which a name was typed that is no option
-    monkeypatch.setattr("app.controls.model_box", lambda: "owner/model")
+    monkeypatch.setattr("app.model_info.model_box", lambda: "owner/model")
     page = opened(text="good film", model="owner/model", **({"pair": pair} if pair else {})).settle()
     assert page.boxes == ["Text", "Second text (only for models of pairs)"]
     assert page.cards["labels"] == labels

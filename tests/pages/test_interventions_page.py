@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from app import cards, controls, interventions, pair_sets, session, speaking
+from app import model_info
+from app import session as sessions
+from app.compare import session
+from app.interventions import computations, examples, heading
 from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
+from explainers.methods.narrator_specs import NARRATORS
 from explainers.models import catalog
-from explainers.models.classifier import FrozenModel
-from explainers.narrative.entries import NARRATORS
+from explainers.models.frozen_model import FrozenModel
 
 Opened = Callable[..., Any]
 SCRIPT = "<script>alert(1)</script>"
@@ -44,9 +47,9 @@ class Interventions:
         return self.run()
 
     @property
-    def said(self) -> str:
-        shown = [*self.at.markdown, *self.at.caption, *self.at.info, *self.at.error]
-        return "\n".join(each.value for each in shown).replace("\\", "")
+    def texts(self) -> str:
+        elements = [*self.at.markdown, *self.at.caption, *self.at.info, *self.at.error]
+        return "\n".join(each.value for each in elements).replace("\\", "")
 
     @property
     def errors(self) -> list[str]:
@@ -55,17 +58,17 @@ class Interventions:
     @property
     def obeyed(self) -> bool:
         """Whether any sign of a tag stands somewhere without the sign that takes its meaning away."""
-        shown = [each.value for each in (*self.at.markdown, *self.at.caption, *self.at.error)]
-        return any(re.search(r"(?<!\\)<script", each) for each in shown)
+        texts = [each.value for each in (*self.at.markdown, *self.at.caption, *self.at.error)]
+        return any(re.search(r"(?<!\\)<script", each) for each in texts)
 
     @property
     def shares(self) -> list[dict[str, str]]:
-        found: list[dict[str, str]] = self.at.table[0].value.to_dict("records")
-        return found
+        rows: list[dict[str, str]] = self.at.table[0].value.to_dict("records")
+        return rows
 
     @property
     def bars(self) -> list[str]:
-        """What the three charts say: C1 and C2 after an exchange, C1 after ν."""
+        """The three bar charts in words: C1 and C2 after the intervention, C1 after ν."""
         return re.findall(r'aria-label="([^"]*)"', self.page.html)
 
 
@@ -75,16 +78,15 @@ def speaks(speaker: FrozenModel, narrators: tuple[str, ...], monkeypatch: pytest
 
     def load(name: str, **_rest: object) -> FrozenModel:
         if name != "speaker":
-            raise ModelUnavailable(f"There is no model {name!r}.")
+            raise ModelUnavailable(f"The model {name!r} is not available.")
         return speaker
 
     monkeypatch.setattr(catalog, "load", load)
-    for module in (session, controls, speaking):
-        monkeypatch.setattr(module, "bundled", lambda: ("speaker",))
+    for module in (sessions, model_info, computations):
+        monkeypatch.setattr(module, "bundle_names", lambda: ("speaker",))
     card = {"labels": list(speaker.labels), "texts": ["premise", "hypothesis"], "sha256": "1"}
-    monkeypatch.setattr(controls, "card", lambda _folder: card)
-    monkeypatch.setattr(cards, "asked_by", lambda _name: ("premise", "hypothesis"))
-    monkeypatch.setattr(pair_sets, "shipped", lambda _model: PAIRS)
+    monkeypatch.setattr(model_info, "read_card", lambda _folder: card)
+    monkeypatch.setattr(examples, "shipped_pairs", lambda _model: PAIRS)
     st.cache_data.clear()
 
 
@@ -95,27 +97,28 @@ def page(opened: Opened, speaks: None) -> Interventions:
 
 @pytest.mark.usefixtures("small")
 def test_without_narrators_the_page_says_what_to_do(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speaking, "bundled", lambda: ("small",))
-    found = Interventions(opened)
-    assert [each.value for each in found.at.info] == [interventions.NOTHING]
-    assert not found.at.selectbox
+    monkeypatch.setattr(computations, "bundle_names", lambda: ("small",))
+    page = Interventions(opened)
+    assert [each.value for each in page.at.info] == [heading.NO_NARRATORS]
+    assert not page.at.selectbox
 
 
-def test_a_model_of_pictures_is_not_offered(opened: Opened, speaks: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speaking, "reads_pictures", lambda _engine, model: model == "speaker")
-    found = Interventions(opened)
-    assert [each.value for each in found.at.info] == [interventions.NOTHING]
+def test_a_multimodal_model_is_not_offered(opened: Opened, speaks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = model_info.ModelInfo(multimodal=True, version="1")
+    monkeypatch.setattr(computations, "model_info", lambda _pool, _name: info)
+    page = Interventions(opened)
+    assert [each.value for each in page.at.info] == [heading.NO_NARRATORS]
 
 
-def test_it_opens_with_an_exchange_and_a_check_already_made(page: Interventions) -> None:
+def test_it_opens_with_an_intervention_and_a_check_already_made(page: Interventions) -> None:
     assert not page.errors
     assert len(page.bars) == 3
     assert "entailment: 0." in page.bars[0]
-    assert page.shares[0]["how often"] == "C1 and C2 agree before the exchange"
+    assert page.shares[0]["how often"] == "C1 and C2 agree before the intervention"
     assert page.shares[0]["ordered pairs"] == "30"
-    for entry in NARRATORS:
-        assert f"**{entry.name}**" in page.said
-    assert "The class " in page.said
+    for spec in NARRATORS:
+        assert f"**{spec.name}**" in page.texts
+    assert "The class " in page.texts
 
 
 def test_the_same_example_as_base_and_source_changes_nothing(page: Interventions) -> None:
@@ -124,7 +127,7 @@ def test_the_same_example_as_base_and_source_changes_nothing(page: Interventions
     for row in page.bars[0].split("; "):
         before, after = re.findall(r"\d\.\d{3}", row)
         assert before == after
-    assert "stays with" in page.said
+    assert "stays with" in page.texts
 
 
 def test_all_neurons_make_the_base_the_source(page: Interventions) -> None:
@@ -140,40 +143,40 @@ def test_all_neurons_make_the_base_the_source(page: Interventions) -> None:
 @pytest.mark.parametrize(
     ("typed", "sentence"), [("a", "is not a neuron"), ("5-900", "from 0 to 127"), ("", "from 0 to 127")]
 )
-def test_bad_neurons_are_told(page: Interventions, typed: str, sentence: str) -> None:
+def test_bad_neurons_are_reported(page: Interventions, typed: str, sentence: str) -> None:
     page.choose("which", "typed").choose("neurons", typed)
     (error,) = page.errors
     assert sentence in error
 
 
-def test_another_draw_and_another_narrator_are_another_exchange(page: Interventions) -> None:
+def test_another_draw_and_another_narrator_are_another_intervention(page: Interventions) -> None:
     before = page.bars[:2]
     page.choose("draw", 7)
     after = page.bars[:2]
     page.choose("narrator", "φ + TS")
     assert before != after
     assert page.bars[0] == after[0]
-    assert "**What φ + TS is about to say, as C2 reads it**" in page.said
+    assert "**C2, reading φ + TS**" in page.texts
 
 
 @pytest.mark.usefixtures("speaks")
-def test_the_address_says_what_is_looked_at(opened: Opened) -> None:
+def test_the_address_restores_the_view(opened: Opened) -> None:
     page = Interventions(opened, draw="7", narrator="φ + TS", which="typed", neurons="3-5")
     assert page.at.get_by_key("narrator").value == "φ + TS"
     assert page.at.get_by_key("neurons").value == "3-5"
-    assert "3 neurons, the same in each" in page.said
+    assert "3 neurons, the same in each" in page.texts
 
 
-def test_mixing_the_state_lets_the_narrator_speak_anew(page: Interventions) -> None:
-    assert "The mixed state, generated" not in page.said
+def test_from_a_mixed_state_the_narrator_generates_a_new_sentence(page: Interventions) -> None:
+    assert "The mixed state, generated" not in page.texts
     layers = page.at.get_by_key("layer").options
     page.choose("layer", layers[0])
-    assert "The mixed state, generated" in page.said
+    assert "The mixed state, generated" in page.texts
     assert not page.errors
 
 
 def test_a_pair_can_be_typed_and_stays_text(page: Interventions) -> None:
-    page.choose("base", pair_sets.TYPED)
+    page.choose("base", examples.TYPED)
     page.choose("base premise", f"a good film {SCRIPT}").choose("base hypothesis", "dull")
     assert not page.errors
     assert SCRIPT not in page.page.html
@@ -183,32 +186,32 @@ def test_a_pair_can_be_typed_and_stays_text(page: Interventions) -> None:
 
 
 def test_a_pair_of_the_set_stays_text(page: Interventions) -> None:
-    page.choose("base", pair_sets.listed(4, (PAIRS[3].text, PAIRS[3].pair or "")))
-    assert SCRIPT in page.said
+    page.choose("base", examples.list_entry(4, (PAIRS[3].text, PAIRS[3].pair or "")))
+    assert SCRIPT in page.texts
     assert not page.obeyed
     assert SCRIPT not in page.page.html
 
 
 def test_own_pairs_come_from_a_table(page: Interventions) -> None:
-    page.choose("set", pair_sets.OWN)
-    assert "Choose a file to go on" in page.said
+    page.choose("set", examples.OWN)
+    assert "Choose a file to continue" in page.texts
     assert not page.bars
     table = b"premise,hypothesis\nthe good film,a good plot\na dull film,the film was very bad\nnot good,bad\n"
     page.at.get_by_key("pairs file").upload("mine.csv", table, "text/csv")
     page.run()
-    assert "3 different pairs" in page.said
+    assert "3 different pairs" in page.texts
     assert page.shares[0]["ordered pairs"] == "6"
 
 
 def test_a_bad_table_is_a_sentence(page: Interventions) -> None:
-    page.choose("set", pair_sets.OWN)
+    page.choose("set", examples.OWN)
     page.at.get_by_key("pairs file").upload("mine.csv", b"one,two\n1,2\n", "text/csv")
     page.run()
     assert "it has one, two" in page.errors[0]
     assert not page.bars
 
 
-def test_what_is_asked_again_is_not_computed_again(page: Interventions, speaker: FrozenModel) -> None:
+def test_the_same_question_is_not_computed_again(page: Interventions, speaker: FrozenModel) -> None:
     while session.engine().queue:  # the Compare page's run, which was opened first
         time.sleep(0.01)
     calls: list[int] = []

@@ -5,35 +5,35 @@ from typing import Any
 
 import pytest
 
-from app import handbook, narrators
-from explainers.methods import METHODS
+from app.reference import methods, narrators
+from explainers.methods.narrator_specs import NARRATORS
+from explainers.methods.registry import METHODS
 from explainers.metrics.faithfulness import METRICS
-from explainers.narrative.entries import NARRATORS
 
 Opened = Callable[..., Any]
 
 
 @pytest.fixture
-def said(opened: Opened, small: None) -> str:
+def texts(opened: Opened, small: None) -> str:
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
-    shown = [*page.at.markdown, *page.at.caption, *page.at.header, *page.at.title]
-    return "\n".join([*(each.value for each in shown), *(each.label for each in page.at.expander)]).replace("\\", "")
+    elements = [*page.at.markdown, *page.at.caption, *page.at.header, *page.at.title]
+    return "\n".join([*(each.value for each in elements), *(each.label for each in page.at.expander)]).replace("\\", "")
 
 
-def test_every_method_says_what_it_is_and_when_not_to_believe_it(said: str) -> None:
-    for entry in (*METHODS, *NARRATORS):
-        assert entry.name in said
-        assert entry.idea in said
-        assert entry.caution in said
-        assert entry.source in said
+def test_every_method_says_what_it_is_and_when_not_to_believe_it(texts: str) -> None:
+    for spec in (*METHODS, *NARRATORS):
+        assert spec.name in texts
+        assert spec.idea in texts
+        assert spec.caution in texts
+        assert spec.source in texts
 
 
-def test_every_figure_is_explained_with_its_direction(said: str) -> None:
+def test_every_metric_is_explained_with_its_direction(texts: str) -> None:
     for metric in METRICS:
         better = "higher" if metric.higher_is_better else "lower"
-        assert f"**{metric.name}** ({better} is better). {metric.meaning}" in said
+        assert f"**{metric.name}** ({better} is better). {metric.meaning}" in texts
 
 
 @pytest.mark.usefixtures("small")
@@ -42,11 +42,11 @@ def test_every_method_has_its_formula(opened: Opened) -> None:
     page.at.switch_page("pages/methods.py")
     page.run()
     formulas = [each.value.strip("$ \n") for each in page.at.latex]
-    assert formulas == [entry.formula for entry in (*METHODS, *NARRATORS)]
+    assert formulas == [spec.formula for spec in (*METHODS, *NARRATORS)]
     assert all(formula.count("{") == formula.count("}") for formula in formulas)
 
 
-def figures(method: str) -> dict[str, Any]:
+def metrics(method: str) -> dict[str, Any]:
     names = ("agreement", "states_class", "ccmr", "ccmr_states_class", "composite", "composite_gain", "agreement_gain")
     texts = ("bleu_1", "bleu_4", "distinct_1", "distinct_2", "copied", "mentioned", "simulatability", "words")
     shares = {name: {"mean": 0.5, "low": 0.4, "high": 0.6} for name in (*names, "constraint_met")}
@@ -54,21 +54,21 @@ def figures(method: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("small")
-def test_the_narrators_figures_are_shown_where_they_were_measured(
+def test_the_narrators_metrics_are_shown_where_they_were_measured(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "small" / narrators.EVALUATION
     path.parent.mkdir(parents=True)
-    rows = [figures(entry.id) for entry in NARRATORS]
+    rows = [metrics(spec.id) for spec in NARRATORS]
     path.write_text(json.dumps({"rows": rows, "command": "python -m explainers narratives", "data": {"pairs": 4900}}))
     monkeypatch.setattr(narrators, "BUNDLES", tmp_path)
-    monkeypatch.setattr(narrators, "bundled", lambda: ("small",))
+    monkeypatch.setattr(narrators, "bundle_names", lambda: ("small",))
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
     assert "In words, on 4,900 held-out examples of small" in [each.value for each in page.at.header]
     table = page.at.dataframe[-1].value
-    assert list(table["method"]) == [entry.name for entry in NARRATORS]
+    assert list(table["method"]) == [spec.name for spec in NARRATORS]
     assert page.at.code[-1].value == "python -m explainers narratives"
     assert any("CAuSE against φ: composite +0.500" in each.value.replace("\\", "") for each in page.at.markdown)
 
@@ -77,17 +77,19 @@ def test_the_narrators_figures_are_shown_where_they_were_measured(
 def test_evidence_is_shown_where_it_is_known(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     share = {"mean": 0.75, "low": 0.5, "high": 1.0}
     row = {"erasure": "mask", "texts": 3, **{metric.id: share for metric in METRICS}}
-    found = dict.fromkeys(("patch_auc", "patch_pointing", "patch_iou", "word_auc", "word_pointing", "word_iou"), share)
-    rows = [{"method": "occlusion", **row, **found}, {"method": "random", **row}]
-    path = tmp_path / "small" / handbook.EVALUATION
+    evidence = dict.fromkeys(
+        ("patch_auc", "patch_pointing", "patch_iou", "word_auc", "word_pointing", "word_iou"), share
+    )
+    rows = [{"method": "occlusion", **row, **evidence}, {"method": "random", **row}]
+    path = tmp_path / "small" / methods.EVALUATION
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"rows": rows, "command": "evaluate", "data": {"texts": 3}}))
-    monkeypatch.setattr(handbook, "BUNDLES", tmp_path)
-    monkeypatch.setattr(handbook, "bundled", lambda: ("small",))
+    monkeypatch.setattr(methods, "BUNDLES", tmp_path)
+    monkeypatch.setattr(methods, "bundle_names", lambda: ("small",))
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
-    assert "Did it find the evidence?" in [each.value for each in page.at.subheader]
+    assert "Do the methods find the evidence?" in [each.value for each in page.at.subheader]
     (table,) = (each.value for each in page.at.dataframe if "patches: AUC ↑" in each.value.columns)
     assert table["method"].tolist() == ["Occlusion"]
     assert table["patches: AUC ↑"].tolist() == ["0.750 ± 0.250"]

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from app import controls, order_form, processes, training
-from app.jobs import Jobs
-from app.settings_form import NOT_SETTINGS
+from app import model_info as models
+from app.train import processes, texts_form, view
+from app.train.hyperparameters import NOT_SETTINGS
+from app.train.jobs import Jobs
 from explainers.datasets.example import Example
 from explainers.learned.recipes import RECIPES, SHIPPED
-from explainers.learned.weights import STORE_VARIABLE, own_folder
-from explainers.models import names
+from explainers.models import model_names
+from explainers.training.artifacts import STORE_VARIABLE, own_folder
 
 Opened = Callable[..., Any]
 PATIENCE = 20  # seconds
@@ -52,12 +53,19 @@ class Train:
 
     @property
     def jobs(self) -> Jobs:
-        return training.jobs()
+        return view.jobs()
 
     @property
-    def said(self) -> str:
-        shown = [*self.at.markdown, *self.at.caption, *self.at.success, *self.at.warning, *self.at.error, *self.at.code]
-        return "\n".join(each.value for each in shown)
+    def texts(self) -> str:
+        elements = [
+            *self.at.markdown,
+            *self.at.caption,
+            *self.at.success,
+            *self.at.warning,
+            *self.at.error,
+            *self.at.code,
+        ]
+        return "\n".join(each.value for each in elements)
 
     def write(self, text: str) -> "Train":
         self.at.text_area(key="train texts").set_value(text)
@@ -88,14 +96,14 @@ class Train:
 @pytest.fixture
 def train(opened: Opened, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
-    monkeypatch.setattr(training, "EXPLAINERS", (sys.executable, "-c", FAKE))
-    for module in (names, controls):
-        monkeypatch.setattr(module, "bundled", lambda: ("small",))
-    found = Train(opened)
-    yield found
-    for job in found.jobs.all():
-        found.jobs.cancel(job.id)
-    for child in found.jobs.children.values():
+    monkeypatch.setattr(view, "EXPLAINERS", (sys.executable, "-c", FAKE))
+    for module in (model_names, models):
+        monkeypatch.setattr(module, "bundle_names", lambda: ("small",))
+    page = Train(opened)
+    yield page
+    for job in page.jobs.all():
+        page.jobs.cancel(job.id)
+    for child in page.jobs.children.values():
         processes.end(child.pid, at_once=True)
         child.wait()
 
@@ -103,21 +111,21 @@ def train(opened: Opened, small: None, tmp_path: Path, monkeypatch: pytest.Monke
 def test_it_opens_with_everything_but_texts(train: Train) -> None:
     assert train.at.selectbox(key="train method").options
     assert train.at.button(key="start training")
-    assert "python -m explainers fit aml --model small --data texts.txt --variant mine --seed 0" in train.said
-    assert "None yet." in train.said
+    assert "python -m explainers fit aml --model small --data texts.txt --variant mine --seed 0" in train.texts
+    assert "None yet." in train.texts
     assert not train.at.error
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "There are no texts yet. Paste at least 20, one per line, or choose a file."),
+        ("", "No texts yet. Paste at least 20, one per line, or choose a file."),
         ("a good film\nthe plot", "A method learns from 20 to 20,000 different texts; these are 2."),
         ("the same\n" * 30, "A method learns from 20 to 20,000 different texts; these are 1."),
         (f"{TEXTS}\n{'x' * 10_001}", "One text has 10,001 characters; each may have at most 10,000."),
     ],
 )
-def test_what_is_wrong_with_the_texts_is_told_and_nothing_is_lost(train: Train, text: str, sentence: str) -> None:
+def test_what_is_wrong_with_the_texts_is_reported_and_nothing_is_lost(train: Train, text: str, sentence: str) -> None:
     train.write(text).press("start training")
     assert [each.value.replace("\\", "") for each in train.at.error] == [sentence]
     assert train.at.text_area(key="train texts").value == text
@@ -125,14 +133,17 @@ def test_what_is_wrong_with_the_texts_is_told_and_nothing_is_lost(train: Train, 
 
 
 @pytest.mark.parametrize("name", ["", "Mine", "a b", "../x", "<b>"])
-def test_a_bad_name_is_told(train: Train, name: str) -> None:
+def test_a_bad_name_is_reported(train: Train, name: str) -> None:
     train.start(name)
     assert "The name of the result needs" in train.at.error[0].value
     assert not train.jobs.all()
 
 
-def test_a_model_that_may_not_be_read_is_told(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controls, "bundled", lambda: ("/",))  # AppTest can only choose what is in the list
+def test_a_model_that_may_not_be_read_is_reported(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "bundle_names", lambda: ("/",))
+    monkeypatch.setattr(
+        models, "read_card", lambda _folder: {"labels": [], "sha256": "1"}
+    )  # AppTest can only choose what is in the list
     train.run().at.selectbox(key="model").set_value("/")
     train.start()
     assert "lies outside the folders" in train.at.error[0].value
@@ -144,7 +155,10 @@ def test_a_training_is_started_and_its_result_shown(train: Train) -> None:
     (job,) = train.jobs.all()
     assert (job.status, job.method, job.model, job.variant, job.texts) == ("done", "aml", "small", "mine", 24)
     assert (job.run_folder / "texts.txt").read_text().splitlines() == TEXTS.splitlines()
-    assert "On the Compare page among the other weights as **AML \\(mine\\)**, in commands `aml:mine`." in train.said
+    assert (
+        "Listed on the Compare page under the other weights as **AML \\(mine\\)**; in commands, write `aml:mine`."
+        in train.texts
+    )
     card = json.loads(train.at.json[0].value)
     assert card["arguments"] == job.command[3:]
     assert train.at.text_area(key="train texts").value == TEXTS
@@ -152,25 +166,26 @@ def test_a_training_is_started_and_its_result_shown(train: Train) -> None:
     assert charts == ["chart 1 total", "chart 1 validation", "chart 1 L_p"]
 
 
-def test_the_model_of_scenes_draws_what_it_learns_from(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order_form, "SCENES", "small")
-    monkeypatch.setattr(order_form, "reads_pictures", lambda _engine, model: model == "small")
+def test_a_model_with_a_generator_needs_no_texts(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = models.ModelInfo(multimodal=True, generator_noun="scene")
+    monkeypatch.setattr(models, "model_info", lambda _pool, _model: info)
+    monkeypatch.setattr(view, "info_on_card", lambda _model: info)
     train.run()
     assert not train.at.text_area
     assert not train.at.file_uploader
-    assert [each.value for each in train.at.info] == [order_form.GENERATED]
-    assert "python -m explainers fit aml --model small --variant mine --seed 0" in train.said
+    assert [each.value for each in train.at.info] == [texts_form.GENERATED]
+    assert "python -m explainers fit aml --model small --variant mine --seed 0" in train.texts
     train.press("start training").over()
     (job,) = train.jobs.all()
     assert (job.status, job.texts) == ("done", 0)
     assert "--data" not in job.command
-    assert "for small, generated scenes" in train.said
+    assert "for small, generated scenes" in train.texts
 
 
-def test_another_model_of_pictures_is_fitted_elsewhere(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order_form, "reads_pictures", lambda _engine, _model: True)
+def test_another_multimodal_model_is_fitted_elsewhere(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "model_info", lambda _pool, _model: models.ModelInfo(multimodal=True))
     train.run().press("start training")
-    assert [each.value for each in train.at.info] == [order_form.ELSEWHERE]
+    assert [each.value for each in train.at.info] == [texts_form.ELSEWHERE]
     assert not train.jobs.all()
 
 
@@ -178,14 +193,14 @@ def test_weights_that_were_replaced_are_not_offered(train: Train) -> None:
     train.start().over().press("start training").over()
     assert [job.status for job in train.jobs.all()] == ["done", "done"]
     assert len(train.at.success) == 1
-    assert "A later training has replaced these weights." in train.said
+    assert "A later training has replaced these weights." in train.texts
 
 
-def test_alarms_are_shown_as_typed(train: Train) -> None:
+def test_warnings_are_shown_as_typed(train: Train) -> None:
     train.start().over()
-    (alarm,) = train.at.warning
-    assert alarm.value.replace("\\", "") == "Constant mask: *nothing* is <b>said</b>."
-    assert "\\*nothing\\*" in alarm.value
+    (warning,) = train.at.warning
+    assert warning.value.replace("\\", "") == "Constant mask: *nothing* is <b>said</b>."
+    assert "\\*nothing\\*" in warning.value
 
 
 def test_while_it_runs_progress_and_curves_are_shown_and_it_can_be_cancelled(train: Train) -> None:
@@ -208,7 +223,7 @@ def test_a_second_training_waits(train: Train) -> None:
     train.start("hold").start("other")
     train.until(lambda: any(job.status == "running" for job in train.jobs.all()))
     assert [job.status for job in train.jobs.all()] == ["waiting", "running"]
-    assert "Waits for 1 other training." in train.said
+    assert "Waits for 1 other training." in train.texts
     train.name("hold").press("start training")
     assert "on its way" in train.at.error[0].value
 
@@ -220,7 +235,7 @@ def test_a_failure_says_why_and_can_be_deleted(train: Train) -> None:
     train.press("delete 1")
     assert not train.jobs.all()
     assert not folder.exists()
-    assert "None yet." in train.run().said
+    assert "None yet." in train.run().texts
 
 
 @pytest.mark.parametrize("method", RECIPES)
@@ -230,7 +245,7 @@ def test_every_setting_of_every_method_has_its_widget(train: Train, method: str)
     for each in fields(RECIPES[method]):
         if each.name not in NOT_SETTINGS:
             assert train.at.get_by_key(f"set {method} {each.name}").value == each.default
-    assert f"fit {method} --model small --data texts.txt --variant mine --seed 0\n" in f"{train.said}\n"
+    assert f"fit {method} --model small --data texts.txt --variant mine --seed 0\n" in f"{train.texts}\n"
 
 
 def test_only_what_was_changed_is_on_the_command_line(train: Train) -> None:
@@ -240,25 +255,25 @@ def test_only_what_was_changed_is_on_the_command_line(train: Train) -> None:
     train.at.number_input(key="train seed").set_value(7)
     train.start()
     expected = "--variant mine --seed 7 --set filler=random --set epochs=3 --set learning_rate=1e-05"
-    assert expected in train.said
+    assert expected in train.texts
     assert " ".join(train.jobs.all()[0].command[9:-2]) == expected
 
 
 def test_under_a_shipped_name_the_form_still_says_what_happens(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SHIPPED["aml"], "comp", {"select": "comp"})
     train.name("comp")
-    assert "--variant comp --seed 0 --set select=difference" in train.said
+    assert "--variant comp --seed 0 --set select=difference" in train.texts
 
 
 def test_it_says_what_would_be_replaced(train: Train) -> None:
-    assert "replace" not in train.said
+    assert "replace" not in train.texts
     train.page.at.switch_page("pages/compare.py")
     train.page.settle()  # by then the model is loaded and its version known
     folder = own_folder("small", "1")
     folder.mkdir(parents=True)
     (folder / "aml-mine.safetensors").touch()
     train.at.switch_page("pages/train.py")
-    assert "AML has your earlier weights under the name mine: these replace them." in train.run().said
+    assert "This replaces your earlier weights of AML under the name mine." in train.run().texts
 
 
 def test_what_was_typed_is_there_after_a_look_at_another_page(train: Train) -> None:
@@ -276,7 +291,7 @@ def test_an_earlier_training_tells_how_long_the_next_may_take(train: Train) -> N
     train.at.number_input(key="set aml epochs").set_value(8)
     train.run()
     # 1 s for 24 texts twice; now 24 texts eight times
-    assert "About 4 s, as long as the last one of this kind took per text." in train.said
+    assert "About 4 s, judging by the last training of this kind." in train.texts
 
 
 @pytest.mark.parametrize(
@@ -297,21 +312,19 @@ def test_an_earlier_training_tells_how_long_the_next_may_take(train: Train) -> N
     ],
 )
 def test_files_are_read(name: str, content: str | bytes, count: int, problem: str) -> None:
-    given = order_form._from_file(name, content if isinstance(content, bytes) else content.encode(), ())
-    assert (len(given.texts), given.problem) == (count, problem)
+    submitted = texts_form.from_file(name, content if isinstance(content, bytes) else content.encode(), ())
+    assert (len(submitted.texts), submitted.problem) == (count, problem)
 
 
 def test_a_model_of_pairs_takes_lines_with_a_tab_and_refuses_lines_without() -> None:
     lines = "\n".join(f"premise {n}\thypothesis" for n in range(20))
-    given = order_form._from(lines, order_form.PAIRED, ("premise", "hypothesis"))
-    assert given.texts[0] == Example("premise 0", "hypothesis")
+    submitted = texts_form.from_box(lines, ("premise", "hypothesis"))
+    assert submitted.texts[0] == Example("premise 0", "hypothesis")
     for refused in (
-        order_form._from(TEXTS, order_form.PAIRED, ("premise", "hypothesis")),
-        order_form._from_file("a.txt", TEXTS.encode(), ("premise", "hypothesis")),
+        texts_form.from_box(TEXTS, ("premise", "hypothesis")),
+        texts_form.from_file("a.txt", TEXTS.encode(), ("premise", "hypothesis")),
     ):
-        assert refused.problem.startswith(
-            "The model asks for pairs, premise and hypothesis, and these are single texts."
-        )
+        assert refused.problem.startswith("The model reads pairs, premise and hypothesis, and these are single texts.")
 
 
 def text_of(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Comparisons whose figures follow by hand: p(label) = 0.1 + 0.8 · (the weight of the words that are kept)."""
+"""Comparisons whose metrics can be computed by hand: p(label) = 0.1 + 0.8 · (the weight of the words that are kept)."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from explainers.api import Comparison
-from explainers.comparison import Failed, Measured, Question, chance
-from explainers.datasets.picture import Picture
-from explainers.explanation import Attribution
-from explainers.metrics.faithfulness import METRICS
-from explainers.metrics.masking import Asked, masking_path
-from explainers.models.encoding import Encoding, Unit
-from explainers.models.words import words
-from explainers.settings import Settings
+from explainers.comparison.runner import run_random_control
+from explainers.datasets.image import InputImage
+from explainers.metrics.erasure import Answers, erasure_curves
+from explainers.metrics.faithfulness import METRICS, all_metrics
+from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.models.inputs.word_boundaries import word_spans
+from explainers.results.attribution import Attribution
+from explainers.results.comparison import Comparison, Failure, MethodResult, Question
+from explainers.results.settings import Settings
 
 Compared = Callable[..., Comparison]
 
@@ -30,7 +30,7 @@ def stub(weights: np.ndarray, labels: tuple[str, ...], name: str) -> Any:
     return SimpleNamespace(
         name=name,
         labels=labels,
-        asks=(),
+        input_names=(),
         version="1",
         device=torch.device("cpu"),
         module=module,
@@ -38,17 +38,17 @@ def stub(weights: np.ndarray, labels: tuple[str, ...], name: str) -> Any:
     )
 
 
-def encoded(texts: tuple[str, ...], notice: str = "", picture: Picture | None = None) -> Encoding:
-    """Every word is a unit, and of a picture each quarter."""
-    spans = [(segment, *span) for segment, text in enumerate(texts) for span in words(text)]
+def encoded(texts: tuple[str, ...], warning: str = "", image: InputImage | None = None) -> Encoding:
+    """Every word is a unit, and so is each quarter of the image."""
+    spans = [(segment, *span) for segment, text in enumerate(texts) for span in word_spans(text)]
     units = tuple(Unit(texts[segment][start:end], start, end, segment) for segment, start, end in spans)
-    units += quarters(picture) if picture is not None else ()
+    units += quarters(image) if image is not None else ()
     positions = tuple(range(len(units)))
-    return Encoding(texts, units, positions, (0,) * len(units), positions, notice=notice, picture=picture)
+    return Encoding(texts, units, positions, (0,) * len(units), positions, warning=warning, image=image)
 
 
-def quarters(picture: Picture) -> tuple[Unit, ...]:
-    wide, high = (side // 2 for side in picture.size)
+def quarters(image: InputImage) -> tuple[Unit, ...]:
+    wide, high = (side // 2 for side in image.size)
     return tuple(
         Unit(f"row {row + 1}, column {column + 1}", 0, 0, segment=1, box=(left, top, left + wide, top + high))
         for row, top in enumerate((0, high))
@@ -58,7 +58,7 @@ def quarters(picture: Picture) -> tuple[Unit, ...]:
 
 @pytest.fixture
 def compared() -> Compared:
-    """By default the first word carries all the weight and LIME finds it."""
+    """By default the first word has all the weight, and LIME gives the same scores."""
 
     def make(
         *texts: str,
@@ -66,20 +66,22 @@ def compared() -> Compared:
         weights: tuple[float, ...] | None = None,
         labels: tuple[str, str] = ("negative", "positive"),
         name: str = "stub",
-        failures: tuple[Failed, ...] = (),
-        notice: str = "",
-        picture: Picture | None = None,
+        failures: tuple[Failure, ...] = (),
+        warning: str = "",
+        image: InputImage | None = None,
     ) -> Comparison:
-        encoding = encoded(texts, notice, picture)
-        given = weights or (1.0, *(0.0,) * (len(encoding.units) - 1))
-        question = Question(stub(np.asarray(given), labels, name), encoding, 1, Settings())
-        asked = Asked(question.model, encoding, "mask")
+        encoding = encoded(texts, warning, image)
+        by_unit = weights or (1.0, *(0.0,) * (len(encoding.units) - 1))
+        question = Question(stub(np.asarray(by_unit), labels, name), encoding, 1, Settings())
+        answers = Answers(question.model, encoding, "mask")
         results = []
-        for method, scores in (methods or {"lime": given}).items():
-            found = Attribution(method, encoding, 1, scores, "attention" not in method, seconds=0.5, model_calls=7)
-            path = masking_path(asked, scores, 1)
-            noise = dict.fromkeys((metric.id for metric in METRICS), 0.0)
-            results.append(Measured(found, path, {metric.id: metric.score(path) for metric in METRICS}, noise))
-        return Comparison(question, (0.1, 0.9), tuple(results), chance(asked, 1, 0), failures)
+        for method, scores in (methods or {"lime": by_unit}).items():
+            attribution = Attribution(
+                method, encoding, 1, scores, "attention" not in method, seconds=0.5, model_calls=7
+            )
+            curves = erasure_curves(answers, scores, 1)
+            noise = dict.fromkeys(METRICS.ids, 0.0)
+            results.append(MethodResult(attribution, curves, all_metrics(curves), noise))
+        return Comparison(question, (0.1, 0.9), tuple(results), run_random_control(answers, 1, 0), failures)
 
     return make

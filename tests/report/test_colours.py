@@ -1,11 +1,12 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from explainers.errors import ExplanationError
-from explainers.methods import METHODS
-from explainers.report.colours import LINES, PRESETS, colour, line_of, strengths, strongest
+from explainers.methods.registry import METHODS
+from explainers.report.colours import PRESETS, LineStyle, colour, line_of, strengths, strongest
 
 RGBA = re.compile(r"rgba\((\d{1,3}), (\d{1,3}), (\d{1,3}), ([01]\.\d{3})\)")
 THEMES = {"light": ((255, 255, 255), (49, 51, 63)), "dark": ((14, 17, 23), (250, 250, 250))}  # background, text
@@ -23,9 +24,9 @@ def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 def parts(text: str) -> tuple[tuple[int, ...], float]:
-    found = RGBA.fullmatch(text)
-    assert found, text
-    return tuple(int(value) for value in found.groups()[:3]), float(found.group(4))
+    match = RGBA.fullmatch(text)
+    assert match, text
+    return tuple(int(value) for value in match.groups()[:3]), float(match.group(4))
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -52,7 +53,7 @@ def test_a_score_that_is_not_a_number_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(("preset", "supports"), [("safe", "blue"), ("captum", "green"), ("shap", "red")])
-def test_the_presets_are_those_that_people_know(preset: str, supports: str) -> None:
+def test_the_presets_are_those_of_captum_and_shap_and_a_safe_one(preset: str, supports: str) -> None:
     rgb, _ = parts(colour(1, preset=preset, signed=True))
     assert ("red", "green", "blue")[rgb.index(max(rgb))] == supports
     against, _ = parts(colour(-1, preset=preset, signed=True))
@@ -61,8 +62,8 @@ def test_the_presets_are_those_that_people_know(preset: str, supports: str) -> N
 
 def test_an_unsigned_score_never_looks_like_support() -> None:
     for preset in PRESETS:
-        shown, _ = parts(colour(0.8, preset=preset, signed=False))
-        assert shown not in (PRESETS[preset].supports, PRESETS[preset].against)
+        rgb, _ = parts(colour(0.8, preset=preset, signed=False))
+        assert rgb not in (PRESETS[preset].supports, PRESETS[preset].against)
 
 
 def test_unknown_colours_are_named_with_those_that_exist() -> None:
@@ -90,15 +91,34 @@ def test_scores_that_are_all_zero_have_no_strength() -> None:
     assert strengths((0.0, 0.0), scale="shared", strongest=0.0) == (0.0, 0.0)
 
 
-def test_the_strongest_of_all_counts_scores_against_too() -> None:
+def test_the_strongest_of_all_counts_negative_scores_too() -> None:
     assert strongest([(0.1, 0.2), (-0.5, 0.3), ()]) == 0.5
     assert strongest([]) == 0.0
 
 
-def test_every_method_has_a_line_of_its_own_that_is_seen_on_white_and_on_black() -> None:
-    assert {entry.id for entry in METHODS} <= LINES.keys()
-    assert len({line.colour for line in LINES.values()}) == len(LINES) == 18
-    for method in LINES:
-        rgb = tuple(bytes.fromhex(line_of(method).colour[1:]))
+def test_every_method_has_a_line_colour_that_is_visible_on_white_and_on_black() -> None:
+    assert len({line_of(spec.id).colour for spec in METHODS}) == len(METHODS)
+    for spec in METHODS:
+        rgb = tuple(bytes.fromhex(line_of(spec.id).colour[1:]))
         for page, _ in THEMES.values():
-            assert contrast(rgb, page) >= 2.5, method
+            assert contrast(rgb, page) >= 2.5, spec.id
+
+
+def test_the_dashes_tell_the_groups_apart() -> None:
+    assert [line_of(method).dash for method in ("aml", "lime", "random")] == ["dash", "solid", "dot"]
+
+
+def test_a_variant_is_dotted_in_another_shade_of_its_method() -> None:
+    variant, method = line_of("aml:comp"), line_of("aml")
+    assert variant.dash == "dot"
+    assert variant.colour != method.colour
+    # "comp": 99 + 111 + 109 + 112 = 431, 431 % 5 = 1: 30 % towards black, and 0.7 · #d21e00 = #931500
+    assert variant.colour == "#931500"
+
+
+def test_a_registered_method_is_drawn_as_its_spec_says() -> None:
+    METHODS.register(replace(METHODS.get("lime"), id="mine", colour="#123456"))
+    try:
+        assert line_of("mine") == LineStyle("#123456", "solid")
+    finally:
+        METHODS.unregister("mine")

@@ -4,13 +4,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from explainers.api import Comparison, explain
-from explainers.comparison import Failed
-from explainers.methods import METHODS
-from explainers.models.classifier import FrozenModel
+from explainers.api import explain
+from explainers.methods.registry import METHODS
+from explainers.models.frozen_model import FrozenModel
 from explainers.report.document import POLICY, document, fragment
-from explainers.report.tables import csv_scores
+from explainers.report.exports import csv_scores
 from explainers.report.text import visible
+from explainers.results.comparison import Comparison, Failure
 
 Compared = Callable[..., Comparison]
 NASTY = (
@@ -38,7 +38,7 @@ class Page(HTMLParser):
         self.text: dict[str, str] = {}
         self.attributes: list[tuple[str, str, str]] = []
         self.tags: set[str] = set()
-        self.inside = 0  # how deep inside a block of text
+        self.depth = 0  # inside a block of text
         self.feed(source)
         self.close()
 
@@ -47,9 +47,9 @@ class Page(HTMLParser):
         self.attributes += [(tag, name, value or "") for name, value in attrs]
         if ("dir", "auto") in attrs:
             self.blocks.append("")
-            self.inside = 1
-        elif self.inside:
-            self.inside += 1
+            self.depth = 1
+        elif self.depth:
+            self.depth += 1
         if tag not in ("meta", "br"):
             self.open.append(tag)
 
@@ -59,21 +59,21 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
-        self.inside = max(0, self.inside - 1)
+        self.depth = max(0, self.depth - 1)
 
     def handle_data(self, data: str) -> None:
         self.text[self.open[-1] if self.open else ""] = self.text.get(self.open[-1] if self.open else "", "") + data
-        if self.inside:
+        if self.depth:
             self.blocks[-1] += data
 
 
 @pytest.mark.parametrize("nasty", NASTY)
-def test_whatever_is_typed_is_shown_and_never_obeyed(compared: Compared, nasty: str) -> None:
-    failed = (Failed("occlusion", nasty),)
+def test_typed_text_is_displayed_and_never_interpreted(compared: Compared, nasty: str) -> None:
+    failed = (Failure("occlusion", nasty),)
     page = Page(
-        document(compared(f"good {nasty}", nasty, labels=(nasty, nasty), name=nasty, failures=failed, notice=nasty))
+        document(compared(f"good {nasty}", nasty, labels=(nasty, nasty), name=nasty, failures=failed, warning=nasty))
     )
-    assert not page.open  # every element was closed, so nothing broke out of its place
+    assert not page.open  # every element was closed, so no text ended one
     assert not page.tags & FORBIDDEN
     assert not [name for _, name, _ in page.attributes if name.startswith("on") or name in ("src", "srcdoc", "action")]
     assert all(value.startswith("#") for _, name, value in page.attributes if name.endswith("href"))
@@ -92,14 +92,12 @@ def test_the_page_stands_alone(compared: Compared) -> None:
     assert POLICY.startswith("default-src 'none'")
     assert "prefers-color-scheme: dark" in source
     assert not any("url(" in value for _, name, value in page.attributes if name == "style" and "#" not in value)
-    assert page.text["title"] == "“good film”: what speaks for positive"
+    assert page.text["title"] == "“good film”: what supports positive"
 
 
-def test_the_page_says_what_each_method_is_and_when_not_to_believe_it(compared: Compared) -> None:
+def test_the_page_has_the_idea_and_the_caution_of_each_method(compared: Compared) -> None:
     page = Page(document(compared("good film")))
-    lime, random, other = (
-        next(entry for entry in METHODS if entry.id == wanted) for wanted in ("lime", "random", "occlusion")
-    )
+    lime, random, other = (next(spec for spec in METHODS if spec.id == id) for id in ("lime", "random", "occlusion"))
     assert lime.caution in page.text["dd"]
     assert random.caution in page.text["dd"]
     assert other.caution not in page.text["dd"]
@@ -112,7 +110,7 @@ def test_the_manifest_is_folded_away(compared: Compared) -> None:
     assert '"good film"' in page.text["pre"]
 
 
-def test_a_notebook_shows_the_fragment(compared: Compared) -> None:
+def test_a_notebook_displays_the_fragment(compared: Compared) -> None:
     comparison = compared("good film")
     page = Page(comparison._repr_html_())
     assert "html" not in page.tags
@@ -121,7 +119,7 @@ def test_a_notebook_shows_the_fragment(compared: Compared) -> None:
     assert "LIME" in page.text["h3"]
 
 
-def test_the_leading_figure_is_marked_and_one_like_chance_is_pale(compared: Compared) -> None:
+def test_the_leading_metric_is_marked_and_one_like_random_is_pale(compared: Compared) -> None:
     right, wrong = (1.0, *(0.0,) * 9), (-1.0, *(0.0,) * 8, 1.0)
     source = fragment(compared("wonderful b c d e f g h i j", methods={"lime": right, "occlusion": wrong}))
     assert '<td>LIME</td><td class="best">0.800</td>' in source
@@ -137,17 +135,17 @@ def test_the_classes_stand_in_the_order_of_their_probability(compared: Compared)
     assert source.index("positive</bdi> (explained)") < source.index("negative</bdi>")
 
 
-def test_what_was_removed_before_is_said(compared: Compared) -> None:
+def test_removed_units_are_mentioned(compared: Compared) -> None:
     page = Page(fragment(replace(compared("good film"), removed=(3, 4))))
-    assert "2 removed before; what is left is explained." in page.text["p"]
+    assert "2 removed before; the explanations are of the rest." in page.text["p"]
 
 
 def test_colours_follow_the_preset(compared: Compared) -> None:
     assert "rgba(40, 160, 70, 0.700)" in fragment(compared("good film"), preset="captum")
 
 
-def test_a_comparison_that_is_not_finished_is_shown_too(compared: Compared) -> None:
-    waiting = replace(compared("good film"), results=(), chance=None)
+def test_an_unfinished_comparison_has_a_document_too(compared: Compared) -> None:
+    waiting = replace(compared("good film"), results=(), random_control=None)
     assert Page(document(waiting)).blocks == []
 
 
@@ -158,6 +156,6 @@ def test_the_document_calls_both_texts_by_their_names(pairs: FrozenModel) -> Non
     assert " · swapped: " in page
 
 
-def test_scores_in_a_table_say_which_text_they_are_of(pairs: FrozenModel) -> None:
+def test_scores_in_a_table_name_the_text_of_their_unit(pairs: FrozenModel) -> None:
     rows = csv_scores(explain(pairs, "the film", "a plot", methods=["occlusion"])).splitlines()
     assert [row.split(",")[6:8] for row in rows[1:]] == [["0", "Premise"]] * 2 + [["1", "Hypothesis"]] * 2

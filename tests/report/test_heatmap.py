@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from explainers.explanation import Attribution
-from explainers.models.encoding import Encoding, Unit
+from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.report.heatmap import heatmap, legend
 from explainers.report.text import visible
+from explainers.results.attribution import Attribution
 
 STYLE = re.compile(
     r"background-color: rgba\(\d+, \d+, \d+, [01]\.\d{3}\); border-radius: 3px; padding-bottom: 1px; "
@@ -28,7 +28,7 @@ TEXTS = (
 
 
 class Reader(HTMLParser):
-    """Text inside the blocks, every tag and every attribute."""
+    """Text of the blocks, every tag and every attribute."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -48,41 +48,41 @@ class Reader(HTMLParser):
 
 def attribution(text: str, scores: tuple[float, ...] | None = None, *, signed: bool = True) -> Attribution:
     """One unit per run of characters that are not spaces."""
-    units = tuple(Unit(found.group(), *found.span()) for found in re.finditer(r"\S+", text))
-    places = tuple(range(len(units)))
-    given = scores if scores is not None else tuple(float(place) for place in places)
-    return Attribution("lime", Encoding((text,), units, places, (0,) * len(units), places), 1, given, signed)
+    units = tuple(Unit(match.group(), *match.span()) for match in re.finditer(r"\S+", text))
+    positions = tuple(range(len(units)))
+    values = scores if scores is not None else tuple(float(position) for position in positions)
+    return Attribution("lime", Encoding((text,), units, positions, (0,) * len(units), positions), 1, values, signed)
 
 
 def spans(source: str) -> list[dict[str, str]]:
     """The attributes of the units, in order."""
     return [
-        {name: html.unescape(value) for name, value in re.findall(r'([\w-]+)="([^"]*)"', found)}
-        for found in re.findall(r"<span (data-unit[^>]*)>", source)
+        {name: html.unescape(value) for name, value in re.findall(r'([\w-]+)="([^"]*)"', element)}
+        for element in re.findall(r"<span (data-unit[^>]*)>", source)
     ]
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_the_text_is_shown_as_it_was_typed_and_never_obeyed(text: str) -> None:
+def test_the_text_is_displayed_as_it_was_typed_and_never_interpreted(text: str) -> None:
     read = Reader(heatmap(attribution(text), label=text))
     assert read.text == visible(text)
     assert set(read.tags) <= {"div", "span"}
     assert {name for name, _ in read.attributes} <= {"data-unit", "style", "title", "dir"}
 
 
-def test_control_characters_become_pictures_and_line_breaks_stay() -> None:
+def test_control_characters_become_symbols_and_line_breaks_stay() -> None:
     assert visible("a\x00b\x1b\x7f\x85\n\t\ud800") == "a␀b␛␡\ufffd\n\t\ufffd"
 
 
-def test_a_unit_says_its_exact_score_and_rank_and_direction() -> None:
+def test_the_tooltip_of_a_unit_has_score_and_rank_and_direction() -> None:
     good, film = spans(heatmap(attribution("good film", (0.123, -0.25)), "positive"))
     assert good["title"] == "score +0.123, rank 1 of 2, supports positive"
     assert film["title"] == "score −0.25, rank 2 of 2, against positive"
 
 
 def test_the_spread_stands_beside_the_score() -> None:
-    found = replace(attribution("good", (0.5,)), spread=(0.04,))
-    assert spans(heatmap(found, "positive"))[0]["title"] == "score +0.5 (± 0.04), rank 1 of 1, supports positive"
+    spread = replace(attribution("good", (0.5,)), spread=(0.04,))
+    assert spans(heatmap(spread, "positive"))[0]["title"] == "score +0.5 (± 0.04), rank 1 of 1, supports positive"
 
 
 def test_an_unsigned_score_has_no_direction() -> None:
@@ -104,9 +104,9 @@ def test_numpy_scores_give_styles_that_a_browser_reads() -> None:
 
 
 def test_a_shared_scale_makes_a_weak_attribution_pale() -> None:
-    (own,) = spans(heatmap(attribution("good", (0.1,)), "positive"))
+    (alone,) = spans(heatmap(attribution("good", (0.1,)), "positive"))
     (shared,) = spans(heatmap(attribution("good", (0.1,)), "positive", shared=0.4))
-    assert "0.700)" in own["style"]
+    assert "0.700)" in alone["style"]
     assert "0.175)" in shared["style"]  # 0.7 · 0.1 / 0.4
 
 
@@ -118,20 +118,20 @@ def test_the_top_share_is_framed() -> None:
 def test_a_pair_is_two_blocks() -> None:
     units = (Unit("A", 0, 1, 0), Unit("B", 2, 3, 1))
     encoding = Encoding(("A!", "x B"), units, (0, 1), (0, 1), (0, 1))
-    found = Attribution("lime", encoding, 0, (1.0, 2.0), True)
-    source = heatmap(found, "yes")
+    pair = Attribution("lime", encoding, 0, (1.0, 2.0), True)
+    source = heatmap(pair, "yes")
     assert Reader(source).text == "Text 1A!Text 2x B"
-    assert Reader(heatmap(found, "yes", names=("Premise", "<i>"))).text == "PremiseA!<i>x B"
+    assert Reader(heatmap(pair, "yes", names=("Premise", "<i>"))).text == "PremiseA!<i>x B"
     assert source.count('dir="auto"') == 2
 
 
-def test_what_belongs_to_no_unit_is_shown_as_such() -> None:
-    encoding = Encoding(("seen cut off",), (Unit("seen", 0, 4),), (0,), (0,), (0,))
+def test_text_outside_the_units_is_marked() -> None:
+    encoding = Encoding(("kept cut off",), (Unit("kept", 0, 4),), (0,), (0,), (0,))
     source = heatmap(Attribution("lime", encoding, 0, (1.0,), True), "yes")
     assert 'title="not part of this explanation"> cut off</span>' in source
 
 
-def test_the_legend_says_what_the_colours_mean_in_numbers() -> None:
+def test_the_legend_has_the_scores_at_the_ends_of_the_scale() -> None:
     read = Reader(legend(attribution("a b", (0.12, -0.08)), "posi<b>tive")).text
     assert read == "against −0.08 … supports posi<b>tive +0.12 (full colour at ±0.12)"
 
@@ -142,4 +142,4 @@ def test_zero_has_no_sign_in_the_legend() -> None:
 
 def test_the_legend_of_unsigned_scores_claims_no_direction() -> None:
     read = Reader(legend(attribution("a b", (0.12, 0.02), signed=False), "positive", shared=0.5)).text
-    assert read == "weight, lowest 0.02 … highest 0.12 (full colour at 0.5; says neither for nor against)"
+    assert read == "weight, lowest 0.02 … highest 0.12 (full colour at 0.5; neither for nor against)"

@@ -1,82 +1,82 @@
-"""Reading how the things of a box stand: "a blue block over a black one", "the top is yellow", "stacked together"."""
+"""Parsing how things are arranged: "a blue block over a black one", "the top is yellow", "stacked together"."""
 
 from dataclasses import replace
 
+from explainers.datasets.scenes.conditions import Condition, Has, Kind, Level, Next, Number, Stacked
 from explainers.datasets.scenes.descriptions import RELATIONS, Conditions
-from explainers.datasets.scenes.phrases import SOME, Reader, Unclear
-from explainers.datasets.scenes.statements import Condition, Has, Kind, Level, Next, Number, Stacked
+from explainers.datasets.scenes.parser import SOME, ParseFailure, StatementParser
 
 LEVELS = {"base": 1, "first": 1, "second": 2, "third": 3, "middle": 0, "top": -1}
 
 
-def base_and_top(reader: Reader) -> Conditions:
+def base_and_top(parser: StatementParser) -> Conditions:
     """ "A yellow block at the base and top"."""
-    number, kind = reader.item()
-    reader.needs(
+    number, kind = parser.item()
+    parser.expect(
         "at the base and top", "at the top and base", "at the top and at the base", "at the base and at the top"
     )
-    return Has(replace(kind, place="bottom"), number), Has(replace(kind, place="peak"), number)
+    return Has(replace(kind, location="bottom"), number), Has(replace(kind, location="peak"), number)
 
 
-def level(reader: Reader) -> Conditions:
+def level(parser: StatementParser) -> Conditions:
     """ "A blue block in the middle"."""
-    reader.takes("a", "exactly 1", "1")
-    kind = reader.kind()
-    if reader.takes("in the middle of it", "in the middle", "as a middle thing"):
+    parser.accept("a", "exactly 1", "1")
+    kind = parser.kind()
+    if parser.accept("in the middle of it", "in the middle", "as a middle thing"):
         return (Level(0, kind),)
-    reader.needs("as the second level", "as the second thing", "as second thing")
+    parser.expect("as the second level", "as the second thing", "as second thing")
     return (Level(2, kind),)
 
 
-def stacked(reader: Reader) -> Conditions:
-    number, kind = reader.item()
-    reader.needs("stacked together", "attached together", "attached with each other", "attached to each other")
+def stacked(parser: StatementParser) -> Conditions:
+    number, kind = parser.item()
+    parser.expect("stacked together", "attached together", "attached with each other", "attached to each other")
     return (Stacked(kind, number),)
 
 
-def relation(reader: Reader) -> Conditions:
+def relation(parser: StatementParser) -> Conditions:
     """ "A blue block over a black one"."""
-    number, one = reader.item()
-    reader.takes("which is", "that is", "is")
-    word = RELATIONS[reader.needs(*RELATIONS)]
-    reader.takes("a", "the", "1", "exactly 1", "a other")
-    other = Kind(place="bottom") if reader.towers and reader.takes("base thing", "base") else reader.kind(bare=True)
+    number, one = parser.item()
+    parser.accept("which is", "that is", "is")
+    word = RELATIONS[parser.expect(*RELATIONS)]
+    parser.accept("a", "the", "1", "exactly 1", "a other")
+    other = Kind(location="bottom") if parser.towers and parser.accept("base thing", "base") else parser.kind(bare=True)
     if number not in (SOME, Number("exactly", 1)):
-        raise Unclear
+        raise ParseFailure
     return (Next(one, word, other),)
 
 
-def coloured_end(reader: Reader) -> Conditions:
+def coloured_end(parser: StatementParser) -> Conditions:
     """ "A yellow top", "black base"."""
-    reader.takes("a")
-    colour = reader.colour()
-    end = reader.needs("base", "top")
-    return (Has(Kind(colour, place="bottom" if end == "base" else "peak"), SOME),)
+    parser.accept("a")
+    colour = parser.colour()
+    end = parser.expect("base", "top")
+    return (Has(Kind(colour, location="bottom" if end == "base" else "peak"), SOME),)
 
 
-def end_is(reader: Reader) -> Conditions:
+def end_is(parser: StatementParser) -> Conditions:
     """ "The top is blue", "the top and base are black", "the second block from the base is yellow"."""
-    reader.takes("the colour of the", "the", "a")
-    ends = ends_named(reader)
-    reader.needs("is")
-    reader.takes("both", "all", "of")
-    colour = reader.colour()
-    reader.takes("in colour", "colour", "thing")
+    parser.accept("the colour of the", "the", "a")
+    ends = ends_named(parser)
+    parser.expect("is")
+    parser.accept("both", "all", "of")
+    colour = parser.colour()
+    parser.accept("in colour", "colour", "thing")
     return tuple(end(word, Kind(colour)) for word in ends)
 
 
-def ends_named(reader: Reader) -> list[str]:
+def ends_named(parser: StatementParser) -> list[str]:
     """ "Base and second block from the base"."""
-    found = [reader.needs(*LEVELS)]
-    reader.takes("thing")
-    while reader.takes("and the", "and"):
-        found.append(reader.needs(*LEVELS))
-        reader.takes("thing")
-    reader.takes("from the base")
-    return found
+    words = [parser.expect(*LEVELS)]
+    parser.accept("thing")
+    while parser.accept("and the", "and"):
+        words.append(parser.expect(*LEVELS))
+        parser.accept("thing")
+    parser.accept("from the base")
+    return words
 
 
 def end(word: str, kind: Kind) -> Condition:
     if word in ("base", "top"):
-        return Has(replace(kind, place="bottom" if word == "base" else "peak"), SOME)
+        return Has(replace(kind, location="bottom" if word == "base" else "peak"), SOME)
     return Level(LEVELS[word], kind)

@@ -1,4 +1,4 @@
-"""Drawing a scene as NLVR's pictures are drawn: 400 × 100, boxes of 100 with strips of 50 between them."""
+"""Drawing a scene like NLVR's images: 400 × 100, boxes of 100 with strips of 50 between them."""
 
 from functools import lru_cache
 
@@ -17,7 +17,7 @@ COVER, STRIPE = (96, 72, 48), (160, 128, 96)
 Pixels = NDArray[np.uint8]
 
 
-def drawn(scene: Scene) -> Pixels:
+def draw(scene: Scene) -> Pixels:
     """(100, 400, 3)."""
     canvas = empty(scene.covered).copy()
     for thing in scene.visible():
@@ -27,7 +27,7 @@ def drawn(scene: Scene) -> Pixels:
 
 
 def frame(thing: Thing) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom (exclusive) in the whole picture."""
+    """Left, top, right and bottom (exclusive) in the whole image."""
     left = LEFTS[thing.box] + thing.left
     return left, thing.top, left + thing.size, thing.top + thing.size
 

@@ -1,31 +1,17 @@
-"""Scenes with what is said about them, as many as one likes: the label is drawn first, then all else until it fits."""
+"""Random scenes with statements about them: first the label is drawn, then scene and statement until they fit."""
 
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from explainers.datasets.example import Evidence, Example
-from explainers.datasets.picture import Picture
-from explainers.datasets.scenes.drawing import box_frame, drawn, frame
+from explainers.datasets.image import InputImage
+from explainers.datasets.scenes.conditions import NEUTRAL, Condition, Has, Hues, Kind, Next, Number, Only
+from explainers.datasets.scenes.drawing import box_frame, draw, frame
 from explainers.datasets.scenes.reasons import reason
-from explainers.datasets.scenes.statements import (
-    NEUTRAL,
-    Boxes,
-    Condition,
-    Count,
-    Every,
-    Has,
-    Hues,
-    Judged,
-    Kind,
-    Next,
-    Number,
-    Only,
-    Statement,
-    Unsaid,
-)  # fmt: skip
-from explainers.datasets.scenes.wording import Worded, worded
-from explainers.datasets.scenes.world import COLOURS, SHAPES, SIZES, Scene, Thing, scene
+from explainers.datasets.scenes.statements import Boxes, Count, Every, Judgement, Statement, Unanswerable
+from explainers.datasets.scenes.wording import WordedStatement, put_into_words
+from explainers.datasets.scenes.world import COLOURS, SHAPES, SIZES, Scene, Thing, random_scene
 
 QUALITIES = (
     "made of wood", "made of glass", "made of metal", "heavier than the rest", "painted by a child",
@@ -33,119 +19,119 @@ QUALITIES = (
 )  # fmt: skip
 WALLS = ("wall", "wall", "wall", "bottom", "bottom", "corner", "top", "left", "right")
 TRIES = 30
-Bank = Sequence[tuple[str, Statement]]  # statements that people wrote, with what they mean
+Bank = Sequence[tuple[str, Statement]]  # people's statements with their meaning
 
 
 @dataclass(frozen=True)
-class Item:
-    """One scene and one statement about it, with all that is known about them."""
+class SceneItem:
+    """One scene and one statement about it, with all that is known about the two."""
 
     scene: Scene
     statement: Statement
-    said: Worded
-    judged: Judged
+    wording: WordedStatement
+    judgement: Judgement
 
     @property
     def label(self) -> int:
-        return self.judged.label
+        return self.judgement.label
 
     @property
     def reason(self) -> str:
-        return reason(self.statement, self.judged, self.scene)
+        return reason(self.statement, self.judgement, self.scene)
 
     @property
     def evidence(self) -> Evidence:
-        """The decisive words; the deciding things, and the cover where it keeps the answer open."""
-        boxes = [frame(thing) for thing in self.judged.things]
-        if self.label == NEUTRAL and self.scene.covered is not None and not isinstance(self.statement, Unsaid):
+        """The decisive words; the deciding things, and the cover if it makes the label neutral."""
+        boxes = [frame(thing) for thing in self.judgement.things]
+        if self.label == NEUTRAL and self.scene.covered is not None and not isinstance(self.statement, Unanswerable):
             boxes.append(box_frame(self.scene.covered))
-        return Evidence(self.said.decisive, tuple(boxes))
+        return Evidence(self.wording.decisive, tuple(boxes))
 
     def example(self) -> Example:
         return Example(
-            self.said.text,
+            self.wording.text,
             label=self.label,
             explanations=(self.reason,),
-            picture=Picture.of(drawn(self.scene)),
+            image=InputImage.of(draw(self.scene)),
             evidence=self.evidence,
         )
 
 
-def items(seed: int, *, held_out: bool, bank: Bank = (), share: float = 0.0) -> Iterator[Item]:
-    """Without end. `held_out` gives only sentences of the forms that training never sees, else only the others.
+def generate_items(seed: int, *, held_out: bool, bank: Bank = (), share: float = 0.0) -> Iterator[SceneItem]:
+    """Without end. With `held_out` only sentences in the forms that are kept from training, otherwise only the others.
 
-    With a `bank`, that `share` of the items says what people wrote.
+    A `share` of the items uses statements of the `bank`.
     """
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     while True:
-        label = chance.randrange(3)
-        found = borrowed(chance, label, bank) if share and bank and chance.random() < share else item(chance, label)
-        if found is not None and held_out:
-            found = reworded(found, chance)
-        if found is not None and (found.said.held_out == held_out or found.said.form == ""):
-            yield found
+        label = rng.randrange(3)
+        item = borrowed_item(rng, label, bank) if share and bank and rng.random() < share else random_item(rng, label)
+        if item is not None and held_out:
+            item = reworded(item, rng)
+        if item is not None and (item.wording.held_out == held_out or item.wording.form == ""):
+            yield item
 
 
-def reworded(found: Item, chance: random.Random) -> Item:
-    """In a form that training never sees, if one is found."""
+def reworded(item: SceneItem, rng: random.Random) -> SceneItem:
+    """In a form that is kept from training, if `TRIES` attempts yield one."""
     for _ in range(TRIES):
-        if found.said.held_out:
+        if item.wording.held_out:
             break
-        found = replace(found, said=worded(found.statement, chance, towers=found.scene.towers))
-    return found
+        item = replace(item, wording=put_into_words(item.statement, rng, towers=item.scene.towers))
+    return item
 
 
-def item(chance: random.Random, label: int) -> Item | None:
-    """One with this label; None if the first scene leads nowhere."""
-    towers = chance.random() < 0.5
-    covered = label == NEUTRAL or chance.random() < 0.25
-    if label == NEUTRAL and chance.random() < 0.15:
-        seen = scene(chance, towers=towers, covered=chance.random() < 0.3)
-        return _made(seen, Unsaid(_kind(chance, seen), chance.choice(QUALITIES)), chance)
-    seen = scene(chance, towers=towers, covered=covered)
+def random_item(rng: random.Random, label: int) -> SceneItem | None:
+    """An item with this label; None if no statement about the first scene gets it."""
+    towers = rng.random() < 0.5
+    covered = label == NEUTRAL or rng.random() < 0.25
+    if label == NEUTRAL and rng.random() < 0.15:
+        scene = random_scene(rng, towers=towers, covered=rng.random() < 0.3)
+        return _item(scene, Unanswerable(_kind(rng, scene), rng.choice(QUALITIES)), rng)
+    scene = random_scene(rng, towers=towers, covered=covered)
     for _ in range(TRIES):
-        statement = _statement(chance, seen, label)
-        if statement is not None and statement.judged(seen).label == label:
-            return _made(seen, statement, chance)
+        statement = _statement(rng, scene, label)
+        if statement is not None and statement.judgement(scene).label == label:
+            return _item(scene, statement, rng)
     return None
 
 
-def borrowed(chance: random.Random, label: int, bank: Bank) -> Item | None:
+def borrowed_item(rng: random.Random, label: int, bank: Bank) -> SceneItem | None:
     """A statement of the bank with a scene in which it has this label."""
-    text, statement = chance.choice(bank)
+    text, statement = rng.choice(bank)
     towers = any(word in text.lower() for word in ("tower", "block", "roof")) or (
-        chance.random() < 0.1 and "touching" not in text.lower()
+        rng.random() < 0.1 and "touching" not in text.lower()
     )
     for _ in range(TRIES):
-        seen = scene(chance, towers=towers, covered=label == NEUTRAL or chance.random() < 0.1)
-        judged = statement.judged(seen)
-        if judged.label == label:
-            return Item(seen, statement, Worded(text, (), ""), judged)
+        scene = random_scene(rng, towers=towers, covered=label == NEUTRAL or rng.random() < 0.1)
+        judgement = statement.judgement(scene)
+        if judgement.label == label:
+            return SceneItem(scene, statement, WordedStatement(text, (), ""), judgement)
     return None
 
 
-def _made(seen: Scene, statement: Statement, chance: random.Random) -> Item:
-    return Item(seen, statement, worded(statement, chance, towers=seen.towers), statement.judged(seen))
+def _item(scene: Scene, statement: Statement, rng: random.Random) -> SceneItem:
+    return SceneItem(scene, statement, put_into_words(statement, rng, towers=scene.towers), statement.judgement(scene))
 
 
-def _statement(chance: random.Random, seen: Scene, label: int) -> Statement | None:
-    roll = chance.random()
+def _statement(rng: random.Random, scene: Scene, label: int) -> Statement | None:
+    roll = rng.random()
     if roll < 0.42:
-        kind = _kind(chance, seen)
-        count = len(kind.among(seen.visible(), seen))
-        number = _number(chance, label, count, seen, most=6)
+        kind = _kind(rng, scene)
+        count = len(kind.among(scene.visible(), scene))
+        number = _number(rng, label, count, scene, most=6)
         return Count(kind, number) if number else None
     if roll < 0.86:
-        conditions = _conditions(chance, seen)
-        count = Boxes(conditions, Number("at least", 0)).judged(seen).count
-        number = _number(chance, label, count, seen, most=3)
+        conditions = _conditions(rng, scene)
+        count = Boxes(conditions, Number("at least", 0)).judgement(scene).count
+        number = _number(rng, label, count, scene, most=3)
         return Boxes(conditions, number) if number else None
-    return _every(chance, seen)
+    return _every(rng, scene)
 
 
-def _number(chance: random.Random, label: int, count: int, seen: Scene, *, most: int) -> Number | None:
+def _number(rng: random.Random, label: int, count: int, scene: Scene, *, most: int) -> Number | None:
     """A number near the count with which the statement gets its label."""
-    high = count if seen.covered is None else (count + 1 if most == 3 else 99)
+    high = count if scene.covered is None else (count + 1 if most == 3 else 99)
     near = range(max(0, count - 2), min(most, count + 2) + 1)
     ways = [Number(how, n) for n in near for how in ("exactly", "exactly", "at least", "at most")]
     fitting = [
@@ -155,69 +141,69 @@ def _number(chance: random.Random, label: int, count: int, seen: Scene, *, most:
         and (way.n > 0 or way.how == "exactly")
         and not (most == 3 and way.n == 3 and way.how != "exactly")
     ]
-    return chance.choice(fitting) if fitting else None
+    return rng.choice(fitting) if fitting else None
 
 
-def _kind(chance: random.Random, seen: Scene) -> Kind:
-    """Mostly of something that can be seen."""
-    model = chance.choice(seen.visible() or seen.things)
-    if chance.random() < 0.25:
-        model = Thing(chance.choice(SHAPES), chance.choice(COLOURS), chance.choice((10, 20, 30)), 0, 0, 0)
-    if seen.towers:
-        return Kind(model.colour, place=chance.choice((None, None, "bottom", "peak")))
-    shape = model.shape if chance.random() < 0.7 else None
-    colour = model.colour if shape is None or chance.random() < 0.7 else None
-    size = next(name for name, side in SIZES.items() if side == model.size) if chance.random() < 0.15 else None
-    place = chance.choice(WALLS) if chance.random() < 0.4 else None
-    return Kind(colour, shape, size, place, apart=place == "wall" and chance.random() < 0.35)
+def _kind(rng: random.Random, scene: Scene) -> Kind:
+    """Mostly the kind of something visible."""
+    model = rng.choice(scene.visible() or scene.things)
+    if rng.random() < 0.25:
+        model = Thing(rng.choice(SHAPES), rng.choice(COLOURS), rng.choice((10, 20, 30)), 0, 0, 0)
+    if scene.towers:
+        return Kind(model.colour, location=rng.choice((None, None, "bottom", "peak")))
+    shape = model.shape if rng.random() < 0.7 else None
+    colour = model.colour if shape is None or rng.random() < 0.7 else None
+    size = next(name for name, side in SIZES.items() if side == model.size) if rng.random() < 0.15 else None
+    location = rng.choice(WALLS) if rng.random() < 0.4 else None
+    return Kind(colour, shape, size, location, apart=location == "wall" and rng.random() < 0.35)
 
 
-def _conditions(chance: random.Random, seen: Scene) -> tuple[Condition, ...]:
-    roll = chance.random()
+def _conditions(rng: random.Random, scene: Scene) -> tuple[Condition, ...]:
+    roll = rng.random()
     if roll < 0.14:
-        return (Only(Kind(chance.choice(COLOURS), None if seen.towers or chance.random() < 0.8 else "square")),)
+        return (Only(Kind(rng.choice(COLOURS), None if scene.towers or rng.random() < 0.8 else "square")),)
     if roll < 0.22:
-        return (Hues(Number("exactly", chance.choice((1, 2, 3)))),)
+        return (Hues(Number("exactly", rng.choice((1, 2, 3)))),)
     if roll < 0.42:
-        return (_next(chance, seen),)
-    if seen.towers and roll < 0.6:
-        return (Has(Kind(), Number(chance.choice(("exactly", "exactly", "at least")), chance.choice((1, 2, 3, 4)))),)
-    first = _has(chance, seen)
-    if roll < 0.85 or seen.towers:
+        return (_next(rng, scene),)
+    if scene.towers and roll < 0.6:
+        return (Has(Kind(), Number(rng.choice(("exactly", "exactly", "at least")), rng.choice((1, 2, 3, 4)))),)
+    first = _has(rng, scene)
+    if roll < 0.85 or scene.towers:
         return (first,)
-    return first, _has(chance, seen)
+    return first, _has(rng, scene)
 
 
-def _has(chance: random.Random, seen: Scene) -> Has:
-    kind = _kind(chance, seen)
-    if kind.place is not None and seen.towers:
+def _has(rng: random.Random, scene: Scene) -> Has:
+    kind = _kind(rng, scene)
+    if kind.location is not None and scene.towers:
         return Has(kind, Number("at least", 1))
-    how = chance.choice(("exactly", "at least"))
-    return Has(kind, Number(how, chance.choice((1, 1, 1, 2, 2, 3) if how == "exactly" else (1, 1, 2))))
+    how = rng.choice(("exactly", "at least"))
+    return Has(kind, Number(how, rng.choice((1, 1, 1, 2, 2, 3) if how == "exactly" else (1, 1, 2))))
 
 
-def _next(chance: random.Random, seen: Scene) -> Next:
-    relations = ("above", "above", "below") if seen.towers else ("above", "below", "left", "right")
-    one, other = (_plain(chance, seen) for _ in range(2))
-    return Next(one, chance.choice(relations), other)
+def _next(rng: random.Random, scene: Scene) -> Next:
+    relations = ("above", "above", "below") if scene.towers else ("above", "below", "left", "right")
+    one, other = (_plain(rng, scene) for _ in range(2))
+    return Next(one, rng.choice(relations), other)
 
 
-def _plain(chance: random.Random, seen: Scene) -> Kind:
+def _plain(rng: random.Random, scene: Scene) -> Kind:
     """A colour, and for scattered things mostly a shape."""
-    model = chance.choice(seen.visible() or seen.things)
-    colour = model.colour if chance.random() < 0.75 else chance.choice(COLOURS)
-    return Kind(colour) if seen.towers else Kind(colour, model.shape if chance.random() < 0.8 else None)
+    model = rng.choice(scene.visible() or scene.things)
+    colour = model.colour if rng.random() < 0.75 else rng.choice(COLOURS)
+    return Kind(colour) if scene.towers else Kind(colour, model.shape if rng.random() < 0.8 else None)
 
 
-def _every(chance: random.Random, seen: Scene) -> Every | None:
-    quantifier = chance.choice(("all", "all", "no", "not all"))
-    if seen.towers:
-        kind, is_so = Kind(place=chance.choice(("bottom", "peak"))), Kind(chance.choice(COLOURS))
+def _every(rng: random.Random, scene: Scene) -> Every | None:
+    quantifier = rng.choice(("all", "all", "no", "not all"))
+    if scene.towers:
+        kind, predicate = Kind(location=rng.choice(("bottom", "peak"))), Kind(rng.choice(COLOURS))
     else:
-        model = chance.choice(seen.visible() or seen.things)
-        kind = chance.choice((Kind(model.colour), Kind(shape=model.shape)))
-        if chance.random() < 0.45:
-            is_so = Kind(place=chance.choice(("wall", "wall", "bottom")))
+        model = rng.choice(scene.visible() or scene.things)
+        kind = rng.choice((Kind(model.colour), Kind(shape=model.shape)))
+        if rng.random() < 0.45:
+            predicate = Kind(location=rng.choice(("wall", "wall", "bottom")))
         else:
-            is_so = Kind(shape=model.shape) if kind.colour else Kind(model.colour)
-    return Every(quantifier, kind, is_so) if len(kind.among(seen.visible(), seen)) > 1 else None
+            predicate = Kind(shape=model.shape) if kind.colour else Kind(model.colour)
+    return Every(quantifier, kind, predicate) if len(kind.among(scene.visible(), scene)) > 1 else None

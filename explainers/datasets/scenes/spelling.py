@@ -1,10 +1,10 @@
-"""Words as people type them, brought to one spelling, one number and one of several synonyms."""
+"""Normalising words as people type them: one spelling, the singular, and one of several synonyms."""
 
 import re
 from functools import lru_cache
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-KNOWN = frozenset(
+VOCABULARY = frozenset(
     re.findall(
         r"\w+",
         """
@@ -44,21 +44,21 @@ SPELLINGS = {
 
 
 @lru_cache(maxsize=4096)
-def spelt(word: str) -> str:
-    if word not in KNOWN and word not in SPELLINGS and word not in NUMBERS and len(word) > 3:
-        word = next((known for known in sorted(KNOWN) if len(known) > 3 and _near(word, known)), word)
+def normalised_word(word: str) -> str:
+    if word not in VOCABULARY and word not in SPELLINGS and word not in NUMBERS and len(word) > 3:
+        word = next((each for each in sorted(VOCABULARY) if len(each) > 3 and _near(word, each)), word)
     if word in NUMBERS:
         return str(NUMBERS.index(word))
-    if word not in SPELLINGS and word.endswith("s") and (word in KNOWN or word in SINGULAR):
+    if word not in SPELLINGS and word.endswith("s") and (word in VOCABULARY or word in SINGULAR):
         word = SINGULAR.get(word, word[:-1])
     return SPELLINGS.get(word, word)
 
 
-def _near(word: str, known: str) -> bool:
+def _near(word: str, correct: str) -> bool:
     """One letter missing, added, changed, or two neighbours exchanged."""
-    if abs(len(word) - len(known)) > 1 or word == known:
-        return word == known
+    if abs(len(word) - len(correct)) > 1 or word == correct:
+        return word == correct
     cut = range(len(word) + 1)
     shorter = {word[:i] + word[i + 1 :] for i in cut}
-    other = {known[:i] + known[i + 1 :] for i in range(len(known) + 1)}
-    return known in shorter or word in other or bool(shorter & other)
+    other = {correct[:i] + correct[i + 1 :] for i in range(len(correct) + 1)}
+    return correct in shorter or word in other or bool(shorter & other)

@@ -1,34 +1,22 @@
-"""Saying a statement in one of many ways. Words on which the truth depends are in [brackets] until the end."""
+"""Phrasing a statement in one of many ways. Words on which its truth depends are in [brackets] until the end."""
 
 import random
 import re
 import zlib
 from dataclasses import dataclass, replace
 
-from explainers.datasets.scenes.statements import (
-    Boxes,
-    Condition,
-    Count,
-    Every,
-    Has,
-    Hues,
-    Kind,
-    Next,
-    Number,
-    Only,
-    Statement,
-    Unsaid,
-)  # fmt: skip
+from explainers.datasets.scenes.conditions import Condition, Has, Hues, Kind, Next, Number, Only
+from explainers.datasets.scenes.statements import Boxes, Count, Every, Statement, Unanswerable
 from explainers.datasets.scenes.world import COLOURS, SHAPES, SIZES
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 CONTENT = re.compile(rf"\b(?:{'|'.join((*COLOURS, *SIZES, 'large', *NUMBERS[1:]))}|(?:{'|'.join(SHAPES)})s?|\d)\b")
-HELD_OUT = 8  # one form of sentence in so many is kept for the test
+HELD_OUT = 8  # one form of sentence in eight is kept for the test
 
 
 @dataclass(frozen=True)
-class Worded:
-    """`decisive` are spans of characters of the words on which the truth depends; `form` is the sentence without its
+class WordedStatement:
+    """`decisive` are the character spans of the words on which the truth depends; `form` is the sentence without its
     numbers, colours, shapes and sizes."""
 
     text: str
@@ -40,33 +28,33 @@ class Worded:
         return zlib.crc32(self.form.encode()) % HELD_OUT == 0
 
 
-def worded(statement: Statement, chance: random.Random, *, towers: bool) -> Worded:
-    say = Saying(chance, towers)
+def put_into_words(statement: Statement, rng: random.Random, *, towers: bool) -> WordedStatement:
+    phrasing = Phrasing(rng, towers)
     match statement:
         case Count():
-            marked = say.count(statement)
+            marked = phrasing.count(statement)
         case Boxes():
-            marked = say.boxes(statement)
+            marked = phrasing.boxes(statement)
         case Every():
-            marked = say.every(statement)
-        case Unsaid():
-            marked = say.unsaid(statement)
-    marked = marked[0].upper() + marked[1:] if chance.random() < 0.7 else marked
-    return finished(marked + ("." if chance.random() < 0.6 else ""))
+            marked = phrasing.every(statement)
+        case Unanswerable():
+            marked = phrasing.unanswerable(statement)
+    marked = marked[0].upper() + marked[1:] if rng.random() < 0.7 else marked
+    return finished(marked + ("." if rng.random() < 0.6 else ""))
 
 
-def finished(marked: str) -> Worded:
-    """Takes the brackets out and remembers where their words were."""
+def finished(marked: str) -> WordedStatement:
+    """Removes the brackets and keeps the spans of the words in them."""
     text, spans, opened = "", [], 0
     for piece in re.split(r"([\[\]])", marked):
         if piece == "[":
             opened = len(text)
         elif piece == "]":
-            spans += [(opened + found.start(), opened + found.end()) for found in re.finditer(r"\S+", text[opened:])]
+            spans += [(opened + word.start(), opened + word.end()) for word in re.finditer(r"\S+", text[opened:])]
         else:
             text += piece
     form = CONTENT.sub("*", text.lower().rstrip("."))
-    return Worded(text, tuple(spans), re.sub(r"\b(item|object|block)s\b", r"\1", form))
+    return WordedStatement(text, tuple(spans), re.sub(r"\b(item|object|block)s\b", r"\1", form))
 
 
 def article(noun: str) -> str:
@@ -75,34 +63,34 @@ def article(noun: str) -> str:
 
 
 @dataclass(frozen=True)
-class Saying:
-    """One way of saying it, drawn by `chance`."""
+class Phrasing:
+    """One phrasing, chosen by `rng`."""
 
-    chance: random.Random
+    rng: random.Random
     towers: bool
 
     def any(self, *ways: str) -> str:
-        return self.chance.choice(ways)
+        return self.rng.choice(ways)
 
     def figure(self, n: int) -> str:
-        return NUMBERS[n] if self.chance.random() < 0.6 else str(n)
+        return NUMBERS[n] if self.rng.random() < 0.6 else str(n)
 
     def number(self, number: Number) -> tuple[str, bool]:
         """The words before a noun, and whether the noun is in the plural."""
         n = number.n
         if number == Number("exactly", 0):
-            return "[no]", self.chance.random() < 0.5
-        if number == Number("at least", 1) and self.chance.random() < 0.7:
+            return "[no]", self.rng.random() < 0.5
+        if number == Number("at least", 1) and self.rng.random() < 0.7:
             return "a", False
         if number.how == "exactly":
             way = self.any("exactly {}", "exactly {}", "{}", "{}", "only {}")
         elif number.how == "at least":
             way = self.any("at least {}", "at least {}", "{} or more", "no fewer than {}", "atleast {}")
-            if n > 1 and self.chance.random() < 0.2:
+            if n > 1 and self.rng.random() < 0.2:
                 return f"[more than {self.figure(n - 1)}]", n > 2
         else:
             way = self.any("at most {}", "at most {}", "no more than {}", "{} or fewer")
-            if self.chance.random() < 0.2:
+            if self.rng.random() < 0.2:
                 return f"[{self.any('fewer', 'less')} than {self.figure(n + 1)}]", True
         return f"[{way.format(self.figure(n))}]", n != 1 or " or " in way
 
@@ -114,14 +102,14 @@ class Saying:
         bare = self.any("block", "block", "block", "square") if self.towers else self.any("item", "object")
         return f"{size}{colour}" + (f"[{kind.shape}{'s' * plural}]" if kind.shape else bare + "s" * plural)
 
-    def place(self, kind: Kind) -> str:
-        """ " [touching] the [wall]"; nothing for things anywhere."""
-        if kind.place is None:
+    def location(self, kind: Kind) -> str:
+        """ " [touching] the [wall]"; empty if they may be anywhere."""
+        if kind.location is None:
             return ""
         if self.towers:
-            end = {"bottom": "base", "peak": "top"}[kind.place]
+            end = {"bottom": "base", "peak": "top"}[kind.location]
             return " " + self.any(f"at the [{end}]", f"as the [{end}]", f"at the [{end}] of a tower", f"on the [{end}]")
-        touching = f"{'[not] ' if kind.apart else ''}{'closely ' if self.chance.random() < 0.2 else ''}[touching] "
+        touching = f"{'[not] ' if kind.apart else ''}{'closely ' if self.rng.random() < 0.2 else ''}[touching] "
         walls = {
             "wall": ("the [wall]", "the [edge]", "any [edge]", "a [wall]", "an [edge]", "a [side] of its box"),
             "bottom": ("the [base]", "the [bottom]", "the [bottom] of a box"),
@@ -130,20 +118,20 @@ class Saying:
             "right": ("the [right] [wall]", "the [right] [side]", "the [right] [edge]"),
             "corner": ("a [corner]", "a [corner] of a box", "a [corner] of its box"),
         }
-        return f" {touching}{self.any(*walls[kind.place])}"
+        return f" {touching}{self.any(*walls[kind.location])}"
 
     def things(self, kind: Kind, number: Number) -> tuple[str, str, bool]:
         """How many of what, where, and whether it is more than one: "[two] [blue] [squares]", " in a [corner]"."""
         many, plural = self.number(number)
         noun = self.noun(kind, plural)
-        return article(noun) if many == "a" else f"{many} {noun}", self.place(kind), plural
+        return article(noun) if many == "a" else f"{many} {noun}", self.location(kind), plural
 
-    def count(self, said: Count) -> str:
-        what, where, plural = self.things(said.kind, said.number)
+    def count(self, statement: Count) -> str:
+        what, where, plural = self.things(statement.kind, statement.number)
         be = "are" if plural else "is"
-        if where and not where.startswith(" as ") and self.chance.random() < 0.4:
+        if where and not where.startswith(" as ") and self.rng.random() < 0.4:
             return f"{what} {be}{where}"
-        if where and self.chance.random() < 0.2:
+        if where and self.rng.random() < 0.2:
             where = f" that {be}{where}"
         return self.any(
             f"there {be} {what}{where}",
@@ -156,14 +144,18 @@ class Saying:
             f"the boxes hold {what}{where}",
         )
 
-    def boxes(self, said: Boxes) -> str:
+    def boxes(self, statement: Boxes) -> str:
         one, many = ("tower", "towers") if self.towers else ("box", "boxes")
-        if isinstance(said.conditions[0], Next) and said.number == Number("at least", 1) and self.chance.random() < 0.6:
+        if (
+            isinstance(statement.conditions[0], Next)
+            and statement.number == Number("at least", 1)
+            and self.rng.random() < 0.6
+        ):
             return self.any("there is {}", "there is {} in the picture", "one can see {}").format(
-                self.condition(said.conditions[0])
+                self.condition(statement.conditions[0])
             )
-        what = " and ".join(map(self.condition, said.conditions))
-        if said.number == Number("exactly", 3):
+        what = " and ".join(map(self.condition, statement.conditions))
+        if statement.number == Number("exactly", 3):
             return self.any(
                 f"[each] {one} has {what}",
                 f"[every] {one} contains {what}",
@@ -172,11 +164,11 @@ class Saying:
                 f"[all] of the {many} contain {what}",
                 *([f"there is {what} in [each] {one}"] if what.startswith("a") else ()),
             )
-        if said.number == Number("exactly", 0):
+        if statement.number == Number("exactly", 0):
             return self.any(
                 f"[no] {one} has {what}", f"there is [no] {one} with {what}", f"[none] of the {many} has {what}"
             )
-        number, plural = self.number(said.number)
+        number, plural = self.number(statement.number)
         noun, be, have, contain = (many, "are", "have", "contain") if plural else (one, "is", "has", "contains")
         ways = [
             f"there {be} {number} {noun} with {what}",
@@ -187,56 +179,56 @@ class Saying:
         ]
         return self.any(*ways, *([] if number == "a" else [f"{number} of the {many} {have} {what}"]))
 
-    def condition(self, said: Condition) -> str:
-        if isinstance(said, Has):
-            if self.towers and said.kind.place and said.kind.colour and self.chance.random() < 0.3:
-                return f"a [{said.kind.colour}] [{'base' if said.kind.place == 'bottom' else 'top'}]"
-            what, where, _ = self.things(said.kind, said.number)
+    def condition(self, condition: Condition) -> str:
+        if isinstance(condition, Has):
+            if self.towers and condition.kind.location and condition.kind.colour and self.rng.random() < 0.3:
+                return f"a [{condition.kind.colour}] [{'base' if condition.kind.location == 'bottom' else 'top'}]"
+            what, where, _ = self.things(condition.kind, condition.number)
             return what + where.replace(" of a tower", "").replace(" of a box", "")
-        if isinstance(said, Only):
-            return f"[only] {self.noun(said.kind, True)}"
-        if isinstance(said, Hues):
-            number, plural = self.number(said.number)
+        if isinstance(condition, Only):
+            return f"[only] {self.noun(condition.kind, True)}"
+        if isinstance(condition, Hues):
+            number, plural = self.number(condition.number)
             different = self.any("", "[different] ")
             return f"{self.noun(Kind(), True)} of {number} {different}[colour{'s' * plural}]"
-        if isinstance(said, Next):
-            return self.pair(said)
-        raise TypeError(f"There are no words for {said}.")
+        if isinstance(condition, Next):
+            return self.pair(condition)
+        raise TypeError(f"There are no words for {condition}.")
 
-    def pair(self, said: Next) -> str:
-        one, other = (article(self.noun(kind, False)) for kind in (said.one, said.other))
+    def pair(self, condition: Next) -> str:
+        one, other = (article(self.noun(kind, False)) for kind in (condition.one, condition.other))
         ways = {
             "above": ("[above]", "[over]", "[on] [top] of") if self.towers else ("[above]", "[higher] than"),
             "below": ("[below]", "[under]", "[beneath]") if self.towers else ("[below]", "[lower] than"),
             "left": ("to the [left] of", "[left] of"),
             "right": ("to the [right] of", "[right] of"),
         }
-        return f"{one} {self.any(*ways[said.relation])} {other}"
+        return f"{one} {self.any(*ways[condition.relation])} {other}"
 
-    def every(self, said: Every) -> str:
-        one, many = self.noun(said.kind, False), self.noun(said.kind, True)
-        if said.is_so.place:
-            is_one = is_many = self.place(said.is_so).strip()
-        elif said.is_so.shape:
-            is_one, is_many = f"a [{said.is_so.shape}]", f"[{said.is_so.shape}s]"
+    def every(self, statement: Every) -> str:
+        one, many = self.noun(statement.kind, False), self.noun(statement.kind, True)
+        if statement.predicate.location:
+            is_one = is_many = self.location(statement.predicate).strip()
+        elif statement.predicate.shape:
+            is_one, is_many = f"a [{statement.predicate.shape}]", f"[{statement.predicate.shape}s]"
         else:
-            is_one = is_many = f"[{said.is_so.colour or said.is_so.size}]"
-        if said.quantifier == "all":
+            is_one = is_many = f"[{statement.predicate.colour or statement.predicate.size}]"
+        if statement.quantifier == "all":
             return self.any(
                 f"[all] {many} are {is_many}", f"[all] the {many} are {is_many}", f"[every] {one} is {is_one}",
                 f"[each] {one} is {is_one}", f"[all] of the {many} are {is_many}",
             )  # fmt: skip
-        if said.quantifier == "no":
+        if statement.quantifier == "no":
             return self.any(
                 f"[no] {one} is {is_one}", f"[none] of the {many} are {is_many}", f"[none] of the {many} is {is_one}"
             )
         return self.any(f"[not] [all] {many} are {is_many}", f"[not] [every] {one} is {is_one}")
 
-    def unsaid(self, said: Unsaid) -> str:
-        one, many = self.noun(said.kind, False), self.noun(replace(said.kind, place=None), True)
+    def unanswerable(self, statement: Unanswerable) -> str:
+        one, many = self.noun(statement.kind, False), self.noun(replace(statement.kind, location=None), True)
         return self.any(
-            f"there is {article(one)} that is [{said.quality}]",
-            f"the {one} is [{said.quality}]",
-            f"the {many} are [{said.quality}]",
-            f"[all] {many} are [{said.quality}]",
+            f"there is {article(one)} that is [{statement.quality}]",
+            f"the {one} is [{statement.quality}]",
+            f"the {many} are [{statement.quality}]",
+            f"[all] {many} are [{statement.quality}]",
         )

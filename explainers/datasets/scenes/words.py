@@ -1,12 +1,12 @@
-"""The words of a statement about a scene, brought to one spelling: "Ther are atleast two Blocks" → there 2+ block.
+"""Normalising the words of a statement about a scene: "Ther are atleast two Blocks" → there 2+ block.
 
-Only meaning stays: what is not needed to tell statements apart ("closely", "exactly the") has gone.
+What does not distinguish statements ("closely", "exactly the") is removed.
 """
 
 import re
 from functools import lru_cache
 
-from explainers.datasets.scenes.spelling import spelt
+from explainers.datasets.scenes.spelling import normalised_word
 
 PHRASES = (
     (r"\bt least\b", "at least"),
@@ -45,11 +45,11 @@ PHRASES = (
 
 
 @lru_cache(maxsize=4096)
-def words_of(sentence: str) -> tuple[str, ...]:
+def normalised_words(sentence: str) -> tuple[str, ...]:
     """The statement's words in one spelling and in the singular; bounds as "2+" and "2-"."""
     lower = re.sub(r"^(?=ll )", "a", re.sub(r"^(?=t least)", "a", sentence.lower().strip()))
     raw = re.findall(r"[a-z]+|\d+|,", lower)
-    text = " ".join(spelt(word) for word in raw)
+    text = " ".join(normalised_word(word) for word in raw)
     for pattern, new in PHRASES:
         text = re.sub(r"\s+", " ", re.sub(pattern, new, text)).strip()
     return tuple(text.split())

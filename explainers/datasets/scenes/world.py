@@ -1,7 +1,7 @@
 """Scenes of NLVR's kind (Suhr et al., 2017): three boxes with towers of blocks, or with scattered things.
 
-One box may be covered. Nobody knows what a covered box holds, so some statements are then neither true nor false.
-All places are pixels from a box's left upper corner; a box is 100 × 100.
+One box may be covered. What it holds is unknown, so some statements are then neither true nor false.
+All positions are pixels from a box's left upper corner; a box is 100 × 100.
 """
 
 import random
@@ -37,12 +37,12 @@ class Thing:
             "top": self.top == 0,
             "bottom": self.top + self.size == SIDE,
         }
-        return frozenset(wall for wall, is_so in touching.items() if is_so)
+        return frozenset(wall for wall, touches in touching.items() if touches)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What is in the three boxes; `covered` is the number of the box that nobody can look into."""
+    """What is in the three boxes; `covered` is the number of the covered box."""
 
     things: tuple[Thing, ...]
     towers: bool
@@ -55,34 +55,34 @@ class Scene:
         return tuple(thing for thing in self.things if thing.box == number)
 
 
-def scene(chance: random.Random, *, towers: bool, covered: bool) -> Scene:
+def random_scene(rng: random.Random, *, towers: bool, covered: bool) -> Scene:
     """A scene at random. Most have few things, so that there is something to count."""
     fill = tower if towers else scattered
-    most = 4 if towers else chance.choice((3, 5, 7))
-    things = tuple(thing for box in range(3) for thing in fill(chance, box, chance.randint(1, most)))
-    return Scene(things, towers, chance.randrange(3) if covered else None)
+    most = 4 if towers else rng.choice((3, 5, 7))
+    things = tuple(thing for box in range(3) for thing in fill(rng, box, rng.randint(1, most)))
+    return Scene(things, towers, rng.randrange(3) if covered else None)
 
 
-def tower(chance: random.Random, box: int, height: int) -> Iterator[Thing]:
+def tower(rng: random.Random, box: int, height: int) -> Iterator[Thing]:
     """From the base to the top. Neighbours often have one colour."""
-    colours = chance.sample(COLOURS, chance.choice((1, 2, 2, 3)))
+    colours = rng.sample(COLOURS, rng.choice((1, 2, 2, 3)))
     for level in range(height):
-        yield Thing("square", chance.choice(colours), BLOCK, 40, SIDE - BLOCK - level * STEP, box)
+        yield Thing("square", rng.choice(colours), BLOCK, 40, SIDE - BLOCK - level * STEP, box)
 
 
-def scattered(chance: random.Random, box: int, number: int) -> Iterator[Thing]:
+def scattered(rng: random.Random, box: int, number: int) -> Iterator[Thing]:
     """Things that do not overlap; about two in five touch a wall."""
     taken: list[Thing] = []
-    colours = chance.sample(COLOURS, chance.choice((1, 2, 3, 3)))
+    colours = rng.sample(COLOURS, rng.choice((1, 2, 3, 3)))
     for _ in range(40 * number):
         if len(taken) == number:
             break
-        size = chance.choice(tuple(SIZES.values()))
-        left, top = (chance.randint(NEAR, SIDE - size - NEAR) for _ in range(2))
-        if chance.random() < 0.4:
-            left = chance.choice((left, 0, SIDE - size, SIDE - size))
-            top = chance.choice((top, 0, SIDE - size, SIDE - size))
-        new = Thing(chance.choice(SHAPES), chance.choice(colours), size, left, top, box)
+        size = rng.choice(tuple(SIZES.values()))
+        left, top = (rng.randint(NEAR, SIDE - size - NEAR) for _ in range(2))
+        if rng.random() < 0.4:
+            left = rng.choice((left, 0, SIDE - size, SIDE - size))
+            top = rng.choice((top, 0, SIDE - size, SIDE - size))
+        new = Thing(rng.choice(SHAPES), rng.choice(colours), size, left, top, box)
         if all(apart(new, other) for other in taken):
             taken.append(new)
     yield from taken

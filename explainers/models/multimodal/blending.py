@@ -1,9 +1,9 @@
-"""A picture taken apart by its units, so that any mask of them is a sum.
+"""An image decomposed by its units, so that it is a sum for any mask of them.
 
-    pixels(m) = bare + Σ_u m_u · adds_u                what the model gets, before it is clipped and normalised
-    share(m)  = 1 - zeroed - Σ_u (1 - m_u) · areas_u   how much is left of what each of the model's own patches covers
+    pixels(m) = background + Σ_u m_u · contributions_u   the model's input before it is clipped and normalised
+    share(m)  = 1 - zeroed - Σ_u (1 - m_u) · areas_u     how much of each of the model's own patches is left
 
-`bare` shows the filler in every unit's place, and `adds_u` is the difference that unit u makes to it.
+`background` is the image with every unit erased, and `contributions_u` is the difference that unit u makes to it.
 """
 
 from dataclasses import dataclass
@@ -14,42 +14,42 @@ from numpy.typing import NDArray
 from scipy.ndimage import find_objects
 from torch import Tensor
 
-from explainers.models.canvas import Canvas
-from explainers.models.multimodal.preparing import Preparation, Size
+from explainers.models.inputs.canvas import Canvas
+from explainers.models.multimodal.preprocessing import Preparation, Size
 
 
 @dataclass(frozen=True)
 class Blend:
-    """Of n units; the model's own patches stand in rows and columns."""
+    """For n units; the model's own patches are in rows and columns."""
 
     units: tuple[int, ...]  # their numbers
-    bare: Tensor  # (3, h, w)
-    adds: Tensor  # (n, 3, h, w)
-    areas: Tensor  # (n, rows, columns): which share of each patch the unit covers
-    zeroed: Tensor | None  # (rows, columns): the share that is zero for good
-    dropped: Tensor | None  # (rows, columns): the share that is gone for good
+    background: Tensor  # (3, h, w)
+    contributions: Tensor  # (n, 3, h, w)
+    areas: Tensor  # (n, rows, columns): the share of each patch that the unit covers
+    zeroed: Tensor | None  # (rows, columns): the share that is always zero
+    dropped: Tensor | None  # (rows, columns): the share that is always dropped
     preparation: Preparation
 
     def pixels(self, mask: Tensor) -> Tensor:
-        """(B, all units) → (B, 3, h, w), ready for the model."""
-        sums = torch.einsum("bn,nchw->bchw", mask[:, list(self.units)], self.adds)
-        return self.preparation.normalised(self.bare + sums)
+        """(B, all units) → (B, 3, h, w), prepared."""
+        sums = torch.einsum("bn,nchw->bchw", mask[:, list(self.units)], self.contributions)
+        return self.preparation.normalised(self.background + sums)
 
     def share(self, mask: Tensor) -> Tensor:
-        """(B, all units) → (B, rows, columns): how much of each patch is left by "zero"."""
+        """(B, all units) → (B, rows, columns): the share of each patch that "zero" leaves."""
         left = 1 - torch.einsum("bn,nrc->brc", 1 - mask[:, list(self.units)], self.areas)
         return left if self.zeroed is None else left - self.zeroed
 
     def kept(self, mask: Tensor) -> Tensor:
-        """(B, all units) → (B, rows, columns): false where "delete" took more than half of a patch."""
-        gone = torch.einsum("bn,nrc->brc", 1 - mask[:, list(self.units)], self.areas)
-        return (gone if self.dropped is None else gone + self.dropped) <= 0.5
+        """(B, all units) → (B, rows, columns): false where "delete" removes more than half of a patch."""
+        dropped = torch.einsum("bn,nrc->brc", 1 - mask[:, list(self.units)], self.areas)
+        return (dropped if self.dropped is None else dropped + self.dropped) <= 0.5
 
-    def shown(self, mask: Tensor, erasure: str, *, drops: bool) -> "Shown":
-        """For masks (B, all units); `drops` says whether the model can do without some of its patches."""
+    def apply(self, mask: Tensor, erasure: str, *, drops: bool) -> "BlendedImage":
+        """The image under masks (B, all units); `drops` says whether patches of the model can be dropped."""
         whole = torch.ones_like(mask)
         zero, delete = erasure == "zero", erasure == "delete"
-        return Shown(
+        return BlendedImage(
             self.pixels(whole if zero else mask),
             self.share(mask if zero else whole) if zero or self.zeroed is not None else None,
             self.kept(mask if delete else whole) if drops and (delete or self.dropped is not None) else None,
@@ -57,8 +57,8 @@ class Blend:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What B masks leave of a picture."""
+class BlendedImage:
+    """An image under B masks."""
 
     pixels: Tensor  # (B, 3, h, w)
     scale: Tensor | None  # (B, rows, columns): multiplies the model's own patches
@@ -66,46 +66,46 @@ class Shown:
 
 
 def blend(canvas: Canvas, erasure: str, preparation: Preparation, grid: Size, like: Tensor) -> Blend:
-    """`grid` are the model's own rows and columns of patches; the result lies where `like` does, in its precision."""
+    """`grid` are rows and columns of the model's own patches; the result has the device and precision of `like`."""
     rows, columns = (each.to(like) for each in preparation.matrices(canvas.size))
     down, across = (each.to(like) for each in _covering(preparation, canvas.size, grid))
-    filler, owned = canvas.filler(erasure), canvas.owners >= 0
-    picture, difference = (
+    replacement, owned = canvas.replacement(erasure), canvas.owners >= 0
+    image, difference = (
         torch.tensor(each, device=like.device).to(like).permute(2, 0, 1) / 255
         for each in (
-            np.where(owned[:, :, None], filler, canvas.pixels),
-            np.subtract(canvas.pixels, filler, dtype=np.float32),
+            np.where(owned[:, :, None], replacement, canvas.pixels),
+            np.subtract(canvas.pixels, replacement, dtype=np.float32),
         )
     )  # (3, H, W)
-    units, adds, areas = [], [], []
+    units, contributions, areas = [], [], []
     for number, box in enumerate(find_objects(np.asarray(canvas.owners) + 1)):
         if box is None:
             continue
-        inside = torch.tensor(canvas.owners[box] == number, device=like.device).to(like)
+        covered = torch.tensor(canvas.owners[box] == number, device=like.device).to(like)
         units.append(number)
-        adds.append(rows[:, box[0]] @ (difference[:, box[0], box[1]] * inside) @ columns[:, box[1]].T)
-        areas.append(down[:, box[0]] @ inside @ across[:, box[1]].T)
-    bare = rows @ picture @ columns.T
+        contributions.append(rows[:, box[0]] @ (difference[:, box[0], box[1]] * covered) @ columns[:, box[1]].T)
+        areas.append(down[:, box[0]] @ covered @ across[:, box[1]].T)
+    background = rows @ image @ columns.T
     return Blend(
         tuple(units),
-        bare,
-        torch.stack(adds) if adds else bare.new_zeros(0, *bare.shape),
-        torch.stack(areas) if areas else bare.new_zeros(0, *grid),
+        background,
+        torch.stack(contributions) if contributions else background.new_zeros(0, *background.shape),
+        torch.stack(areas) if areas else background.new_zeros(0, *grid),
         _covered(canvas.zeroed, down, across),
         _covered(canvas.dropped, down, across),
         preparation,
     )
 
 
-def _covered(places: NDArray[np.bool_] | None, down: Tensor, across: Tensor) -> Tensor | None:
-    """From places of the picture, (H, W), to the share of each patch, (rows, columns)."""
-    return None if places is None else down @ torch.tensor(places).to(down) @ across.T
+def _covered(pixels: NDArray[np.bool_] | None, down: Tensor, across: Tensor) -> Tensor | None:
+    """From pixels of the image, (H, W), to the share of each patch, (rows, columns)."""
+    return None if pixels is None else down @ torch.tensor(pixels).to(down) @ across.T
 
 
-def _covering(preparation: Preparation, given: Size, grid: Size) -> tuple[Tensor, Tensor]:
-    """(rows, H) and (columns, W): how much of each patch lies on each line of the picture's pixels."""
-    left, top, right, bottom = preparation.view(given)
-    return _overlap(top, bottom, grid[0], given[0]), _overlap(left, right, grid[1], given[1])
+def _covering(preparation: Preparation, size: Size, grid: Size) -> tuple[Tensor, Tensor]:
+    """(rows, H) and (columns, W): how much of each patch lies on each line of pixels of the image."""
+    left, top, right, bottom = preparation.visible_area(size)
+    return _overlap(top, bottom, grid[0], size[0]), _overlap(left, right, grid[1], size[1])
 
 
 def _overlap(start: float, stop: float, parts: int, length: int) -> Tensor:

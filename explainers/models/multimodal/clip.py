@@ -3,8 +3,8 @@
     z_o = Σ_k dropout((U x) ∘ (V y))_{o,k}      x, y: CLIP's text and image features;  U, V: linear, to O · K numbers
     c   = s / ‖s‖   with  s = sign(z) √|z|      →   MLP head
 
-Picture and text meet only here, after both encoders have finished, so there is no attention between them to show. A
-patch cannot be dropped from the image encoder.
+Image and text meet only here, after both encoders, so there is no attention between them. A patch cannot be dropped
+from the image encoder.
 """
 
 from collections.abc import Iterator
@@ -15,30 +15,32 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from explainers.models.multimodal.network import Given, Network, Shape, multiplied
-from explainers.models.multimodal.preparing import Size
+from explainers.models.multimodal.network import FusionNetwork, FusionShape, MultimodalBatch, multiplied
+from explainers.models.multimodal.preprocessing import Size
 
 SMOOTH = 1e-8  # under the root: its slope at 0 would be infinite
 
 
 class FactorisedBilinearPooling(nn.Module):
-    """(B, 2 · f): features of the text and of the picture side by side → c (B, outputs), of length 1."""
+    """(B, 2 · f): features of the text and of the image side by side → c (B, outputs), of length 1."""
 
     def __init__(self, width: int, factors: int, outputs: int) -> None:
         super().__init__()
-        self.text, self.picture = (nn.Linear(width, factors * outputs) for _ in range(2))
+        self.text, self.image = (nn.Linear(width, factors * outputs) for _ in range(2))
         self.dropout = nn.Dropout(0.1)
         self.factors = factors
 
     def forward(self, features: Tensor) -> Tensor:
-        text, picture = features.chunk(2, dim=1)
-        product = self.dropout(self.text(text) * self.picture(picture))
+        text, image = features.chunk(2, dim=1)
+        product = self.dropout(self.text(text) * self.image(image))
         z = product.unflatten(1, (-1, self.factors)).sum(dim=2)  # (B, outputs)
         return functional.normalize(z / (z.abs() + SMOOTH).sqrt(), dim=1)
 
 
-class Clip(Network):
-    def __init__(self, base_model: nn.Module, classes: int, shape: Shape, vision: nn.Module | None = None) -> None:
+class Clip(FusionNetwork):
+    def __init__(
+        self, base_model: nn.Module, classes: int, shape: FusionShape, vision: nn.Module | None = None
+    ) -> None:
         super().__init__(base_model, classes, shape, vision)
         self.fusion = FactorisedBilinearPooling(self.config.projection_dim, shape.factors, shape.outputs)
 
@@ -53,13 +55,13 @@ class Clip(Network):
         side = self.config.vision_config.patch_size
         return size[0] // side, size[1] // side
 
-    def features(self, given: Given) -> Tensor:
+    def features(self, batch: MultimodalBatch) -> Tensor:
         clip = cast(Any, self.base_model)
-        states = clip.text_model(input_ids=given.ids, attention_mask=given.attention.long()).last_hidden_state
-        ends = given.attention.sum(dim=1) - 1  # the end token, by which CLIP reads a text, whatever its number
+        states = clip.text_model(input_ids=batch.ids, attention_mask=batch.attention.long()).last_hidden_state
+        ends = batch.attention.sum(dim=1) - 1  # the end token, from which CLIP reads a text, whatever its id
         text = clip.text_projection(states[torch.arange(len(states), device=states.device), ends])
-        picture = clip.visual_projection(clip.vision_model(pixel_values=given.pixels).pooler_output)
-        return torch.cat([text, picture], dim=1)
+        image = clip.visual_projection(clip.vision_model(pixel_values=batch.pixels).pooler_output)
+        return torch.cat([text, image], dim=1)
 
     @contextmanager
     def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:

@@ -1,8 +1,8 @@
-"""A frozen classifier of a picture with a text, behind the same door as those of text.
+"""A frozen classifier of an image with a text, behind the same interface as those of text.
 
-Its units are the words and then the patches, under one mask. Words are erased as everywhere; in an erased patch's
-place stands the picture's mean colour ("mask"), the place without its detail ("blur"), a position without content
-("zero"), or no token at all where the architecture can drop one ("delete"; elsewhere the mean colour).
+Its units are the words and then the patches, under one mask. Words are erased as in text models; an erased patch is
+replaced by the image's mean colour ("mask"), by itself without detail ("blur"), by a position without content ("zero"),
+or by no token at all if the architecture can drop one ("delete"; otherwise the mean colour).
 """
 
 import copy
@@ -17,64 +17,66 @@ from torch import Tensor
 from torch.nn import functional
 
 from explainers.datasets.example import Example
-from explainers.datasets.picture import Picture
+from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
-from explainers.models.asking import EMPTY, check_picture
 from explainers.models.batching import rows_per_batch
-from explainers.models.canvas import NOBODY, Canvas
-from explainers.models.classifier import Floats, FrozenModel, States
-from explainers.models.encoding import OF_PICTURES, Encoding, Erasure, UnitKind
-from explainers.models.erasing import erased, present
+from explainers.models.frozen_model import Floats, FrozenModel
+from explainers.models.inputs.canvas import NO_OWNER, Canvas
+from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Erasure, UnitKind
+from explainers.models.inputs.erasure import erased_inputs, nonzero_mask
+from explainers.models.inputs.requirements import EMPTY_TEXT, check_image
+from explainers.models.internals import classifier_head
 from explainers.models.multimodal.blending import Blend, blend
-from explainers.models.multimodal.cutting import Cutting, Grid, units
-from explainers.models.multimodal.network import Given, Network, blended
-from explainers.models.multimodal.preparing import Preparation, Size
-from explainers.models.multimodal.whole import joint
+from explainers.models.multimodal.network import FusionNetwork, MultimodalBatch, blended
+from explainers.models.multimodal.patching import Grid, Patching, units
+from explainers.models.multimodal.preprocessing import Preparation, Size
+from explainers.models.multimodal.unmasked import joint_states, vectors
+from explainers.models.states import States
 
-UNSEEN = 0.02  # a share of the picture that may be cut away without a word
+CROPPED = 0.02  # the share of the image that may be cropped without a warning
 
 
 @dataclass(kw_only=True)
 class MultimodalModel(FrozenModel):
-    """`module` is a `Network`. `cutting` says into which patches the picture is cut for people."""
+    """`module` is a `FusionNetwork`. `patching` cuts the image into units."""
 
     preparation: Preparation
-    cutting: Cutting = field(default_factory=Grid)
+    patching: Patching = field(default_factory=Grid)
 
     @property
-    def network(self) -> Network:
-        return cast(Network, self.module)
+    def network(self) -> FusionNetwork:
+        return cast(FusionNetwork, self.module)
 
     @property
     def erasures(self) -> tuple[Erasure, ...]:
-        return OF_PICTURES
+        return MULTIMODAL_ERASURES
 
     @property
-    def pictured(self) -> bool:
+    def multimodal(self) -> bool:
         return True
 
-    def cut_into(self, cutting: Cutting) -> "MultimodalModel":
-        """The same model, whose pictures are cut in another way."""
+    def with_patching(self, cutting: Patching) -> "MultimodalModel":
+        """The same model with another patching."""
         other = copy.copy(self)
-        other.cutting = cutting
+        other.patching = cutting
         return other
 
     def encode(self, example: str | Example, unit: UnitKind = "word") -> Encoding:
-        """Raises `ExplanationError` where the picture or the text is missing, or a second text is given."""
-        given = Example(example) if isinstance(example, str) else example
-        check_picture(self.name, given, pictured=True)
-        picture = cast(Picture, given.picture)
-        text = super().encode(given, unit)
+        """Raises `ExplanationError` if image or text is missing, or there is a second text."""
+        example = Example(example) if isinstance(example, str) else example
+        check_image(self.name, example, multimodal=True)
+        image = cast(InputImage, example.image)
+        text = super().encode(example, unit)
         if not text.units:
-            raise ExplanationError(EMPTY)
-        pixels = picture.pixels()
-        owners, names = self.cutting.cut(pixels)
+            raise ExplanationError(EMPTY_TEXT)
+        pixels = image.pixels()
+        owners, names = self.patching.patch_owners(pixels)
         canvas = Canvas(pixels, owners + np.int16(len(text.units)))
         return replace(
             text,
             units=text.units + units(owners, names),
-            notice=" ".join(filter(None, (text.notice, picture.notice, self._unseen(canvas.size)))),
-            picture=picture,
+            warning=" ".join(filter(None, (text.warning, image.warning, self._crop_warning(canvas.size)))),
+            image=image,
             canvas=canvas,
         )
 
@@ -85,49 +87,53 @@ class MultimodalModel(FrozenModel):
     def soft(self, encoding: Encoding, mask: Tensor, erasure: Erasure = "mask") -> Tensor:
         """Logits for differentiable masks in [0, 1]: (B, units) → (B, C).
 
-        Words are blended as embeddings, and patches as pixels, m·x + (1-m)·filler, before the picture is resized and
+        Words are blended as embeddings, and patches as pixels, m·x + (1-m)·replacement, before the image is resized and
         normalised; "zero" multiplies both as embeddings. "delete" cannot be soft; it is read as "mask".
         """
-        mask, gone = mask.to(self.like), self._scale(present(encoding))
+        mask, nonzero = mask.to(self.like), self._scale(nonzero_mask(encoding))
         words = functional.pad(mask, (0, 1), value=1.0)[:, list(encoding.owners)]  # (B, L); fixed tokens read the 1
-        scale, share = (words if gone is None else words * gone, None) if erasure == "zero" else (gone, words)
+        scale, share = (words if nonzero is None else words * nonzero, None) if erasure == "zero" else (nonzero, words)
         parts = self.parts(encoding, erasure)
-        shown = parts.shown(mask, "mask" if erasure == "delete" else erasure, drops=self.network.drops)
+        masked = parts.apply(mask, "mask" if erasure == "delete" else erasure, drops=self.network.drops)
         ids, segments = (
             torch.tensor(each, device=self.device).expand(len(mask), -1) for each in (encoding.ids, encoding.segments)
         )
-        given = Given(ids, segments, torch.ones_like(ids).bool(), shown.pixels, shown.kept)
+        batch = MultimodalBatch(ids, segments, torch.ones_like(ids).bool(), masked.pixels, masked.kept)
         with (
             self._batch(len(mask)),
-            self.network.scaled(scale, shown.scale),
-            blended(self.network.table, share, self.filler),
+            self.network.scaled(scale, masked.scale),
+            blended(self.network.table, share, self.mask_token),
         ):
-            found: Tensor = self.network(given)
-            return found
+            logits: Tensor = self.network(batch)
+            return logits
 
     def states(self, encoding: Encoding) -> States:
-        """Of the part in which words and patches attend to each other; no gradient."""
-        found = joint(self, encoding)
-        hidden, attentions = (tuple(layer[0] for layer in each) for each in (found.hidden, found.attentions))
-        return States(hidden, attentions, pooled=found.reads is None)
+        """The states of the layers in which words and patches attend to each other; no gradient."""
+        states = joint_states(self, encoding)
+        hidden, attentions = (tuple(layer[0] for layer in each) for each in (states.hidden, states.attentions))
+        return States(hidden, attentions, mean_pooled=states.reads is None)
 
-    def received(self, encoding: Encoding, *, last_layer: bool) -> Floats:
+    def attention_received(self, encoding: Encoding, *, last_layer: bool) -> Floats:
         """As for text; a patch receives its share of the attention to each of the model's own patches."""
-        found = joint(self, encoding)
-        if last_layer and found.reads is not None:
-            attention = found.attentions[-1][0].mean(dim=0)[found.reads]  # (T,)
+        states = joint_states(self, encoding)
+        if last_layer and states.reads is not None:
+            attention = states.attentions[-1][0].mean(dim=0)[states.reads]  # (T,)
         else:
-            layers = found.attentions[-1:] if last_layer else found.attentions
+            layers = states.attentions[-1:] if last_layer else states.attentions
             attention = torch.cat(layers).mean(dim=(0, 1, 2))  # (T,)
         parts = self.parts(encoding, "mask")
-        scores = attention.new_zeros(len(encoding.units) + 1)  # fixed tokens, number -1, write into the last
+        scores = attention.new_zeros(len(encoding.units) + 1)  # fixed tokens, number -1, use the last
         owners = torch.tensor(encoding.owners, device=self.device) % len(scores)
-        scores.index_add_(0, owners, attention[found.words])
-        scores[list(parts.units)] += parts.areas.flatten(1) @ attention[found.patches]
+        scores.index_add_(0, owners, attention[states.words])
+        scores[list(parts.units)] += parts.areas.flatten(1) @ attention[states.patches]
         return scores[:-1].double().cpu().numpy()
 
     def logits(self, ids: Tensor, segments: Sequence[int]) -> Tensor:
-        raise ExplanationError(f"{self.name} reads a picture too: it cannot be asked about a text alone.")
+        raise ExplanationError(f"{self.name} reads an image too: it cannot classify a text alone.")
+
+    def head_inputs(self, encodings: Sequence[Encoding]) -> tuple[Tensor, Tensor]:
+        classifier_head(self)  # raises where there is none
+        return vectors(self, encodings)
 
     @property
     def like(self) -> Tensor:
@@ -135,14 +141,14 @@ class MultimodalModel(FrozenModel):
         return next(self.network.parameters())
 
     def prepared_size(self, encoding: Encoding) -> Size:
-        """Height and width of the picture as the model gets it."""
+        """Height and width of the prepared image."""
         return self.preparation.size(_canvas(encoding).size)
 
     def parts(self, encoding: Encoding, erasure: Erasure, *, whole: bool = False) -> Blend:
-        """The picture taken apart by its units, or with `whole` in one piece."""
+        """The image decomposed by its units, or with `whole` in one piece."""
         canvas = _canvas(encoding)
         if whole:
-            canvas = replace(canvas, owners=np.full_like(canvas.owners, NOBODY))
+            canvas = replace(canvas, owners=np.full_like(canvas.owners, NO_OWNER))
         grid = self.network.grid(self.prepared_size(encoding))
         with torch.no_grad():
             return blend(canvas, erasure, self.preparation, grid, self.like)
@@ -152,28 +158,30 @@ class MultimodalModel(FrozenModel):
 
         def answer(keeps: NDArray[np.bool_]) -> Tensor:
             of_words: Erasure = "mask" if erasure == "blur" else erasure
-            words = erased(encoding, encoding.tokens_kept(keeps), of_words, filler=self.filler, padding=self.padding)
+            words = erased_inputs(
+                encoding, encoding.tokens_kept(keeps), of_words, mask_token=self.mask_token, pad_token=self.pad_token
+            )
             ids, segments = self._tensor(words.ids), self._tensor(words.segments)
             attention = torch.ones_like(ids) if words.attention is None else self._tensor(words.attention)
-            shown = parts.shown(torch.tensor(keeps).to(self.like), erasure, drops=self.network.drops)
-            given = Given(ids, segments, attention.bool(), shown.pixels, shown.kept)
+            masked = parts.apply(torch.tensor(keeps).to(self.like), erasure, drops=self.network.drops)
+            batch = MultimodalBatch(ids, segments, attention.bool(), masked.pixels, masked.kept)
             with (
                 self._batch(len(keeps)),
                 torch.inference_mode(),
-                self.network.scaled(self._scale(words.scale), shown.scale),
+                self.network.scaled(self._scale(words.scale), masked.scale),
             ):
-                return self._normalised(self.network(given))
+                return self._normalised(self.network(batch))
 
         return answer
 
-    def _unseen(self, given: Size) -> str:
-        left, top, right, bottom = self.preparation.view(given)
-        if (right - left) * (bottom - top) >= (1 - UNSEEN) * given[0] * given[1]:
+    def _crop_warning(self, size: Size) -> str:
+        left, top, right, bottom = self.preparation.visible_area(size)
+        if (right - left) * (bottom - top) >= (1 - CROPPED) * size[0] * size[1]:
             return ""
-        return "This model does not see the picture's edges: what lies there cannot count."
+        return "This model does not read the edges of the image: what is there cannot count."
 
 
 def _canvas(encoding: Encoding) -> Canvas:
     if encoding.canvas is None:
-        raise ValueError("This input has no picture: it was encoded by another model.")
+        raise ValueError("This input has no image: it was encoded by another model.")
     return encoding.canvas

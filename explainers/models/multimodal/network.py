@@ -1,8 +1,8 @@
-"""What every architecture for a picture and a text has in common: an encoder, a fusion, and a head that reads c.
+"""What all architectures for an image and a text share: an encoder, a fusion, and a head that reads c.
 
-    picture, text → encoder (frozen) → features → fusion → c → head → logits
+    image, text → encoder (frozen) → features → fusion → c → head → logits
 
-Each architecture is one file beside this one. The hooks of this file hang only inside their `with`.
+Each architecture is one file beside this one. The hooks of this file exist only inside their `with`.
 """
 
 from abc import ABC, abstractmethod
@@ -14,13 +14,13 @@ from typing import Any, Literal, cast
 from torch import Tensor, nn
 from torch.nn import functional
 
-from explainers.models.multimodal.preparing import Preparation, Size, compared, preparation
-from explainers.models.network import head
+from explainers.models.multimodal.preprocessing import Preparation, Size, compared, preparation
+from explainers.models.text.network import mlp_head
 
 
 @dataclass(frozen=True)
-class Given:
-    """B inputs of L tokens of text; the model's own patches stand in rows and columns."""
+class MultimodalBatch:
+    """B inputs of L text tokens; the model's own patches are in rows and columns."""
 
     ids: Tensor  # (B, L)
     segments: Tensor  # (B, L)
@@ -30,38 +30,41 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Joint:
-    """Where words and patches attend to each other: T tokens."""
+class JointStates:
+    """The states where words and patches attend to each other: T tokens."""
 
     hidden: tuple[Tensor, ...]  # (B, T, d) each
     attentions: tuple[Tensor, ...]  # (B, heads, T, T) each: row = the token that attends
-    words: slice  # where the text's tokens stand
-    patches: slice  # where the patches stand, row by row
-    reads: int | None = 0  # from which token the class is read; None: from the mean
+    words: slice  # positions of the text's tokens
+    patches: slice  # positions of the patches, row by row
+    reads: int | None = 0  # the token from which the class is read; None: the mean
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What is open in some architectures; a head's card keeps it."""
+class FusionShape:
+    """Options of some architectures; stored on the head's card."""
 
     factors: int = 256  # K, summed in bilinear pooling: CAuSE's number; Yu et al. take 5, which trains much faster
     outputs: int = 512  # O, the width of c after bilinear pooling
     reads: Literal["last", "mean"] = "last"  # which hidden state of a decoder is c
 
 
-class Network(nn.Module, ABC):
+class FusionNetwork(nn.Module, ABC):
     """`base_model` is the library's encoder, `vision` a second one, `head` reads the class from c."""
 
-    drops = False  # whether patches can be dropped; where not, "delete" shows the mean colour in their place
+    drops = False  # whether patches can be dropped; if not, "delete" replaces them by the mean colour
+    needs_vision = False  # whether images are read by an encoder of another model
     ends = False  # whether the text needs an end token that its tokenizer does not write
-    unread: tuple[str, ...] = ()  # parts of the encoder that are not used, so that files may lack them
+    unused: tuple[str, ...] = ()  # parts of the encoder that are not used, so that files may lack them
 
-    def __init__(self, base_model: nn.Module, classes: int, shape: Shape, vision: nn.Module | None = None) -> None:
+    def __init__(
+        self, base_model: nn.Module, classes: int, shape: FusionShape, vision: nn.Module | None = None
+    ) -> None:
         super().__init__()
         self.config: Any = base_model.config
         self.base_model, self.vision, self.shape = base_model, vision, shape
         self.fusion: nn.Module = nn.Identity()
-        self.head: nn.Module = head(self.width(), classes)
+        self.head: nn.Module = mlp_head(self.width(), classes)
 
     @abstractmethod
     def width(self) -> int:
@@ -74,38 +77,38 @@ class Network(nn.Module, ABC):
 
     @staticmethod
     def prepared(processor: Any) -> Preparation:
-        """How pictures are prepared, by the library's image processor."""
+        """How images are prepared, from the library's image processor."""
         return compared(preparation(processor), processor)
 
     @abstractmethod
     def grid(self, size: Size) -> Size:
-        """Rows and columns of the model's own patches in a prepared picture."""
+        """Rows and columns of the model's own patches in a prepared image."""
 
     @abstractmethod
-    def features(self, given: Given) -> Tensor:
-        """(B, f): all that the frozen encoder says, without what is trained on top of it."""
+    def features(self, batch: MultimodalBatch) -> Tensor:
+        """(B, f): the output of the frozen encoder, below everything that is trained."""
 
     @abstractmethod
     def scaled(self, words: Tensor | None, patches: Tensor | None) -> AbstractContextManager[None]:
-        """During the block embeddings are multiplied: of words by (B, L), of patches by (B, rows, columns).
+        """During the block word embeddings are multiplied by (B, L), and patch embeddings by (B, rows, columns).
 
-        Before their positions are added, where the first layer normalises its input: that would undo any factor but 0.
+        Before positions are added if the first layer normalises its input, which would undo any factor but 0.
         """
 
-    def joint(self, given: Given) -> Joint | None:
-        """What is inside, or None where words and patches never attend to each other."""
+    def joint_states(self, batch: MultimodalBatch) -> JointStates | None:
+        """The joint states, or None if words and patches never attend to each other."""
         return None
 
-    def forward(self, given: Given) -> Tensor:
+    def forward(self, batch: MultimodalBatch) -> Tensor:
         """(B, C)."""
-        found: Tensor = self.head(self.fusion(self.features(given)))
-        return found
+        output: Tensor = self.head(self.fusion(self.features(batch)))
+        return output
 
 
 @contextmanager
 def multiplied(module: nn.Module, scale: Tensor | None) -> Iterator[None]:
-    """During the block the module's output is multiplied: a map (B, d, rows, columns) in its places, or tokens, as
-    (B, N, d) or (B · N, d), the first of them by as many numbers as there are."""
+    """During the block the module's output is multiplied: a map (B, d, rows, columns) cell by cell, or the first
+    of the tokens (B, N, d) or (B · N, d), as many as `scale` has numbers."""
     if scale is None:
         yield
         return
@@ -127,15 +130,15 @@ def multiplied(module: nn.Module, scale: Tensor | None) -> Iterator[None]:
 
 
 @contextmanager
-def blended(table: nn.Embedding, kept: Tensor | None, filler: int) -> Iterator[None]:
-    """During the block words are kept by their share (B, L): m·e + (1-m)·e_filler."""
+def blended(table: nn.Embedding, kept: Tensor | None, mask_token: int) -> Iterator[None]:
+    """During the block word embeddings are blended with the mask token's by (B, L): m·e + (1-m)·e_[MASK]."""
     if kept is None:
         yield
         return
 
     def hook(_module: nn.Module, _args: object, output: Tensor) -> Tensor:
         share = kept.to(output.dtype)[:, :, None]
-        return share * output + (1 - share) * table.weight[filler]
+        return share * output + (1 - share) * table.weight[mask_token]
 
     handle = table.register_forward_hook(hook)
     try:
@@ -146,14 +149,14 @@ def blended(table: nn.Embedding, kept: Tensor | None, filler: int) -> Iterator[N
 
 @contextmanager
 def recorded(modules: Iterable[nn.Module], output: int | None = None) -> Iterator[list[Tensor]]:
-    """What each of the modules gives during the block; number `output` of it where it gives several."""
-    found: list[Tensor] = []
+    """The outputs of the modules during the block; number `output` of each if it has several."""
+    outputs: list[Tensor] = []
     handles = [
-        module.register_forward_hook(lambda _m, _a, given: found.append(given if output is None else given[output]))
+        module.register_forward_hook(lambda _m, _a, value: outputs.append(value if output is None else value[output]))
         for module in modules
     ]
     try:
-        yield found
+        yield outputs
     finally:
         for handle in handles:
             handle.remove()

@@ -1,10 +1,9 @@
-"""The architecture of `scenes`: one Transformer over patches and words, trained from nothing.
+"""The architecture of `scenes`: one Transformer over patches and words, trained from scratch.
 
     [CLS] patch 1 … patch 48 [SEP] words [SEP]   →   mean over the tokens = c   →   MLP head
 
-The picture is read as three squares of 100 × 100 pixels, each as 4 × 4 patches; the strips between them are not read.
-A patch's place is part of its embedding, so it stays known when others are deleted; only words have positions of the
-sequence.
+The image is read as three squares of 100 × 100 pixels, each as 4 × 4 patches; the strips between them are not read.
+A patch's position is part of its embedding, so it is kept when others are deleted; only words have sequence positions.
 """
 
 from typing import cast
@@ -20,7 +19,7 @@ from transformers.models.bert.modeling_bert import BertModel
 
 from explainers.datasets.scenes.drawing import LEFTS
 from explainers.datasets.scenes.world import SIDE
-from explainers.models.network import PooledClassifier
+from explainers.models.text.network import PooledClassifier
 
 PATCH = 25  # pixels of its side
 ROWS, COLUMNS = SIDE // PATCH, 3 * SIDE // PATCH
@@ -29,7 +28,7 @@ INPUTS = 3 * PATCH * PATCH
 
 
 def config(vocabulary: int) -> BertConfig:
-    """Small enough to learn on two cores. Eager attention can show its weights and be derived twice."""
+    """Small enough to learn on two cores. Eager attention returns its weights and is twice differentiable."""
     return BertConfig(
         vocab_size=vocabulary,
         hidden_size=128,
@@ -45,18 +44,18 @@ def config(vocabulary: int) -> BertConfig:
 
 
 class SceneBert(BertModel):  # type: ignore[misc]
-    """BERT in which all patches (tokens of kind 1) have one position, and the others are numbered without them."""
+    """BERT in which all patches (token type 1) have one position, and the other tokens are numbered without them."""
 
     def forward(self, *, token_type_ids: Tensor, **inputs: Tensor | None) -> Output:
         words = token_type_ids == 0
         positions = torch.where(words, words.cumsum(1) - 1, self.config.max_position_embeddings - 1)
-        found = super().forward(token_type_ids=token_type_ids, position_ids=positions, **inputs)
-        return cast(Output, found)
+        output = super().forward(token_type_ids=token_type_ids, position_ids=positions, **inputs)
+        return cast(Output, output)
 
 
-class Eye(nn.Module):
-    """What one patch shows, whatever its neighbours show: two convolutions inside the patch, so that a shape looks
-    the same wherever in the patch it lies."""
+class PatchEncoder(nn.Module):
+    """Two convolutions inside a patch, so that a shape has the same features wherever in the patch it is. The
+    neighbours do not count."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -71,28 +70,28 @@ class Eye(nn.Module):
 
 
 class SceneNetwork(PooledClassifier):
-    """Logits of a picture with a text. `look` turns patches into what stands in the place of word embeddings."""
+    """Logits of an image with a text. `embed_patches` gives what takes the place of word embeddings."""
 
     def __init__(self, vocabulary: int, classes: int) -> None:
         settings = config(vocabulary)
         super().__init__(SceneBert(settings, add_pooling_layer=False), classes)
         self.dropout = nn.Dropout(0.0)
         width = settings.hidden_size
-        self.eye = Eye(width)
+        self.eye = PatchEncoder(width)
         self.place = nn.Embedding(PATCHES, width)
 
-    def look(self, patches: Tensor, numbers: Tensor) -> Tensor:
+    def embed_patches(self, patches: Tensor, numbers: Tensor) -> Tensor:
         """(B, P, 1875) of -1…1 and the number (B, P) of each patch, 0…47 → (B, P, d)."""
         return cast(Tensor, self.eye(patches) + self.place(numbers))
 
     def embeds(self, ids: Tensor, patches: Tensor, numbers: Tensor) -> Tensor:
-        """(B, L) ids, at whose positions 1 to P patches stand → (B, L, d)."""
+        """(B, L) ids, of which positions 1 to P are patches → (B, L, d)."""
         words = cast(nn.Embedding, self.base_model.get_input_embeddings())(ids)
-        return torch.cat([words[:, :1], self.look(patches, numbers), words[:, numbers.shape[1] + 1 :]], dim=1)
+        return torch.cat([words[:, :1], self.embed_patches(patches, numbers), words[:, numbers.shape[1] + 1 :]], dim=1)
 
 
-def cut(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Pictures (…, 100, 400, 3) as patches (…, 48, 1875), row by row over the three squares."""
+def split_patches(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images (…, 100, 400, 3) as patches (…, 48, 1875), row by row over the three squares."""
     read = np.concatenate([pixels[..., left : left + SIDE, :] for left in LEFTS], axis=-2)  # (…, 100, 300, 3)
     front = read.shape[:-3]
     tiles = read.reshape(*front, ROWS, PATCH, COLUMNS, PATCH, 3)

@@ -1,36 +1,38 @@
-"""What `scenes` is taught. The label alone teaches slowly, so the layers from the second on are told what there is:
+"""The training objective of `scenes`. The label alone trains slowly, so layers from the second on get auxiliary losses:
 
     L = CE(label | c) + ⅓ CE(count | c) + ⅙ CE(quantifier | c) + ⅙ CE(its number | c)
       + Σ BCE(what a patch holds | layer 2) + CE(how many things in it are of the named kinds | layer 4)
-      + ½ CE(how many are in its box | layer 5) + ½ BCE(its box is as said | layer 5) + ½ BCE(it matters | layer 6)
+      + ½ CE(how many are in its box | layer 5) + ½ BCE(its box is as stated | layer 5) + ½ BCE(it matters | layer 6)
 
-All but the first are asked of heads that are thrown away, and only of generated scenes.
+All but the first use heads that are discarded after the training, and only generated scenes.
 """
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from explainers.models.scenes.hints import CROWD, HOLDS, MOST, QUANTIFIERS, UNKNOWN
-from explainers.models.scenes.lessons import Batch
+from explainers.models.scenes.auxiliary_targets import CROWD, HOLDS, MOST, QUANTIFIERS, UNKNOWN
+from explainers.models.scenes.curriculum import SceneBatch
 from explainers.models.scenes.network import SceneNetwork
 
 
-def asked(scores: Tensor, answers: Tensor) -> Tensor:
-    """Cross-entropy of the classes in the last dimension where the answer is known; 0 where none is."""
-    known = answers != UNKNOWN
-    return cross_entropy(scores[known].float(), answers[known]) if known.any() else scores.sum().float() * 0
+def class_loss(scores: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy over the last dimension where the target is known; 0 if none is."""
+    valid = targets != UNKNOWN
+    return cross_entropy(scores[valid].float(), targets[valid]) if valid.any() else scores.sum().float() * 0
 
 
-def told(scores: Tensor, answers: Tensor) -> Tensor:
-    """The same for answers of yes and no."""
-    known = answers != UNKNOWN
-    right = answers[known].float()
-    return binary_cross_entropy_with_logits(scores[known].float(), right) if known.any() else scores.sum().float() * 0
+def binary_loss(scores: Tensor, targets: Tensor) -> Tensor:
+    """The same for binary targets."""
+    valid = targets != UNKNOWN
+    positive = targets[valid].float()
+    return (
+        binary_cross_entropy_with_logits(scores[valid].float(), positive) if valid.any() else scores.sum().float() * 0
+    )
 
 
-class Pupil(nn.Module):
-    """The network with heads that are thrown away after the training."""
+class MultiTaskNetwork(nn.Module):
+    """The network with the auxiliary heads, which are discarded after the training."""
 
     def __init__(self, network: SceneNetwork) -> None:
         super().__init__()
@@ -40,25 +42,25 @@ class Pupil(nn.Module):
         self.number, self.good, self.matters = nn.Linear(width, MOST), nn.Linear(width, 1), nn.Linear(width, 1)
         self.count, self.quantifier, self.n = (nn.Linear(width, size) for size in (MOST, len(QUANTIFIERS), MOST))
 
-    def forward(self, batch: Batch, smoothing: float) -> Tensor:
+    def forward(self, batch: SceneBatch, smoothing: float) -> Tensor:
         """(7,): the losses of label, what patches hold, what fits, boxes, what matters, the count, the quantifier."""
         network = self.network
         embeds = network.embeds(batch.ids, batch.patches.to(network.place.weight.dtype), batch.numbers)
-        found = network.base_model(inputs_embeds=embeds, output_hidden_states=True, **batch.inputs)
-        hidden = [state[:, 1 : batch.patches.shape[1] + 1] for state in found.hidden_states]
+        output = network.base_model(inputs_embeds=embeds, output_hidden_states=True, **batch.inputs)
+        hidden = [state[:, 1 : batch.patches.shape[1] + 1] for state in output.hidden_states]
         present = batch.attention[:, :, None].to(embeds.dtype)
-        c = (found.last_hidden_state * present).sum(1) / present.sum(1)
+        c = (output.last_hidden_state * present).sum(1) / present.sum(1)
         fits = self.fits(hidden[4]).unflatten(-1, (2, CROWD + 1))
-        boxes = asked(self.number(hidden[5]), batch.number) + told(self.good(hidden[5])[..., 0], batch.good)
-        said = asked(self.quantifier(c), batch.quantifiers) + asked(self.n(c), batch.n)
+        boxes = class_loss(self.number(hidden[5]), batch.number) + binary_loss(self.good(hidden[5])[..., 0], batch.good)
+        quantifier = class_loss(self.quantifier(c), batch.quantifiers) + class_loss(self.n(c), batch.n)
         return torch.stack(
             [
                 cross_entropy(network.head(c).float(), batch.labels, label_smoothing=smoothing),
-                told(self.holds(hidden[2]), batch.holds) * HOLDS,
-                asked(fits, batch.fits),
+                binary_loss(self.holds(hidden[2]), batch.holds) * HOLDS,
+                class_loss(fits, batch.fits),
                 boxes / 2,
-                told(self.matters(hidden[6])[..., 0], batch.matters) / 2,
-                asked(self.count(c), batch.counts) / 3,
-                said / 6,
+                binary_loss(self.matters(hidden[6])[..., 0], batch.matters) / 2,
+                class_loss(self.count(c), batch.counts) / 3,
+                quantifier / 6,
             ]
         )

@@ -1,10 +1,10 @@
-"""How `scenes` is trained; it stands on the model's card."""
+"""How `scenes` is trained; the recipe is part of the model's card."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Recipe:
+class SceneModelRecipe:
     steps: int = 10_500
     batch: int = 64
     learning_rate: float = 3e-3  # of the encoder's matrices, by Muon; of all else half of it, by AdamW
@@ -15,12 +15,12 @@ class Recipe:
     erased: float = 0.33  # share of the samples in which something is erased
     most_erased: float = 0.5  # of such a sample's words or patches
     human: float = 0.15  # share of NLVR's own rows
-    borrowed: float = 0.4  # share of what people wrote among the generated ones
-    alone: int = 1000  # steps before anything is borrowed
+    borrowed: float = 0.4  # share of NLVR's statements among the generated ones
+    alone: int = 1000  # steps before the first of them
     averaging: float = 0.999
     weight_decay: float = 0.01
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.batch < 2:
-            raise ValueError(f"Two processes share a batch, so it has 2 samples at least, not {self.batch}.")
+            raise ValueError(f"Two processes share a batch, so it must have at least 2 samples, not {self.batch}.")

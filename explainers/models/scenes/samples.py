@@ -1,7 +1,6 @@
-"""What `scenes` learns from: generated scenes, and NLVR's pictures with the statements that people wrote.
+"""What `scenes` learns from: generated scenes, and NLVR's images with people's statements.
 
-NLVR's labels stay true when boxes change places, when colours are exchanged in picture and words alike, and in the
-mirror.
+NLVR's labels stay true when boxes or, in image and text alike, colours are permuted, and when the image is mirrored.
 """
 
 import random
@@ -13,72 +12,72 @@ from itertools import islice, permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from explainers.datasets.scenes.drawing import INKS, LEFTS, drawn
-from explainers.datasets.scenes.generator import Bank, Item, items
+from explainers.datasets.scenes.drawing import INKS, LEFTS, draw
+from explainers.datasets.scenes.generator import Bank, SceneItem, generate_items
 from explainers.datasets.scenes.world import COLOURS, SIDE
-from explainers.models.scenes.hints import NOTHING, Hints, hints
-from explainers.models.scenes.network import cut
+from explainers.models.scenes.auxiliary_targets import NO_TARGETS, AuxiliaryTargets, auxiliary_targets
+from explainers.models.scenes.network import split_patches
 
 
 @dataclass(frozen=True)
-class Sample:
+class SceneSample:
     text: str
     patches: NDArray[np.uint8]  # (48, 1875)
     label: int
-    hints: Hints
+    targets: AuxiliaryTargets
 
 
 @dataclass(frozen=True)
 class Sources:
-    """`rows` are NLVR's, `bank` is what its statements mean, where that was understood."""
+    """`rows` are NLVR's, `bank` the meanings of those of its statements that could be parsed."""
 
-    rows: Sequence[tuple[str, int, NDArray[np.uint8]]] = ()  # statement, label, picture (100, 400, 3)
+    rows: Sequence[tuple[str, int, NDArray[np.uint8]]] = ()  # statement, label, image (100, 400, 3)
     bank: Bank = ()
 
-    def drawn(self, seed: int, number: int, *, human: float, borrowed: float) -> list[Sample]:
-        """So many samples: a share of `human` rows, the rest generated, a share of these with `borrowed` statements."""
-        chance = random.Random(seed)
-        of_people = sum(chance.random() < human for _ in range(number)) if self.rows else 0
-        made = items(chance.randrange(2**32), held_out=False, bank=self.bank, share=borrowed)
+    def sample(self, seed: int, number: int, *, human: float, borrowed: float) -> list[SceneSample]:
+        """`number` samples: a share `human` of rows, the rest generated, of which a share `borrowed` uses the bank."""
+        rng = random.Random(seed)
+        of_rows = sum(rng.random() < human for _ in range(number)) if self.rows else 0
+        generated = generate_items(rng.randrange(2**32), held_out=False, bank=self.bank, share=borrowed)
         return [
-            *(of_row(*chance.choice(self.rows), chance) for _ in range(of_people)),
-            *map(of_item, islice(made, number - of_people)),
+            *(row_sample(*rng.choice(self.rows), rng) for _ in range(of_rows)),
+            *map(item_sample, islice(generated, number - of_rows)),
         ]
 
 
-def of_item(item: Item) -> Sample:
-    return Sample(item.said.text, cut(drawn(item.scene)), item.label, hints(item))
+def item_sample(item: SceneItem) -> SceneSample:
+    return SceneSample(item.wording.text, split_patches(draw(item.scene)), item.label, auxiliary_targets(item))
 
 
-def of_row(text: str, label: int, pixels: NDArray[np.uint8], chance: random.Random | None = None) -> Sample:
-    """One of NLVR's rows as it is, or with `chance` in another guise."""
-    if chance is not None:
-        text, pixels = disguised(text, pixels, chance)
-    return Sample(text, cut(pixels), label, NOTHING)
+def row_sample(text: str, label: int, pixels: NDArray[np.uint8], rng: random.Random | None = None) -> SceneSample:
+    """One of NLVR's rows, augmented if `rng` is given."""
+    if rng is not None:
+        text, pixels = augmented(text, pixels, rng)
+    return SceneSample(text, split_patches(pixels), label, NO_TARGETS)
 
 
-def disguised(text: str, pixels: NDArray[np.uint8], chance: random.Random) -> tuple[str, NDArray[np.uint8]]:
-    """The same truth about another picture."""
-    order = chance.choice(tuple(permutations(range(3))))
+def augmented(text: str, pixels: NDArray[np.uint8], rng: random.Random) -> tuple[str, NDArray[np.uint8]]:
+    """Another image and statement with the same label."""
+    order = rng.choice(tuple(permutations(range(3))))
     new = pixels.copy()
-    mirror = chance.random() < 0.5
+    mirror = rng.random() < 0.5
     for to, source in enumerate(order):
         square = pixels[:, LEFTS[source] : LEFTS[source] + SIDE]
         new[:, LEFTS[to] : LEFTS[to] + SIDE] = square[:, ::-1] if mirror else square
     if mirror:
         text = swapped(text, {"left": "right", "right": "left"})
-    colours = dict(zip(COLOURS, chance.choice(tuple(permutations(COLOURS))), strict=True))
+    colours = dict(zip(COLOURS, rng.choice(tuple(permutations(COLOURS))), strict=True))
     inked = new.copy()
-    for old, turned in colours.items():
-        inked[(new == INKS[old]).all(-1)] = INKS[turned]
+    for old, new_colour in colours.items():
+        inked[(new == INKS[old]).all(-1)] = INKS[new_colour]
     return swapped(text, colours), inked
 
 
 def swapped(text: str, words: dict[str, str]) -> str:
-    """Whole words exchanged, all at once."""
-    return re.sub(rf"\b({'|'.join(words)})\b", lambda found: words[found[0].lower()], text, flags=re.IGNORECASE)
+    """The text with whole words replaced, all at once."""
+    return re.sub(rf"\b({'|'.join(words)})\b", lambda word: words[word[0].lower()], text, flags=re.IGNORECASE)
 
 
-def sentences(number: int, seed: int) -> list[str]:
-    """Generated sentences, to find out of which pieces words are made."""
-    return [item.said.text for item in islice(items(seed, held_out=False), number)]
+def generate_sentences(number: int, seed: int) -> list[str]:
+    """Generated sentences to train the tokenizer on."""
+    return [item.wording.text for item in islice(generate_items(seed, held_out=False), number)]

@@ -1,4 +1,4 @@
-"""Training of `scenes` from nothing, by two processes with a thread each: small products use no more than one."""
+"""Training of `scenes` from scratch, by two processes of one thread each: small products use no more than one."""
 
 import multiprocessing
 import time
@@ -11,34 +11,35 @@ from typing import Any, cast
 import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
-from torch import Tensor, distributed, nn
+from torch import Tensor, distributed
 from torch.func import functional_call
 from torch.optim.lr_scheduler import LambdaLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from explainers.errors import ExplanationError
-from explainers.models.checkpoints import restored
-from explainers.models.scenes.halves import MEETING, shared
-from explainers.models.scenes.lessons import Batch, Lessons, collate
+from explainers.models.checkpoints import load_checkpoint
+from explainers.models.optimisation import clipped_step
+from explainers.models.scenes.curriculum import Curriculum, SceneBatch, collate
 from explainers.models.scenes.network import SceneNetwork
-from explainers.models.scenes.objective import Pupil
-from explainers.models.scenes.recipe import Recipe
-from explainers.models.scenes.samples import Sample, Sources
+from explainers.models.scenes.objective import MultiTaskNetwork
+from explainers.models.scenes.recipe import SceneModelRecipe
+from explainers.models.scenes.samples import SceneSample, Sources
+from explainers.models.scenes.two_processes import RENDEZVOUS, connected_batches
 
 CHECKPOINT, WEIGHTS = "checkpoint.pt", "weights.safetensors"
 EVERY = 100  # steps between two lines of the log and two checkpoints
 
 
-class Training:
-    """One training; `folder/checkpoint.pt` holds all that `resume` needs to go on."""
+class SceneTraining:
+    """One training; `folder/checkpoint.pt` holds all that `resume` needs to continue."""
 
-    def __init__(self, reader: Tokenizer, classes: int, recipe: Recipe, folder: Path) -> None:
+    def __init__(self, tokenizer: Tokenizer, classes: int, recipe: SceneModelRecipe, folder: Path) -> None:
         torch.manual_seed(recipe.seed)
-        self.reader, self.recipe, self.folder, self.done = reader, recipe, folder, 0
-        self.network = SceneNetwork(reader.get_vocab_size(), classes)
-        self.pupil = Pupil(self.network)
+        self.tokenizer, self.recipe, self.folder, self.done = tokenizer, recipe, folder, 0
+        self.network = SceneNetwork(tokenizer.get_vocab_size(), classes)
+        self.learner = MultiTaskNetwork(self.network)
         self.average = AveragedModel(self.network, multi_avg_fn=get_ema_multi_avg_fn(recipe.averaging))  # type: ignore[no-untyped-call]
-        self.weights = list(self.pupil.parameters())
+        self.weights = list(self.learner.parameters())
         matrices = [weight for weight in self.network.base_model.encoder.parameters() if weight.ndim == 2]
         others = [weight for weight in self.weights if all(weight is not each for each in matrices)]
         rate, decay = recipe.learning_rate, recipe.weight_decay
@@ -52,41 +53,40 @@ class Training:
             for each in self.optimisers
         )
 
-    def step(self, batches: Sequence[Batch]) -> Tensor:
-        """(7,): the losses. They are computed with weights of 16 bits; those of 32 bits are corrected."""
-        self.pupil.train()
-        self.pupil.zero_grad()
-        halves = {name: weight.bfloat16() for name, weight in self.pupil.named_parameters()}
-        found = torch.zeros(7)
+    def step(self, batches: Sequence[SceneBatch]) -> Tensor:
+        """(7,): the losses, computed with weights of 16 bits; the step changes those of 32 bits."""
+        self.learner.train()
+        self.learner.zero_grad()
+        half_precision = {name: weight.bfloat16() for name, weight in self.learner.named_parameters()}
+        losses = torch.zeros(7)
         for batch in batches:
             share = len(batch.ids) / self.recipe.batch
-            found = found + functional_call(self.pupil, halves, (batch, self.recipe.smoothing)) * share
-        found.sum().backward()  # type: ignore[no-untyped-call]
-        found = found.detach()
+            losses = losses + functional_call(self.learner, half_precision, (batch, self.recipe.smoothing)) * share
+        losses.sum().backward()  # type: ignore[no-untyped-call]
+        losses = losses.detach()
         if distributed.is_initialized():
-            self.share(found)
-        nn.utils.clip_grad_norm_(self.weights, 1.0)
-        for optimiser, schedule in zip(self.optimisers, self.schedules, strict=True):
-            optimiser.step()
+            self.add_up(losses)
+        clipped_step(self.weights, *self.optimisers)
+        for schedule in self.schedules:
             schedule.step()
         self.average.update_parameters(self.network)
         self.done += 1
-        return found
+        return losses
 
-    def share(self, found: Tensor) -> None:
-        """Adds up what two processes found out, each from its own half of the samples."""
-        flat = torch.cat([found, *(cast(Tensor, weight.grad).flatten() for weight in self.weights)])
+    def add_up(self, losses: Tensor) -> None:
+        """Sums losses and gradients over the two processes, each with its half of the samples."""
+        flat = torch.cat([losses, *(cast(Tensor, weight.grad).flatten() for weight in self.weights)])
         distributed.all_reduce(flat)
-        sizes = [len(found), *(weight.numel() for weight in self.weights)]
+        sizes = [len(losses), *(weight.numel() for weight in self.weights)]
         total, *gradients = flat.split(sizes)  # type: ignore[no-untyped-call]
-        found.copy_(total)
+        losses.copy_(total)
         for weight, gradient in zip(self.weights, gradients, strict=True):
             cast(Tensor, weight.grad).copy_(gradient.view_as(weight))
 
     @property
     def parts(self) -> dict[str, Any]:
-        """All that changes while it learns."""
-        kept = {"pupil": self.pupil, "average": self.average}
+        """All that changes during the training, by its name in the checkpoint."""
+        kept = {"pupil": self.learner, "average": self.average}
         return kept | {f"{type(each).__name__} {n}": each for n, each in enumerate((*self.optimisers, *self.schedules))}
 
     def save(self) -> None:
@@ -96,66 +96,66 @@ class Training:
         save_file(weights, self.folder / WEIGHTS)
 
     def resume(self) -> None:
-        kept = restored(self.folder / CHECKPOINT)
+        kept = load_checkpoint(self.folder / CHECKPOINT)
         if kept.keys() != {*self.parts, "done"}:
-            raise ExplanationError(
-                f"{self.folder / CHECKPOINT} is of another version. Leave --resume away to begin anew."
-            )
+            raise ExplanationError(f"{self.folder / CHECKPOINT} is of another version. Omit --resume to start again.")
         for name, part in self.parts.items():
             part.load_state_dict(kept[name])
         self.done = kept["done"]
 
 
-def helping(training: Training, sources: Sources, steps: range) -> None:
-    """The same training in a second process: both learn from the halves of both, so their weights stay equal."""
-    lessons = Lessons(sources, training.reader, training.recipe, part=1)
-    for batches in shared(lessons, steps, training.folder):
+def run_helper(training: SceneTraining, sources: Sources, steps: range) -> None:
+    """The same training in a second process: both step by the summed gradients, so their weights stay equal."""
+    curriculum = Curriculum(sources, training.tokenizer, training.recipe, part=1)
+    for batches in connected_batches(curriculum, steps, training.folder):
         training.step(batches)
 
 
 def train(
-    training: Training, sources: Sources, checked: dict[str, Sequence[Sample]], until: int | None = None
+    training: SceneTraining, sources: Sources, monitored: dict[str, Sequence[SceneSample]], until: int | None = None
 ) -> Iterator[dict[str, object]]:
-    """Yields a line for the log after every `EVERY` steps, with the accuracy on the `checked` samples now and then."""
-    recipe, started, seen = training.recipe, time.perf_counter(), []
+    """Yields an entry for the log after every `EVERY` steps, every tenth with accuracies on `monitored`."""
+    recipe, started, losses = training.recipe, time.perf_counter(), []
     yield asdict(recipe)
     steps = range(training.done, min(until or recipe.steps, recipe.steps))
-    (training.folder / MEETING).unlink(missing_ok=True)
-    helper = multiprocessing.get_context("fork").Process(target=helping, args=(training, sources, steps))
+    (training.folder / RENDEZVOUS).unlink(missing_ok=True)
+    helper = multiprocessing.get_context("fork").Process(target=run_helper, args=(training, sources, steps))
     helper.start()
     try:
-        lessons = Lessons(sources, training.reader, recipe, part=0)
-        with closing(shared(lessons, steps, training.folder)) as halves:
-            for batches in halves:
-                seen.append(training.step(batches))
+        curriculum = Curriculum(sources, training.tokenizer, recipe, part=0)
+        with closing(connected_batches(curriculum, steps, training.folder)) as shared:
+            for batches in shared:
+                losses.append(training.step(batches))
                 if training.done % EVERY == 0 or training.done == steps.stop:
                     training.save()
-                    yield line(training, seen, checked) | {"seconds": round(time.perf_counter() - started)}
-                    seen.clear()
+                    yield log_entry(training, losses, monitored) | {"seconds": round(time.perf_counter() - started)}
+                    losses.clear()
         helper.join()
     finally:
         helper.terminate()
         helper.join()
-        (training.folder / MEETING).unlink(missing_ok=True)
+        (training.folder / RENDEZVOUS).unlink(missing_ok=True)
 
 
-def line(training: Training, seen: Sequence[Tensor], checked: dict[str, Sequence[Sample]]) -> dict[str, object]:
-    """For the log: the mean losses since the last line, now and then with the accuracies."""
-    found: dict[str, object] = {
+def log_entry(
+    training: SceneTraining, losses: Sequence[Tensor], monitored: dict[str, Sequence[SceneSample]]
+) -> dict[str, object]:
+    """The mean losses since the last entry, every tenth time with the accuracies."""
+    entry: dict[str, object] = {
         "step": training.done,
-        "losses": [round(value, 4) for value in torch.stack(list(seen)).mean(0).tolist()],
+        "losses": [round(value, 4) for value in torch.stack(list(losses)).mean(0).tolist()],
     }
     if training.done % (10 * EVERY) == 0 or training.done == training.recipe.steps:
-        found |= {name: right(training, samples) for name, samples in checked.items()}
-    return found
+        entry |= {name: sample_accuracy(training, samples) for name, samples in monitored.items()}
+    return entry
 
 
-def right(training: Training, samples: Sequence[Sample]) -> float:
-    """Accuracy of the averaged weights."""
+def sample_accuracy(training: SceneTraining, samples: Sequence[SceneSample]) -> float:
+    """The accuracy of the averaged weights."""
     network, hits = cast(SceneNetwork, training.average.module.eval()), 0
     with torch.inference_mode():
         for start in range(0, len(samples), 64):
-            batch = collate(samples[start : start + 64], training.reader)
+            batch = collate(samples[start : start + 64], training.tokenizer)
             logits = network(inputs_embeds=network.embeds(batch.ids, batch.patches, batch.numbers), **batch.inputs)
             hits += int((logits.argmax(-1) == batch.labels).sum())
     return round(hits / len(samples), 4)

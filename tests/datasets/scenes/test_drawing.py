@@ -4,15 +4,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explainers.datasets.scenes.drawing import box_frame, drawn, frame
-from explainers.datasets.scenes.world import BOXES, Scene, Thing, scene
+from explainers.datasets.scenes.drawing import box_frame, draw, frame
+from explainers.datasets.scenes.world import BOXES, Scene, Thing, random_scene
 
 PAPER, STRIP = [211, 211, 211], [128, 128, 128]
 BLACK, BLUE, YELLOW = [0, 0, 0], [0, 153, 255], [255, 255, 0]
 
 
 def test_an_empty_scene_is_three_boxes_of_paper_with_grey_strips_between_them() -> None:
-    pixels = drawn(Scene((), towers=False))
+    pixels = draw(Scene((), towers=False))
     assert (pixels.shape, pixels.dtype) == ((100, 400, 3), np.uint8)
     for left, right, colour in [(0, 100, PAPER), (100, 150, STRIP), (150, 250, PAPER), (250, 300, STRIP)]:
         assert (pixels[:, left:right] == colour).all()
@@ -20,29 +20,29 @@ def test_an_empty_scene_is_three_boxes_of_paper_with_grey_strips_between_them() 
 
 
 def test_a_square_fills_its_place_and_nothing_beside_it() -> None:
-    pixels = drawn(Scene((Thing("square", "blue", 20, 30, 40, 1),), towers=False))
+    pixels = draw(Scene((Thing("square", "blue", 20, 30, 40, 1),), towers=False))
     assert (pixels[40:60, 180:200] == BLUE).all()  # box 1 begins at 150
     assert (pixels == BLUE).all(-1).sum() == 20 * 20
 
 
 @pytest.mark.parametrize(
-    ("shape", "inside", "outside"),
+    ("shape", "interior", "outside"),
     [
         ("circle", [(15, 15), (0, 15), (29, 15), (15, 0), (15, 29)], [(0, 0), (29, 0), (0, 29), (29, 29)]),
         ("triangle", [(15, 15), (29, 0), (29, 29), (2, 15)], [(0, 0), (0, 29), (15, 1), (15, 28)]),
     ],
 )
 def test_a_shape_has_ink_at_these_rows_and_columns(
-    shape: str, inside: list[tuple[int, int]], outside: list[tuple[int, int]]
+    shape: str, interior: list[tuple[int, int]], outside: list[tuple[int, int]]
 ) -> None:
-    pixels = drawn(Scene((Thing(shape, "yellow", 30, 10, 20, 2),), towers=False))
-    assert all(pixels[20 + row, 310 + column].tolist() == YELLOW for row, column in inside)
+    pixels = draw(Scene((Thing(shape, "yellow", 30, 10, 20, 2),), towers=False))
+    assert all(pixels[20 + row, 310 + column].tolist() == YELLOW for row, column in interior)
     assert all(pixels[20 + row, 310 + column].tolist() == PAPER for row, column in outside)
 
 
 def test_all_ink_of_a_thing_lies_in_its_frame_and_touches_its_sides() -> None:
-    for thing in scene(random.Random(1), towers=False, covered=False).things:
-        inked = (drawn(Scene((thing,), towers=False)) != drawn(Scene((), towers=False))).any(-1)
+    for thing in random_scene(random.Random(1), towers=False, covered=False).things:
+        inked = (draw(Scene((thing,), towers=False)) != draw(Scene((), towers=False))).any(-1)
         rows, columns = np.nonzero(inked)
         left, top, right, bottom = frame(thing)
         assert (columns.min(), columns.max() + 1, rows.max() + 1) == (left, right, bottom)
@@ -50,9 +50,7 @@ def test_all_ink_of_a_thing_lies_in_its_frame_and_touches_its_sides() -> None:
 
 
 def test_blocks_of_a_tower_leave_a_row_of_paper_between_them() -> None:
-    pixels = drawn(
-        Scene(tuple(Thing("square", "black", 20, 40, 80 - 21 * level, 0) for level in range(2)), towers=True)
-    )
+    pixels = draw(Scene(tuple(Thing("square", "black", 20, 40, 80 - 21 * level, 0) for level in range(2)), towers=True))
     column = pixels[:, 50].tolist()
     assert column[80:] == [BLACK] * 20
     assert column[79] == PAPER
@@ -62,17 +60,17 @@ def test_blocks_of_a_tower_leave_a_row_of_paper_between_them() -> None:
 
 @pytest.mark.parametrize("covered", range(3), ids=BOXES)
 @pytest.mark.parametrize("towers", [True, False])
-def test_what_is_covered_cannot_be_seen(towers: bool, covered: int) -> None:
-    one, other = (scene(random.Random(seed), towers=towers, covered=False) for seed in (1, 2))
+def test_a_covered_box_hides_its_things(towers: bool, covered: int) -> None:
+    one, other = (random_scene(random.Random(seed), towers=towers, covered=False) for seed in (1, 2))
     exchanged = (*(each for each in one.things if each.box != covered), *other.box(covered))
     mixed = Scene(exchanged, towers)
-    assert not np.array_equal(drawn(one), drawn(mixed))
-    assert np.array_equal(drawn(replace(one, covered=covered)), drawn(replace(mixed, covered=covered)))
+    assert not np.array_equal(draw(one), draw(mixed))
+    assert np.array_equal(draw(replace(one, covered=covered)), draw(replace(mixed, covered=covered)))
 
 
 def test_the_cover_fills_its_box_alone_and_shows_no_ink() -> None:
-    open_scene = scene(random.Random(3), towers=False, covered=False)
-    plain, hidden = drawn(open_scene), drawn(replace(open_scene, covered=1))
+    open_scene = random_scene(random.Random(3), towers=False, covered=False)
+    plain, hidden = draw(open_scene), draw(replace(open_scene, covered=1))
     left, top, right, bottom = box_frame(1)
     assert (left, top, right, bottom) == (150, 0, 250, 100)
     assert np.array_equal(np.delete(plain, np.s_[left:right], axis=1), np.delete(hidden, np.s_[left:right], axis=1))
@@ -81,7 +79,7 @@ def test_the_cover_fills_its_box_alone_and_shows_no_ink() -> None:
     assert colours.isdisjoint(map(tuple, (PAPER, STRIP, BLACK, BLUE, YELLOW)))
 
 
-def test_drawing_again_gives_the_same_picture_and_spoils_none_before_it() -> None:
-    first = drawn(Scene((), towers=False))
+def test_drawing_again_gives_the_same_image_and_spoils_none_before_it() -> None:
+    first = draw(Scene((), towers=False))
     first[:] = 0
-    assert (drawn(Scene((), towers=False))[:, :100] == PAPER).all()
+    assert (draw(Scene((), towers=False))[:, :100] == PAPER).all()

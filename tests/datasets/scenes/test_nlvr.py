@@ -7,10 +7,11 @@ import pytest
 from PIL import Image
 
 from explainers.datasets.example import Example
-from explainers.datasets.scenes.drawing import drawn
-from explainers.datasets.scenes.nlvr import SPLITS, bank, label_of, read
-from explainers.datasets.scenes.statements import CONTRADICTION, ENTAILMENT, Count, Kind, Number
-from explainers.datasets.scenes.understanding import understood
+from explainers.datasets.scenes.conditions import CONTRADICTION, ENTAILMENT, Kind, Number
+from explainers.datasets.scenes.drawing import draw
+from explainers.datasets.scenes.nlvr import SPLITS, bank, label_of, read_nlvr
+from explainers.datasets.scenes.statement_parser import parse_statement
+from explainers.datasets.scenes.statements import Count
 from explainers.datasets.scenes.world import Scene, Thing
 from explainers.errors import DataUnavailable
 
@@ -21,16 +22,18 @@ TRUE, WRONG, UNCLEAR = "There are two squares", "There are two circles", "They l
 
 def png() -> bytes:
     file = io.BytesIO()
-    Image.fromarray(drawn(TWO_SQUARES)).save(file, "PNG")
+    Image.fromarray(draw(TWO_SQUARES)).save(file, "PNG")
     return file.getvalue()
 
 
 def rows(split: str) -> list[str]:
     """The writers meant all of them to be true but the last."""
-    said = ((TRUE, "true"), (TRUE, "true"), (TRUE, "true"), (TRUE, "false"), (WRONG, "true"), (UNCLEAR, "false"))
+    labelled = ((TRUE, "true"), (TRUE, "true"), (TRUE, "true"), (TRUE, "false"), (WRONG, "true"), (UNCLEAR, "false"))
     return [
-        json.dumps({"id": f"{place}-{2 if text == UNCLEAR else 0}", "sentence": text, "label": label, "image": image})
-        for place, (text, label) in enumerate(said)
+        json.dumps(
+            {"id": f"{location}-{2 if text == UNCLEAR else 0}", "sentence": text, "label": label, "image": image}
+        )
+        for location, (text, label) in enumerate(labelled)
         for image in [f"images/{split}-0.png"]
     ]
 
@@ -62,24 +65,24 @@ def what(part: tuple[Example, ...]) -> list[tuple[str, int | None]]:
 
 def test_packed_and_unpacked_data_are_read_alike(tmp_path: Path) -> None:
     (tmp_path / "packed").mkdir()
-    one, other = read(packed(tmp_path / "packed")), read(unpacked(tmp_path / "unpacked"))
+    one, other = read_nlvr(packed(tmp_path / "packed")), read_nlvr(unpacked(tmp_path / "unpacked"))
     assert what(one.train) == what(other.train)
     assert what(one.train)[3:] == [(TRUE, CONTRADICTION), (WRONG, ENTAILMENT), (UNCLEAR, CONTRADICTION)]
     assert one.intended == other.intended == (*[ENTAILMENT] * 5, CONTRADICTION)
-    assert one.test[0].picture is not None
-    assert (one.test[0].picture.pixels() == drawn(TWO_SQUARES)).all()
+    assert one.test[0].image is not None
+    assert (one.test[0].image.pixels() == draw(TWO_SQUARES)).all()
 
 
 def test_the_bank_holds_what_is_understood_and_agrees_with_all_its_labels(tmp_path: Path) -> None:
-    train = read(unpacked(tmp_path)).train
+    train = read_nlvr(unpacked(tmp_path)).train
     assert bank(train[:3]) == ((TRUE, Count(Kind(shape="square"), Number("exactly", 2))),)
     assert bank(train[:4]) == ()  # the fourth label does not fit
     assert bank(train[4:]) == ()
 
 
 def test_one_label_of_four_may_be_wrong_if_the_meaning_is_the_writers(tmp_path: Path) -> None:
-    found = read(unpacked(tmp_path))
-    assert [text for text, _ in bank(found.train, found.intended)] == [TRUE]
+    result = read_nlvr(unpacked(tmp_path))
+    assert [text for text, _ in bank(result.train, result.intended)] == [TRUE]
 
 
 @pytest.mark.parametrize(
@@ -94,20 +97,21 @@ def test_one_label_of_four_may_be_wrong_if_the_meaning_is_the_writers(tmp_path: 
 )
 def test_a_line_of_another_format_is_refused_by_its_number(tmp_path: Path, line: str) -> None:
     with pytest.raises(DataUnavailable, match="line 1"):
-        read(unpacked(tmp_path, [line]))
+        read_nlvr(unpacked(tmp_path, [line]))
 
 
 def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataUnavailable, match=r"train\.tar\.gz"):
-        read(tmp_path)
+        read_nlvr(tmp_path)
     (tmp_path / "train.tar.gz").write_bytes(b"no archive")
     with pytest.raises(DataUnavailable, match="damaged"):
-        read(tmp_path)
+        read_nlvr(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="NLVR's files are not beside the repository")
 def test_most_published_statements_are_understood_as_they_were_judged() -> None:
-    dev = read(SHARED).dev[:300]
-    judged = [label_of(meaning, row) == row.label for row in dev if (meaning := understood(row.text))]
-    assert len(judged) > 0.7 * len(dev)
-    assert sum(judged) > 0.88 * len(judged)
+    dev = read_nlvr(SHARED).dev[:300]
+    judgement = [label_of(meaning, row) == row.label for row in dev if (meaning := parse_statement(row.text))]
+    assert len(judgement) > 0.7 * len(dev)
+    assert sum(judgement) > 0.88 * len(judgement)

@@ -5,24 +5,11 @@ from itertools import islice
 
 import pytest
 
-from explainers.datasets.scenes.generator import Item, items
+from explainers.datasets.scenes.conditions import NEUTRAL, Condition, Has, Hues, Kind, Next, Number, Only
+from explainers.datasets.scenes.generator import SceneItem, generate_items
 from explainers.datasets.scenes.reasons import reason
-from explainers.datasets.scenes.statements import (
-    NEUTRAL,
-    Boxes,
-    Condition,
-    Count,
-    Every,
-    Has,
-    Hues,
-    Kind,
-    Next,
-    Number,
-    Only,
-    Statement,
-    Unsaid,
-)
-from explainers.datasets.scenes.wording import NUMBERS, worded
+from explainers.datasets.scenes.statements import Boxes, Count, Every, Statement, Unanswerable
+from explainers.datasets.scenes.wording import NUMBERS, put_into_words
 from explainers.datasets.scenes.world import BOXES, Scene, Thing
 
 BIG_SQUARE = Thing("square", "blue", 30, 0, 30, 0)  # at the left wall
@@ -54,7 +41,11 @@ SQUARES, CIRCLES = Kind(shape="square"), Kind(shape="circle")
     [
         (Count(Kind("blue", "square"), TWO), None, "there are two blue squares"),
         (Count(Kind("black"), SOME), None, "there are no black items"),
-        (Count(Kind(shape="circle", place="wall", apart=True), ONE), None, "there is one circle not touching a wall"),
+        (
+            Count(Kind(shape="circle", location="wall", apart=True), ONE),
+            None,
+            "there is one circle not touching a wall",
+        ),
         (Count(CIRCLES, TWO), 0, "the left box is covered and one circle can be seen"),
         (Count(CIRCLES, SOME), 0, "one circle can be seen"),
         (Boxes((Has(CIRCLES, SOME),), TWO), None, "the left and right boxes have at least one circle"),
@@ -77,13 +68,13 @@ SQUARES, CIRCLES = Kind(shape="square"), Kind(shape="circle")
         (Every("no", SQUARES, Kind("black")), None, "there are two squares and none is black"),
         (Every("all", CIRCLES, Kind("blue")), None, "a yellow circle in the left box is not blue"),
         (
-            Every("all", SQUARES, Kind(place="bottom")),
+            Every("all", SQUARES, Kind(location="bottom")),
             None,
             "a blue square in the left box is not touching the bottom",  # though it touches a wall
         ),
-        (Every("no", CIRCLES, Kind(place="wall")), None, "a yellow circle in the right box is touching a wall"),
+        (Every("no", CIRCLES, Kind(location="wall")), None, "a yellow circle in the right box is touching a wall"),
         (
-            Every("all", CIRCLES, Kind(place="wall", apart=True)),
+            Every("all", CIRCLES, Kind(location="wall", apart=True)),
             None,
             "a yellow circle in the right box is touching a wall",
         ),
@@ -92,21 +83,21 @@ SQUARES, CIRCLES = Kind(shape="square"), Kind(shape="circle")
             2,
             "the right box is covered and two squares can be seen and each is blue",
         ),
-        (Unsaid(SQUARES, "made of wood"), None, "the picture does not show what is made of wood"),
-        (Unsaid(SQUARES, "made of wood"), 1, "the picture does not show what is made of wood"),
+        (Unanswerable(SQUARES, "made of wood"), None, "the picture does not show what is made of wood"),
+        (Unanswerable(SQUARES, "made of wood"), 1, "the picture does not show what is made of wood"),
     ],
 )
 def test_the_reason_says_what_decides(statement: Statement, covered: int | None, why: str) -> None:
-    seen = replace(SCATTERED, covered=covered)
-    assert reason(statement, statement.judged(seen), seen) == why
+    with_cover = replace(SCATTERED, covered=covered)
+    assert reason(statement, statement.judgement(with_cover), with_cover) == why
 
 
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
-        (Count(Kind("yellow", place="peak"), TWO), "there are two yellow blocks at the top of a tower"),
+        (Count(Kind("yellow", location="peak"), TWO), "there are two yellow blocks at the top of a tower"),
         (
-            Boxes((Has(Kind("yellow", place="peak"), SOME),), TWO),
+            Boxes((Has(Kind("yellow", location="peak"), SOME),), TWO),
             "the left and right towers have at least one yellow block at the top",
         ),
         (
@@ -114,35 +105,35 @@ def test_the_reason_says_what_decides(statement: Statement, covered: int | None,
             "the left tower has a yellow block above a blue block",
         ),
         (
-            Every("all", Kind(place="bottom"), Kind("blue")),
+            Every("all", Kind(location="bottom"), Kind("blue")),
             "a black block at the base of a tower in the middle box is not blue",
         ),
     ],
 )
 def test_of_towers_it_speaks_of_blocks(statement: Statement, why: str) -> None:
-    assert reason(statement, statement.judged(TOWERS), TOWERS) == why
+    assert reason(statement, statement.judgement(TOWERS), TOWERS) == why
 
 
 @pytest.fixture(scope="module")
-def made() -> list[Item]:
-    return [*islice(items(31, held_out=False), 800), *islice(items(32, held_out=True), 200)]
+def generated() -> list[SceneItem]:
+    return [*islice(generate_items(31, held_out=False), 800), *islice(generate_items(32, held_out=True), 200)]
 
 
-def fitting(kind: Kind, item: Item) -> int:
+def fitting(kind: Kind, item: SceneItem) -> int:
     return sum(kind.fits(thing, item.scene) for thing in item.scene.things if thing.box != item.scene.covered)
 
 
-def test_the_covered_box_is_named_where_it_leaves_the_answer_open_and_nowhere_else(made: list[Item]) -> None:
-    for each in made:
-        found = re.match(r"the (left|middle|right) box is covered and ", each.reason)
-        open_for_the_cover = each.label == NEUTRAL and not isinstance(each.statement, Unsaid)
-        assert bool(found) == open_for_the_cover
-        if found:
-            assert BOXES.index(found[1]) == each.scene.covered
+def test_the_covered_box_is_named_where_it_leaves_the_answer_open_and_nowhere_else(generated: list[SceneItem]) -> None:
+    for each in generated:
+        result = re.match(r"the (left|middle|right) box is covered and ", each.reason)
+        open_for_the_cover = each.label == NEUTRAL and not isinstance(each.statement, Unanswerable)
+        assert bool(result) == open_for_the_cover
+        if result:
+            assert BOXES.index(result[1]) == each.scene.covered
 
 
-def test_counts_in_the_reason_are_those_of_the_picture(made: list[Item]) -> None:
-    for each in made:
+def test_counts_in_the_reason_are_those_of_the_image(generated: list[SceneItem]) -> None:
+    for each in generated:
         if isinstance(each.statement, Count):
             words = each.reason.partition(" is covered and ")[2] or each.reason
             words = re.sub(r"^there (is|are) ", "", words)
@@ -150,10 +141,10 @@ def test_counts_in_the_reason_are_those_of_the_picture(made: list[Item]) -> None
 
 
 def test_boxes_named_in_the_reason_are_those_that_meet_the_conditions_or_the_one_that_does_not(
-    made: list[Item],
+    generated: list[SceneItem],
 ) -> None:
     positive = negative = 0
-    for each in made:
+    for each in generated:
         if not isinstance(each.statement, Boxes):
             continue
         good = {
@@ -184,27 +175,30 @@ CONDITIONS: list[Condition] = [
 ]
 STATEMENTS: list[Statement] = [
     *(Count(Kind("blue"), Number(how, n)) for how in ("exactly", "at least", "at most") for n in (1, 2, 7)),
-    *(Count(Kind(shape="circle", place=place), SOME) for place in ("wall", "bottom", "top", "left", "right", "corner")),
+    *(
+        Count(Kind(shape="circle", location=location), SOME)
+        for location in ("wall", "bottom", "top", "left", "right", "corner")
+    ),
     *(Boxes((condition,), number) for condition in CONDITIONS for number in (ALL, NONE, SOME, TWO)),
     *(
-        Every(quantifier, Kind("blue"), is_so)
+        Every(quantifier, Kind("blue"), predicate)
         for quantifier in ("all", "no", "not all")
-        for is_so in (SQUARES, Kind("black"), Kind(size="small"), Kind(place="wall"))
+        for predicate in (SQUARES, Kind("black"), Kind(size="small"), Kind(location="wall"))
     ),
-    Unsaid(Kind("blue"), "warm"),
+    Unanswerable(Kind("blue"), "warm"),
 ]
 
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=str)
 def test_every_statement_has_words_and_a_reason(statement: Statement) -> None:
     for covered in (None, 0, 1, 2):
-        seen = replace(SCATTERED, covered=covered)
+        with_cover = replace(SCATTERED, covered=covered)
         for seed in range(10):
-            said = worded(statement, random.Random(seed), towers=False)
-            assert re.fullmatch(r"[A-Za-z0-9 ]+\.?", said.text)
-            assert "  " not in said.text
-            assert said.decisive
-        why = reason(statement, statement.judged(seen), seen)
+            worded = put_into_words(statement, random.Random(seed), towers=False)
+            assert re.fullmatch(r"[A-Za-z0-9 ]+\.?", worded.text)
+            assert "  " not in worded.text
+            assert worded.decisive
+        why = reason(statement, statement.judgement(with_cover), with_cover)
         assert re.fullmatch(r"[a-z, ]+", why), why
         assert "  " not in why
         assert "None" not in why

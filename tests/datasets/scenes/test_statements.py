@@ -5,16 +5,12 @@ from itertools import combinations_with_replacement, islice
 
 import pytest
 
-from explainers.datasets.scenes.generator import items
-from explainers.datasets.scenes.statements import (
+from explainers.datasets.scenes.conditions import (
     CONTRADICTION,
     ENTAILMENT,
     NEUTRAL,
     Alike,
-    Boxes,
     Condition,
-    Count,
-    Every,
     Has,
     Hues,
     Kind,
@@ -23,11 +19,11 @@ from explainers.datasets.scenes.statements import (
     Number,
     Only,
     Stacked,
-    Statement,
-    Unsaid,
     Within,
 )
-from explainers.datasets.scenes.world import Scene, Thing, scene, tower
+from explainers.datasets.scenes.generator import generate_items
+from explainers.datasets.scenes.statements import Boxes, Count, Every, Statement, Unanswerable
+from explainers.datasets.scenes.world import Scene, Thing, random_scene, tower
 
 YES, OPEN, NO = ENTAILMENT, NEUTRAL, CONTRADICTION
 LEFT, MIDDLE, RIGHT = range(3)
@@ -90,13 +86,13 @@ def test_of_a_count_with_bounds_a_number_is_judged_as_all_counts_between_them_ag
         (CIRCLES, {CIRCLE, RING}),
         (Kind(size="small"), {CIRCLE, SMALL_SQUARE}),
         (Kind("blue", "square", "big"), {BIG_SQUARE}),
-        (Kind(place="wall"), {BIG_SQUARE, SMALL_SQUARE, TRIANGLE, RING}),
-        (Kind(place="wall", apart=True), {CIRCLE}),
-        (Kind(place="left"), {BIG_SQUARE}),
-        (Kind(place="right"), {TRIANGLE}),
-        (Kind(place="top"), {RING}),
-        (Kind(place="bottom"), {SMALL_SQUARE, TRIANGLE}),
-        (Kind(place="corner"), {TRIANGLE}),
+        (Kind(location="wall"), {BIG_SQUARE, SMALL_SQUARE, TRIANGLE, RING}),
+        (Kind(location="wall", apart=True), {CIRCLE}),
+        (Kind(location="left"), {BIG_SQUARE}),
+        (Kind(location="right"), {TRIANGLE}),
+        (Kind(location="top"), {RING}),
+        (Kind(location="bottom"), {SMALL_SQUARE, TRIANGLE}),
+        (Kind(location="corner"), {TRIANGLE}),
         (ANY, set(SCATTERED.things)),
     ],
 )
@@ -105,12 +101,12 @@ def test_a_kind_fits_these_things(kind: Kind, fitting: set[Thing]) -> None:
 
 
 def test_the_top_of_a_tower_is_its_highest_block_and_its_base_the_lowest() -> None:
-    assert Kind(place="peak").among(TOWERS.things, TOWERS) == (LOW[1], HIGH[2], ALONE[0])
-    assert Kind(place="bottom").among(TOWERS.things, TOWERS) == (LOW[0], HIGH[0], ALONE[0])
+    assert Kind(location="peak").among(TOWERS.things, TOWERS) == (LOW[1], HIGH[2], ALONE[0])
+    assert Kind(location="bottom").among(TOWERS.things, TOWERS) == (LOW[0], HIGH[0], ALONE[0])
 
 
 @pytest.mark.parametrize(
-    ("number", "seen", "left_covered"),
+    ("number", "uncovered", "left_covered"),
     [  # two circles, of which one is in the left box
         (exactly(2), YES, OPEN),
         (exactly(1), NO, OPEN),
@@ -125,17 +121,17 @@ def test_the_top_of_a_tower_is_its_highest_block_and_its_base_the_lowest() -> No
     ],
 )
 def test_things_are_counted_and_a_cover_leaves_open_what_it_could_change(
-    number: Number, seen: int, left_covered: int
+    number: Number, uncovered: int, left_covered: int
 ) -> None:
-    said = Count(CIRCLES, number)
-    assert said.judged(SCATTERED).label == seen
-    assert said.judged(replace(SCATTERED, covered=LEFT)).label == left_covered
+    statement = Count(CIRCLES, number)
+    assert statement.judgement(SCATTERED).label == uncovered
+    assert statement.judgement(replace(SCATTERED, covered=LEFT)).label == left_covered
 
 
 def test_the_things_that_were_counted_decide() -> None:
-    found = Count(BLUE, exactly(2)).judged(SCATTERED)
-    assert (found.things, found.count) == ((BIG_SQUARE, SMALL_SQUARE), 2)
-    hidden = Count(BLUE, exactly(2)).judged(replace(SCATTERED, covered=MIDDLE))
+    result = Count(BLUE, exactly(2)).judgement(SCATTERED)
+    assert (result.things, result.count) == ((BIG_SQUARE, SMALL_SQUARE), 2)
+    hidden = Count(BLUE, exactly(2)).judgement(replace(SCATTERED, covered=MIDDLE))
     assert (hidden.things, hidden.count) == ((BIG_SQUARE,), 1)
 
 
@@ -146,7 +142,7 @@ def test_the_things_that_were_counted_decide() -> None:
         (Has(ANY, exactly(2)), {LEFT, MIDDLE}),
         (Has(ANY, at_most(1)), {RIGHT}),
         (Has(Kind("blue", "circle"), exactly(0)), {LEFT, MIDDLE, RIGHT}),
-        (Has(Kind(shape="circle", place="wall"), exactly(1)), {RIGHT}),
+        (Has(Kind(shape="circle", location="wall"), exactly(1)), {RIGHT}),
         (Only(CIRCLES), {RIGHT}),
         (Only(BLUE), set()),
         (Hues(exactly(1)), {RIGHT}),
@@ -181,7 +177,7 @@ def test_a_condition_holds_in_these_boxes_of_scattered_things(condition: Conditi
         (Level(3, ANY), {MIDDLE}),
         (Stacked(BLUE, exactly(2)), {MIDDLE}),
         (Stacked(BLUE, exactly(1)), {LEFT}),
-        (Has(Kind("yellow", place="peak"), at_least(1)), {LEFT, RIGHT}),
+        (Has(Kind("yellow", location="peak"), at_least(1)), {LEFT, RIGHT}),
         (Has(ANY, exactly(3)), {MIDDLE}),
     ],
 )
@@ -198,7 +194,7 @@ def test_a_block_two_levels_higher_is_not_next_to_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "seen", "right_covered", "left_covered"),
+    ("number", "uncovered", "right_covered", "left_covered"),
     [  # a blue thing is in the left and in the middle box, not in the right one
         (at_least(1), YES, YES, YES),
         (at_least(2), YES, YES, OPEN),
@@ -211,46 +207,46 @@ def test_a_block_two_levels_higher_is_not_next_to_it() -> None:
     ],
 )
 def test_boxes_are_counted_and_the_covered_one_may_be_one_more(
-    number: Number, seen: int, right_covered: int, left_covered: int
+    number: Number, uncovered: int, right_covered: int, left_covered: int
 ) -> None:
-    said = Boxes((Has(BLUE, at_least(1)),), number)
-    assert said.judged(SCATTERED).label == seen
-    assert said.judged(replace(SCATTERED, covered=RIGHT)).label == right_covered
-    assert said.judged(replace(SCATTERED, covered=LEFT)).label == left_covered
+    statement = Boxes((Has(BLUE, at_least(1)),), number)
+    assert statement.judgement(SCATTERED).label == uncovered
+    assert statement.judgement(replace(SCATTERED, covered=RIGHT)).label == right_covered
+    assert statement.judgement(replace(SCATTERED, covered=LEFT)).label == left_covered
 
 
 def test_a_box_must_meet_all_conditions() -> None:
-    both = Boxes((Has(BLUE, at_least(1)), Has(CIRCLES, at_least(1))), exactly(1)).judged(SCATTERED)
+    both = Boxes((Has(BLUE, at_least(1)), Has(CIRCLES, at_least(1))), exactly(1)).judgement(SCATTERED)
     assert (both.label, both.boxes, both.things) == (YES, (LEFT,), (BIG_SQUARE, CIRCLE))
 
 
 def test_where_all_boxes_are_meant_those_that_fail_decide() -> None:
-    found = Boxes((Only(Kind("yellow", "circle")),), exactly(3)).judged(SCATTERED)
-    assert (found.label, found.boxes) == (NO, (LEFT, MIDDLE))
-    assert found.things == (BIG_SQUARE, CIRCLE, SMALL_SQUARE, TRIANGLE)
+    result = Boxes((Only(Kind("yellow", "circle")),), exactly(3)).judgement(SCATTERED)
+    assert (result.label, result.boxes) == (NO, (LEFT, MIDDLE))
+    assert result.things == (BIG_SQUARE, CIRCLE, SMALL_SQUARE, TRIANGLE)
 
 
 @pytest.mark.parametrize(
-    ("quantifier", "kind", "is_so", "label", "deciding"),
+    ("quantifier", "kind", "predicate", "label", "deciding"),
     [
         ("all", BLUE, SQUARES, YES, {BIG_SQUARE, SMALL_SQUARE}),
-        ("all", SQUARES, Kind(place="bottom"), NO, {BIG_SQUARE}),
+        ("all", SQUARES, Kind(location="bottom"), NO, {BIG_SQUARE}),
         ("all", CIRCLES, BLUE, NO, {CIRCLE, RING}),
         ("no", CIRCLES, BLUE, YES, {CIRCLE, RING}),
-        ("no", CIRCLES, Kind(place="wall"), NO, {RING}),
-        ("not all", CIRCLES, Kind(place="wall"), YES, {CIRCLE}),
+        ("no", CIRCLES, Kind(location="wall"), NO, {RING}),
+        ("not all", CIRCLES, Kind(location="wall"), YES, {CIRCLE}),
         ("not all", BLUE, SQUARES, NO, {BIG_SQUARE, SMALL_SQUARE}),
     ],
 )
 def test_all_none_and_not_all_and_what_decides_them(
-    quantifier: str, kind: Kind, is_so: Kind, label: int, deciding: set[Thing]
+    quantifier: str, kind: Kind, predicate: Kind, label: int, deciding: set[Thing]
 ) -> None:
-    found = Every(quantifier, kind, is_so).judged(SCATTERED)
-    assert (found.label, set(found.things)) == (label, deciding)
+    result = Every(quantifier, kind, predicate).judgement(SCATTERED)
+    assert (result.label, set(result.things)) == (label, deciding)
 
 
 @pytest.mark.parametrize(
-    ("quantifier", "is_so", "label"),
+    ("quantifier", "predicate", "label"),
     [  # of the squares one is seen: the small blue one at the bottom
         ("all", BLUE, OPEN),
         ("no", YELLOW, OPEN),
@@ -260,14 +256,14 @@ def test_all_none_and_not_all_and_what_decides_them(
         ("not all", YELLOW, YES),
     ],
 )
-def test_one_counterexample_decides_whatever_is_under_the_cover(quantifier: str, is_so: Kind, label: int) -> None:
-    assert Every(quantifier, SQUARES, is_so).judged(replace(SCATTERED, covered=LEFT)).label == label
+def test_one_counterexample_decides_whatever_is_under_the_cover(quantifier: str, predicate: Kind, label: int) -> None:
+    assert Every(quantifier, SQUARES, predicate).judgement(replace(SCATTERED, covered=LEFT)).label == label
 
 
-def test_what_no_picture_shows_is_open_with_and_without_a_cover() -> None:
-    said = Unsaid(BLUE, "made of wood")
-    assert said.judged(SCATTERED).label == said.judged(replace(SCATTERED, covered=LEFT)).label == OPEN
-    assert said.judged(SCATTERED).things == (BIG_SQUARE, SMALL_SQUARE)
+def test_what_no_image_shows_is_open_with_and_without_a_cover() -> None:
+    statement = Unanswerable(BLUE, "made of wood")
+    assert statement.judgement(SCATTERED).label == statement.judgement(replace(SCATTERED, covered=LEFT)).label == OPEN
+    assert statement.judgement(SCATTERED).things == (BIG_SQUARE, SMALL_SQUARE)
 
 
 CATALOGUE = tuple(
@@ -293,11 +289,12 @@ def fillings(box: int) -> Iterator[tuple[Thing, ...]]:
             yield tuple(replace(each, box=box) for each in chosen)
 
 
-def whatever_is_hidden(statement: Statement, seen: Scene) -> int:
-    """The answer for every filling of the box, each looked at without a cover: one label, or open if they differ."""
-    assert seen.covered is not None
+def whatever_is_hidden(statement: Statement, scene: Scene) -> int:
+    """The label that all fillings of the box have without a cover, or open if they differ."""
+    assert scene.covered is not None
     labels = {
-        statement.judged(Scene((*seen.visible(), *hidden), seen.towers)).label for hidden in fillings(seen.covered)
+        statement.judgement(Scene((*scene.visible(), *hidden), scene.towers)).label
+        for hidden in fillings(scene.covered)
     }
     return labels.pop() if len(labels) == 1 else OPEN
 
@@ -305,7 +302,7 @@ def whatever_is_hidden(statement: Statement, seen: Scene) -> int:
 HANDMADE: list[Statement] = [
     *(
         Count(kind, number)
-        for kind in (BLUE, CIRCLES, Kind(place="corner"), Kind("blue", place="wall", apart=True))
+        for kind in (BLUE, CIRCLES, Kind(location="corner"), Kind("blue", location="wall", apart=True))
         for number in (exactly(0), exactly(1), exactly(2), at_least(1), at_least(2), at_most(0), at_most(1))
     ),
     *(
@@ -324,35 +321,37 @@ HANDMADE: list[Statement] = [
 
 @pytest.mark.parametrize("covered", [LEFT, MIDDLE, RIGHT])
 def test_under_a_cover_the_judgement_is_that_of_all_fillings(covered: int) -> None:
-    chance = random.Random(covered)
+    rng = random.Random(covered)
     for _ in range(2):
-        seen = replace(scene(chance, towers=False, covered=False), covered=covered)
+        scene = replace(random_scene(rng, towers=False, covered=False), covered=covered)
         for statement in HANDMADE:
-            assert statement.judged(seen).label == whatever_is_hidden(statement, seen), statement
+            assert statement.judgement(scene).label == whatever_is_hidden(statement, scene), statement
 
 
 @pytest.mark.parametrize("quantifier", ["all", "no", "not all"])
 def test_all_and_none_under_a_cover_are_those_of_all_fillings(quantifier: str) -> None:
     for covered in range(3):
-        seen = replace(SCATTERED, covered=covered)
+        scene = replace(SCATTERED, covered=covered)
         for kind in (BLUE, CIRCLES, SQUARES, YELLOW):
-            if kind.among(seen.visible(), seen):
-                for is_so in (Kind(place="wall"), BLUE, Kind(shape="square"), BLACK):
-                    statement = Every(quantifier, kind, is_so)
-                    if not (is_so.colour and kind.colour) and not (is_so.shape and kind.shape):
-                        assert statement.judged(seen).label == whatever_is_hidden(statement, seen), statement
+            if kind.among(scene.visible(), scene):
+                for predicate in (Kind(location="wall"), BLUE, Kind(shape="square"), BLACK):
+                    statement = Every(quantifier, kind, predicate)
+                    if not (predicate.colour and kind.colour) and not (predicate.shape and kind.shape):
+                        assert statement.judgement(scene).label == whatever_is_hidden(statement, scene), statement
 
 
 def towers_of(box: int) -> list[tuple[Thing, ...]]:
-    chance = random.Random(0)
-    return [tuple(tower(chance, box, height)) for height in (1, 2, 3, 4) for _ in range(25)]
+    rng = random.Random(0)
+    return [tuple(tower(rng, box, height)) for height in (1, 2, 3, 4) for _ in range(25)]
 
 
 def test_what_is_generated_about_covered_towers_is_decided_only_where_every_tower_agrees() -> None:
-    made = islice(items(3, held_out=False), 500)
-    decided = [each for each in made if each.scene.towers and each.scene.covered is not None and each.label != OPEN]
+    generated = islice(generate_items(3, held_out=False), 500)
+    decided = [
+        each for each in generated if each.scene.towers and each.scene.covered is not None and each.label != OPEN
+    ]
     assert len(decided) > 20
     for each in decided:
         hidden = towers_of(each.scene.covered or 0)
-        labels = {each.statement.judged(Scene((*each.scene.visible(), *box), towers=True)).label for box in hidden}
-        assert labels == {each.label}, each.said.text
+        labels = {each.statement.judgement(Scene((*each.scene.visible(), *box), towers=True)).label for box in hidden}
+        assert labels == {each.label}, each.wording.text

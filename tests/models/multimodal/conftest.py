@@ -38,16 +38,16 @@ from transformers import (
 )
 
 from explainers.datasets.example import Example
-from explainers.datasets.picture import Picture
+from explainers.datasets.image import InputImage
 from explainers.models.catalog import load
 from explainers.models.meter import Meter
-from explainers.models.multimodal.heads import HeadRecipe, fit_head
+from explainers.models.multimodal.head_training import HeadRecipe, fit_head
 from explainers.models.multimodal.model import MultimodalModel
-from explainers.models.multimodal.network import Shape
+from explainers.models.multimodal.network import FusionShape
 
 WORDS = ("is", "the", "cat", "red", "a", "box", "on", "top", "of", "dog", ".", "?")
 LABELS = ("no", "yes", "maybe")
-SIDE = 32  # pixels of the small models' pictures
+SIDE = 32  # pixels of the small models' images
 SMALL: dict[str, Any] = {
     "hidden_size": 16,
     "num_hidden_layers": 2,
@@ -64,9 +64,9 @@ def splitter(special: dict[str, str], template: str) -> PreTrainedTokenizerFast:
     vocabulary = {token: number for number, token in enumerate(dict.fromkeys(tokens))}
     core = Tokenizer(WordLevel(vocabulary, unk_token=special.get("unk_token", ".")))
     core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    known = [(token, number) for token, number in vocabulary.items() if token in special.values()]
+    specials = [(token, number) for token, number in vocabulary.items() if token in special.values()]
     if template:
-        core.post_processor = processors.TemplateProcessing(single=template, special_tokens=known)
+        core.post_processor = processors.TemplateProcessing(single=template, special_tokens=specials)
     return PreTrainedTokenizerFast(
         tokenizer_object=core, model_input_names=["input_ids", "token_type_ids", "attention_mask"], **special
     )
@@ -91,52 +91,52 @@ def vilt(folder: Path) -> Path:
         vocab_size=SIZE, max_position_embeddings=24, image_size=SIDE, patch_size=8, num_labels=3,
         id2label=dict(enumerate(LABELS)), label2id={name: number for number, name in enumerate(LABELS)}, **SMALL,
     )  # fmt: skip
-    made = ViltForQuestionAnswering(config)
+    built = ViltForQuestionAnswering(config)
     size = {"shortest_edge": SIDE}
-    return saved(folder, shaken(made), BERT_LIKE, "ViltImageProcessor", size=size, size_divisor=8)
+    return saved(folder, shaken(built), BERT_LIKE, "ViltImageProcessor", size=size, size_divisor=8)
 
 
 def clip(folder: Path) -> Path:
     words = splitter({"bos_token": "<s>", "eos_token": "</s>", "unk_token": "</s>", "pad_token": "</s>"}, "<s> $A </s>")
     text = SMALL | {"vocab_size": len(words), "max_position_embeddings": 24, "bos_token_id": 0, "eos_token_id": 1}
-    made = CLIPModel(
+    built = CLIPModel(
         CLIPConfig(
             text_config=text, vision_config=SMALL | {"image_size": SIDE, "patch_size": 8}, projection_dim=12,
             initializer_factor=4.0,
         )
     )  # fmt: skip
-    return saved(folder, shaken(made), words, "CLIPImageProcessor", size={"shortest_edge": SIDE}, crop_size=SQUARE)
+    return saved(folder, shaken(built), words, "CLIPImageProcessor", size={"shortest_edge": SIDE}, crop_size=SQUARE)
 
 
 def visual_bert(folder: Path) -> Path:
-    made = VisualBertModel(VisualBertConfig(vocab_size=SIZE, visual_embedding_dim=24, **SMALL))
-    return saved(folder, shaken(made), BERT_LIKE, "none")
+    built = VisualBertModel(VisualBertConfig(vocab_size=SIZE, visual_embedding_dim=24, **SMALL))
+    return saved(folder, shaken(built), BERT_LIKE, "none")
 
 
 def vit(folder: Path) -> Path:
-    made = ViTModel(ViTConfig(image_size=SIDE, patch_size=8, **SMALL))
-    return saved(folder, shaken(made), None, "ViTImageProcessor", size=SQUARE)
+    built = ViTModel(ViTConfig(image_size=SIDE, patch_size=8, **SMALL))
+    return saved(folder, shaken(built), None, "ViTImageProcessor", size=SQUARE)
 
 
 def resnet(folder: Path) -> Path:
-    made = ResNetModel(ResNetConfig(embedding_size=8, hidden_sizes=[8, 24], depths=[1, 1], layer_type="basic"))
-    return saved(folder, made, None, "ConvNextImageProcessor", size={"shortest_edge": SIDE}, crop_pct=0.875)
+    built = ResNetModel(ResNetConfig(embedding_size=8, hidden_sizes=[8, 24], depths=[1, 1], layer_type="basic"))
+    return saved(folder, built, None, "ConvNextImageProcessor", size={"shortest_edge": SIDE}, crop_pct=0.875)
 
 
 def swin(folder: Path) -> Path:
-    made = SwinModel(SwinConfig(image_size=SIDE, embed_dim=8, depths=[1, 1], num_heads=[1, 1], window_size=4))
-    return saved(folder, made, None, "ViTImageProcessor", size=SQUARE)
+    built = SwinModel(SwinConfig(image_size=SIDE, embed_dim=8, depths=[1, 1], num_heads=[1, 1], window_size=4))
+    return saved(folder, built, None, "ViTImageProcessor", size=SQUARE)
 
 
 def flava(folder: Path) -> Path:
     text = SMALL | {"vocab_size": SIZE, "max_position_embeddings": 24}
-    picture = SMALL | {"image_size": SIDE, "patch_size": 8}
-    made = FlavaModel(
+    image = SMALL | {"image_size": SIDE, "patch_size": 8}
+    built = FlavaModel(
         FlavaConfig(
-            text_config=text, image_config=picture, multimodal_config=SMALL, image_codebook_config={}, projection_dim=8
+            text_config=text, image_config=image, multimodal_config=SMALL, image_codebook_config={}, projection_dim=8
         )
     )
-    return saved(folder, shaken(made), BERT_LIKE, "FlavaImageProcessor", size=SQUARE, crop_size=SQUARE)
+    return saved(folder, shaken(built), BERT_LIKE, "FlavaImageProcessor", size=SQUARE, crop_size=SQUARE)
 
 
 def qwen(folder: Path) -> Path:
@@ -149,29 +149,29 @@ def qwen(folder: Path) -> Path:
     }  # fmt: skip
     vision = {"depth": 1, "embed_dim": 16, "hidden_size": 16, "num_heads": 2, "patch_size": 4, "initializer_range": 0.3}
     marks = {"vision_start": "<start>", "vision_end": "<end>", "image": "<picture>", "video": "<film>"}
-    made = Qwen2VLModel(
+    built = Qwen2VLModel(
         Qwen2VLConfig(
             text_config=text, vision_config=vision, **{f"{name}_token_id": number(mark) for name, mark in marks.items()}
         )
     )
     size = {"shortest_edge": 8 * 8, "longest_edge": SIDE * SIDE}
-    return saved(folder, shaken(made), words, "Qwen2VLImageProcessor", size=size, patch_size=4, merge_size=2)
+    return saved(folder, shaken(built), words, "Qwen2VLImageProcessor", size=size, patch_size=4, merge_size=2)
 
 
 def shaken(module: nn.Module) -> nn.Module:
-    """Also what the library begins with at 0: positions, picture tokens, biases."""
+    """Also what the library begins with at 0: positions, image tokens, biases."""
     with torch.no_grad():
         for weight in module.parameters():
             weight += 0.05 * torch.randn_like(weight)
     return module
 
 
-def photograph(seed: int = 0, height: int = SIDE, width: int = SIDE) -> Picture:
+def photograph(seed: int = 0, height: int = SIDE, width: int = SIDE) -> InputImage:
     """Squares of chance colours with some noise."""
-    chance = np.random.default_rng(seed)
-    squares = chance.integers(0, 256, (4, 4, 3)).repeat(-(-height // 4), axis=0).repeat(-(-width // 4), axis=1)
-    noise = chance.integers(-20, 21, (height, width, 3))
-    return Picture.of((squares[:height, :width] + noise).clip(0, 255).astype(np.uint8))
+    rng = np.random.default_rng(seed)
+    squares = rng.integers(0, 256, (4, 4, 3)).repeat(-(-height // 4), axis=0).repeat(-(-width // 4), axis=1)
+    noise = rng.integers(-20, 21, (height, width, 3))
+    return InputImage.of((squares[:height, :width] + noise).clip(0, 255).astype(np.uint8))
 
 
 @dataclass(frozen=True)
@@ -190,37 +190,37 @@ MAKERS = {
     "flava": Maker(flava),
     "qwen2-vl": Maker(qwen),
 }
-RECIPE = HeadRecipe(shape=Shape(factors=3, outputs=10), epochs=2, learning_rate=1e-2)
+RECIPE = HeadRecipe(shape=FusionShape(factors=3, outputs=10), epochs=2, learning_rate=1e-2)
 
 
 def examples(count: int = 24) -> list[Example]:
     texts = ("is the cat red ?", "a box on top of the dog .", "the cat")
-    return [Example(texts[n % 3], label=n % 3, picture=photograph(n % 5)) for n in range(count)]
+    return [Example(texts[n % 3], label=n % 3, image=photograph(n % 5)) for n in range(count)]
 
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A folder for each architecture that `load` takes, and beside each what it stands on."""
-    found = {}
+    result = {}
     for name, maker in MAKERS.items():
         root = tmp_path_factory.mktemp(name)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(1)
             encoder = maker.encoder(root / "encoder")
             vision = maker.vision(root / "vision") if maker.vision else ""
-        found[name] = encoder
+        result[name] = encoder
         if maker.headless:
             fit_head(str(encoder), examples(), LABELS, replace(RECIPE, vision=str(vision)), root / "head")
-            found[name] = root / "head"
-    return found
+            result[name] = root / "head"
+    return result
 
 
 @pytest.fixture(scope="session", params=MAKERS)
 def loaded(request: pytest.FixtureRequest, folders: dict[str, Path]) -> MultimodalModel:
     """One small model of each architecture."""
-    found = load(str(folders[request.param]), device="cpu")
-    assert isinstance(found, MultimodalModel)
-    return found
+    result = load(str(folders[request.param]), device="cpu")
+    assert isinstance(result, MultimodalModel)
+    return result
 
 
 @pytest.fixture
@@ -232,30 +232,30 @@ def pooled_by_library(name: str, folder: Path, ours: Any, text: str, pixels: np.
     """What the library's own classes and processors make of the input, up to what our head file adds."""
     auto = {"trust_remote_code": False}
     where = folder if name == "vilt" else folder.parent / "encoder"
-    seen = AutoImageProcessor.from_pretrained(folder.parent / "vision" if name == "visualbert" else where, **auto)(
-        images=Image.fromarray(pixels), return_tensors="pt"
-    )
+    image_inputs = AutoImageProcessor.from_pretrained(
+        folder.parent / "vision" if name == "visualbert" else where, **auto
+    )(images=Image.fromarray(pixels), return_tensors="pt")
     words = AutoTokenizer.from_pretrained(where, **auto)(text, return_tensors="pt")
     if name == "vilt":
-        return ViltForQuestionAnswering.from_pretrained(where).vilt(**words, **seen).pooler_output
+        return ViltForQuestionAnswering.from_pretrained(where).vilt(**words, **image_inputs).pooler_output
     if name == "clip-mfb":
         clip = CLIPModel.from_pretrained(where)
         read = {key: words[key] for key in ("input_ids", "attention_mask")}
         text_features = clip.get_text_features(**read).pooler_output
-        return torch.cat([text_features, clip.get_image_features(**seen).pooler_output], dim=1)
+        return torch.cat([text_features, clip.get_image_features(**image_inputs).pooler_output], dim=1)
     if name == "visualbert":
-        regions = ViTModel.from_pretrained(folder.parent / "vision")(**seen).last_hidden_state[:, 1:]
+        regions = ViTModel.from_pretrained(folder.parent / "vision")(**image_inputs).last_hidden_state[:, 1:]
         return VisualBertModel.from_pretrained(where)(**words, visual_embeds=ours.projection(regions)).pooler_output
     if name == "flava":
-        return FlavaModel.from_pretrained(where)(**words, **seen).multimodal_embeddings[:, 0]
+        return FlavaModel.from_pretrained(where)(**words, **image_inputs).multimodal_embeddings[:, 0]
     qwen = Qwen2VLModel.from_pretrained(where)
-    count = int(seen["image_grid_thw"].prod()) // 4
+    count = int(image_inputs["image_grid_thw"].prod()) // 4
     numbers = qwen.config
     around = [numbers.vision_start_token_id, *[numbers.image_token_id] * count, numbers.vision_end_token_id]
     end = AutoTokenizer.from_pretrained(where, **auto).eos_token_id
     ids = torch.tensor([[*around, *words["input_ids"][0].tolist(), end]])
     kinds = (ids == numbers.image_token_id).int()
-    return qwen(input_ids=ids, mm_token_type_ids=kinds, **seen).last_hidden_state[:, -1]
+    return qwen(input_ids=ids, mm_token_type_ids=kinds, **image_inputs).last_hidden_state[:, -1]
 
 
 @pytest.fixture
@@ -265,14 +265,14 @@ def library(model: MultimodalModel, folders: dict[str, Path]) -> Callable[[str, 
 
     def answered(text: str, pixels: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
-            found = pooled_by_library(name, folders[name], model.network, text, pixels)
-            return model.network.head(model.network.fusion(found)).softmax(dim=-1)[0].double().numpy()
+            result = pooled_by_library(name, folders[name], model.network, text, pixels)
+            return model.network.head(model.network.fusion(result)).softmax(dim=-1)[0].double().numpy()
 
     return answered
 
 
 @pytest.fixture
-def picture() -> Callable[..., Picture]:
+def image() -> Callable[..., InputImage]:
     return photograph
 
 

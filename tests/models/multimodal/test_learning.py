@@ -1,4 +1,4 @@
-"""What can be taught about models of pictures: sentences, for they need the head alone, and no scores."""
+"""What can be taught about models of images: sentences, for they need the head alone, and no scores."""
 
 import json
 from collections.abc import Callable
@@ -12,26 +12,27 @@ import torch
 from torch import nn
 from typer.testing import CliRunner
 
-from explainers import bench
-from explainers.bench import example_for, measure, report
-from explainers.cli import app
-from explainers.datasets import esnli
+from explainers.commands.app import app
+from explainers.commands.bench import benchmark_lines
+from explainers.datasets import entailment
 from explainers.datasets.example import Example
-from explainers.datasets.picture import Picture
-from explainers.datasets.pictures.sets import PictureFiles
+from explainers.datasets.image import InputImage
+from explainers.datasets.images.sets import ImageFiles
 from explainers.errors import ExplanationError
-from explainers.learned import command as learned
+from explainers.evaluation import speed
+from explainers.evaluation.speed import benchmark, example_for
+from explainers.learned import fit as learned
 from explainers.learned.recipes import RECIPES
-from explainers.learned.weights import STORE_VARIABLE
 from explainers.models.catalog import fingerprint, load
-from explainers.models.inside import head, head_reads, pooled
+from explainers.models.inputs.padded_batch import pad_batch
+from explainers.models.internals import batch_head_inputs, classifier_head
 from explainers.models.multimodal.model import MultimodalModel
-from explainers.models.padded import padded
-from explainers.narrative.command import Order, make
+from explainers.narrative.fit import make
 from explainers.narrative.narrate import narrate, narrators
-from explainers.narrative.weights import own_folder
+from explainers.training.artifacts import STORE_VARIABLE, own_folder
+from explainers.training.fit_spec import FitSpec
 
-Written = Callable[..., tuple[Path, PictureFiles]]
+Written = Callable[..., tuple[Path, ImageFiles]]
 QUICK = (("epochs", "1"), ("batch", "16"))
 
 
@@ -45,17 +46,17 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_language: N
 @pytest.fixture
 def vilt(folders: dict[str, Path]) -> MultimodalModel:
     """The one whose head is of the library."""
-    found = load(str(folders["vilt"]), device="cpu")
-    assert isinstance(found, MultimodalModel)
-    return replace(found, labels=esnli.LABELS)
+    result = load(str(folders["vilt"]), device="cpu")
+    assert isinstance(result, MultimodalModel)
+    return replace(result, labels=entailment.LABELS)
 
 
-def test_c_is_what_the_head_makes_the_answer_of(model: MultimodalModel, picture: Callable[..., Picture]) -> None:
+def test_c_is_what_the_head_makes_the_answer_of(model: MultimodalModel, image: Callable[..., InputImage]) -> None:
     texts = ("is the cat red ?", "the cat", "a box on top of the dog .")
-    encodings = [model.encode(Example(text, picture=picture(seed))) for seed, text in enumerate(texts)]
-    states, logits = head_reads(model, encodings)
+    encodings = [model.encode(Example(text, image=image(seed))) for seed, text in enumerate(texts)]
+    states, logits = model.head_inputs(encodings)
     assert not states.requires_grad
-    assert torch.allclose(head(model)(states), logits, atol=1e-5)
+    assert torch.allclose(classifier_head(model)(states), logits, atol=1e-5)
     for encoding, row in zip(encodings, logits.softmax(-1), strict=True):
         (whole,) = model.probabilities(encoding, np.ones((1, len(encoding.units))))
         assert row.tolist() == pytest.approx(whole, abs=1e-5)
@@ -63,35 +64,35 @@ def test_c_is_what_the_head_makes_the_answer_of(model: MultimodalModel, picture:
 
 def test_of_text_c_is_read_in_one_pass(speaker: Any) -> None:
     encodings = [speaker.encode(Example("the film was good", "a dull plot")), speaker.encode(Example("bad", "good"))]
-    found, expected = (
-        head_reads(speaker, encodings),
-        pooled(speaker, padded(encodings, speaker.padding, speaker.device)),
+    result, expected = (
+        speaker.head_inputs(encodings),
+        batch_head_inputs(speaker, pad_batch(encodings, speaker.pad_token, speaker.device)),
     )
-    assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
+    assert all(torch.equal(one, other) for one, other in zip(result, expected, strict=True))
 
 
-def test_a_model_of_pictures_without_a_head_says_so(vilt: MultimodalModel, picture: Callable[..., Picture]) -> None:
-    encoding = vilt.encode(Example("the cat", picture=picture(0)))
+def test_a_model_of_images_without_a_head_says_so(vilt: MultimodalModel, image: Callable[..., InputImage]) -> None:
+    encoding = vilt.encode(Example("the cat", image=image(0)))
     with pytest.raises(ExplanationError, match="has no head of several layers"):
-        head_reads(replace(vilt, module=nn.Module()), [encoding])
+        replace(vilt, module=nn.Module()).head_inputs([encoding])
 
 
 def test_every_architecture_learns_to_speak(model: MultimodalModel, esnlive: Written) -> None:
-    named = replace(model, name="pictured", labels=esnli.LABELS)
+    named = replace(model, name="pictured", labels=entailment.LABELS)
     data, files = esnlive(40)
-    order = Order("cause", "pictured", data, 0, QUICK, files)
+    spec = FitSpec("cause", "pictured", str(data), "", 0, QUICK, files.format, str(files.folder))
     before = fingerprint(named)
-    card = make(order, named, Path("run"), None, resume=False)
+    card = make(spec, named, Path("run"), None, resume=False)
     assert card["items"]["learned from"] == 64
-    assert card["command"] == order.command
+    assert card["command"] == spec.command
     assert fingerprint(named) == before
     assert narrators(named) == ("cause",)
-    example = Example("the red box", picture=Picture(path=files.folder / "0.png"))
-    said = narrate(named, named.encode(example), "cause")
-    assert said.text.endswith(".")
-    assert sum(said.read) == pytest.approx(1)
+    example = Example("the red box", image=InputImage(path=files.folder / "0.png"))
+    reason = narrate(named, named.encode(example), "cause")
+    assert reason.text.endswith(".")
+    assert sum(reason.read) == pytest.approx(1)
     units = named.encode(example).units
-    assert all(units[number].kind == "word" for number in said.mentions)
+    assert all(units[number].kind == "word" for number in reason.mentions)
 
 
 def ran(*arguments: str) -> Any:
@@ -101,27 +102,28 @@ def ran(*arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_from_an_encoder_to_a_sentence(folders: dict[str, Path], esnlive: Written) -> None:
     data, files = esnlive(40)
-    given = "--data", str(data), "--format", files.format, "--pictures", str(files.folder), "--device", "cpu"
+    options = "--data", str(data), "--format", files.format, "--pictures", str(files.folder), "--device", "cpu"
     encoder = str(folders["clip-mfb"].parent / "encoder")
-    trained = ran("train-head", encoder, *given, "--out", "made")
-    assert (trained["labels"], trained["asks"], trained["examples"]) == (list(esnli.LABELS), ["hypothesis"], 80)
+    trained = ran("train-head", encoder, *options, "--out", "made")
+    assert (trained["labels"], trained["asks"], trained["examples"]) == (list(entailment.LABELS), ["hypothesis"], 80)
     quick = [part for name, value in QUICK for part in ("--set", f"{name}={value}")]
-    cards = {method: ran("fit", method, "--model", "made", *given, *quick) for method in ("cause_phi", "cause")}
+    cards = {method: ran("fit", method, "--model", "made", *options, *quick) for method in ("cause_phi", "cause")}
     assert {card["items"]["learned from"] for card in cards.values()} == {64}
     assert "--format esnlive --pictures DIR" in cards["cause"]["command"]
     model = load("made", device="cpu")
     assert narrators(model) == ("cause_phi", "cause")
-    folder = own_folder(model.name, model.version)
+    folder = own_folder(model.name, model.version, "narrative")
     assert json.loads((folder / "cause.json").read_text()) == cards["cause"]
     for method in cards:
-        example = Example("the red box", picture=Picture(path=files.folder / "1.jpg"))
+        example = Example("the red box", image=InputImage(path=files.folder / "1.jpg"))
         assert narrate(model, model.encode(example), method).text
 
 
 @pytest.mark.parametrize("method", RECIPES)
-def test_methods_that_learn_from_tokens_refuse_at_the_first_picture(
+def test_methods_that_learn_from_tokens_refuse_at_the_first_image(
     vilt: MultimodalModel, esnlive: Written, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Example] = []
@@ -133,11 +135,9 @@ def test_methods_that_learn_from_tokens_refuse_at_the_first_picture(
 
     monkeypatch.setattr(MultimodalModel, "encode", counted)
     data, files = esnlive(20)
-    order = learned.Order(method, "vilt", data, settings=QUICK[:1], pictures=files)
-    with pytest.raises(
-        ExplanationError, match="Methods that learn need a model that reads patches and words as tokens"
-    ):
-        learned.make(order, vilt, Path("run"), None, resume=False)
+    spec = FitSpec(method, "vilt", str(data), "", 0, QUICK[:1], files.format, str(files.folder))
+    with pytest.raises(ExplanationError, match="Learned methods need a model that reads patches and words as tokens"):
+        learned.make(spec, vilt, Path("run"), None, resume=False)
     assert len(read) == 1
     assert not Path("run").exists()
     assert not Path("store").exists()
@@ -146,15 +146,15 @@ def test_methods_that_learn_from_tokens_refuse_at_the_first_picture(
 @pytest.mark.parametrize("name", ["vilt", "clip-mfb"])
 def test_speed_is_measured_on_a_scene(folders: dict[str, Path], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     methods = "aml", "occlusion", "text_only", "picture_only"
-    for setting, value in {"SAMPLES": 10, "STEPS": 2, "REPEATS": 1, "DEFAULT": methods}.items():
-        monkeypatch.setattr(bench, setting, value)
+    for setting, value in {"SAMPLES": 10, "STEPS": 2, "REPEATS": 1, "default_methods": lambda: methods}.items():
+        monkeypatch.setattr(speed, setting, value)
     model = load(str(folders[name]), device="cpu")
-    given = example_for(model)
-    assert given.picture is not None
-    assert example_for(model).picture == given.picture  # always the same
-    monkeypatch.setattr(bench, "load", lambda _name: model)
-    found = measure(name, 0, browser=False)
-    assert found["units"] == len(model.encode(given).units) > found["words"] == len(given.text.split())
-    assert set(found["each method"]) == {"occlusion", "text_only", "picture_only"}  # what is not fitted has no time
-    assert not {"captum as documented", "arithmetic"} & set(found)  # are of token ids, and of one stack of layers
-    assert report(found).startswith("model")
+    options = example_for(model)
+    assert options.image is not None
+    assert example_for(model).image == options.image  # always the same
+    monkeypatch.setattr(speed, "load", lambda _name: model)
+    result = benchmark(name, 0, browser=False)
+    assert result["units"] == len(model.encode(options).units) > result["words"] == len(options.text.split())
+    assert set(result["each method"]) == {"occlusion", "text_only", "picture_only"}  # what is not fitted has no time
+    assert not {"captum as documented", "arithmetic"} & set(result)  # are of token ids, and of one stack of layers
+    assert benchmark_lines(result).startswith("model")

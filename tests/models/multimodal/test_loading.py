@@ -15,14 +15,14 @@ from huggingface_hub.errors import EntryNotFoundError
 from safetensors.torch import load_file, save_file
 
 from explainers.datasets.example import Example
-from explainers.datasets.picture import Picture
+from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError, ModelUnavailable
-from explainers.models.base import sha256
 from explainers.models.catalog import load
+from explainers.models.model_files import ModelFiles
 from explainers.models.multimodal import loading
-from explainers.models.multimodal.heads import HeadRecipe, fit_head
+from explainers.models.multimodal.head_training import HeadRecipe, fit_head
 from explainers.models.multimodal.loading import load_encoder
-from explainers.models.source import Source
+from explainers.models.text.base_weights import sha256
 
 LABELS = ("no", "yes", "maybe")
 
@@ -138,20 +138,20 @@ def test_a_vilt_without_its_classifier_is_not_complete(copied: Callable[[str], P
         load(str(path.parent))
 
 
-def test_a_vilt_with_several_true_answers_is_known_as_one(
-    copied: Callable[[str], Path], picture: Callable[..., Picture]
+def test_a_vilt_with_several_true_answers_is_multi_label(
+    copied: Callable[[str], Path], image: Callable[..., InputImage]
 ) -> None:
     folder = copied("vilt")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"problem_type": "multi_label_classification"}))
     model = load(str(folder), device="cpu")
     assert model.multi_label
-    encoding = model.encode(Example("the cat", picture=picture(0)))
+    encoding = model.encode(Example("the cat", image=image(0)))
     assert model.probabilities(encoding, np.ones((1, len(encoding.units)))).sum() != pytest.approx(1)
 
 
 @pytest.mark.parametrize(
-    ("name", "gone", "said"),
+    ("name", "removed", "sentence"),
     [
         ("flava", "encoder/preprocessor_config.json", "could not be loaded"),
         ("flava", "encoder/config.json", "could not be loaded"),
@@ -161,10 +161,12 @@ def test_a_vilt_with_several_true_answers_is_known_as_one(
         ("visualbert", "vision/config.json", "could not be loaded"),
     ],
 )
-def test_a_file_that_is_missing_is_a_sentence(copied: Callable[[str], Path], name: str, gone: str, said: str) -> None:
+def test_a_file_that_is_missing_is_a_sentence(
+    copied: Callable[[str], Path], name: str, removed: str, sentence: str
+) -> None:
     folder = copied(name)
-    (folder.parent / gone).unlink()
-    with pytest.raises(ModelUnavailable, match=said) as raised:
+    (folder.parent / removed).unlink()
+    with pytest.raises(ModelUnavailable, match=sentence) as raised:
         load(str(folder))
     assert "\n" not in str(raised.value)
 
@@ -188,23 +190,23 @@ def test_code_that_comes_with_an_encoder_is_not_run(copied: Callable[[str], Path
     assert not (folder / "sprung").exists()
 
 
-def test_visual_bert_needs_a_picture_encoder(folders: dict[str, Path]) -> None:
+def test_visual_bert_needs_an_image_encoder(folders: dict[str, Path]) -> None:
     root = folders["visualbert"].parent
-    with pytest.raises(ModelUnavailable, match="name the vision encoder that makes them"):
+    with pytest.raises(ModelUnavailable, match="Name the vision encoder that computes them"):
         load_encoder(str(root / "encoder"))
-    with pytest.raises(ModelUnavailable, match="is no encoder of pictures"):
+    with pytest.raises(ModelUnavailable, match="is not an encoder of images"):
         load_encoder(str(root / "encoder"), str(root / "encoder"))
     clip = load_encoder(str(root / "encoder"), str(folders["clip-mfb"].parent / "encoder"))
     assert type(clip.vision).__name__ == "CLIPVisionModel"  # that half of it which sees
 
 
 def test_an_encoder_of_texts_alone_is_of_another_type(hub_folder: Path) -> None:
-    with pytest.raises(ModelUnavailable, match=r"is of the type bert\. Choose one of: vilt, clip, visual_bert"):
+    with pytest.raises(ModelUnavailable, match=r"is of type bert\. Choose one of: vilt, clip, visual_bert"):
         load_encoder(str(hub_folder))
 
 
 def test_convolutional_features_are_explained_by_all_but_zero(
-    folders: dict[str, Path], tmp_path: Path, small: Any, picture: Callable[..., Picture]
+    folders: dict[str, Path], tmp_path: Path, small: Any, image: Callable[..., InputImage]
 ) -> None:
     """ResNet's last feature map, whose width VisualBERT has: no projection is needed."""
     vision = small.resnet(tmp_path / "resnet")
@@ -212,7 +214,7 @@ def test_convolutional_features_are_explained_by_all_but_zero(
     fit_head(str(folders["visualbert"].parent / "encoder"), small.examples(), LABELS, recipe, tmp_path / "head")
     assert not any(name.startswith("projection") for name in load_file(tmp_path / "head" / "head.safetensors"))
     model = load(str(tmp_path / "head"), device="cpu")
-    encoding = model.encode(Example("is the cat red ?", picture=picture(0, 48, 48)))
+    encoding = model.encode(Example("is the cat red ?", image=image(0, 48, 48)))
     keeps = np.ones((2, len(encoding.units)))
     keeps[1, 20:35] = 0
     for erasure in ("mask", "blur", "delete"):
@@ -220,7 +222,7 @@ def test_convolutional_features_are_explained_by_all_but_zero(
         assert not np.allclose(whole, holed)
     with pytest.raises(ExplanationError, match="Choose mask, blur or delete"):
         model.probabilities(encoding, keeps, "zero")
-    assert len(model.received(encoding, last_layer=True)) == len(encoding.units)
+    assert len(model.attention_received(encoding, last_layer=True)) == len(encoding.units)
 
 
 def test_an_encoder_that_merges_its_patches_is_refused(folders: dict[str, Path], tmp_path: Path, small: Any) -> None:
@@ -233,56 +235,58 @@ def test_an_encoder_that_merges_its_patches_is_refused(folders: dict[str, Path],
 
 
 def test_vilt_may_have_a_head_of_ours(
-    folders: dict[str, Path], tmp_path: Path, small: Any, picture: Callable[..., Picture]
+    folders: dict[str, Path], tmp_path: Path, small: Any, image: Callable[..., InputImage]
 ) -> None:
     fit_head(str(folders["vilt"]), small.examples(), LABELS, small.RECIPE, tmp_path / "head")
     ours, theirs = (load(str(folder), device="cpu") for folder in (tmp_path / "head", folders["vilt"]))
-    encoding = ours.encode(Example("is the cat red ?", picture=picture(0)))
-    assert (ours.asks, theirs.asks) == (("text",), ("question",))
-    assert ours.received(encoding, last_layer=True) == pytest.approx(theirs.received(encoding, last_layer=True))
+    encoding = ours.encode(Example("is the cat red ?", image=image(0)))
+    assert (ours.input_names, theirs.input_names) == (("text",), ("question",))
+    assert ours.attention_received(encoding, last_layer=True) == pytest.approx(
+        theirs.attention_received(encoding, last_layer=True), abs=1e-5
+    )
 
 
 def test_qwen_may_read_the_class_from_the_mean(
-    folders: dict[str, Path], tmp_path: Path, small: Any, picture: Callable[..., Picture]
+    folders: dict[str, Path], tmp_path: Path, small: Any, image: Callable[..., InputImage]
 ) -> None:
     encoder = str(folders["qwen2-vl"].parent / "encoder")
     recipe = replace(small.RECIPE, shape=replace(small.RECIPE.shape, reads="mean"))
     fit_head(encoder, small.examples(), LABELS, recipe, tmp_path / "head")
     model = load(str(tmp_path / "head"), device="cpu")
-    encoding = model.encode(Example("is the cat red ?", picture=picture(0)))
-    assert model.states(encoding).pooled
+    encoding = model.encode(Example("is the cat red ?", image=image(0)))
+    assert model.states(encoding).mean_pooled
     keeps = np.ones((3, len(encoding.units)))
     keeps[1, :3] = keeps[2, 20:35] = 0
     together = model.probabilities(encoding, keeps, "delete")
     assert together == pytest.approx(
-        np.concatenate([model.probabilities(encoding, row, "delete") for row in keeps]), abs=1e-6
+        np.concatenate([model.probabilities(encoding, row, "delete") for row in keeps]), abs=1e-5
     )
 
 
 def test_a_head_of_the_hub_is_fetched_by_its_two_files(
     copied: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, asked = copied("flava"), []
+    folder, requests = copied("flava"), []
 
     def download(identifier: str, name: str, *, revision: str | None) -> str:
-        asked.append((identifier, name, revision))
+        requests.append((identifier, name, revision))
         if identifier == "owner/nothing":
             raise EntryNotFoundError("no such file")
         return str(folder / name)
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
-    monkeypatch.setattr(Source, "config", lambda _source: 1 / 0)
+    monkeypatch.setattr(ModelFiles, "config", lambda _source: 1 / 0)
     with pytest.raises(ModelUnavailable, match="could not be loaded"):
         load("owner/nothing", device="cpu")
-    with pytest.raises(ModelUnavailable, match="it stands on folders of another machine"):
+    with pytest.raises(ModelUnavailable, match="it needs folders of another machine"):
         load("owner/head@v1", device="cpu")
-    assert asked[-2:] == [("owner/head", "card.json", "v1"), ("owner/head", "head.safetensors", "v1")]
+    assert requests[-2:] == [("owner/head", "card.json", "v1"), ("owner/head", "head.safetensors", "v1")]
     monkeypatch.undo()
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
-    whole, encoder = Source.config, load_encoder(str(folder.parent / "encoder"))
+    whole, encoder = ModelFiles.config, load_encoder(str(folder.parent / "encoder"))
     changed(folder, encoder="owner/encoder@v2")
-    monkeypatch.setattr(Source, "config", lambda source: 1 / 0 if source.name == "owner/head" else whole(source))
-    monkeypatch.setattr(loading, "load_encoder", lambda *names: asked.append(names) or encoder)
+    monkeypatch.setattr(ModelFiles, "config", lambda source: 1 / 0 if source.name == "owner/head" else whole(source))
+    monkeypatch.setattr(loading, "load_encoder", lambda *names: requests.append(names) or encoder)
     assert load("owner/head", device="cpu").labels == LABELS
-    assert asked[-1] == ("owner/encoder@v2", "", "")
+    assert requests[-1] == ("owner/encoder@v2", "", "")

@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.datasets.example import Example
-from explainers.datasets.picture import Picture
-from explainers.methods import METHODS, Entry
-from explainers.models.encoding import Erasure
-from explainers.models.multimodal.cutting import Grid
+from explainers.datasets.image import InputImage
+from explainers.methods.registry import METHODS, MethodSpec
+from explainers.models.inputs.encoding import Erasure
 from explainers.models.multimodal.model import MultimodalModel
-from explainers.models.multimodal.network import Given, Network, Shape, multiplied
-from explainers.models.multimodal.preparing import Preparation, Size
+from explainers.models.multimodal.network import FusionNetwork, FusionShape, MultimodalBatch, multiplied
+from explainers.models.multimodal.patching import Grid
+from explainers.models.multimodal.preprocessing import Preparation, Size
 
 SECRET = 6  # row 2, column 3
 GRID = (4, 4)
@@ -31,11 +31,11 @@ class Brightness(nn.Module):
         return functional.adaptive_avg_pool2d(pixels.mean(dim=1, keepdim=True), GRID)
 
 
-class Planted(Network):
+class Planted(FusionNetwork):
     def __init__(self) -> None:
         base = nn.Module()
         base.config = SimpleNamespace()  # type: ignore[assignment]
-        super().__init__(base, 2, Shape())
+        super().__init__(base, 2, FusionShape())
         self.brightness, self.word_table = Brightness(), nn.Embedding(30, 4)
         layer = nn.Linear(16, 2)
         nn.init.zeros_(layer.weight)
@@ -53,10 +53,10 @@ class Planted(Network):
     def grid(self, size: Size) -> Size:
         return GRID
 
-    def features(self, given: Given) -> Tensor:
-        self.table(given.ids)
-        found: Tensor = self.brightness(given.pixels).flatten(1)
-        return found
+    def features(self, batch: MultimodalBatch) -> Tensor:
+        self.table(batch.ids)
+        result: Tensor = self.brightness(batch.pixels).flatten(1)
+        return result
 
     @contextmanager
     def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:
@@ -71,11 +71,11 @@ def model(pieces_tokenizer: Callable[..., Tokenizer]) -> MultimodalModel:
         labels=("dark", "bright"),
         module=Planted(),
         tokenizer=pieces_tokenizer(("good", "bad")),
-        filler=4,
-        padding=0,
+        mask_token=4,
+        pad_token=0,
         version="1",
         preparation=Preparation(lambda _height, _width: (32, 32), None, (0.5,) * 3, (0.5,) * 3),
-        cutting=Grid(16),
+        patching=Grid(16),
     )
 
 
@@ -83,36 +83,36 @@ def model(pieces_tokenizer: Callable[..., Tokenizer]) -> MultimodalModel:
 @pytest.mark.parametrize(
     "entry", [entry for entry in METHODS if entry.group == "Captum"], ids=lambda entry: entry.id
 )  # fmt: skip
-def test_the_patch_that_counts_comes_first(model: MultimodalModel, entry: Entry, erasure: Erasure) -> None:
+def test_the_patch_that_counts_comes_first(model: MultimodalModel, entry: MethodSpec, erasure: Erasure) -> None:
     pixels = np.random.default_rng(1).integers(0, 60, (48, 48, 3), dtype=np.uint8)
     pixels[12:24, 24:36] = 250
-    encoding = model.encode(Example("good bad good", picture=Picture.of(pixels)))
+    encoding = model.encode(Example("good bad good", image=InputImage.of(pixels)))
     scores = np.array(entry.make(erasure=erasure, seed=0, samples=400, steps=20).attribute(model, encoding, 1).scores)
     assert encoding.units[int(scores.argmax())].text == "row 2, column 3"
     assert scores.argmax() == 3 + SECRET
     others = np.delete(np.abs(scores), 3 + SECRET)
     assert others.max() < scores.max() / 3
     if entry.id == "occlusion" and erasure != "blur":
-        assert others.max() < 0.01  # the patches around it touch it where the picture is resized
+        assert others.max() < 0.01  # the patches around it touch it where the image is resized
 
 
 def test_the_score_is_the_fall_in_probability(model: MultimodalModel) -> None:
     pixels = np.zeros((32, 32, 3), np.uint8)
     pixels[8:16, 16:24] = 255
-    encoding = model.encode(Example("good", picture=Picture.of(pixels)))
+    encoding = model.encode(Example("good", image=InputImage.of(pixels)))
     (occlusion,) = (entry for entry in METHODS if entry.id == "occlusion")
-    found = occlusion.make(erasure="mask", seed=0, samples=0, steps=0).attribute(model, encoding, 1)
+    attribution = occlusion.make(erasure="mask", seed=0, samples=0, steps=0).attribute(model, encoding, 1)
     # white is 1 and the mean, 255 / 16 = 16, is 16 / 127.5 - 1; the margin between the classes is this brightness
     before, after = (1 / (1 + np.exp(-margin)) for margin in (1.0, 16 / 127.5 - 1))
-    assert found.scores[1 + SECRET] == pytest.approx(before - after, abs=1e-6)
-    assert max(abs(score) for score in found.scores[:4]) < 1e-6
+    assert attribution.scores[1 + SECRET] == pytest.approx(before - after, abs=1e-5)
+    assert max(abs(score) for score in attribution.scores[:4]) < 1e-6
 
 
 def test_a_gradient_of_the_brightness_is_exact(model: MultimodalModel) -> None:
     pixels = np.full((32, 32, 3), 64, np.uint8)
     pixels[8:16, 16:24] = 192
-    encoding = model.encode(Example("good", picture=Picture.of(pixels)))
+    encoding = model.encode(Example("good", image=InputImage.of(pixels)))
     mask = torch.ones(1, len(encoding.units), requires_grad=True)
     (slope,) = torch.autograd.grad(model.soft(encoding, mask)[0, 1], mask)
-    # the picture's mean is (15 · 64 + 192) / 16 = 72: the patch adds (192 - 72) / 127.5 to it
+    # the image's mean is (15 · 64 + 192) / 16 = 72: the patch adds (192 - 72) / 127.5 to it
     assert slope[0, 1 + SECRET].item() == pytest.approx(120 / 127.5, abs=1e-5)

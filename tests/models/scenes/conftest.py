@@ -9,16 +9,16 @@ from torch import nn
 from transformers.models.bert.configuration_bert import BertConfig
 
 from explainers.datasets.example import Example
-from explainers.datasets.picture import Picture
-from explainers.datasets.scenes.drawing import drawn
-from explainers.datasets.scenes.generator import items
+from explainers.datasets.image import InputImage
+from explainers.datasets.scenes.drawing import draw
+from explainers.datasets.scenes.generator import generate_items
 from explainers.datasets.scenes.world import Scene, Thing
 from explainers.models.scenes import network
-from explainers.models.scenes.lessons import Batch, collate
+from explainers.models.scenes.curriculum import SceneBatch, collate
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.network import SceneNetwork
-from explainers.models.scenes.reader import MASK, PAD, UNK, learned
-from explainers.models.scenes.samples import Sample, of_item, sentences
+from explainers.models.scenes.samples import SceneSample, generate_sentences, item_sample
+from explainers.models.scenes.vocabulary import MASK, PAD, UNK, train_tokenizer
 
 LABELS = ("entailment", "neutral", "contradiction")
 SCENE = Scene(
@@ -57,62 +57,62 @@ def narrow_networks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def reader() -> Tokenizer:
-    return learned(sentences(300, 1))
+def tokenizer() -> Tokenizer:
+    return train_tokenizer(generate_sentences(300, 1))
 
 
 @pytest.fixture
-def small_network(reader: Tokenizer, narrow_networks: None) -> SceneNetwork:
+def small_network(tokenizer: Tokenizer, narrow_networks: None) -> SceneNetwork:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        made = SceneNetwork(reader.get_vocab_size(), len(LABELS))
-        for part in made.head:
+        built = SceneNetwork(tokenizer.get_vocab_size(), len(LABELS))
+        for part in built.head:
             if isinstance(part, nn.Linear):
                 part.weight.data *= 3
-        made.eye.all.weight.data *= 10
-    return made
+        built.eye.all.weight.data *= 10
+    return built
 
 
 @pytest.fixture
-def model(small_network: SceneNetwork, reader: Tokenizer) -> SceneModel:
+def model(small_network: SceneNetwork, tokenizer: Tokenizer) -> SceneModel:
     return SceneModel(
         name="small-scenes",
         labels=LABELS,
         module=small_network,
-        tokenizer=reader,
-        filler=MASK,
-        padding=PAD,
+        tokenizer=tokenizer,
+        mask_token=MASK,
+        pad_token=PAD,
         version="1",
-        asks=("text",),
+        input_names=("text",),
         unknown=UNK,
-        english=True,
-        pooled=True,
+        english_only=True,
+        mean_pooled=True,
     )
 
 
 @pytest.fixture
 def pixels() -> NDArray[np.uint8]:
-    return drawn(SCENE)
+    return draw(SCENE)
 
 
 @pytest.fixture
 def example(pixels: NDArray[np.uint8]) -> Example:
-    return Example(TEXT, picture=Picture.of(pixels))
+    return Example(TEXT, image=InputImage.of(pixels))
 
 
 @pytest.fixture
 def square() -> Example:
-    """A square picture: it fills the middle box alone, so only 16 patches are units, and methods are quick."""
+    """A square image: it fills the middle box alone, so only 16 patches are units, and methods are quick."""
     noise = np.random.default_rng(0).integers(0, 256, (50, 50, 3), dtype=np.uint8)
-    return Example("two blue circles", picture=Picture.of(noise))
+    return Example("two blue circles", image=InputImage.of(noise))
 
 
 @pytest.fixture
-def samples() -> list[Sample]:
-    made = items(7, held_out=False)
-    return [of_item(next(made)) for _ in range(8)]
+def samples() -> list[SceneSample]:
+    built = generate_items(7, held_out=False)
+    return [item_sample(next(built)) for _ in range(8)]
 
 
 @pytest.fixture
-def batch(samples: list[Sample], reader: Tokenizer) -> Batch:
-    return collate(samples, reader)
+def batch(samples: list[SceneSample], tokenizer: Tokenizer) -> SceneBatch:
+    return collate(samples, tokenizer)

@@ -1,4 +1,4 @@
-"""Pictures through the doors of a notebook and of the command line."""
+"""Images through the doors of a notebook and of the command line."""
 
 import csv
 import io
@@ -12,19 +12,21 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from explainers.api import ask, explain, picture_of
-from explainers.cli import app
+from explainers.api import explain, input_image
+from explainers.commands.app import app
+from explainers.comparison.ablated_inputs import ablated_inputs
+from explainers.comparison.question import ask
 from explainers.datasets.example import Example
-from explainers.datasets.picture import Picture
+from explainers.datasets.image import InputImage
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models import catalog
-from explainers.models.classifier import FrozenModel
-from explainers.models.encoding import Erasure
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Erasure
 from explainers.models.meter import Meter
 from explainers.models.scenes.model import SceneModel
-from explainers.one_text import one_text_alone
-from explainers.report.tables import csv_scores
-from explainers.settings import Settings
+from explainers.report.ablated_inputs import ablated_inputs_line
+from explainers.report.exports import csv_scores
+from explainers.results.settings import Settings
 
 QUICK = ("occlusion", "text_only", "picture_only")
 WORDS, PATCHES = 3, 16
@@ -32,8 +34,8 @@ WORDS, PATCHES = 3, 16
 
 @pytest.fixture
 def png(square: Example) -> bytes:
-    assert square.picture is not None
-    return square.picture.content
+    assert square.image is not None
+    return square.image.content
 
 
 @pytest.fixture
@@ -44,20 +46,20 @@ def file(tmp_path: Path, png: bytes) -> Path:
 
 
 @pytest.mark.parametrize(
-    "given", [lambda path: path, str, lambda path: path.read_bytes(), lambda path: Picture(path=path)]
+    "as_input", [lambda path: path, str, lambda path: path.read_bytes(), lambda path: InputImage(path=path)]
 )
-def test_a_picture_may_be_a_file_its_path_its_content_or_itself(
-    model: SceneModel, square: Example, file: Path, given: Callable[[Path], Path | str | bytes | Picture]
+def test_an_image_may_be_a_file_its_path_its_content_or_itself(
+    model: SceneModel, square: Example, file: Path, as_input: Callable[[Path], Path | str | bytes | InputImage]
 ) -> None:
-    found = explain(model, square.text, image=given(file), methods=["occlusion"])
+    result = explain(model, square.text, image=as_input(file), methods=["occlusion"])
     expected = explain(model, square, methods=["occlusion"])
-    assert found.probabilities == expected.probabilities
-    assert found.results[0].attribution.scores == expected.results[0].attribution.scores
+    assert result.probabilities == expected.probabilities
+    assert result.results[0].attribution.scores == expected.results[0].attribution.scores
 
 
 def test_the_json_says_what_a_unit_is_and_where_a_patch_lies(model: SceneModel, square: Example) -> None:
-    found = json.loads(explain(model, square, methods=QUICK).as_json())
-    units = found["explanations"][0]["units"]
+    card = json.loads(explain(model, square, methods=QUICK).as_json())
+    units = card["explanations"][0]["units"]
     assert [unit["kind"] for unit in units] == ["word"] * WORDS + ["patch"] * PATCHES
     assert [unit["segment"] for unit in units] == [0] * WORDS + [1] * PATCHES
     assert units[0]["box"] is None
@@ -66,21 +68,21 @@ def test_the_json_says_what_a_unit_is_and_where_a_patch_lies(model: SceneModel, 
     }  # fmt: skip
 
 
-def test_the_json_says_how_much_of_an_explanation_lies_on_the_picture(model: SceneModel, square: Example) -> None:
-    found = explain(model, square, methods=QUICK)
-    shares = {each["method"]: each["picture_share"] for each in found.as_dict()["explanations"]}
-    scores = np.abs(found.results[0].attribution.scores)
+def test_the_json_says_how_much_of_an_explanation_lies_on_the_image(model: SceneModel, square: Example) -> None:
+    result = explain(model, square, methods=QUICK)
+    shares = {each["method"]: each["picture_share"] for each in result.as_dict()["explanations"]}
+    scores = np.abs(result.results[0].attribution.scores)
     assert shares == {
-        "occlusion": pytest.approx(scores[WORDS:].sum() / scores.sum()),
+        "occlusion": pytest.approx(scores[WORDS:].sum() / scores.sum(), abs=1e-5),
         "text_only": 0,
         "picture_only": 1,
     }
 
 
-def test_the_json_of_a_text_has_no_share_of_a_picture(bert: FrozenModel) -> None:
-    (found,) = explain(bert, "the good film", methods=["occlusion"]).as_dict()["explanations"]
-    assert found["picture_share"] is None
-    assert {unit["kind"] for unit in found["units"]} == {"word"}
+def test_the_json_of_a_text_has_no_share_of_an_image(bert: FrozenModel) -> None:
+    (result,) = explain(bert, "the good film", methods=["occlusion"]).as_dict()["explanations"]
+    assert result["picture_share"] is None
+    assert {unit["kind"] for unit in result["units"]} == {"word"}
 
 
 def test_in_tables_a_patch_has_its_sides_and_a_word_its_characters(model: SceneModel, square: Example) -> None:
@@ -92,25 +94,26 @@ def test_in_tables_a_patch_has_its_sides_and_a_word_its_characters(model: SceneM
 
 
 @pytest.mark.parametrize("erasure", ["mask", "delete", "zero", "blur"])
-def test_the_text_alone_and_the_picture_alone_are_what_the_model_says_to_them(
+def test_the_text_alone_and_the_image_alone_are_what_the_model_says_to_them(
     model: SceneModel, square: Example, erasure: Erasure
 ) -> None:
-    found = explain(model, square, methods=["text_only"], erasure=erasure)
+    result = explain(model, square, methods=["text_only"], erasure=erasure)
     keeps = np.repeat([[1, 0], [0, 1]], [WORDS, PATCHES], axis=1)
     words, patches = model.probabilities(model.encode(square), keeps, erasure)
-    alone = found.as_dict()["one_text_alone"]
+    assert result.ablated_inputs is not None
+    alone = result.as_dict()["one_text_alone"]
     assert list(alone) == ["text", "picture"]
-    assert list(alone["text"].values()) == pytest.approx(words)
-    assert list(alone["picture"].values()) == pytest.approx(patches)
-    assert found.names == ("Text", "Picture")
-    assert str(found.one_text_alone).count(" · ") == 1
-    assert str(found.one_text_alone).startswith("Text alone: ")
+    assert list(alone["text"].values()) == pytest.approx(words, abs=1e-5)
+    assert list(alone["picture"].values()) == pytest.approx(patches, abs=1e-5)
+    assert result.names == ("Text", "Image")
+    assert ablated_inputs_line(result.ablated_inputs).count(" · ") == 1
+    assert ablated_inputs_line(result.ablated_inputs).startswith("Text alone: ")
 
 
 def test_it_costs_two_questions(model: SceneModel, square: Example) -> None:
     question, _ = ask(model, square)
     meter = Meter()
-    one_text_alone(question, meter)
+    ablated_inputs(question, meter)
     assert meter.calls == 2
 
 
@@ -118,43 +121,44 @@ def test_it_costs_two_questions(model: SceneModel, square: Example) -> None:
 def test_a_removed_patch_and_a_removed_word_no_longer_speak(
     model: SceneModel, square: Example, erasure: Erasure
 ) -> None:
-    question, found = ask(model, square, removed=[0, WORDS + 5], settings=Settings(erasure=erasure))
+    question, result = ask(model, square, removed=[0, WORDS + 5], settings=Settings(erasure=erasure))
     keeps = np.ones(WORDS + PATCHES)
     keeps[[0, WORDS + 5]] = 0
-    assert found == pytest.approx(tuple(model.probabilities(model.encode(square), keeps, erasure)[0]), abs=1e-5)
+    assert result == pytest.approx(tuple(model.probabilities(model.encode(square), keeps, erasure)[0]), abs=1e-5)
     assert len(question.encoding.units) == WORDS + PATCHES - 2
-    alone = one_text_alone(question, Meter())
+    alone = ablated_inputs(question, Meter())
     assert alone is not None
     keeps[:WORDS] = 0
     expected = model.probabilities(model.encode(square), keeps, erasure)[0]
-    assert alone.answers[1] == pytest.approx(tuple(expected), abs=1e-5)
+    assert alone.predictions[1] == pytest.approx(tuple(expected), abs=1e-5)
 
 
-def test_pictures_and_texts_that_do_not_fit_the_model_are_sentences(
+def test_images_and_texts_that_do_not_fit_the_model_are_sentences(
     model: SceneModel, bert: FrozenModel, square: Example, tmp_path: Path
 ) -> None:
     (tmp_path / "a.png").write_bytes(b"no picture")
-    for asked, sentence in (
-        (lambda: explain(model, "two circles"), "small-scenes asks for a picture and a text; the picture is missing"),
-        (lambda: explain(bert, "the film", image=square.picture), "small reads no pictures, and one was given"),
-        (lambda: explain(model, "two circles", "three", image=square.picture), "a second text was given"),
-        (lambda: explain(model, " ", image=square.picture), "The text is empty"),
-        (lambda: explain(bert, "the film", erasure="blur"), "no erasure 'blur'. Choose one of: mask, delete, zero."),
+    for call, sentence in (
+        (lambda: explain(model, "two circles"), "small-scenes needs an image and a text; the image is missing"),
+        (lambda: explain(bert, "the film", image=square.image), "small does not read images. Omit the image"),
+        (lambda: explain(model, "two circles", "three", image=square.image), "Omit the second text"),
+        (lambda: explain(model, " ", image=square.image), "The text is empty"),
+        (
+            lambda: explain(bert, "the film", erasure="blur"),
+            "'blur' is not available. Choose one of: mask, delete, zero.",
+        ),
     ):
         with pytest.raises(ExplanationError, match=sentence):
-            asked()
+            call()
     for image in (b"", b"no picture", tmp_path / "a.png", tmp_path / "nowhere.png", str(tmp_path)):
         with pytest.raises(DataUnavailable):
             explain(model, "two circles", image=image)
 
 
-def test_an_image_given_beside_an_example_takes_its_pictures_place(
-    model: SceneModel, square: Example, png: bytes
-) -> None:
-    other = replace(square, picture=Picture.of(np.zeros((10, 10, 3), np.uint8)))
-    found = explain(model, other, image=png, methods=["text_only"])
-    assert found.probabilities == explain(model, square, methods=["text_only"]).probabilities
-    assert picture_of(png).content == png
+def test_an_image_argument_replaces_the_image_of_the_example(model: SceneModel, square: Example, png: bytes) -> None:
+    other = replace(square, image=InputImage.of(np.zeros((10, 10, 3), np.uint8)))
+    result = explain(model, other, image=png, methods=["text_only"])
+    assert result.probabilities == explain(model, square, methods=["text_only"]).probabilities
+    assert input_image(png).content == png
 
 
 @pytest.fixture
@@ -168,23 +172,23 @@ def ran(*arguments: str) -> Result:
 
 
 @pytest.mark.usefixtures("always")
-def test_a_picture_is_explained_from_the_command_line(file: Path) -> None:
+def test_an_image_is_explained_from_the_command_line(file: Path) -> None:
     result = ran("--image", str(file), "--erasure", "blur", "--json")
     assert result.exit_code == 0
-    found = json.loads(result.stdout)
-    assert [each["method"] for each in found["explanations"]] == list(QUICK)
-    assert found["manifest"]["settings"]["erasure"] == "blur"
-    assert "four times as wide as high" in found["notice"]
-    said = ran("--image", str(file)).stdout
-    assert re.search(r"row \d, column \d", said)
-    assert "Text alone: " in said
+    card = json.loads(result.stdout)
+    assert [each["method"] for each in card["explanations"]] == list(QUICK)
+    assert card["manifest"]["settings"]["erasure"] == "blur"
+    assert "four times as wide as high" in card["notice"]
+    message = ran("--image", str(file)).stdout
+    assert re.search(r"row \d, column \d", message)
+    assert "Text alone: " in message
 
 
 @pytest.mark.usefixtures("always")
 def test_what_is_wrong_with_an_image_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"no picture")
     for arguments, sentence in (
-        ((), "small-scenes asks for a picture and a text; the picture is missing."),
+        ((), "small-scenes needs an image and a text; the image is missing."),
         (("--image", str(tmp_path / "nowhere.png")), "nowhere.png"),
         (("--image", str(tmp_path / "a.png")), "a.png"),
     ):
@@ -201,4 +205,4 @@ def test_an_image_for_a_model_of_texts_is_one_line(
     monkeypatch.setattr(catalog, "load", lambda _name, **_rest: bert)
     result = ran("--image", str(file))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("small reads no pictures, and one was given. Leave it away,")
+    assert result.stderr.startswith("small does not read images. Omit the image")

@@ -10,33 +10,32 @@ from tokenizers import Tokenizer
 
 from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
-from explainers.models.base import sha256
-from explainers.models.bundle import load_bundle
-from explainers.models.catalog import fingerprint
+from explainers.models.catalog import fingerprint, load_bundle
 from explainers.models.scenes.model import SceneModel
+from explainers.models.text.base_weights import sha256
 
 pytestmark = pytest.mark.usefixtures("narrow_networks")
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, model: SceneModel, reader: Tokenizer) -> Path:
+def folder(tmp_path: Path, model: SceneModel, tokenizer: Tokenizer) -> Path:
     """The small model as a training leaves it, whose weights are exactly representable in half precision."""
-    made = tmp_path / "tiny"
-    made.mkdir()
+    path = tmp_path / "tiny"
+    path.mkdir()
     with torch.no_grad():
         for weight in model.module.parameters():
             weight.copy_(weight.half())
-    save_file({name: each.half() for name, each in model.module.state_dict().items()}, made / "weights.safetensors")
-    reader.save(str(made / "tokenizer.json"))
-    known = {
+    save_file({name: each.half() for name, each in model.module.state_dict().items()}, path / "weights.safetensors")
+    tokenizer.save(str(path / "tokenizer.json"))
+    card = {
         "architecture": "scenes",
         "labels": ["entailment", "neutral", "contradiction"],
         "texts": ["text"],
-        "sha256": sha256(made / "weights.safetensors"),
+        "sha256": sha256(path / "weights.safetensors"),
     }
-    (made / "card.json").write_text(json.dumps(known))
-    return made
+    (path / "card.json").write_text(json.dumps(card))
+    return path
 
 
 def test_a_bundle_gives_the_answers_of_the_model_that_was_kept(
@@ -45,26 +44,32 @@ def test_a_bundle_gives_the_answers_of_the_model_that_was_kept(
     loaded = load_bundle(folder, CPU)
     assert isinstance(loaded, SceneModel)
     assert fingerprint(loaded) == fingerprint(model)
-    mine, its = (each.encode(example) for each in (model, loaded))
-    assert its.ids == mine.ids
-    keeps = np.random.default_rng(0).random((4, len(mine.units))) < 0.5
-    assert loaded.probabilities(its, keeps, "blur") == pytest.approx(model.probabilities(mine, keeps, "blur"), abs=1e-6)
+    expected, actual = (each.encode(example) for each in (model, loaded))
+    assert actual.ids == expected.ids
+    keeps = np.random.default_rng(0).random((4, len(expected.units))) < 0.5
+    assert loaded.probabilities(actual, keeps, "blur") == pytest.approx(
+        model.probabilities(expected, keeps, "blur"), abs=1e-5
+    )
 
 
 def test_it_is_called_as_its_folder_and_knows_what_it_reads(folder: Path) -> None:
     loaded = load_bundle(folder, CPU)
-    assert (loaded.name, loaded.labels, loaded.asks) == ("tiny", ("entailment", "neutral", "contradiction"), ("text",))
+    assert (loaded.name, loaded.labels, loaded.input_names) == (
+        "tiny",
+        ("entailment", "neutral", "contradiction"),
+        ("text",),
+    )
     assert loaded.version == json.loads((folder / "card.json").read_text())["sha256"][:12]
-    assert loaded.pictured
-    assert loaded.pooled
-    assert loaded.english
+    assert loaded.multimodal
+    assert loaded.mean_pooled
+    assert loaded.english_only
     assert loaded.erasures == ("mask", "delete", "zero", "blur")
 
 
-def test_a_loaded_tokenizer_cuts_long_texts_as_the_first_one_did(folder: Path, reader: Tokenizer) -> None:
+def test_a_loaded_tokenizer_cuts_long_texts_as_the_first_one_did(folder: Path, tokenizer: Tokenizer) -> None:
     loaded = load_bundle(folder, CPU).tokenizer
     text = "There are blue circles " * 40
-    assert loaded.encode(text).ids == reader.encode(text).ids
+    assert loaded.encode(text).ids == tokenizer.encode(text).ids
 
 
 def card_with(folder: Path, **entries: object) -> None:

@@ -8,17 +8,17 @@ import torch
 from numpy.typing import NDArray
 
 from explainers.datasets.example import Example
-from explainers.datasets.picture import Picture
+from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
 from explainers.models.catalog import fingerprint
-from explainers.models.encoding import OF_PICTURES, Encoding, Erasure
+from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Erasure
 from explainers.models.meter import Meter
-from explainers.models.scenes.model import SceneModel, closed
-from explainers.models.scenes.network import cut, scaled
-from explainers.models.scenes.reader import framed
-from explainers.models.scenes.view import viewed
+from explainers.models.scenes.image_view import fit_image
+from explainers.models.scenes.model import SceneModel, close_gaps
+from explainers.models.scenes.network import scaled, split_patches
+from explainers.models.scenes.vocabulary import framed
 
-every_erasure = pytest.mark.parametrize("erasure", OF_PICTURES)
+every_erasure = pytest.mark.parametrize("erasure", MULTIMODAL_ERASURES)
 every_smooth_erasure = pytest.mark.parametrize("erasure", ["mask", "blur", "zero"])
 WORDS, PATCHES = 9, 48
 
@@ -30,19 +30,19 @@ def encoding(model: SceneModel, example: Example) -> Encoding:
 
 def masks(units: int) -> NDArray[np.bool_]:
     """Everything, nothing, without a word, without a patch, words alone, patches alone, and by chance."""
-    found = np.ones((9, units), dtype=bool)
-    found[1] = found[2, 1] = found[3, 20] = found[4, WORDS:] = found[5, :WORDS] = False
-    found[6:] = np.random.default_rng(0).random((3, units)) < 0.5
-    return found
+    result = np.ones((9, units), dtype=bool)
+    result[1] = result[2, 1] = result[3, 20] = result[4, WORDS:] = result[5, :WORDS] = False
+    result[6:] = np.random.default_rng(0).random((3, units)) < 0.5
+    return result
 
 
 def asked_directly(
-    model: SceneModel, encoding: Encoding, looks: NDArray[np.uint8], kept: NDArray[np.bool_] | None = None
+    model: SceneModel, encoding: Encoding, raw_patches: NDArray[np.uint8], kept: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float64]:
     """The network's own forward: ids and patches (48, 1875) as training gives them, or only the tokens in `kept`."""
     network = model.module
     ids, kinds = torch.tensor([encoding.ids]), torch.tensor([encoding.segments])
-    embeds = network.embeds(ids, scaled(looks.astype(np.float32))[None], torch.arange(PATCHES)[None])
+    embeds = network.embeds(ids, scaled(raw_patches.astype(np.float32))[None], torch.arange(PATCHES)[None])
     places = slice(None) if kept is None else np.flatnonzero(kept)
     with torch.inference_mode():
         logits = network(inputs_embeds=embeds[:, places], token_type_ids=kinds[:, places])
@@ -50,52 +50,52 @@ def asked_directly(
 
 
 def patches(encoding: Encoding) -> NDArray[np.uint8]:
-    assert encoding.picture is not None
-    return cut(viewed(encoding.picture).pixels).copy()
+    assert encoding.image is not None
+    return split_patches(fit_image(encoding.image).pixels).copy()
 
 
 def test_with_everything_kept_it_is_the_networks_own_answer(model: SceneModel, encoding: Encoding) -> None:
-    (found,) = model.probabilities(encoding, np.ones((1, WORDS + PATCHES)))
-    assert found == pytest.approx(asked_directly(model, encoding, patches(encoding)), abs=1e-5)
-    assert found.sum() == pytest.approx(1)
+    (result,) = model.probabilities(encoding, np.ones((1, WORDS + PATCHES)))
+    assert result == pytest.approx(asked_directly(model, encoding, patches(encoding)), abs=1e-5)
+    assert result.sum() == pytest.approx(1)
 
 
-def test_an_erased_patch_shows_the_mean_colour_of_the_whole_picture(model: SceneModel, encoding: Encoding) -> None:
+def test_an_erased_patch_shows_the_mean_colour_of_the_whole_image(model: SceneModel, encoding: Encoding) -> None:
     keeps = np.ones(WORDS + PATCHES)
     keeps[WORDS + 12] = 0  # of nothing but the blue square
-    looks = patches(encoding).astype(np.float64)
-    painted = looks.copy()
-    painted[12] = np.tile(looks.reshape(-1, 3).mean(0), 625)
-    whole, without = (asked_directly(model, encoding, each) for each in (looks, painted))
+    raw_patches = patches(encoding).astype(np.float64)
+    painted = raw_patches.copy()
+    painted[12] = np.tile(raw_patches.reshape(-1, 3).mean(0), 625)
+    whole, without = (asked_directly(model, encoding, each) for each in (raw_patches, painted))
     assert model.probabilities(encoding, keeps)[0] == pytest.approx(without, abs=1e-5)
     assert np.abs(whole - without).max() > 1e-3
 
 
-def test_a_blurred_patch_shows_the_picture_without_its_detail(model: SceneModel, encoding: Encoding) -> None:
+def test_a_blurred_patch_shows_the_image_without_its_detail(model: SceneModel, encoding: Encoding) -> None:
     keeps = np.ones(WORDS + PATCHES)
     keeps[WORDS:] = 0
     blurred, masked = (model.probabilities(encoding, keeps, erasure)[0] for erasure in ("blur", "mask"))
     assert np.abs(blurred - masked).max() > 1e-3
-    plain = Picture.of(np.full((100, 400, 3), 90, np.uint8))  # a picture without detail loses nothing by blurring
-    flat = model.encode(Example("two circles", picture=plain))
+    plain = InputImage.of(np.full((100, 400, 3), 90, np.uint8))  # an image without detail loses nothing by blurring
+    flat = model.encode(Example("two circles", image=plain))
     keeps = np.ones((2, 2 + PATCHES))
     keeps[1, 2:] = 0
     one, other = model.probabilities(flat, keeps, "blur")
-    assert one == pytest.approx(other, abs=1e-6)
+    assert one == pytest.approx(other, abs=1e-5)
 
 
 def test_by_blur_words_are_masked(model: SceneModel, encoding: Encoding) -> None:
     keeps = np.ones(WORDS + PATCHES)
     keeps[2] = 0
-    found = model.probabilities(encoding, keeps, "blur")
-    assert found == pytest.approx(model.probabilities(encoding, keeps, "mask"), abs=1e-6)
+    result = model.probabilities(encoding, keeps, "blur")
+    assert result == pytest.approx(model.probabilities(encoding, keeps, "mask"), abs=1e-5)
 
 
 def test_masked_words_are_the_mask_token(model: SceneModel, encoding: Encoding) -> None:
     keeps = np.ones(WORDS + PATCHES)
     keeps[2] = 0
     ids = tuple(
-        model.filler if owner == 2 else token for token, owner in zip(encoding.ids, encoding.owners, strict=True)
+        model.mask_token if owner == 2 else token for token, owner in zip(encoding.ids, encoding.owners, strict=True)
     )
     assert ids != encoding.ids
     expected = asked_directly(model, replace(encoding, ids=ids), patches(encoding))
@@ -104,20 +104,20 @@ def test_masked_words_are_the_mask_token(model: SceneModel, encoding: Encoding) 
 
 def test_what_is_deleted_is_really_left_out(model: SceneModel, encoding: Encoding) -> None:
     keeps = masks(WORDS + PATCHES)
-    found = model.probabilities(encoding, keeps, "delete")
-    for answer, kept in zip(found, encoding.tokens_kept(keeps), strict=True):
+    result = model.probabilities(encoding, keeps, "delete")
+    for answer, kept in zip(result, encoding.tokens_kept(keeps), strict=True):
         assert answer == pytest.approx(asked_directly(model, encoding, patches(encoding), kept), abs=1e-5)
 
 
-def test_without_any_patch_the_words_are_read_as_if_no_picture_stood_before_them(
+def test_without_any_patch_the_words_are_read_as_if_no_image_stood_before_them(
     model: SceneModel, encoding: Encoding
 ) -> None:
     ids, kinds = framed(encoding.ids[50:-1], patches=0)
     with torch.inference_mode():
         logits = model.module(input_ids=torch.tensor([ids]), token_type_ids=torch.tensor([kinds]))
     keeps = np.arange(WORDS + PATCHES) < WORDS
-    found = model.probabilities(encoding, keeps, "delete")[0]
-    assert found == pytest.approx(np.asarray(logits.softmax(-1)[0]), abs=1e-5)
+    result = model.probabilities(encoding, keeps, "delete")[0]
+    assert result == pytest.approx(np.asarray(logits.softmax(-1)[0]), abs=1e-5)
 
 
 def test_zeroed_tokens_have_an_embedding_of_zero(model: SceneModel, encoding: Encoding) -> None:
@@ -131,7 +131,7 @@ def test_zeroed_tokens_have_an_embedding_of_zero(model: SceneModel, encoding: En
     finally:
         handle.remove()
     silent = np.flatnonzero(~outputs[0][0].abs().sum(-1).bool().numpy()).tolist()
-    assert silent == [place for place, owner in enumerate(encoding.owners) if owner in (2, WORDS + 5)]
+    assert silent == [position for position, owner in enumerate(encoding.owners) if owner in (2, WORDS + 5)]
 
 
 @every_erasure
@@ -158,13 +158,13 @@ def test_two_threads_give_what_one_gives(model: SceneModel, encoding: Encoding, 
         torch.set_num_threads(1)
 
 
-def test_equal_masks_are_asked_once_in_batches_that_fit(model: SceneModel, encoding: Encoding) -> None:
+def test_equal_masks_are_computed_once_in_batches_that_fit(model: SceneModel, encoding: Encoding) -> None:
     keeps = masks(WORDS + PATCHES)
     expected = model.probabilities(encoding, keeps, "delete")
     meter = Meter()
-    found = model.metered(meter).probabilities(encoding, np.vstack([keeps, keeps]), "delete")
+    result = model.metered(meter).probabilities(encoding, np.vstack([keeps, keeps]), "delete")
     assert meter.calls == len(keeps)
-    assert found == pytest.approx(np.vstack([expected, expected]), abs=1e-5)
+    assert result == pytest.approx(np.vstack([expected, expected]), abs=1e-5)
 
 
 @every_smooth_erasure
@@ -184,7 +184,7 @@ def test_what_cannot_be_deleted_by_halves_is_masked(model: SceneModel, encoding:
 @every_smooth_erasure
 def test_the_gradient_is_the_slope_and_reaches_every_unit(model: SceneModel, erasure: Erasure) -> None:
     noise = np.random.default_rng(0).integers(0, 256, (100, 400, 3), dtype=np.uint8)  # no patch is its own filler
-    encoding = model.encode(Example("There are two yellow circles touching a wall.", picture=Picture.of(noise)))
+    encoding = model.encode(Example("There are two yellow circles touching a wall.", image=InputImage.of(noise)))
     mask = torch.full((1, WORDS + PATCHES), 0.7, requires_grad=True)
     (gradient,) = torch.autograd.grad(model.soft(encoding, mask, erasure)[0, 1], mask)
     assert gradient[0].abs().min() > 0
@@ -201,12 +201,12 @@ def test_the_gradient_is_the_slope_and_reaches_every_unit(model: SceneModel, era
 def test_what_was_erased_for_good_is_what_a_mask_would_erase(
     model: SceneModel, encoding: Encoding, erasure: Erasure
 ) -> None:
-    gone = [2, 5, WORDS + 3, WORDS + 14]
-    left = model.without(encoding, gone, erasure)
-    stay = [unit for unit in range(WORDS + PATCHES) if unit not in gone]
+    erased_units = [2, 5, WORDS + 3, WORDS + 14]
+    left = model.without(encoding, erased_units, erasure)
+    stay = [unit for unit in range(WORDS + PATCHES) if unit not in erased_units]
     assert [unit.text for unit in left.units] == [encoding.units[unit].text for unit in stay]
     whole = np.ones((3, WORDS + PATCHES), dtype=bool)
-    whole[:, gone] = False
+    whole[:, erased_units] = False
     whole[1, [0, WORDS + 20]] = False
     whole[2, WORDS:] = False
     assert model.probabilities(left, whole[:, stay], erasure) == pytest.approx(
@@ -238,18 +238,18 @@ def test_erasing_one_after_the_other_is_erasing_both(model: SceneModel, encoding
         assert (other.units, other.ids, other.owners, other.zeroed) == (
             at_once.units, at_once.ids, at_once.owners, at_once.zeroed,
         )  # fmt: skip
-        assert other.seen is not None
-        assert at_once.seen is not None
-        assert np.array_equal(other.seen.own, at_once.seen.own)
+        assert other.patch_embeddings is not None
+        assert at_once.patch_embeddings is not None
+        assert np.array_equal(other.patch_embeddings.embeddings, at_once.patch_embeddings.embeddings)
 
 
 def test_the_states_are_those_of_the_unmasked_input(model: SceneModel, encoding: Encoding) -> None:
-    found = model.states(encoding)
+    result = model.states(encoding)
     tokens = len(encoding.ids)
-    assert [tuple(state.shape) for state in found.hidden] == [(tokens, 32)] * 7  # embeddings and six layers
-    assert [tuple(layer.shape) for layer in found.attentions] == [(4, tokens, tokens)] * 6
-    assert found.attentions[0].sum(-1).numpy() == pytest.approx(np.ones((4, tokens)), abs=1e-5)
-    answer = model.module.head(found.hidden[-1].mean(0)).softmax(-1)
+    assert [tuple(state.shape) for state in result.hidden] == [(tokens, 32)] * 7  # embeddings and six layers
+    assert [tuple(layer.shape) for layer in result.attentions] == [(4, tokens, tokens)] * 6
+    assert result.attentions[0].sum(-1).numpy() == pytest.approx(np.ones((4, tokens)), abs=1e-5)
+    answer = model.module.head(result.hidden[-1].mean(0)).softmax(-1)
     assert np.asarray(answer) == pytest.approx(asked_directly(model, encoding, patches(encoding)), abs=1e-5)
 
 
@@ -257,10 +257,12 @@ def test_the_states_are_those_of_the_unmasked_input(model: SceneModel, encoding:
 def test_units_receive_the_attention_of_their_tokens(model: SceneModel, encoding: Encoding, last_layer: bool) -> None:
     layers = model.states(encoding).attentions
     mean = torch.stack(layers[-1:] if last_layer else layers).mean((0, 1, 2)).numpy()
-    found = model.received(encoding, last_layer=last_layer)
-    assert len(found) == WORDS + PATCHES
+    result = model.attention_received(encoding, last_layer=last_layer)
+    assert len(result) == WORDS + PATCHES
     for unit in (0, 4, WORDS, WORDS + 47):
-        assert found[unit] == pytest.approx(sum(mean[p] for p, owner in enumerate(encoding.owners) if owner == unit))
+        assert result[unit] == pytest.approx(
+            sum(mean[p] for p, owner in enumerate(encoding.owners) if owner == unit), abs=1e-5
+        )
 
 
 def condition(model: SceneModel) -> tuple[object, ...]:
@@ -269,9 +271,9 @@ def condition(model: SceneModel) -> tuple[object, ...]:
     hooks = [
         hook
         for part in parts
-        for name, found in vars(part).items()
+        for name, result in vars(part).items()
         if name.endswith("_hooks")
-        for hook in found.values()
+        for hook in result.values()
         if getattr(hook, "__module__", "") != "transformers.utils.output_capturing"
     ]
     weights = [(weight.requires_grad, weight.grad is None) for weight in model.module.parameters()]
@@ -279,7 +281,7 @@ def condition(model: SceneModel) -> tuple[object, ...]:
 
 
 def everything(model: SceneModel, encoding: Encoding) -> None:
-    for erasure in OF_PICTURES:
+    for erasure in MULTIMODAL_ERASURES:
         model.probabilities(encoding, masks(WORDS + PATCHES), erasure)
         mask = torch.full((2, WORDS + PATCHES), 0.5, requires_grad=True)
         torch.autograd.grad(model.soft(encoding, mask, erasure).sum(), mask)
@@ -303,7 +305,7 @@ def test_the_model_is_unchanged_after_an_exception_in_a_layer(
 
     with monkeypatch.context() as patch:
         patch.setattr(model.base.encoder.layer[1], "forward", broken)  # type: ignore[union-attr,index]
-        for erasure in OF_PICTURES:
+        for erasure in MULTIMODAL_ERASURES:
             with pytest.raises(RuntimeError, match="injected"):
                 model.probabilities(encoding, masks(WORDS + PATCHES), erasure)
             with pytest.raises(RuntimeError, match="injected"):
@@ -316,18 +318,18 @@ def test_the_model_is_unchanged_after_an_exception_in_a_layer(
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("example", "sentence"),
     [
-        ("two circles", "small-scenes asks for a picture and a text; the picture is missing. Add a PNG or JPEG file."),
-        (Example("two circles"), "the picture is missing"),
-        (Example("", picture=Picture(b"x")), "The text is empty"),
-        (Example(" \n", picture=Picture(b"x")), "The text is empty"),
-        (Example("a", "b", picture=Picture(b"x")), "and a second text was given. Leave it away."),
+        ("two circles", "small-scenes needs an image and a text; the image is missing. Add a PNG or JPEG file."),
+        (Example("two circles"), "the image is missing"),
+        (Example("", image=InputImage(b"x")), "The text is empty"),
+        (Example(" \n", image=InputImage(b"x")), "The text is empty"),
+        (Example("a", "b", image=InputImage(b"x")), "needs an image and one text. Omit the second text."),
     ],
 )
-def test_what_is_missing_or_too_much_is_a_sentence(model: SceneModel, given: str | Example, sentence: str) -> None:
+def test_what_is_missing_or_too_much_is_a_sentence(model: SceneModel, example: str | Example, sentence: str) -> None:
     with pytest.raises(ExplanationError, match=sentence):
-        model.encode(given)
+        model.encode(example)
 
 
 def test_an_erasure_that_does_not_exist_is_answered_with_those_that_do(model: SceneModel, encoding: Encoding) -> None:
@@ -337,7 +339,7 @@ def test_an_erasure_that_does_not_exist_is_answered_with_those_that_do(model: Sc
 
 def test_gaps_are_closed_in_order() -> None:
     kept = torch.tensor([[1, 0, 1, 1], [1, 0, 0, 1], [1, 1, 1, 0]]).bool()
-    place, real = closed(kept)
-    assert place[real].tolist() == [0, 2, 3, 0, 3, 0, 1, 2]
+    positions, real = close_gaps(kept)
+    assert positions[real].tolist() == [0, 2, 3, 0, 3, 0, 1, 2]
     assert real.sum(1).tolist() == [3, 2, 3]
-    assert place.shape == (3, 3)
+    assert positions.shape == (3, 3)

@@ -1,0 +1,119 @@
+"""A comparison on its way: the request, the results so far, and the views that the page has made of them."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from explainers.datasets.example import Example
+from explainers.methods.spec import MethodSpec
+from explainers.models.meter import Meter
+from explainers.results.ablated_inputs import AblatedInputs
+from explainers.results.attribution import Attribution
+from explainers.results.comparison import Comparison, Failure, MethodResult, Question, RandomControl
+from explainers.results.narrative import Narrative
+from explainers.results.settings import Settings
+
+if TYPE_CHECKING:
+    from app.compare.modality_curves import ModalityCurves
+
+Status = Literal["waiting", "loading", "running", "done", "stopped", "failed"]
+View = TypeVar("View")
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that a comparison depends on. `label` is None for the predicted class, `removed` are unit numbers."""
+
+    model: str
+    example: Example
+    label: str | None
+    methods: tuple[str, ...]
+    settings: Settings
+    removed: tuple[int, ...] = ()
+
+
+@dataclass
+class Column:
+    """One method of a run. `base` is the meter's count when the method started."""
+
+    spec: MethodSpec
+    attribution: Attribution | None = None
+    result: MethodResult | None = None
+    failure: str = ""
+    base: int | None = None
+    finished: float = 0.0  # time.time() of the computation, to tell the age of a remembered result
+    remembered: bool = False
+
+    @property
+    def settled(self) -> bool:
+        return self.result is not None or bool(self.failure)
+
+
+@dataclass(eq=False)  # two sessions may ask the same: their runs are still two
+class Run:
+    """Written by one worker, read by one page, which alone uses `views`."""
+
+    request: Request
+    columns: dict[str, Column]
+    meter: Meter = field(default_factory=Meter)
+    status: Status = "waiting"
+    error: str = ""
+    whole: Question | None = None  # the input as typed, nothing removed
+    whole_probabilities: tuple[float, ...] = ()
+    question: Question | None = None  # what is explained: the input without the removed units
+    probabilities: tuple[float, ...] = ()
+    ablated_inputs: AblatedInputs | None = None
+    random_control: RandomControl | None = None
+    narratives: tuple[Narrative, ...] = ()  # cheap, so they are not remembered
+    narrator_failures: tuple[Failure, ...] = ()
+    modality_curves: "dict[str, ModalityCurves]" = field(default_factory=dict)  # by kind of unit
+    started: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+    views: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)
+
+    @property
+    def active(self) -> bool:
+        return self.status in ("waiting", "loading", "running")
+
+    def stop(self) -> None:
+        self.meter.cancel.set()
+        for curves in self.modality_curves.values():
+            curves.meter.cancel.set()
+        if self.status == "waiting":
+            self.status = "stopped"  # at once; the worker passes it over
+
+    @property
+    def settled(self) -> tuple[object, ...]:
+        """Equal as long as the same results are known."""
+        columns = tuple(name for name, column in self.columns.items() if column.settled)
+        return columns, self.random_control is not None, len(self.narratives), len(self.narrator_failures)
+
+    def view(self, name: str, key: object, make: Callable[[], View]) -> View:
+        """What `make` returns, made anew only where `key` differs from that of the last call with this `name`."""
+        last = self.views.get(name)
+        if last is None or last[0] != key:
+            last = self.views[name] = (key, make())
+        view: View = last[1]
+        return view
+
+    def comparison(self) -> Comparison:
+        """What is finished so far, for plots, tables and downloads."""
+        if self.question is None:
+            raise ValueError("the run has no prediction yet")
+        return self.view("comparison", self.settled, self._comparison)
+
+    def _comparison(self) -> Comparison:
+        if self.question is None:
+            raise ValueError("the run has no prediction yet")
+        columns = list(self.columns.values())  # read once: the worker goes on
+        return Comparison(
+            self.question,
+            self.probabilities,
+            tuple(column.result for column in columns if column.result),
+            self.random_control,
+            (*(Failure(each.spec.id, each.failure) for each in columns if each.failure), *self.narrator_failures),
+            self.request.removed,
+            self.ablated_inputs,
+            self.narratives,
+        )

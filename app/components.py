@@ -1,0 +1,72 @@
+"""What more than one page draws: components of assets/<name>.js and .css, and heat maps of learned coefficients."""
+
+import time
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+import streamlit as st
+from plotly.subplots import make_subplots
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from explainers.training.artifacts import Artifact
+
+ASSETS = Path(__file__).parents[1] / "assets"
+TITLES = {"omega_q": "ω of queries", "omega_k": "ω of keys", "lambda_hat": "heads, λ̂", "eta_hat": "layers, η̂"}
+
+
+@cache
+def component(name: str) -> Any:
+    """The component of `assets/<name>.js`, preceded by what all cards share (`assets/card.js`)."""
+    css, js = (
+        "".join((ASSETS / f"{part}.{suffix}").read_text(encoding="utf-8") for part in ("card", name))
+        for suffix in ("css", "js")
+    )
+    return st.components.v2.component(f"crosslight_{name}", css=css, js=js)
+
+
+def newest(name: str, data: dict[str, Any]) -> dict[str, Any]:
+    """The data with the `time` at which they first replaced others, by which the component `name` drops older ones:
+    Streamlit may deliver two payloads in the wrong order."""
+    last = st.session_state.get(f"newest {name}")
+    if last is None or last[0] is not data:
+        last = st.session_state[f"newest {name}"] = (data, {**data, "time": time.time()})
+    timed: dict[str, Any] = last[1]
+    return timed
+
+
+def coefficients(weights: "dict[str, Artifact]", key: str) -> None:
+    """Heat maps, by the name of the weights, of what was learned at feature, head and layer level."""
+    if not st.toggle("Show the coefficients", key=f"coefficients {key}"):
+        return
+    chosen = next(iter(weights))
+    if len(weights) > 1:
+        chosen = st.selectbox("Weights", list(weights), key=f"coefficients of {key}")
+    from explainers.learned.ivra_readout import stored_coefficients  # brings torch
+
+    st.plotly_chart(heat_maps(stored_coefficients(weights[chosen])), key=f"coefficient maps {key}")
+
+
+def heat_maps(levels: "dict[str, Tensor]") -> go.Figure:
+    """ω (layers, heads, d_k) with a row per head, λ̂ (layers, heads) and η̂ (layers,), each on its own scale."""
+    names = [name for name in TITLES if name in levels]
+    figure = make_subplots(1, len(names), subplot_titles=[TITLES[name] for name in names], horizontal_spacing=0.06)
+    for column, name in enumerate(names, start=1):
+        values = levels[name]
+        table = values.reshape(-1, values.shape[-1]) if values.ndim != 1 else values[:, None]
+        figure.add_trace(
+            go.Heatmap(z=table.tolist(), colorscale="Viridis", showscale=False, hovertemplate=_hover(name)),
+            row=1,
+            col=column,
+        )
+    figure.update_yaxes(autorange="reversed")
+    figure.update_layout(height=460, margin={"l": 30, "r": 10, "t": 40, "b": 30})
+    return figure
+
+
+def _hover(name: str) -> str:
+    axes = {"lambda_hat": "layer %{y}, head %{x}", "eta_hat": "layer %{y}"}
+    return axes.get(name, "layer and head %{y}, feature %{x}") + ": %{z:.3f}<extra></extra>"

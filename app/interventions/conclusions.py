@@ -1,0 +1,87 @@
+"""What follows from an interchange intervention or a counterfactual check, in words. Pure functions."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from explainers.methods.narrator_specs import narrator_spec
+from explainers.report.text import join_names, one_line
+
+if TYPE_CHECKING:
+    from explainers.metrics.intervals import Interval
+    from explainers.narrative.counterfactual_check import CounterfactualCheck, NarratorCheck
+    from explainers.narrative.interchange_check import InterchangeCheck
+    from explainers.narrative.interchange_rates import InterchangeRates
+
+FOLLOWED, ARRIVED, STAYED, SILENT = (
+    "followed the model",
+    "arrived at the model's new class, but had not stated the old one",
+    "did not follow the model",
+    "stated no class",
+)
+
+
+def of_interchange(check: "InterchangeCheck", labels: Sequence[str]) -> str:
+    """Whether the intervention changes the model's class, and whether both classifiers agree afterwards."""
+    (before, _, after), (_, _, read) = check.model.classes, check.reader.classes
+    moved = (
+        f"The intervention moves the model from {one_line(labels[before])} to {one_line(labels[after])}"
+        if before != after
+        else f"The model stays with {one_line(labels[before])}"
+    )
+    if read == after:
+        return f"{moved}; C2 reads {one_line(labels[read])} too: they agree."
+    return f"{moved}; C2 reads {one_line(labels[read])}: they differ{'' if check.agree[0] else ', as before'}."
+
+
+def of_counterfactual(check: "CounterfactualCheck") -> str:
+    """Which sentences followed the model to its new class."""
+    if not check.met:
+        return "The model did not reach the other class, so nothing follows about the sentences."
+    outcomes = {each.method: _outcome(check, each) for each in check.narrators}
+    groups = (
+        ([narrator_spec(method).name for method in outcomes if outcomes[method] == outcome], outcome)
+        for outcome in (FOLLOWED, ARRIVED, STAYED, SILENT)
+    )
+    text = "; ".join(
+        f"the sentence{'s' if len(names) > 1 else ''} of {join_names(names)} {outcome}"
+        for names, outcome in groups
+        if names
+    )
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _outcome(check: "CounterfactualCheck", narrator: "NarratorCheck") -> str:
+    before, after = narrator.stated
+    if after is None:
+        return SILENT
+    if after != check.target:
+        return STAYED
+    return FOLLOWED if before == check.label else ARRIVED
+
+
+def of_stated(stated: int | None, model: int, labels: Sequence[str]) -> str:
+    """The class that a sentence states, beside the model's."""
+    if stated is None:
+        return "states no class"
+    comparison = "as the model" if stated == model else f"the model predicts {one_line(labels[model])}"
+    return f"states {one_line(labels[stated])}, {comparison}"
+
+
+def over_set(rates: "InterchangeRates") -> list[dict[str, str]]:
+    """A row per share."""
+    rows: list[tuple[str, Interval | None]] = [
+        ("C1 and C2 agree before the intervention", rates.before),
+        ("the intervention changes C1's class", rates.changed),
+        ("C1 and C2 agree after the intervention", rates.after),
+        ("they would agree if C2 had kept its class", rates.unmoved),
+        ("where C1's class changes, C2 changes to the same one", rates.followed),
+    ]
+    return [
+        {
+            "how often": name,
+            "share": f"{share.mean:.1%}" if share else "–",
+            "95 % interval": f"{share.low:.1%} to {share.high:.1%}" if share else "it never changes",
+            "ordered pairs": f"{share.texts:,}" if share else "0",
+        }
+        for name, share in rows
+    ]

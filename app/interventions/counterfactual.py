@@ -1,0 +1,64 @@
+"""The lower half of the Interventions page: the model is moved to another class; do the sentences follow?"""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.interventions import bars, computations, conclusions
+from app.interventions.computations import HeadInfo, NarratedModel, Pair, Pairs
+from app.markdown import markdown
+from app.model_pool import ModelPool
+from explainers.methods.narrator_specs import narrator_spec
+
+if TYPE_CHECKING:
+    from explainers.narrative.counterfactual_check import CounterfactualCheck, NarratorCheck
+
+IDEA = (
+    "The target class is that of the nearest example of the set that the model puts into another class. ν is the "
+    "smallest change of the base's state after which the model predicts what it predicts for that example. Every "
+    "narrator generates a sentence from the state before and after. A narrator that reports the model's decision has "
+    "to state the new class."
+)
+
+
+def show(pool: ModelPool, narrated: NarratedModel, head: HeadInfo, pairs: Pairs, base: Pair) -> None:
+    st.header("Counterfactual check", anchor=False)
+    st.write(IDEA)
+    with computations.spinner("Searching for the change, and generating sentences before and after it"):
+        check = computations.counterfactual(pool, narrated, base, pairs)
+    target = markdown(head.labels[check.target])
+    premise, hypothesis = pairs[check.neighbour]
+    st.caption(f"Nearest example of another class ({target}): {markdown(premise)} → {markdown(hypothesis)}")
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**The model (C1)**, before and after")
+        st.html(bars.changed(head.labels, check.before, check.after))
+    with right:
+        reached = "reached" if check.met else "not reached"
+        st.markdown(
+            f"The class {target} was **{reached}** with ‖ν‖ = {check.size:.2f}. "
+            f"The distance to the example of that class is {check.distance:.2f}."
+        )
+        st.markdown(f"**{markdown(conclusions.of_counterfactual(check))}**")
+    for column, narrator in zip(st.columns(len(check.narrators)), check.narrators, strict=True):
+        with column:
+            _card(check, narrator, head)
+
+
+def _card(check: "CounterfactualCheck", narrator: "NarratorCheck", head: HeadInfo) -> None:
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{markdown(narrator_spec(narrator.method).name)}**", width="content")
+            st.badge("generated", color="gray")
+        after = max(range(len(check.after)), key=lambda index: check.after[index])
+        for number, (when, model) in enumerate((("Before", check.label), ("After", after))):
+            st.markdown(f"{when}: “{markdown(narrator.sentences[number])}”")
+            stated = conclusions.of_stated(narrator.stated[number], model, head.labels)
+            st.caption(markdown(f"{stated}{_reading(narrator.read[number], head)}"))
+
+
+def _reading(read: tuple[float, ...], head: HeadInfo) -> str:
+    if not read:
+        return ""
+    best = max(range(len(read)), key=lambda index: read[index])
+    return f"; C2 reads {head.labels[best]}, {read[best]:.2f}"

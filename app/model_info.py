@@ -1,0 +1,86 @@
+"""What is known of a model: from its card before it is loaded, then from itself; and the box to choose one."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from app.model_pool import ModelPool, roots
+from explainers.errors import ExplanationError
+from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of, read_card
+from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
+from explainers.models.model_names import resolve_model_name
+from explainers.models.multimodal.head_cards import is_head
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """Empty fields are not known before the model is loaded.
+
+    `generator_noun` names the examples of the model's generator, as in "scene 7"; empty where there is no generator.
+    """
+
+    labels: tuple[str, ...] = ()
+    input_names: tuple[str, ...] = ()
+    multimodal: bool = False
+    version: str = ""
+    erasures: tuple[Erasure, ...] = ERASURES
+    generator_noun: str = ""
+
+    @property
+    def pairs(self) -> bool:
+        return len(self.input_names) == 2
+
+
+def model_info(pool: ModelPool, name: str) -> ModelInfo:
+    """Never raises: what is wrong with a model is said when it is loaded."""
+    model, on_card = pool.loaded(name), info_on_card(name)
+    if model is None:
+        return on_card
+    return ModelInfo(
+        model.labels, model.input_names, model.multimodal, model.version, model.erasures, on_card.generator_noun
+    )
+
+
+def info_on_card(name: str) -> ModelInfo:
+    """Of a bundle, or of a folder with a multimodal head."""
+    try:
+        if name in bundle_names():
+            return _of_bundle(name)
+        multimodal = is_head(Path(resolve_model_name(name, roots())))  # heads stand on encoders of images and texts
+    except ExplanationError:
+        return ModelInfo()
+    return ModelInfo(multimodal=multimodal, erasures=MULTIMODAL_ERASURES if multimodal else ERASURES)
+
+
+def _of_bundle(name: str) -> ModelInfo:
+    card = read_card(BUNDLES / name)
+    multimodal = bool(card.get("pictures"))
+    return ModelInfo(
+        tuple(card["labels"]),
+        input_names_of(card),
+        multimodal,
+        str(card["sha256"])[:12],
+        MULTIMODAL_ERASURES if multimodal else ERASURES,
+        str(card.get("generator", "")) if card.get("generated") else "",
+    )
+
+
+def chosen_model() -> str:
+    """The name of the chosen model, also before its box is drawn."""
+    return str(st.session_state.get("model") or st.query_params.get("model") or (bundle_names() or ("",))[0])
+
+
+def model_box() -> str:
+    """The box for the model, on every page that needs one."""
+    name = st.selectbox(
+        "Model",
+        list(bundle_names()),
+        key="model",
+        bind="query-params",
+        persist_state="session",
+        accept_new_options=True,
+        help="An embedded model, the id of a classifier of texts, or of images with text, on the Hugging Face hub "
+        "(owner/model or owner/model@revision), or a folder below the one in which the app was started.",
+    )
+    return name or ""

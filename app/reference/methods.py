@@ -1,0 +1,93 @@
+"""What every method and metric means, from the registries: the page has no text of its own about them."""
+
+import json
+from typing import Any
+
+import streamlit as st
+
+from app.markdown import markdown
+from app.model_pool import ModelPool
+from app.reference import fitted_weights
+from explainers.methods.narrator_specs import NarratorSpec
+from explainers.methods.registry import METHODS, groups
+from explainers.methods.spec import MethodSpec
+from explainers.metrics.faithfulness import METRICS
+from explainers.models.bundle_cards import BUNDLES, bundle_names
+from explainers.report.evaluation_tables import EVALUATION, NOTE, evaluation_cells, evidence_cells, row_name
+
+
+def title() -> None:
+    st.title("Methods and metrics", anchor=False)
+    st.write(
+        "No explanation is the truth about a model. Each method answers its own question. This page says which, and "
+        "when not to believe the answer."
+    )
+
+
+def methods(pool: ModelPool) -> None:
+    for group in groups():
+        st.header(group, anchor=False)
+        for spec in (spec for spec in METHODS if spec.group == group):
+            with st.expander(spec.name):
+                describe(spec)
+                if spec.learns:
+                    fitted_weights.weights(pool, spec)
+                st.caption(f"{'Signed' if spec.signed else 'Unsigned'} scores, {spec.kind}. {markdown(spec.source)}")
+
+
+def describe(spec: MethodSpec | NarratorSpec) -> None:
+    """What an expander says of a method or a narrator."""
+    st.write(markdown(spec.idea))
+    st.latex(spec.formula)
+    st.write(f"**When not to believe it.** {markdown(spec.caution)}")
+    if spec.deviations:
+        st.write("**Where the paper, its code and this implementation differ.**")
+        st.write("\n".join(f"- {markdown(deviation)}" for deviation in spec.deviations))
+
+
+def metrics() -> None:
+    st.header("Metrics", anchor=False)
+    for metric in METRICS:
+        better = "higher" if metric.higher_is_better else "lower"
+        st.write(f"**{metric.name}** ({better} is better). {markdown(metric.meaning)}")
+    st.caption(
+        "The metrics erase words and query the model again. A text with gaps can be unlike everything the model was "
+        "trained on, so the probability may fall because of the gap and not because of the missing word. Compare with "
+        "the random orders, and try another erasure operator."
+    )
+
+
+def evaluations() -> None:
+    """The tables of the embedded models, as the command below each of them wrote them."""
+    for model in bundle_names():
+        path = BUNDLES / model / EVALUATION
+        if path.is_file():
+            _evaluation(model, json.loads(path.read_text(encoding="utf-8")))
+
+
+def _evaluation(model: str, table: dict[str, Any]) -> None:
+    rows, texts = table["rows"], table["data"]["texts"]
+    st.header(f"On {texts} held-out texts of {model}", anchor=False)
+    erasures = list(dict.fromkeys(row["erasure"] for row in rows))
+    erasure = st.segmented_control("Erased by", erasures, default=erasures[0], required=True, key=f"of {model}")
+    st.dataframe(evaluation_cells(rows, erasure or erasures[0]), hide_index=True, height="content")
+    fewer = [row for row in rows if row["texts"] < texts and row["erasure"] == erasures[0]]
+    if fewer:
+        st.caption("; ".join(f"{row_name(row['method'])}: {row['texts']} of them" for row in fewer))
+    _evidence(rows, erasures[0])
+    st.caption(markdown(NOTE))
+    st.code(table["command"], "sh", wrap_lines=True)
+
+
+def _evidence(rows: list[dict[str, Any]], erasure: str) -> None:
+    """How well each method matches the evidence for the label, where that is known."""
+    cells = evidence_cells(rows, erasure)
+    if cells:
+        st.subheader("Do the methods find the evidence?", anchor=False)
+        st.write(
+            "The generator of these images knows from which objects and words the answer follows. AUC is the chance "
+            "that a unit of evidence has a higher score than another unit; pointing, how often the highest score is "
+            "evidence; IOU, the overlap of as many top units as there is evidence. Random is exact chance. Only "
+            "examples count on which the model is correct and for which there is evidence."
+        )
+        st.dataframe(cells, hide_index=True, height="content")

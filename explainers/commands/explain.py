@@ -1,0 +1,112 @@
+"""`python -m explainers explain`: one input, several methods, and the metrics of each."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from explainers.commands.options import (
+    AsJson,
+    DeviceName,
+    ModelName,
+    Samples,
+    Seed,
+    Steps,
+    UnitName,
+    split_ids,
+    user_errors,
+)
+from explainers.errors import ExplanationError
+from explainers.methods.registry import default_methods
+
+if TYPE_CHECKING:
+    from explainers.models.frozen_model import FrozenModel
+    from explainers.results.comparison import Comparison
+
+TABLE_SUFFIXES = (".csv", ".parquet")
+
+
+def explain_command(
+    text: Annotated[str, typer.Option(help="The text to explain; of a pair the first, such as the premise.")],
+    text_pair: Annotated[str | None, typer.Option(help="The second text of a pair, such as the hypothesis.")] = None,
+    image: Annotated[
+        Path | None, typer.Option(help="A PNG, JPEG, WebP, GIF or BMP file that the text is about.")
+    ] = None,
+    model: ModelName = "sst2",
+    methods: Annotated[
+        str | None, typer.Option(help=f"Method ids, separated by commas; by default {', '.join(default_methods())}.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="The class to explain; by default the predicted one.")] = None,
+    erasure: Annotated[str, typer.Option(help="mask, delete, zero, or blur for images.")] = "mask",
+    unit: UnitName = "word",
+    superpixels: Annotated[
+        int, typer.Option(help="Cut the image into this many superpixels; for models without patch tokens.")
+    ] = 0,
+    samples: Samples = 500,
+    steps: Steps = 50,
+    seed: Seed = 0,
+    device: DeviceName = "auto",
+    json_: AsJson = False,
+    html: Annotated[Path | None, typer.Option(help="Also write a stand-alone page to this file.")] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Also write the scores to this .csv or .parquet file, a row per unit.")
+    ] = None,
+) -> None:
+    """Explain one input with several methods, and measure each explanation."""
+    with user_errors():
+        from explainers.api import compare
+        from explainers.datasets.example import Example
+        from explainers.datasets.image import InputImage
+        from explainers.models.catalog import load
+        from explainers.report.document import document
+        from explainers.report.terminal import comparison_lines
+        from explainers.results.settings import checked_settings
+
+        settings = checked_settings(unit, erasure, samples, steps, seed)
+        check_table(table)
+        example = Example(text, text_pair, image=InputImage(path=image) if image else None)
+        frozen = load(model, device=device)
+        if superpixels:
+            frozen = with_superpixels(frozen, superpixels)
+        ids = default_methods() if methods is None else split_ids(methods)
+        comparison = compare(frozen, example, ids, label=label, settings=settings)
+        if html is not None:
+            write_page(html, document(comparison))
+        if table is not None:
+            write_scores(table, comparison)
+        typer.echo(comparison.as_json() if json_ else "\n".join(comparison_lines(comparison)))
+
+
+def with_superpixels(model: "FrozenModel", count: int) -> "FrozenModel":
+    """The same model with superpixels as image units. Raises `ExplanationError` for a model that reads no images."""
+    from explainers.models.multimodal.model import MultimodalModel
+    from explainers.models.multimodal.patching import Superpixels
+
+    if not isinstance(model, MultimodalModel):
+        raise ExplanationError(f"{model.name} reads no images that could be cut into superpixels. Omit --superpixels.")
+    return model.with_patching(Superpixels(count))
+
+
+def check_table(path: Path | None) -> None:
+    if path is not None and path.suffix.lower() not in TABLE_SUFFIXES:
+        raise ExplanationError(
+            f"A table cannot be written as {path.name!r}. Give a file name that ends in {' or '.join(TABLE_SUFFIXES)}."
+        )
+
+
+def write_page(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ExplanationError(f"The page cannot be written to {path}: {error.strerror}.") from error
+
+
+def write_scores(path: Path, comparison: "Comparison") -> None:
+    frame = comparison.to_frame("scores")
+    try:
+        if path.suffix.lower() == ".csv":
+            frame.to_csv(path, index=False)
+        else:
+            frame.to_parquet(path, index=False)
+    except OSError as error:
+        raise ExplanationError(f"The table cannot be written to {path}: {error.strerror or error}.") from error

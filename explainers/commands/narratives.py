@@ -1,0 +1,85 @@
+"""`python -m explainers narratives`: the narrators on unseen inputs, as a table and a page of examples."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from explainers.commands.options import (
+    DeviceName,
+    FitData,
+    ModelName,
+    image_files,
+    parse_settings,
+    show_progress,
+    split_ids,
+    user_errors,
+)
+from explainers.methods.narrator_specs import NARRATORS
+
+if TYPE_CHECKING:
+    from explainers.datasets.example import Example
+    from explainers.evaluation.narrator_runs import NarratorEvaluation
+
+EXAMPLES_ON_PAGE = 20
+
+
+def narratives_command(
+    model: ModelName = "nli",
+    data: FitData = None,
+    format_: Annotated[str, typer.Option("--format", help="As for fit.")] = "",
+    images: Annotated[Path | None, typer.Option("--pictures", help="As for fit.")] = None,
+    n: Annotated[int, typer.Option(help="Number of test pairs, taken at random; 0 takes all.")] = 500,
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each narrator; missing ones are fitted.")] = 3,
+    methods: Annotated[
+        str | None, typer.Option(help=f"Narrators, separated by commas; by default {', '.join(NARRATORS.ids)}.")
+    ] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of all narrators: name=value.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the table, the items and the page of examples.")] = Path(
+        "runs/narratives"
+    ),
+    device: DeviceName = "auto",
+) -> None:
+    """Measure narratives on unseen pairs: agreement, CCMR, BLEU, diversity (CAuSE's Tables 2 and 3)."""
+    with user_errors():
+        from explainers.evaluation.narrator_runs import NarratorEvaluationSpec, evaluate_narrators
+        from explainers.models.catalog import load
+        from explainers.report.narrator_tables import narrator_markdown
+
+        files = image_files(format_, images)
+        ids = NARRATORS.ids if methods is None else split_ids(methods)
+        spec = NarratorEvaluationSpec(data, n, seeds, ids, parse_settings(set_), files)
+        evaluation = evaluate_narrators(spec, load(model, device=device), show_progress)
+        write_narratives(evaluation, out)
+        typer.echo(narrator_markdown(evaluation.rows))
+
+
+def write_narratives(evaluation: "NarratorEvaluation", out: Path) -> None:
+    """`table.json`, `items.jsonl`, the page `examples.md` and its images."""
+    from explainers.report.narrator_tables import IMAGE_FOLDER, examples_page
+
+    out.mkdir(parents=True, exist_ok=True)
+    content = json.dumps({**evaluation.about, "rows": evaluation.rows}, indent=2) + "\n"
+    (out / "table.json").write_text(content, encoding="utf-8")
+    with (out / "items.jsonl").open("w", encoding="utf-8") as file:
+        for record in evaluation.items:
+            print(json.dumps(record, ensure_ascii=False), file=file)
+    page = examples_page(
+        evaluation.items[:EXAMPLES_ON_PAGE],
+        evaluation.about["command"],
+        evaluation.model.input_names,
+        evaluation.model.labels,
+        "The generator" if evaluation.generated else "People",
+    )
+    (out / "examples.md").write_text(page, encoding="utf-8")
+    write_images(evaluation.inputs[:EXAMPLES_ON_PAGE], out / IMAGE_FOLDER)
+
+
+def write_images(examples: "Sequence[Example]", folder: Path) -> None:
+    """The images of the page, numbered as its items are."""
+    for number, example in enumerate(examples, start=1):
+        if example.image is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{number}.png").write_bytes(example.image.png())

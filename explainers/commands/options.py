@@ -1,0 +1,69 @@
+"""Options that several commands share, and how typed text becomes values. Importing this module does not load torch."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from explainers.errors import ExplanationError
+
+if TYPE_CHECKING:
+    from explainers.datasets.images.sets import ImageFiles
+
+ModelName = Annotated[str, typer.Option(help="A bundle such as sst2, a hub id (owner/model) or a folder.")]
+DeviceName = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:0 or mps.")]
+UnitName = Annotated[str, typer.Option(help="word or token.")]
+Samples = Annotated[int, typer.Option(help="Samples of LIME and KernelSHAP.")]
+Steps = Annotated[int, typer.Option(help="Steps of integrated gradients.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+FitData = Annotated[Path | None, typer.Option(help="As for fit.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Prints an `ExplanationError` as one line on standard error and exits with code 2."""
+    try:
+        yield
+    except ExplanationError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from error
+
+
+def show_progress(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def split_ids(ids: str) -> tuple[str, ...]:
+    """From "aml,lime" to both ids; an empty one between commas stays, and is reported as unknown later."""
+    return tuple(ids.split(","))
+
+
+def parse_settings(settings: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """The values of --set, each as name and value. Raises `ExplanationError` where one is not name=value."""
+    pairs = []
+    for setting in settings or []:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise ExplanationError(f"--set needs name=value, not {setting!r}.")
+        pairs.append((name.strip(), value.strip()))
+    return tuple(pairs)
+
+
+def image_files(name: str, folder: Path | None) -> "ImageFiles | None":
+    """The image set of --format and --pictures; None if neither was given.
+
+    Raises `ExplanationError` if only one was given, and if the set or the folder does not exist.
+    """
+    from explainers.datasets.images.sets import ImageFiles, image_set
+
+    if bool(name) != (folder is not None):
+        raise ExplanationError("--format and --pictures go together: give both, or neither.")
+    if folder is None:
+        return None
+    image_set(name)
+    if not folder.is_dir():
+        raise ExplanationError(f"The folder {folder} does not exist.")
+    return ImageFiles(name, folder)

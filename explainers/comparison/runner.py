@@ -1,0 +1,141 @@
+"""All methods on one decision, the quick ones first; each is measured as soon as it is done."""
+
+import logging
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from explainers.attribution.random_order import RandomOrder
+from explainers.datasets.example import Example
+from explainers.errors import Cancelled, ExplanationError
+from explainers.methods.registry import applicable
+from explainers.methods.spec import IMMEDIATE, KINDS, SLOW, MethodSpec
+from explainers.metrics.erasure import Answers, erasure_curves
+from explainers.metrics.faithfulness import all_metrics, random_control, sampling_noise
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding
+from explainers.models.meter import Meter
+from explainers.results.attribution import Attribution
+from explainers.results.comparison import Failure, MethodResult, Question, RandomControl
+from explainers.results.narrative import Narrative
+from explainers.results.settings import RANDOM_ORDERS
+from explainers.training.artifacts import available_artifacts
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class MethodStarted:
+    method: str
+
+
+Event = MethodStarted | Attribution | MethodResult | RandomControl | Failure | Narrative
+
+
+def run(
+    question: Question, specs: Iterable[MethodSpec], meter: Meter, *, control_known: bool = False, narrate: bool = True
+) -> Iterator[Event]:
+    """Estimates and results as they come, the narratives, and the random control unless it is known already.
+
+    `meter.cancel` stops it within one batch by raising `Cancelled`. A method that fails yields `Failure`, and the
+    others go on.
+    """
+    model, encoding, label = question.model.metered(meter), question.encoding, question.label
+    answers = Answers(model, encoding, question.settings.erasure)
+    specs = sorted(applicable(specs, example_of(encoding)), key=lambda spec: KINDS.index(spec.kind))
+    for spec in specs:
+        if spec.kind in IMMEDIATE:
+            yield from run_method(spec, question, meter, answers)
+    if narrate:
+        yield from run_narrators(model, encoding)
+    for spec in specs:
+        if spec.kind not in (*IMMEDIATE, *SLOW):
+            yield from run_method(spec, question, meter, answers)
+    if not control_known:
+        yield run_random_control(answers, label, question.settings.seed)
+    for spec in specs:
+        if spec.kind in SLOW:
+            yield from run_method(spec, question, meter, answers)
+
+
+def example_of(encoding: Encoding) -> Example:
+    """The input as it was given."""
+    pair = encoding.texts[1] if len(encoding.texts) == 2 else None
+    return Example(encoding.texts[0], pair, image=encoding.image)
+
+
+def run_method(spec: MethodSpec, question: Question, meter: Meter, answers: Answers) -> Iterator[Event]:
+    """One method from its start to its metrics, or to the reason why it failed."""
+    yield MethodStarted(spec.id)
+    attribution = None
+    try:
+        for attribution in estimates(spec, question, meter):
+            yield attribution
+        if attribution is not None:
+            yield measure(answers, attribution)
+    except Cancelled:
+        raise
+    except Exception as error:  # one method must not end the others
+        yield failure(spec.id, error)
+
+
+def run_narrators(model: FrozenModel, encoding: Encoding) -> Iterator[Narrative | Failure]:
+    """The sentence of every narrator that was fitted to the model."""
+    artifacts = available_artifacts(model.name, model.version, "narrative")
+    if not artifacts:
+        return
+    from explainers.narrative.narrate import narrate
+
+    for name in (artifact.method for artifact in artifacts):
+        try:
+            yield narrate(model, encoding, name)
+        except Cancelled:
+            raise
+        except Exception as error:  # as above
+            yield failure(name, error)
+
+
+def failure(method: str, error: Exception) -> Failure:
+    """A sentence for a person; of a programming error only its type, and the traceback in the log."""
+    if isinstance(error, ExplanationError):
+        return Failure(method, str(error))
+    log.error("%s failed", method, exc_info=error)
+    return Failure(method, internal_error(error))
+
+
+def internal_error(error: Exception) -> str:
+    return f"Internal error in Crosslight ({type(error).__name__})."
+
+
+def estimates(spec: MethodSpec, question: Question, meter: Meter) -> Iterator[Attribution]:
+    """One attribution, or several that improve, each with its cost so far."""
+    settings = question.settings
+    method = spec.make(erasure=settings.erasure, seed=settings.seed, samples=settings.samples, steps=settings.steps)
+    model = question.model.metered(meter)
+    calls, seconds, started = meter.calls, 0.0, time.perf_counter()
+    refine = getattr(method, "refine", None)
+    steps = refine(model, question.encoding, question.label) if refine else iter(
+        [method.attribute(model, question.encoding, question.label)]
+    )  # fmt: skip
+    for estimate in steps:
+        seconds += time.perf_counter() - started
+        yield estimate.costing(seconds, meter.calls - calls)
+        started = time.perf_counter()  # the consumer's time is not the method's
+
+
+def measure(answers: Answers, attribution: Attribution) -> MethodResult:
+    curves = erasure_curves(answers, attribution.scores, attribution.label)
+    noise = sampling_noise(answers, attribution.draws, attribution.label)
+    return MethodResult(attribution, curves, all_metrics(curves), noise)
+
+
+def run_random_control(answers: Answers, label: int, seed: int) -> RandomControl:
+    orders = random_orders(answers.model, answers.encoding, seed)
+    return random_control(tuple(erasure_curves(answers, order, label) for order in orders))
+
+
+def random_orders(model: FrozenModel, encoding: Encoding, seed: int) -> list[tuple[float, ...]]:
+    """The scores of the random control's orders."""
+    return [
+        RandomOrder(seed=1000 * (seed + 1) + draw).attribute(model, encoding, 0).scores for draw in range(RANDOM_ORDERS)
+    ]

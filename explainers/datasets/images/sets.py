@@ -1,0 +1,90 @@
+"""The published image sets that can be read, each in one format, which is never guessed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from explainers.datasets import entailment
+from explainers.datasets.images import esnlive, hateful_memes, vqa_x
+from explainers.datasets.images.annotation import ImageExamples
+from explainers.errors import DataUnavailable
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """`name` is what a user types; `images` describes the folder to give; `input_names` is what its texts are called.
+
+    `classes` takes the annotation file of the training part, `read` takes annotation file, image folder and classes.
+    """
+
+    name: str
+    title: str
+    about: str
+    source: str
+    licence: str
+    images: str
+    input_names: tuple[str, ...]
+    classes: Callable[[Path], tuple[str, ...]]
+    read: Callable[[Path, Path, tuple[str, ...]], ImageExamples]
+
+
+SETS = (
+    ImageSet(
+        "esnlive",
+        esnlive.TITLE,
+        "does an image entail a hypothesis, leave it open or contradict it, and why",
+        "Do et al., 2021; Kayser et al., 2021: esnlive_train.csv, esnlive_dev.csv, esnlive_test.csv",
+        "none is stated for the annotations; images of Flickr30k for non-commercial research and education",
+        "the folder that holds Flickr30k's images, such as 4465359505.jpg",
+        ("hypothesis",),
+        lambda _training: entailment.LABELS,
+        esnlive.read_esnlive,
+    ),
+    ImageSet(
+        "hateful_memes",
+        hateful_memes.TITLE,
+        "is a meme hateful; without explanations",
+        "Kiela et al., 2020: train.jsonl, dev_seen.jsonl, test_seen.jsonl and the like",
+        "the licence of Meta's challenge: research only, not to be passed on",
+        "the folder that holds img",
+        ("text",),
+        lambda _training: hateful_memes.LABELS,
+        hateful_memes.read_hateful_memes,
+    ),
+    ImageSet(
+        "vqa_x",
+        vqa_x.TITLE,
+        "the answer to a question about an image, and why",
+        "Park et al., 2018, merged with VQA v2: vqaX_train.json, vqaX_val.json, vqaX_test.json",
+        "none is stated for the explanations; VQA v2: CC BY 4.0; images of COCO under Flickr's terms",
+        "the folder that holds COCO's train2014 and val2014",
+        ("question",),
+        vqa_x.classes,
+        vqa_x.read_vqa_x,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class ImageFiles:
+    """The image folder of a published set, whose name is `format`; the annotation file is given beside it."""
+
+    format: str
+    folder: Path
+
+    def read(self, annotations: Path | None, labels: tuple[str, ...] = ()) -> ImageExamples:
+        """Without a model's `labels`, the classes are numbered as in the file itself."""
+        if annotations is None:
+            raise DataUnavailable(f"Give the annotation file of {self.format} with --data.")
+        source = image_set(self.format)
+        return source.read(annotations, self.folder, labels or source.classes(annotations))
+
+
+def image_set(name: str) -> ImageSet:
+    """Raises `DataUnavailable` with the available names."""
+    for each in SETS:
+        if each.name == name:
+            return each
+    raise DataUnavailable(
+        f"The image set {name!r} is not available. Choose one of: {', '.join(each.name for each in SETS)}."
+    )

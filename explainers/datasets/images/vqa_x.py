@@ -1,0 +1,109 @@
+"""VQA-X (Park et al., 2018): questions about COCO's images, the answers of ten people, and why they are right.
+
+{"<question id>": {"question": …, "answers": [{"answer": …}, …], "image_id": …, "image_name": …, "explanation": […]}}
+
+This is the common form of its parts, with VQA's own questions and answers merged in (vqaX_train.json of
+Sammani et al., 2022). The class is the answer that most people gave, the first of those if several did.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from explainers.datasets.example import Example
+from explainers.datasets.images.annotation import ImageExamples, checked_name, open_annotations, parse_json, with_images
+from explainers.errors import DataUnavailable
+
+TITLE = "VQA-X"
+MOST = 520  # classes in CAuSE's code
+PARTS = ("train2014", "val2014")  # of COCO, in which no number is given twice
+COCO_NAME = re.compile(rf"COCO_({'|'.join(PARTS)})_\d{{12}}\.jpg", re.ASCII)
+IMAGE_ID = re.compile(r"\d{1,12}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class VqaQuestion:
+    """`paths` are where the folder may hold its image: below the folder of its part of COCO, or directly."""
+
+    text: str
+    answer: str
+    explanations: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+def classes(training: Path, most: int = MOST) -> tuple[str, ...]:
+    """The most frequent answers of the training file, the most frequent first."""
+    return tuple(answer for answer, _ in Counter(each.answer for each in questions(training)).most_common(most))
+
+
+def read_vqa_x(annotations: Path, images: Path, labels: tuple[str, ...]) -> ImageExamples:
+    """`labels` are the `classes` of the training file; questions with other answers are left out and counted."""
+    index = {label: number for number, label in enumerate(labels)}
+    every = list(questions(annotations))
+    kept = [each for each in every if each.answer in index]
+    if every and not kept:
+        raise DataUnavailable(
+            f"No answer in {annotations.name} is one of the {len(labels):,} classes. Choose a model that was trained "
+            f"on {TITLE}, or take the classes from its training file."
+        )
+    result = with_images(
+        ((each.paths, Example(each.text, label=index[each.answer], explanations=each.explanations)) for each in kept),
+        annotations,
+        images,
+        labels,
+    )
+    rare = len(every) - len(kept)
+    warning = f"Questions left out because their answer is no class of the model: {rare:,} of {len(every):,}."
+    return replace(result, warning=" ".join(filter(None, (warning if rare else "", result.warning))))
+
+
+def questions(path: Path) -> Iterator[VqaQuestion]:
+    """In the order of the file."""
+    with open_annotations(path) as file:
+        table = parse_json(file.read(), path, 1)
+    if not isinstance(table, dict):
+        raise DataUnavailable(
+            f"{path.name}: expected questions by their id, as in vqaX_train.json, got a {type(table).__name__}."
+        )
+    for number, row in table.items():
+        where = f"{path.name}, question {number}"
+        if not _complete(row):
+            expected = "question, answers (each with answer), explanation (texts), and image_name or image_id"
+            raise DataUnavailable(f"{where}: expected {expected}, got {repr(row)[:200]}.")
+        answer = Counter(_answers(row)).most_common(1)[0][0]
+        paths = tuple(checked_name(path, where) for path in _image_paths(row))
+        yield VqaQuestion(row["question"], answer, tuple(filter(None, row["explanation"])), paths)
+
+
+def _complete(row: Any) -> bool:
+    """Whether every field is there and of the right type."""
+    if not isinstance(row, dict):
+        return False
+    texts, answers = row.get("explanation"), row.get("answers")
+    lists = isinstance(texts, list) and all(isinstance(each, str) for each in texts) and isinstance(answers, list)
+    image = row.get("image_name") or str(row.get("image_id"))
+    return (
+        lists
+        and all(isinstance(each, dict) and isinstance(each.get("answer"), str) for each in answers or ())
+        and bool(_answers(row))
+        and all(isinstance(each, str) and bool(each) for each in (row.get("question"), image))
+        and ("image_name" in row or IMAGE_ID.fullmatch(image) is not None)
+    )
+
+
+def _answers(row: dict[str, Any]) -> list[str]:
+    """Those that are not empty, as VQA compares them."""
+    return [answer for each in row["answers"] if (answer := each["answer"].strip().lower())]
+
+
+def _image_paths(row: dict[str, Any]) -> Iterator[str]:
+    if "image_name" in row:
+        names = [row["image_name"]]
+    else:
+        names = [f"COCO_{part}_{int(row['image_id']):012d}.jpg" for part in PARTS]
+    for name in names:
+        match = COCO_NAME.fullmatch(name)
+        yield from (f"{match[1]}/{name}", name) if match else (name,)

@@ -1,0 +1,149 @@
+"""The evaluation of one model on a split of its data or on a file of inputs: what is evaluated, and the results."""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from explainers.datasets import user_texts
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable, ExplanationError
+from explainers.evaluation.plan import Plan
+from explainers.evaluation.records import Record, read_records
+from explainers.evaluation.runner import run_evaluation
+from explainers.evaluation.table import Row, summary_rows
+from explainers.methods.registry import METHODS, select, using_weights_of
+from explainers.methods.spec import MethodSpec
+from explainers.models.bundle_cards import is_generated
+from explainers.models.catalog import load
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
+from explainers.models.tasks import TASKS
+from explainers.models.worker_processes import check_processes
+from explainers.results.manifest import libraries
+from explainers.results.settings import Settings
+from explainers.training.artifacts import available_artifacts
+
+SPLITS = ("test", "validation")
+
+
+@dataclass(frozen=True)
+class EvaluationSpec:
+    """`n` inputs of a split of the model's data, or of the file `data`; 0 takes all. No `methods` stands for all."""
+
+    model: str
+    data: Path | None
+    split: str
+    n: int
+    methods: tuple[str, ...]
+    erasures: tuple[str, ...]
+    against: str = ""  # a method with which every other one is compared, input by input
+    processes: int = 1
+
+    def command(self, model: str, sensitive: int) -> str:
+        """What to type to repeat the evaluation. With several processes, the seconds are those of one thread."""
+        words = ["python -m explainers evaluate", f"--model {model}", f"--split {self.split}", f"--n {self.n}"]
+        words.append(f"--sensitive {sensitive}")
+        words += [f"--erasures {','.join(self.erasures)}"] if self.erasures != ERASURES else []
+        words += [f"--processes {self.processes}"] if self.processes > 1 else []
+        words += [] if is_generated(model) else ["--data DIR"]
+        return " ".join(words)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The records of an evaluation, and what is needed to repeat it."""
+
+    model: FrozenModel
+    inputs: tuple[Example, ...]
+    specs: tuple[MethodSpec, ...]
+    records: list[Record]
+    about: dict[str, Any]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        return summary_rows(self.records)
+
+
+def evaluate_data_set(
+    spec: EvaluationSpec, settings: Settings, sensitive: int, out: Path, device: str, progress: Callable[[str], None]
+) -> Evaluation:
+    """Runs the evaluation in the folder `out`, or goes on with the one there; `progress` gets a line now and then."""
+    _check_names(spec)
+    model = load(spec.model, device=device)
+    check_erasures((*spec.erasures, settings.erasure), model.erasures)
+    check_processes(spec.processes, model.device)
+    inputs = split_inputs(spec, model.input_names, settings.seed)
+    specs = select(spec.methods) if spec.methods else evaluated_methods(model)
+    plan = Plan(specs, settings, cast(tuple[Erasure, ...], spec.erasures), sensitive)
+    _run_with_progress(model, inputs, plan, out, spec.processes, progress)
+    about = {
+        "model": {"name": model.name, "version": model.version},
+        "data": {"split": spec.split, "texts": len(inputs), "seed": settings.seed},
+        "settings": asdict(settings),
+        "sensitive": sensitive,
+        "command": spec.command(model.name, sensitive),
+        "libraries": libraries(),
+    }
+    return Evaluation(model, inputs, specs, read_records(out, [each.id for each in specs], model), about)
+
+
+def _check_names(spec: EvaluationSpec) -> None:
+    """What can be checked before the model is loaded."""
+    check_erasures(spec.erasures, MULTIMODAL_ERASURES)
+    if spec.against and spec.methods and spec.against not in spec.methods:
+        raise ExplanationError(f"--against {spec.against}: that method is not among --methods. Add it there.")
+    select(id for id in (spec.against, *spec.methods) if id)
+
+
+def check_erasures(erasures: Sequence[str], available: Sequence[Erasure]) -> None:
+    for erasure in erasures:
+        if erasure not in available:
+            raise ExplanationError(f"Unknown erasure operator {erasure!r}. Choose one of: {', '.join(available)}.")
+
+
+def _run_with_progress(
+    model: FrozenModel,
+    inputs: Sequence[Example],
+    plan: Plan,
+    out: Path,
+    processes: int,
+    progress: Callable[[str], None],
+) -> None:
+    started, last = time.monotonic(), 0
+    for done in run_evaluation(model, inputs, plan, out, processes):
+        if done == 1 or done - last >= max(1, len(inputs) // 20):
+            progress(f"{done} of {len(inputs)} texts, {time.monotonic() - started:.0f} s")
+            last = done
+
+
+def evaluated_methods(model: FrozenModel) -> tuple[MethodSpec, ...]:
+    """Every method except single random orders, which are a control anyway; every variant of those that learn.
+
+    A method that uses the weights of another one is evaluated with the default variant only.
+    """
+    ids = [spec.id for spec in METHODS if not spec.is_random and not spec.learns]
+    for artifact in available_artifacts(model.name, model.version):
+        for spec in using_weights_of(artifact.method):
+            if artifact.variant == spec.default_variant:
+                ids.append(spec.id)
+            elif spec.id == artifact.method:
+                ids.append(f"{spec.id}:{artifact.variant}")
+    return select(ids)
+
+
+def split_inputs(spec: EvaluationSpec, input_names: tuple[str, ...], seed: int) -> tuple[Example, ...]:
+    """`n` inputs at random, from a file or from a split of the model's data."""
+    if spec.data is not None and spec.data.is_file():
+        inputs = list(user_texts.read_texts(spec.data, input_names))
+    elif spec.model in TASKS:
+        if spec.split not in SPLITS:
+            raise DataUnavailable(f"Unknown split {spec.split!r}. Choose one of: {', '.join(SPLITS)}.")
+        inputs = list(getattr(TASKS[spec.model].read(spec.data), spec.split))
+    else:
+        raise DataUnavailable(f"Give a file with texts for {spec.model}: one per line, or a table.")
+    random.Random(seed).shuffle(inputs)
+    return tuple(inputs[: spec.n] if spec.n > 0 else inputs)

@@ -1,0 +1,94 @@
+"""Means over inputs with 95 % paired-bootstrap intervals: a row per method and erasure operator."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from explainers.evaluation.names import AVGSEN, RANDOM
+from explainers.evaluation.records import Record
+from explainers.metrics.evidence import EVIDENCE_METRICS
+from explainers.metrics.faithfulness import METRICS
+from explainers.metrics.intervals import Interval, paired
+from explainers.metrics.spec import MetricSpec
+
+Row = dict[str, Any]
+Values = dict[int, float]  # by number of the input
+
+
+def summary_rows(records: Sequence[Record]) -> list[Row]:
+    """Every metric as an interval, and its gain over random orders, paired by input.
+
+    `…_gain` is positive where the method is better than random, whatever the metric's direction.
+    """
+    by_method = _by_method(records)
+    erasures = dict.fromkeys(
+        erasure for mine in by_method.values() for record in mine.values() for erasure in record["figures"]
+    )
+    return [
+        _row(method, erasure, mine, by_method.get(RANDOM, {}))
+        for erasure in erasures
+        for method, mine in by_method.items()
+    ]
+
+
+def paired_difference(
+    records: Sequence[Record], one: str, other: str, metric: MetricSpec, erasure: str
+) -> Interval | None:
+    """How much better `one` is than `other`, paired by input; None if they have no input in common."""
+    by_method = _by_method(records)
+    first, second = (_values(by_method.get(method, {}), erasure, metric.id) for method in (one, other))
+    gains = _gains(first, second, metric.sign)
+    return _interval(gains) if gains else None
+
+
+def _by_method(records: Sequence[Record]) -> dict[str, dict[int, Record]]:
+    """The records with metrics, by method and number of the input."""
+    by_method: dict[str, dict[int, Record]] = {}
+    for record in records:
+        if "figures" in record:
+            by_method.setdefault(record["method"], {})[record["text"]] = record
+    return by_method
+
+
+def _row(method: str, erasure: str, mine: Mapping[int, Record], random: Mapping[int, Record]) -> Row:
+    row: Row = {"method": method, "erasure": erasure, "texts": len(mine)}
+    reference = {} if method == RANDOM else random
+    for metric in METRICS:
+        control = _values(reference, erasure, metric.id)
+        row |= _with_gain(metric.id, _values(mine, erasure, metric.id), control, metric.sign)
+    for name in ("seconds", "calls", AVGSEN):
+        values = {number: record[name] for number, record in mine.items() if name in record}
+        if values:
+            row[name] = vars(_interval(values)) if name == AVGSEN else float(np.mean(list(values.values())))
+    for name in EVIDENCE_METRICS:
+        row |= _with_gain(name, _evidence_values(mine, name), _evidence_values(reference, name), sign=1)
+    return row
+
+
+def _with_gain(name: str, values: Values, control: Values, sign: int) -> Row:
+    """The interval of the metric and that of its gain, each only where there are values."""
+    gains = _gains(values, control, sign)
+    columns = {name: values, f"{name}_gain": gains}
+    return {column: vars(_interval(each)) for column, each in columns.items() if each}
+
+
+def _values(records: Mapping[int, Record], erasure: str, metric: str) -> Values:
+    """A metric by input, where it is defined."""
+    values = {number: record["figures"][erasure].get(metric, math.nan) for number, record in records.items()}
+    return {number: value for number, value in values.items() if not math.isnan(value)}
+
+
+def _evidence_values(records: Mapping[int, Record], name: str) -> Values:
+    evidence = {number: record.get("evidence", {}) for number, record in records.items()}
+    return {number: values[name] for number, values in evidence.items() if name in values}
+
+
+def _gains(values: Values, control: Values, sign: int) -> Values:
+    """How much better, on the inputs that both have."""
+    return {number: sign * (value - control[number]) for number, value in values.items() if number in control}
+
+
+def _interval(values: Values) -> Interval:
+    return paired(np.asarray(list(values.values()), dtype=float))

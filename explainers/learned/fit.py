@@ -1,0 +1,126 @@
+"""`python -m explainers fit`: from a method's name, a model and texts to weights with a card."""
+
+import random
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, cast
+
+from torch import Tensor
+
+from explainers.datasets.example import Example
+from explainers.datasets.images.sets import ImageFiles
+from explainers.datasets.user_texts import read_texts
+from explainers.errors import DataUnavailable
+from explainers.learned.batches import encode_for_learning
+from explainers.learned.fitting_loop import fit
+from explainers.learned.recipe import Recipe
+from explainers.learned.recipes import SHIPPED, recipe_of
+from explainers.models.bundle_cards import input_names_of_bundle
+from explainers.models.catalog import fingerprint
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.padded_batch import pad_batch
+from explainers.training.artifacts import own_folder, write_artifact
+from explainers.training.fit_spec import FitSpec
+
+FEWEST = 20
+VALIDATION = 200  # texts at most that are held out for validation
+
+Examples = tuple[Example, ...]
+
+
+def recipe_for(spec: FitSpec) -> Recipe:
+    """The settings of the shipped variant of this name, if any, overridden by those of the spec."""
+    spec.check()
+    shipped = SHIPPED.get(spec.method, {}).get(spec.name, {})
+    return recipe_of(spec.method, {**shipped, **dict(spec.settings), "seed": spec.seed})
+
+
+def read_examples(
+    model: str, data: Path | None, seed: int, images: ImageFiles | None = None
+) -> tuple[Examples, Examples]:
+    """Examples for training and for validation, without labels."""
+    from explainers.models.tasks import TASKS
+
+    if data is not None and not data.exists():
+        raise DataUnavailable(f"The file or folder {data} does not exist.")
+    if images is not None or (data is not None and data.is_file()):
+        return _split(_read(model, data, images), seed)
+    if model not in TASKS:
+        raise DataUnavailable(f"Give a file with texts for {model}: one per line, or a table, as pairs always need.")
+    splits = TASKS[model].read(data)
+    if not splits.explainer:
+        raise DataUnavailable(
+            f"The data of {model} hold no texts for learning to explain it. "
+            "Give a folder that also has the texts named in its card, or a file of your own."
+        )
+    return _unlabelled(splits.explainer), _unlabelled(splits.validation)[:VALIDATION]
+
+
+def _read(model: str, data: Path | None, images: ImageFiles | None) -> Examples:
+    if images is not None:
+        return images.read(data).examples
+    return read_texts(cast(Path, data), input_names_of_bundle(model))
+
+
+def _split(examples: Examples, seed: int) -> tuple[Examples, Examples]:
+    if len(examples) < FEWEST:
+        raise DataUnavailable(f"A method learns from {FEWEST} examples or more; these are {len(examples)}.")
+    shuffled = list(_unlabelled(examples))
+    random.Random(seed).shuffle(shuffled)
+    held_out = min(VALIDATION, max(2, len(shuffled) // 10))
+    return tuple(shuffled[held_out:]), tuple(shuffled[:held_out])
+
+
+def _unlabelled(examples: Iterable[Example]) -> Examples:
+    return tuple(Example(each.text, each.pair, image=each.image) for each in examples)
+
+
+def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
+    """Fits, writes weights and card to `out` or to the store, and returns the card."""
+    recipe, before, began = recipe_for(spec), fingerprint(model), time.perf_counter()
+    texts, validation = read_examples(spec.model, spec.data_path, spec.seed, spec.image_files)
+    if texts[0].image is not None:  # a model that offers no internals says so before all images are read
+        pad_batch([model.encode(texts[0])], model.pad_token, model.device)
+    encoded = encode_for_learning(model, texts), encode_for_learning(model, validation)
+    training = fit(recipe, model, *encoded, folder, resume=resume)
+    if fingerprint(model) != before:
+        raise RuntimeError("the frozen model has changed during the training")
+    entries = {
+        "texts": {"learned from": len(texts), "watched": len(validation)},
+        "validation": training.metrics,
+        "alarms": list(training.warnings),
+        "seconds": {"training": round(training.loop.seconds, 1), "all": round(time.perf_counter() - began, 1)},
+    }
+    return write_weights(spec, model, training.best, out or own_folder(model.name, model.version), entries)
+
+
+def write_weights(
+    spec: FitSpec, model: FrozenModel, weights: dict[str, Tensor], target: Path, entries: dict[str, Any]
+) -> dict[str, Any]:
+    """Writes the weights and their card, which has `entries` besides, and returns the card."""
+    card = {
+        "method": spec.method,
+        "variant": spec.name,
+        "model": {"name": model.name, "version": model.version},
+        "recipe": asdict(recipe_for(spec)),  # type: ignore[call-overload]
+        "command": spec.command,
+        **entries,
+    }
+    return write_artifact(target / f"{spec.method}-{spec.name}.safetensors", weights, card)
+
+
+def make_all(spec: FitSpec, model: FrozenModel, out: Path | None) -> list[dict[str, Any]]:
+    """Every shipped variant of every method, one after the other; returns their cards."""
+    specs = [
+        replace(spec, method=method, variant=variant, model=model.name, settings=())
+        for method, variants in SHIPPED.items()
+        for variant in variants
+    ]
+    return [make(each, model, run_folder(each), out, resume=False) for each in specs]
+
+
+def run_folder(spec: FitSpec) -> Path:
+    """The default folder for log and checkpoint."""
+    return Path("runs") / f"{own_folder(spec.model, '').name}{spec.method}-{spec.name}"

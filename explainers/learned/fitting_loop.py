@@ -1,0 +1,156 @@
+"""The training of all learned methods: AdamW, a log line per step, a validation and a checkpoint per epoch."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from explainers.learned.batches import LearningExample, batch, in_random_order
+from explainers.learned.recipe import Memory, Recipe, Select, trained_parameters
+from explainers.metrics.erasure import Answers, erasure_curves
+from explainers.metrics.faithfulness import validated_metrics
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Erasure
+from explainers.results.attribution import floats
+from explainers.results.erasure_curves import curve_counts, metric_counts
+from explainers.training.diagnostics import collapse_warnings, score_shape
+from explainers.training.loop import TrainingLoop
+
+VALIDATED = 32  # texts whose scores are computed at once
+
+
+def explained(
+    recipe: Recipe, module: nn.Module, model: FrozenModel, examples: Sequence[LearningExample]
+) -> list[tuple[float, ...]]:
+    """The scores of every text, in the order given."""
+    scores: list[tuple[float, ...]] = []
+    module.eval()
+    for start in range(0, len(examples), VALIDATED):
+        some = batch(model, examples[start : start + VALIDATED])
+        with torch.no_grad():
+            rows = recipe.scores(module, model, some)  # (B, U)
+        scores += [floats(row[present].cpu()) for row, present in zip(rows, some.inputs.units, strict=True)]
+    return scores
+
+
+def faithfulness(
+    model: FrozenModel,
+    examples: Sequence[LearningExample],
+    scores: Sequence[tuple[float, ...]],
+    erasure: Erasure = "mask",
+) -> dict[str, float]:
+    """Means over the texts of the validated metrics, by id, for the predicted class and with hard masks."""
+    means = per_text(model, examples, scores, erasure).mean(axis=0)
+    return {metric.id: float(mean) for metric, mean in zip(validated_metrics(), means, strict=True)}
+
+
+def per_text(
+    model: FrozenModel, examples: Sequence[LearningExample], scores: Sequence[tuple[float, ...]], erasure: Erasure
+) -> NDArray[np.float64]:
+    """The validated metrics of every text, AOPC-C and AOPC-S first, (n, metrics)."""
+    metrics, values = validated_metrics(), []
+    counts = curve_counts if any(metric.every_count for metric in metrics) else metric_counts
+    for example, row in zip(examples, scores, strict=True):
+        answers = Answers(model, example.encoding, erasure)
+        curves = erasure_curves(answers, row, int(example.probabilities.argmax()), counts(len(row)))
+        values.append([metric.score(curves) for metric in metrics])
+    return np.asarray(values)
+
+
+def gain(select: Select, metrics: Mapping[str, float]) -> float:
+    """What the kept epoch is best at, by AOPC-C and AOPC-S; higher is better."""
+    comp, suff = metrics["aopc_c"], metrics["aopc_s"]
+    return {"difference": comp - suff, "comp": comp, "suff": -suff, "last": 0.0}[select]
+
+
+class LearnedTraining:
+    """One training of a learned method. `metrics` and `warnings` are those of the weights that are kept."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        model: FrozenModel,
+        texts: Sequence[LearningExample],
+        validation: Sequence[LearningExample],
+        folder: Path,
+    ) -> None:
+        self.recipe, self.model, self.texts, self.validation = recipe, model, texts, validation
+        with torch.random.fork_rng():
+            torch.manual_seed(recipe.seed)
+            self.module = recipe.module(model).to(model.device)
+        weights = [weight for weight in self.module.parameters() if weight.requires_grad]
+        steps = recipe.epochs * len(in_random_order(texts, recipe.batch, random.Random(0)))
+        optimiser = torch.optim.AdamW(weights, recipe.learning_rate, weight_decay=recipe.weight_decay)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.rate(step / max(steps, 1)))
+        self.loop = TrainingLoop(folder, weights, optimiser, schedule, seed=recipe.seed, steps=steps)
+        self.best: dict[str, Tensor] = {}
+        self.best_gain, self.metrics = -float("inf"), dict[str, float]()
+        self.warnings: tuple[str, ...] = ()
+
+    def losses(self, order: random.Random) -> Iterator[Mapping[str, Tensor]]:
+        for examples in in_random_order(self.texts, self.recipe.batch, order):
+            self.module.train()
+            yield self.recipe.terms(self.module, self.model, batch(self.model, examples), self.loop.generator)
+
+    def validate(self) -> dict[str, object]:
+        """Metrics, shape of the scores and warnings; keeps the weights if they are the best so far."""
+        scores = explained(self.recipe, self.module, self.model, self.validation)
+        metrics, scores_shape = faithfulness(self.model, self.validation, scores), score_shape(scores)
+        warnings = collapse_warnings(scores_shape, distribution=self.recipe.distribution)
+        gained = gain(self.recipe.select, metrics)
+        if gained > self.best_gain or self.recipe.select == "last":
+            self.best_gain, self.metrics, self.warnings = gained, metrics, warnings
+            self.best = {name: weight.clone() for name, weight in trained_parameters(self.module).items()}
+        return {"validation": metrics, "shape": asdict(scores_shape), "alarms": warnings}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "module": trained_parameters(self.module),
+            "memory": self.module.kept() if isinstance(self.module, Memory) else {},
+            "best": self.best,
+            "figures": self.metrics,
+            "alarms": list(self.warnings),
+            "numbers": [self.best_gain],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.module.load_state_dict(state["module"], strict=False)
+        if isinstance(self.module, Memory):
+            self.module.restore(state["memory"])
+        self.best, self.metrics, self.warnings = state["best"], state["figures"], tuple(state["alarms"])
+        (self.best_gain,) = state["numbers"]
+
+    def finish(self) -> None:
+        """Puts the kept weights into the module, rounded as they are stored."""
+        if self.recipe.select == "last" or not self.best:
+            self.best = trained_parameters(self.module)
+        self.best = {name: weight.half() for name, weight in self.best.items()}
+        self.module.load_state_dict({name: weight.float() for name, weight in self.best.items()}, strict=False)
+        self.module.requires_grad_(False).eval()
+
+
+def fit(
+    recipe: Recipe,
+    model: FrozenModel,
+    texts: Sequence[LearningExample],
+    validation: Sequence[LearningExample],
+    folder: Path,
+    *,
+    resume: bool = False,
+) -> LearnedTraining:
+    """The finished training, whose module holds the kept weights."""
+    with torch.random.fork_rng():
+        torch.manual_seed(recipe.seed + 1)  # for dropout; every other random number comes from the loop's generator
+        training = LearnedTraining(recipe, model, texts, validation, folder)
+        hyperparameters = asdict(recipe)  # type: ignore[call-overload]
+        steps = training.loop.steps
+        header = {"method": recipe.method, "texts": len(texts), "steps": steps, "recipe": hyperparameters}
+        training.loop.run(training, recipe.epochs, header=header, resume=resume)
+    training.finish()
+    return training

@@ -1,0 +1,174 @@
+"""The learned methods: what each is, and when not to believe it. Importing this module does not load torch."""
+
+from explainers.methods.spec import MethodSpec
+
+LEARNED = (
+    MethodSpec(
+        id="aml",
+        name="AML",
+        group="Learned",
+        kind="one pass",
+        signed=False,
+        idea="A second network reads the text and the prediction and assigns every word a mask value. It was trained "
+        "on "
+        "other texts so that the kept words alone lead to the same prediction, the rest does not, and few words are "
+        "kept. One pass explains a new text (the paper's pAML).",
+        caution="Do not assume that it sees the model's reasons: it knows the prediction and may choose words that are "
+        "typical of it. Words that share a role with stronger ones can get 0.",
+        formula=r"\mathcal L=\lambda_p\,\mathrm{CE}(F(x),F(x'))-\lambda_{inv}\log(1-F_y(x''))"
+        r"+\lambda_a\,\mathrm{BCE}(a,0)"
+        r",\quad x'=a\,e+(1-a)\,m,\; x''=(1-a)\,e+a\,m",
+        source="Barkan et al., Findings of EMNLP 2024",
+        made_by="explainers.learned.method:LearnedAttribution",
+        colour="#d21e00",
+        passes=lambda _units, _samples, _steps: 2,
+        weights_of="aml",
+        default_variant="difference",
+        fixed=(("method", "aml"),),
+        deviations=(
+            "The attribution model is a LoRA adapter on the frozen model's own encoder; the paper trains a whole one.",
+            "The token that tells what the model predicted is written into its own row; in the authors' code it "
+            "overwrites words of other texts in the batch, and the first class's embedding is never trained.",
+            "It is z₀ + Σ p z as the paper says; the code divides by the number of classes.",
+            "The sparsity term is a mean over real words; in the code padding dilutes it.",
+            "A word's share is the largest of its tokens', in training too; the code scores tokens.",
+            "Metrics remove at least one word at every cut and divide by five; the code rounds down and divides by "
+            "six.",
+            "λ and the best epoch are chosen on AOPC under the mask operator, the code's under deletion; 4 or 5 "
+            "epochs at 0.001 instead of 10 at 0.00004, because an adapter learns faster.",
+        ),
+    ),
+    MethodSpec(
+        id="faml",
+        name="fAML",
+        group="Learned",
+        kind="fine-tuned",
+        signed=False,
+        idea="Fine-tunes AML's network on this one text for some steps and keeps the best map along the way, by the "
+        "metric "
+        "by which AML's weights were selected: AOPC-C minus AOPC-S, or with other weights one of the two.",
+        caution="Do not compare it with the others on AOPC-C and AOPC-S: it was selected by them on this text, and "
+        "log-odds and DFFOT are closely related to AOPC-C. Compare under another erasure operator.",
+        formula=r"\theta_{t+1}=\theta_t-\eta\,\nabla_\theta\mathcal L(x),\qquad "
+        r"a^\ast=\arg\max_t\;\mathrm{AOPC\text{-}C}(a_t)-\mathrm{AOPC\text{-}S}(a_t)",
+        source="Barkan et al., Findings of EMNLP 2024",
+        made_by="explainers.learned.aml:FineTunedAml",
+        colour="#00919b",
+        passes=lambda _units, _samples, _steps: 300,
+        weights_of="aml",
+        default_variant="difference",
+        optimised=True,
+        deviations=(
+            "20 steps instead of 10, because a step trains an adapter and not the whole encoder; the map after the "
+            "last step is a candidate too, which the code leaves out.",
+            "A constant learning rate of 0.001; the code's falls from 0.00004.",
+        ),
+    ),
+    MethodSpec(
+        id="cimi",
+        name="CIMI",
+        group="Learned",
+        kind="one pass",
+        signed=False,
+        idea="A small decoder on the model's states separates words that cause the prediction from the rest. It was "
+        "trained "
+        "so that the causes suffice, that the rest can be mixed with another text without changing the mask, and that "
+        "the mask fits this text better than another one.",
+        caution="Do not read the size of a score: often all are close together, and only their order was trained. It "
+        "was "
+        "trained under one erasure operator (mask; other weights: zero) and may look better under that one.",
+        formula=r"\mathcal L=\underbrace{\mathrm{MSE}(f(x_e),f(x))-\mathrm{MSE}(f(x_u),f(x))}_{L_s}"
+        r"+\alpha\underbrace{\mathrm{MSE}(M(x_{int}),M(x))}_{L_i}\underbrace{-\log\sigma(M-M^-)}_{L_p}",
+        source="Wu et al., KDD 2023",
+        made_by="explainers.learned.method:LearnedAttribution",
+        colour="#5a3cff",
+        weights_of="cimi",
+        default_variant="mask",
+        fixed=(("method", "cimi"),),
+        deviations=(
+            "The weak-supervision term has the wrong sign in print; we minimise −log σ as the authors' code does.",
+            "The intervention term compares masks by squared error as the paper says; the code takes a cosine across "
+            "the batch, which depends on who else is in it (an option here).",
+            "Trained on texts that are not scored; the code trains and scores on the same test texts.",
+            "The frozen model runs without dropout during training; in the code with it.",
+            "The first choice of weights was trained by blending with the mask token, the operator that is the default "
+            "here; those named “zero” multiply embeddings as the authors' code does.",
+            "Means leave out special tokens and padding; 3 or 4 epochs at 0.003 instead of 50 to 100 at 0.001; ε is "
+            "0.2 "
+            "as in the paper, the code's is 0.1 for short texts; both terms with another text use the same one.",
+            "The other text is always another one; in the code it is sometimes the same.",
+            "A word's mask is the largest of its tokens'; the code scores tokens.",
+        ),
+    ),
+    MethodSpec(
+        id="ciem",
+        name="CIEM",
+        group="Learned",
+        kind="one pass",
+        signed=False,
+        idea="A variational autoencoder explains the word embeddings by latent variables that depend on the model's "
+        "own states. The product of two of them says how much every word influences the others; their column sums are "
+        "the "
+        "scores, kept faithful by requiring that the weighted text leads to the same states.",
+        caution="Do not believe that the latent variables are the true ones: identifiability is claimed by the authors "
+        "under conditions that this network does not meet. Look at ±: it is how far the scores move over 20 draws.",
+        formula=r"S_j=\mathrm{Norm}\Big(\sum_i (Z_{wb}Z_{wa}^\top)_{ij}\Big),\qquad "
+        r"\mathcal L=\mathrm{CE}(f(x),f_h(Z))-\alpha\,\mathrm{ELBO}-\tau\cos(f_k(S\odot X),f_k(X))",
+        source="Liu, Zhang et al., Trustworthy and Explainable Causal Representation Learning in Transformers",
+        made_by="explainers.learned.method:LearnedAttribution",
+        colour="#5aa54b",
+        weights_of="ciem",
+        default_variant="last",
+        fixed=(("method", "ciem"),),
+        deviations=(
+            "The authors published no code; widths, activations, the decoder's input and all means are our choices. "
+            "Z_w is "
+            "divided by the number of tokens, a word's raw sum is its highest token's, 2 or 3 epochs at 0.001 to "
+            "0.003.",
+            "Scores come from the posterior means. The paper picks the draw that is best for an experiment.",
+            "Words fade to the mask token in S⊙X; embeddings times 0, as in the paper, teach less (an option).",
+            "The epoch that is best on validation texts is kept: the faithfulness term has no sparsity, and in time "
+            "every score goes to 1 and the ranking fades.",
+            "The scaling to 0…1 runs over the words of a text, without [CLS] and [SEP].",
+        ),
+    ),
+    MethodSpec(
+        id="ivra",
+        name="IvRA",
+        group="Learned",
+        kind="one pass",
+        signed=False,
+        idea="Reads the model's own attention with trained weights for every feature, head and layer. The weights were "
+        "trained for one criterion: that removing the top words hurts (COMP), that they suffice (SUFF), that similar "
+        "texts get similar explanations (CONS), or that a student learns from them (SIM).",
+        caution="Do not use it for another class: attention does not depend on the class. When the shares are nearly "
+        "equal, "
+        "noise decides the ranking.",
+        formula=r"\tilde Q=\mathrm{NORM}(\omega_Q\odot Q),\;\tilde K=\mathrm{NORM}(\omega_K\odot K),\;"
+        r"\psi^h=\tfrac1L\sum_n\tilde q_n\tilde K^\top,\; "
+        r"r=\sum_\ell\hat\eta_\ell\,\mathrm{NORM}\big(s\sum_h\hat\lambda_h\psi^h\big)",
+        source="Xie, Vosoughi, Hassanpour, BlackboxNLP 2024",
+        made_by="explainers.learned.method:LearnedAttribution",
+        colour="#b07a00",
+        weights_of="ivra",
+        default_variant="comp-softmax",
+        has_coefficients=True,
+        trains_classifier=True,
+        fixed=(("method", "ivra"),),
+        deviations=(
+            "The model stays frozen, only the 4,687 weights of the read-out are trained; the paper trains the model "
+            "too, so that it explains another model than before (offered separately as IvRA-full).",
+            "The loss is that of the hard cut, its gradient is taken at a random point between the whole and the "
+            "cut text; the paper's terms alone send no gradient to the weights.",
+            "NORM runs over features, heads, layers and words in turn; KL in CONS is symmetric; one k is drawn for "
+            "each "
+            "step; the student of SIM is a small network of its own.",
+            "A trained factor s makes the shares differ; without it they are nearly uniform under softmax.",
+            "Special tokens get nothing; otherwise [SEP] and [CLS] take most of the attention.",
+            "For SIM the outer loss is the student's error alone, as in SMaT, because the printed one rewards "
+            "explanations that are easy to copy, such as uniform ones.",
+        ),
+    ),
+)
+
+DEFAULT_VARIANTS = {spec.id: spec.default_variant for spec in LEARNED}

@@ -1,0 +1,127 @@
+"""What is known about a method without importing it: texts for people, what it costs and needs, and how to make it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, Protocol, cast
+
+from explainers.datasets.example import Example
+
+if TYPE_CHECKING:
+    from explainers.models.frozen_model import FrozenModel
+    from explainers.models.inputs.encoding import Encoding, Erasure
+    from explainers.results.attribution import Attribution
+
+Group = Literal["Learned", "Captum", "Controls"]
+Kind = Literal["one pass", "one part", "random order", "gradients", "one by one", "fine-tuned", "sampled"]
+KINDS: tuple[Kind, ...] = ("one pass", "one part", "random order", "gradients", "one by one", "fine-tuned", "sampled")
+IMMEDIATE, SLOW = KINDS[:2], KINDS[-2:]  # in the order in which they run
+Dash = Literal["solid", "dash", "dot"]
+Passes = Callable[[int, int, int], int]
+
+
+class Method(Protocol):
+    def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> "Attribution":
+        """The scores of every unit for class number `label`."""
+        ...
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """`made_by` is "module:class"; `fixed` are the fields of that class that make it this method."""
+
+    id: str
+    name: str
+    group: Group
+    kind: Kind
+    signed: bool
+    idea: str
+    caution: str
+    formula: str  # LaTeX
+    source: str
+    made_by: str
+    colour: str  # of its line in plots, #rrggbb
+    passes: Passes = lambda _units, _samples, _steps: 1  # inputs through the model
+    fixed: tuple[tuple[str, object], ...] = ()
+    deviations: tuple[str, ...] = ()  # where the paper, its code and this implementation differ
+    needs: Literal["", "pair", "image"] = ""  # besides a text
+    default: bool = True  # chosen unless a person chooses
+    weights_of: str = ""  # the learned method whose fitted weights it uses; empty if it does not learn
+    default_variant: str = ""  # of these weights
+    has_coefficients: bool = False  # whether its weights can be shown as heat maps
+    trains_classifier: bool = False  # whether `fit --full` can train the classifier together with it
+    optimised: bool = False  # on the metrics by which methods are compared: listed apart, never leads
+
+    @property
+    def learns(self) -> bool:
+        """Whether it explains with weights fitted to one model; its scores are about the predicted class."""
+        return bool(self.weights_of)
+
+    @property
+    def is_control(self) -> bool:
+        return self.group == "Controls"
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it is a single random order, which the random control replaces by a mean of several."""
+        return self.kind == "random order"
+
+    @property
+    def is_single_part(self) -> bool:
+        """Whether it scores one part of the input as a whole, so that it ranks no unit within that part."""
+        return self.kind == "one part"
+
+    @property
+    def explains(self) -> bool:
+        """Whether its scores come from the model; those of the others do not stretch a shared colour scale."""
+        return not self.is_random and not self.is_single_part
+
+    @property
+    def comparable(self) -> bool:
+        """Whether it may lead: it is not optimised on the metrics and not a control of one part."""
+        return not self.optimised and not self.is_single_part
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it is cheap enough to explain ten perturbed inputs for each input (AvgSen)."""
+        return self.kind not in SLOW
+
+    @property
+    def counted(self) -> str:
+        """What `Attribution.samples` counts."""
+        counts: dict[Kind, str] = {"sampled": "samples", "fine-tuned": "steps"}
+        return counts.get(self.kind, "draws")
+
+    @property
+    def dash(self) -> Dash:
+        """How its line is drawn; the dashes tell the groups apart."""
+        dashes: dict[Group, Dash] = {"Learned": "dash", "Captum": "solid", "Controls": "dot"}
+        return dashes[self.group]
+
+    @property
+    def display_name(self) -> str:
+        """With a mark where it is not comparable with the others because it was optimised on the metrics."""
+        return f"{self.name} †" if self.optimised else self.name
+
+    def supports(self, example: Example) -> bool:
+        """Whether the example has what the method needs."""
+        return {"": True, "pair": example.pair is not None, "image": example.image is not None}[self.needs]
+
+    def make(self, *, erasure: "Erasure", seed: int, samples: int, steps: int) -> Method:
+        """The method with those of the settings that it has."""
+        module, _, name = self.made_by.partition(":")
+        method = getattr(import_module(module), name)(**dict(self.fixed))
+        settings: dict[str, object] = {"erasure": erasure, "seed": seed, "samples": samples}
+        if not self.learns:  # the steps of a learned method are those of its training
+            settings["steps"] = steps
+        accepted = {field.name for field in fields(method)}
+        return cast(Method, replace(method, **{name: value for name, value in settings.items() if name in accepted}))
+
+    def variant(self, name: str) -> "MethodSpec":
+        """The same method with other weights, such as `aml:comp`."""
+        return replace(
+            self,
+            id=f"{self.id}:{name}",
+            name=f"{self.name} ({name.replace('-', ', ')})",
+            fixed=(*self.fixed, ("variant", name)),
+        )

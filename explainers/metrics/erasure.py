@@ -1,0 +1,56 @@
+"""The experiment behind every faithfulness metric: erase units in the order of an explanation and ask the model.
+
+Special tokens are never erased.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.results.attribution import ranking
+from explainers.results.erasure_curves import ErasureCurves, Floats, curve_counts
+
+if TYPE_CHECKING:
+    from explainers.models.frozen_model import FrozenModel
+
+
+@dataclass
+class Answers:
+    """A model's answers about one encoding under one erasure operator: no mask is computed twice."""
+
+    model: "FrozenModel"
+    encoding: Encoding
+    erasure: Erasure
+    answers: dict[bytes, Floats] = field(default_factory=dict)
+
+    def probabilities(self, keeps: NDArray[np.bool_]) -> Floats:
+        """p(class) for each mask (B, units), true = kept → (B, C)."""
+        keys = [row.tobytes() for row in keeps]
+        new = list({key: row for row, key in enumerate(keys) if key not in self.answers}.values())
+        if new:
+            probabilities = self.model.probabilities(self.encoding, keeps[new], self.erasure)
+            self.answers.update(zip((keys[row] for row in new), probabilities, strict=True))
+        return np.stack([self.answers[key] for key in keys])
+
+
+def erasure_curves(
+    answers: Answers, scores: tuple[float, ...], label: int, counts: tuple[int, ...] | None = None, *, kept: bool = True
+) -> ErasureCurves:
+    """Erases in the order of `scores` at `counts`, by default those of `curve_counts`; without `kept` only removes."""
+    points = curve_counts(len(scores)) if counts is None else counts
+    probabilities = answers.probabilities(erasure_masks(scores, points, kept=kept))
+    return ErasureCurves(points, probabilities[: len(points)], probabilities[len(points) :], label)
+
+
+def erasure_masks(scores: tuple[float, ...], counts: tuple[int, ...], *, kept: bool) -> NDArray[np.bool_]:
+    """Masks without the top units, one row per count, and with `kept` then those with only the top units.
+
+    (counts or 2·counts, units), true = kept.
+    """
+    rank = np.empty(len(scores), dtype=int)
+    rank[ranking(scores)] = np.arange(len(scores))  # 0 = the highest score
+    tops = rank[None, :] < np.asarray(counts)[:, None]  # (counts, units)
+    return np.vstack([~tops, tops]) if kept else ~tops

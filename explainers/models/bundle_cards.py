@@ -1,0 +1,94 @@
+"""The cards of the embedded models, readable without torch.
+
+assets/bundles/<name>/card.json   labels, data, splits, seed, command, accuracy, checksum of the weights; where they
+                                  apply, "texts" (input names of a pair), "position" (order of display), "architecture"
+                                  (package of `explainers.models` that loads the bundle), "pictures" (a multimodal
+                                  model), "generated" (its data come from a generator), "generator" (name of an example)
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from explainers.errors import ModelUnavailable
+from explainers.models.inputs.requirements import SINGLE_TEXT
+
+BUNDLES = Path(__file__).parents[2] / "assets" / "bundles"
+CARD = "card.json"
+TEXT = "text"  # the architecture of a card that names none
+
+
+def bundle_names(bundles: Path = BUNDLES) -> tuple[str, ...]:
+    """The names of the models that come with the project: by their position, then by name. The app opens the first."""
+    folders = [path.parent for path in bundles.glob(f"*/{CARD}")]
+    return tuple(folder.name for folder in sorted(folders, key=lambda folder: (_position(folder), folder.name)))
+
+
+def input_names_of(card: dict[str, Any]) -> tuple[str, ...]:
+    """The names of the texts that the model reads: ("text",), or both names for a model of pairs."""
+    return tuple(card.get("texts", SINGLE_TEXT))
+
+
+def architecture_of(card: dict[str, Any]) -> str:
+    """The sub-package of `explainers.models` that loads the bundle."""
+    return str(card.get("architecture", TEXT))
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The card of a bundle. Raises `ModelUnavailable` if it is missing or not readable."""
+    try:
+        card: dict[str, Any] = json.loads((folder / CARD).read_text(encoding="utf-8"))
+        if not isinstance(card["labels"], list) or not isinstance(card["sha256"], str):
+            raise TypeError
+        if len(input_names_of(card)) not in (1, 2) or not all(
+            isinstance(each, str) and each for each in input_names_of(card)
+        ):
+            raise TypeError
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise damaged_bundle(folder, f"{CARD} cannot be read") from error
+    return card
+
+
+def input_names_of_bundle(name: str) -> tuple[str, ...]:
+    """The input names of a bundle, without loading it; () for other models and for damaged cards."""
+    card = _card_of(name)
+    return () if card is None else input_names_of(card)
+
+
+def is_multimodal_bundle(name: str) -> bool:
+    """Whether this is a bundle that reads an image with its text; false for other models and for damaged cards."""
+    return bool((_card_of(name) or {}).get("pictures"))
+
+
+def is_generated(name: str) -> bool:
+    """Whether this is a bundle whose data come from a generator, so that no files are needed."""
+    return bool((_card_of(name) or {}).get("generated"))
+
+
+def generator_noun(name: str) -> str:
+    """The noun that names a generated example of this bundle, as in "scene 7"; empty where there is no generator."""
+    return str((_card_of(name) or {}).get("generator", ""))
+
+
+def damaged_bundle(folder: Path, why: str) -> ModelUnavailable:
+    return ModelUnavailable(
+        f"The model {folder.name!r} is damaged: {why}. "
+        f"Restore its files with `git checkout -- assets/bundles/{folder.name}`."
+    )
+
+
+def _card_of(name: str) -> dict[str, Any] | None:
+    """The card of a bundle; None for other models and for damaged cards, whose loading says what is wrong."""
+    if name not in {path.parent.name for path in BUNDLES.glob(f"*/{CARD}")}:
+        return None
+    try:
+        return read_card(BUNDLES / name)
+    except ModelUnavailable:
+        return None
+
+
+def _position(folder: Path) -> float:
+    try:
+        return float(json.loads((folder / CARD).read_text(encoding="utf-8"))["position"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return float("inf")

@@ -1,0 +1,247 @@
+"""A frozen text classifier, and the one interface through which every method and metric queries it.
+
+`probabilities` takes many hard masks of one input; `soft` takes differentiable ones; `states` returns the internals.
+The model is the same after every call: it is never trained, no gradient is stored, no hook stays. Any number of
+threads may use it; the lock is held for one batch, so that no thread waits for a whole explanation.
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
+from explainers.models.batching import in_batches, memory_errors, rows_per_batch
+from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure, UnitKind, encode
+from explainers.models.inputs.erasure import erased_inputs, nonzero_mask
+from explainers.models.inputs.padded_batch import pad_batch
+from explainers.models.internals import batch_head_inputs
+from explainers.models.meter import Meter
+from explainers.models.states import States, attention_per_unit, scaled_embeddings
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class FrozenModel:
+    """`module(input_ids | inputs_embeds, attention_mask, token_type_ids)` gives logits (B, C) or an object with them.
+
+    `base_model` below it has word embeddings (`get_input_embeddings`) and an `embeddings` module.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    module: nn.Module = field(repr=False)
+    tokenizer: Tokenizer = field(repr=False)
+    mask_token: int  # the id of [MASK], or of the unknown token where there is no mask token
+    pad_token: int
+    version: str  # checksum or commit
+    input_names: tuple[str, ...] = ()  # names of the texts it reads; empty where they are not known: one or two
+    unknown: int | None = None  # the id of the unknown token
+    english_only: bool = False  # whether it was trained on English only
+    mean_pooled: bool = False  # whether the class is read from the mean over tokens, not from the first one
+    segmented: bool = True  # whether it takes token_type_ids
+    multi_label: bool = False
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    meter: Meter = field(default_factory=Meter, repr=False)
+    lock: RLock = field(default_factory=RLock, repr=False)
+
+    def __post_init__(self) -> None:
+        self.module.to(self.device).requires_grad_(False).eval()
+
+    @property
+    def erasures(self) -> tuple[Erasure, ...]:
+        """The erasure operators of this model."""
+        return ERASURES
+
+    @property
+    def multimodal(self) -> bool:
+        """Whether it reads an image with its text."""
+        return False
+
+    def metered(self, meter: Meter) -> "FrozenModel":
+        """The same model, whose calls are counted and cancelled by `meter`."""
+        other = copy.copy(self)
+        other.meter = meter
+        return other
+
+    def encode(self, example: str | Example, unit: UnitKind = "word") -> Encoding:
+        if isinstance(example, str):
+            example = Example(example)
+        texts = (example.text,) if example.pair is None else (example.text, example.pair)
+        with self.lock:  # a tokenizer's truncation is its state
+            return encode(self.tokenizer, texts, unit)
+
+    def without(self, encoding: Encoding, removed: Sequence[int], erasure: Erasure) -> Encoding:
+        """The encoding with some units erased for good."""
+        return encoding.without(removed, erasure, self.mask_token)
+
+    def probabilities(self, encoding: Encoding, keeps: ArrayLike, erasure: Erasure = "mask") -> Floats:
+        """p(class) for each mask: keeps (B, units), true = kept → (B, C). Equal masks are computed once.
+
+        `erasure`: "mask" puts the mask token in a removed token's place, "delete" drops it and closes the gap,
+        "zero" multiplies its embedding (after LayerNorm) by 0. Special tokens are never removed.
+        """
+        masks = np.atleast_2d(np.asarray(keeps, dtype=bool))
+        if masks.ndim != 2 or masks.shape[1] != len(encoding.units):
+            raise ValueError(f"keeps must be (B, {len(encoding.units)}), one column per unit, not {np.shape(keeps)}")
+        if erasure not in self.erasures:
+            raise ExplanationError(
+                f"The erasure {erasure!r} is not available. Choose one of: {', '.join(self.erasures)}."
+            )
+        unique, back = np.unique(masks, axis=0, return_inverse=True)
+        if not len(masks):
+            return np.zeros((0, len(self.labels)))
+        lengths = encoding.tokens_kept(unique).sum(axis=1) if erasure == "delete" else np.zeros(len(unique))
+        order = np.argsort(lengths, kind="stable").tolist()  # (U,): rows of about equal length go together
+        result = np.zeros((len(unique), len(self.labels)))
+        answer = self._answering(encoding, erasure)
+        for rows, batch in in_batches(order, self.rows_at_once(encoding), lambda rows: answer(unique[rows])):
+            result[rows] = batch.double().cpu().numpy()
+        return result[back.reshape(-1)]
+
+    def soft(self, encoding: Encoding, mask: Tensor, erasure: Erasure = "mask") -> Tensor:
+        """Logits for differentiable masks in [0, 1]: (B, units) → (B, C).
+
+        "mask" blends each word embedding with the mask token's, m·e + (1-m)·e_[MASK]; "zero" multiplies the embedding
+        after LayerNorm by m. "delete" cannot be soft; it is read as "mask".
+        """
+        owners = torch.tensor(encoding.owners, device=self.device)
+        wide = torch.cat([mask.to(self.device), mask.new_ones(len(mask), 1).to(self.device)], dim=1)
+        multiplier = wide[:, owners]  # (B, L); fixed tokens read the last column, which is 1
+        nonzero = self._scale(nonzero_mask(encoding))
+        multiplier = multiplier if nonzero is None else multiplier * nonzero
+        with self._batch(len(mask)):
+            if erasure == "zero":
+                ids = torch.tensor(encoding.ids, device=self.device).expand(len(mask), -1)
+                with self._scaled_embeddings(multiplier):
+                    return self._logits(input_ids=ids, segments=self._segments(encoding, len(mask)))
+            blend = multiplier[:, :, None]  # (B, L, 1)
+            words, mask_token = self._word_embeddings(encoding)
+            blended = blend * words + (1 - blend) * mask_token
+            return self._logits(inputs_embeds=blended, segments=self._segments(encoding, len(mask)))
+
+    def soft_probabilities(self, encoding: Encoding, mask: Tensor, erasure: Erasure = "mask") -> Tensor:
+        """`soft` as probabilities (B, C)."""
+        return self._normalised(self.soft(encoding, mask, erasure))
+
+    def of_class(self, encoding: Encoding, label: int, erasure: Erasure) -> Callable[[Tensor], Tensor]:
+        """p(label) as a function of a tensor of masks (B, units), which is the form that Captum needs."""
+        return lambda masks: torch.from_numpy(self.probabilities(encoding, masks.bool().numpy(), erasure)[:, label])
+
+    def rows_at_once(self, encoding: Encoding) -> int:
+        """How many masks of this input go through the model in one batch."""
+        return rows_per_batch(len(encoding.ids), self.device.type)
+
+    def attention_received(self, encoding: Encoding, *, last_layer: bool) -> Floats:
+        """The attention that each unit's tokens receive, (units,): the mean over layers, heads and attending tokens.
+
+        With `last_layer` only there, and only from the token from which the class is read, where it is one.
+        """
+        states = self.states(encoding)
+        if not states.attentions:
+            raise ExplanationError(f"{self.name} does not return its attention.")
+        return attention_per_unit(states, encoding, last_layer=last_layer)
+
+    def states(self, encoding: Encoding) -> States:
+        """Hidden states and attentions of the unmasked input; no gradient."""
+        with (
+            memory_errors(),
+            self._batch(1),
+            torch.inference_mode(),
+            self._scaled_embeddings(self._scale(nonzero_mask(encoding))),
+        ):
+            ids = torch.tensor([encoding.ids], device=self.device)
+            output = self.base(
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                output_hidden_states=True,
+                output_attentions=True,
+                **self._segments(encoding, 1),
+            )
+        attentions = tuple(layer[0] for layer in output.attentions or ())
+        return States(tuple(layer[0] for layer in output.hidden_states), attentions, self.mean_pooled)
+
+    def logits(self, ids: Tensor, segments: Sequence[int]) -> Tensor:
+        """For whole inputs, (B, L) ids without padding and the text (L) of each token → (B, C); nothing is masked."""
+        with self._batch(len(ids)):
+            rows = torch.tensor(segments, device=self.device).expand(len(ids), -1)
+            return self._logits(input_ids=ids, segments=self._segment_inputs(rows))
+
+    def head_inputs(self, encodings: Sequence[Encoding]) -> tuple[Tensor, Tensor]:
+        """c, the vector that the classifier head reads of each input, (B, d), and the logits (B, C); no gradient.
+
+        Raises `ExplanationError` if the model has no head of several layers.
+        """
+        return batch_head_inputs(self, pad_batch(encodings, self.pad_token, self.device))
+
+    @property
+    def base(self) -> nn.Module:
+        return cast(nn.Module, self.module.base_model)
+
+    def _answering(self, encoding: Encoding, erasure: Erasure) -> Callable[[NDArray[np.bool_]], Tensor]:
+        """From masks over units (B, units) to probabilities (B, C), with what all masks share done once."""
+        return lambda keeps: self._hard(encoding, keeps, erasure)
+
+    def _hard(self, encoding: Encoding, keeps: NDArray[np.bool_], erasure: Erasure) -> Tensor:
+        kept = encoding.tokens_kept(keeps)  # (B, L)
+        inputs = erased_inputs(encoding, kept, erasure, mask_token=self.mask_token, pad_token=self.pad_token)
+        with self._batch(len(kept)), torch.inference_mode(), self._scaled_embeddings(self._scale(inputs.scale)):
+            logits = self._logits(
+                input_ids=self._tensor(inputs.ids),
+                attention=None if inputs.attention is None else self._tensor(inputs.attention),
+                segments=self._segment_inputs(self._tensor(inputs.segments)),
+            )
+            return self._normalised(logits)
+
+    def _normalised(self, logits: Tensor) -> Tensor:
+        return logits.sigmoid() if self.multi_label else logits.softmax(dim=-1)
+
+    @contextmanager
+    def _batch(self, rows: int) -> Iterator[None]:
+        with self.lock, self.meter.batch(rows):
+            yield
+
+    def _scaled_embeddings(self, multiplier: Tensor | None) -> AbstractContextManager[None]:
+        return scaled_embeddings(self.base, multiplier, self.name)
+
+    def _scale(self, kept: NDArray[np.bool_] | None) -> Tensor | None:
+        return None if kept is None else torch.from_numpy(kept).to(self.device)
+
+    def _word_embeddings(self, encoding: Encoding) -> tuple[Tensor, Tensor]:
+        """The input's word embeddings (1, L, d) and the mask token's (1, 1, d), without position and LayerNorm."""
+        table = cast(nn.Module, self.base.get_input_embeddings())  # type: ignore[operator]
+        ids = torch.tensor([*encoding.ids, self.mask_token], device=self.device)
+        with torch.no_grad():
+            both = table(ids)[None]
+        return both[:, :-1], both[:, -1:]
+
+    def _logits(
+        self,
+        *,
+        segments: dict[str, Tensor],
+        input_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        attention: Tensor | None = None,
+    ) -> Tensor:
+        inputs = {"input_ids": input_ids} if inputs_embeds is None else {"inputs_embeds": inputs_embeds}
+        output = self.module(attention_mask=attention, **inputs, **segments)
+        return cast(Tensor, output if isinstance(output, Tensor) else output.logits)
+
+    def _segments(self, encoding: Encoding, rows: int) -> dict[str, Tensor]:
+        return self._segment_inputs(torch.tensor(encoding.segments, device=self.device).expand(rows, -1))
+
+    def _segment_inputs(self, segments: Tensor) -> dict[str, Tensor]:
+        return {"token_type_ids": segments} if self.segmented else {}
+
+    def _tensor(self, array: NDArray[np.generic]) -> Tensor:
+        return torch.tensor(array, device=self.device, dtype=torch.long)

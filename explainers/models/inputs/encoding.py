@@ -1,0 +1,161 @@
+"""The token ids that a model reads, and the units in which it is explained.
+
+Text becomes ids only here, and ids are never decoded: every unit keeps its span of characters in the text as it was
+typed, so the page always shows what was written.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Encoding as Tokens
+from tokenizers import Tokenizer
+
+from explainers.datasets.image import InputImage
+from explainers.models.inputs.canvas import Canvas
+from explainers.models.inputs.patch_embeddings import PatchEmbeddings
+from explainers.models.inputs.word_boundaries import word_spans
+
+UnitKind = Literal["word", "token"]
+Erasure = Literal["mask", "delete", "zero", "blur"]
+UNIT_KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
+ERASURES: tuple[Erasure, ...] = ("mask", "delete", "zero")
+MULTIMODAL_ERASURES: tuple[Erasure, ...] = get_args(Erasure)  # "blur" masks words and takes detail from patches
+NO_UNIT = -1  # the owner of a token that belongs to no unit: special tokens and those removed for good
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Characters `start` to `end` (exclusive, in code points) of text number `segment`, or a patch of the image.
+
+    A patch has a `box`: left, top, right and bottom (exclusive) in pixels of the original image, upright. Its `text` is
+    a name for people, such as "row 2, column 5".
+    """
+
+    text: str
+    start: int
+    end: int
+    segment: int = 0
+    box: tuple[int, int, int, int] | None = None
+
+    @property
+    def kind(self) -> Literal["word", "patch"]:
+        return "word" if self.box is None else "patch"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Token ids and, for each token, the index of the unit that owns it (or `NO_UNIT`)."""
+
+    texts: tuple[str, ...]
+    units: tuple[Unit, ...]
+    ids: tuple[int, ...]
+    segments: tuple[int, ...]
+    owners: tuple[int, ...]
+    zeroed: frozenset[int] = frozenset()  # positions whose embedding is zero under every mask
+    warning: str = ""  # for the reader, such as about truncation
+    image: InputImage | None = None  # the original
+    patch_embeddings: PatchEmbeddings | None = None  # where the image's patches are tokens
+    canvas: Canvas | None = None  # where they are not
+
+    @property
+    def multimodal(self) -> bool:
+        """Whether there is an image with the text."""
+        return self.image is not None
+
+    def tokens_kept(self, keeps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """From masks over units (B, units) to masks over tokens (B, tokens); fixed tokens are kept, zeroed ones not."""
+        owners = np.asarray(self.owners)
+        kept = np.ones((len(keeps), len(owners)), dtype=bool)
+        owned = owners != NO_UNIT
+        kept[:, owned] = keeps[:, owners[owned]]
+        kept[:, sorted(self.zeroed)] = False
+        return kept
+
+    def without(self, removed: Iterable[int], erasure: Erasure, mask_token: int) -> "Encoding":
+        """The input with some units erased for good; only the others remain to be explained.
+
+        `mask_token` replaces a removed token when `erasure` is "mask" or "blur".
+        """
+        removed = set(removed)
+        remaining = [index for index in range(len(self.units)) if index not in removed]
+        new_numbers = {old: new for new, old in enumerate(remaining)}
+        erased = {position for position, owner in enumerate(self.owners) if owner in removed}
+        positions = [p for p in range(len(self.ids)) if erasure != "delete" or p not in erased]
+        zeroed = self.zeroed | erased if erasure == "zero" else self.zeroed
+        patches = self.patch_embeddings
+        masked = {p for p in erased if erasure in ("mask", "blur") and not (patches and patches.is_patch[p])}
+        return replace(
+            self,
+            units=tuple(self.units[index] for index in remaining),
+            ids=tuple(mask_token if p in masked else self.ids[p] for p in positions),
+            segments=tuple(self.segments[p] for p in positions),
+            owners=tuple(new_numbers.get(self.owners[p], NO_UNIT) for p in positions),
+            zeroed=frozenset(new for new, old in enumerate(positions) if old in zeroed),
+            patch_embeddings=patches and patches.without(erased, positions, erasure),
+            canvas=self.canvas and self.canvas.without(removed, new_numbers, erasure),
+        )
+
+
+def encode(tokenizer: Tokenizer, texts: tuple[str, ...], kind: UnitKind) -> Encoding:
+    """One text, or a pair. Inputs beyond the tokenizer's truncation are cut, and the warning says where."""
+    texts = tuple(text.encode("utf-8", "replace").decode() for text in texts)  # lone surrogates cannot be shown
+    tokens = tokenizer.encode(texts[0], texts[1] if len(texts) > 1 else None)
+    owners, units = _units(texts, tokens, kind)
+    return Encoding(
+        texts=texts,
+        units=units,
+        ids=tuple(tokens.ids),
+        segments=tuple(tokens.type_ids),
+        owners=owners,
+        warning=_truncation(texts, tokens),
+    )
+
+
+def _spans(tokens: Tokens) -> list[tuple[int, int, int] | None]:
+    """Per token its text's number and its characters; None for special tokens."""
+    return [
+        None if segment is None else (segment, start, end)
+        for segment, (start, end) in zip(tokens.sequence_ids, tokens.offsets, strict=True)
+    ]
+
+
+def _units(texts: Sequence[str], tokens: Tokens, kind: UnitKind) -> tuple[tuple[int, ...], tuple[Unit, ...]]:
+    """The owner of each token, and the units. A token that straddles two words makes one unit of both."""
+    words = [word_spans(text) if kind == "word" else () for text in texts]
+    owners: list[int] = []
+    units: list[Unit] = []
+    for span in _spans(tokens):
+        if span is None:
+            owners.append(NO_UNIT)
+            continue
+        segment, start, end = span
+        text = texts[segment]
+        while start < end and text[start].isspace():  # byte-level tokenizers include the space before a word
+            start += 1
+        if start >= end:  # a token of spaces alone cannot be explained
+            owners.append(NO_UNIT)
+            continue
+        number = bisect_right(words[segment], start, key=lambda word: word[1])  # the first word that ends after `start`
+        if number < len(words[segment]) and words[segment][number][0] < end:
+            start, end = min(start, words[segment][number][0]), max(end, words[segment][number][1])
+        last = units[-1] if units and units[-1].segment == segment else None
+        if last and start < last.end:
+            end = max(end, last.end)
+            units[-1] = Unit(text[last.start : end], last.start, end, segment)
+        else:
+            units.append(Unit(text[start:end], start, end, segment))
+        owners.append(len(units) - 1)
+    return tuple(owners), tuple(units)
+
+
+def _truncation(texts: Sequence[str], tokens: Tokens) -> str:
+    if not tokens.overflowing:
+        return ""
+    spans = list(filter(None, _spans(tokens)))
+    ends = [max((end for segment, _, end in spans if segment == number), default=0) for number in range(len(texts))]
+    parts = " and ".join(f"{end:,} of {len(text):,} characters" for end, text in zip(ends, texts, strict=True))
+    return f"The text is too long for this model: it reads {parts}, and only these are explained."

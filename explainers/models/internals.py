@@ -1,0 +1,209 @@
+"""The internals of a frozen classifier: its layers' outputs, and its answers when one of them is replaced.
+
+The learned methods need more than `probabilities` and `soft`: batches of different texts, gradients with respect to
+the word embeddings, and answers to changed states. Hooks hang only during the call; no weight is trained.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import torch
+from torch import Tensor, nn
+
+from explainers.errors import ExplanationError
+from explainers.models.inputs.padded_batch import PaddedBatch
+
+if TYPE_CHECKING:  # `FrozenModel.head_inputs` uses this module
+    from explainers.models.frozen_model import FrozenModel
+
+QUERIES, KEYS = ("query", "q_lin", "query_proj"), ("key", "k_lin", "key_proj")
+
+
+@dataclass(frozen=True)
+class Internals:
+    """The internals of one pass, with their gradient where the inputs have one."""
+
+    logits: Tensor  # (B, C)
+    hidden: tuple[Tensor, ...]  # embedding output, then every layer's output: (B, L, d) each
+    queries: tuple[Tensor, ...]  # per layer (B, L, d), before they are cut into heads
+    keys: tuple[Tensor, ...]  # per layer (B, L, d)
+
+    def probabilities(self, model: "FrozenModel") -> Tensor:
+        """(B, C)."""
+        return self.logits.sigmoid() if model.multi_label else self.logits.softmax(-1)
+
+
+def transformer_layers(model: "FrozenModel") -> tuple[nn.Module, ...]:
+    """The Transformer's layers, from the bottom."""
+    for name, module in model.base.named_modules():
+        if isinstance(module, nn.ModuleList) and name.rpartition(".")[2] in ("layer", "layers"):
+            return tuple(module)
+    raise ExplanationError(f"{model.name} has no list of layers that could be read; this method needs it.")
+
+
+def attention_head_count(model: "FrozenModel") -> int:
+    """Attention heads per layer."""
+    return _setting(model, "num_attention_heads", "n_heads")
+
+
+def hidden_size(model: "FrozenModel") -> int:
+    """d, the size of a hidden state."""
+    return _setting(model, "hidden_size", "dim")
+
+
+def word_embedding_table(model: "FrozenModel") -> nn.Module:
+    return cast(nn.Module, model.base.get_input_embeddings())  # type: ignore[operator]
+
+
+def classifier_head(model: "FrozenModel") -> nn.Sequential:
+    """f_h: the linear layers, with ReLU between them, that read the class from one vector. Raises if it has none."""
+    head = getattr(model.module, "head", None)
+    if not isinstance(head, nn.Sequential):
+        raise ExplanationError(
+            f"{model.name} has no head of several layers in which neurons could be exchanged. "
+            "Sentences can be made for the embedded models and for others of their architecture."
+        )
+    return head
+
+
+def input_embeddings(model: "FrozenModel", batch: PaddedBatch) -> tuple[Tensor, Tensor]:
+    """Embeddings of the tokens (B, L, d) and the replacement of erased ones, (d,) or, with patches, (B, L, d).
+
+    Both before position and LayerNorm.
+    """
+    with torch.no_grad():
+        mask_token = word_embedding_table(model)(torch.tensor(model.mask_token, device=model.device))
+        return batch.with_patches(word_embedding_table(model)(batch.ids), mask_token)
+
+
+def forward_with_internals(
+    model: "FrozenModel",
+    batch: PaddedBatch,
+    *,
+    embeds: Tensor | None = None,
+    embedding_output: Tensor | None = None,
+    scale: Tensor | None = None,
+    layer_output: tuple[int, Tensor] | None = None,
+) -> Internals:
+    """One pass over the batch, with the gradient of the tensors given here; without any the pass has no gradient.
+
+    `embeds` (B, L, d) replaces the word embeddings and `embedding_output` (B, L, d) the output after LayerNorm, which
+    `scale` (B, L) multiplies; `layer_output` = (k, states) replaces layer k's output (k = 1 is the first layer).
+    """
+    record = _Record()
+    with ExitStack() as stack:
+        stack.enter_context(model.lock)
+        stack.enter_context(model.meter.batch(batch.rows))
+        if all(each is None for each in (embeds, embedding_output, scale, layer_output)):
+            stack.enter_context(torch.no_grad())
+        stack.enter_context(_hooks(model, record, embedding_output, _factor(batch, scale), layer_output))
+        if embeds is None and bool(batch.is_patch.any()):
+            embeds = input_embeddings(model, batch)[0]
+        inputs = {"input_ids": batch.ids} if embeds is None else {"inputs_embeds": embeds}
+        segments = {"token_type_ids": batch.segments} if model.segmented else {}
+        output = model.module(attention_mask=batch.attention.long(), **inputs, **segments)
+    logits = cast(Tensor, output if isinstance(output, Tensor) else output.logits)
+    return Internals(logits, tuple(record.hidden), tuple(record.queries), tuple(record.keys))
+
+
+def forward_with_soft_mask(
+    model: "FrozenModel", batch: PaddedBatch, mask: Tensor, replacement: Tensor | None = None
+) -> Internals:
+    """The pass in which every unit is kept by its share: m·e + (1-m)·e_[MASK] on word embeddings; mask (B, U).
+
+    `replacement` (d,) or (B, L, d) is used instead of the mask token's embedding.
+    """
+    kept = batch.spread(mask)[:, :, None]  # (B, L, 1)
+    embeddings, default = input_embeddings(model, batch)
+    blend = kept * embeddings + (1 - kept) * (default if replacement is None else replacement)
+    return forward_with_internals(model, batch, embeds=blend)
+
+
+def batch_head_inputs(model: "FrozenModel", batch: PaddedBatch) -> tuple[Tensor, Tensor]:
+    """c, the vector that the head reads, (B, d), and the logits (B, C); no gradient."""
+    inputs: list[Tensor] = []
+    with model.lock:
+        handle = classifier_head(model).register_forward_pre_hook(lambda _module, args: inputs.append(args[0]))
+        try:
+            logits = forward_with_internals(model, batch).logits
+        finally:
+            handle.remove()
+    return inputs[-1], logits
+
+
+def shared_copy(module: nn.Module) -> nn.Module:
+    """A copy that shares every parameter and buffer with `module` but no hook: cheap, and safe to take apart."""
+    shared = {id(tensor): tensor for tensor in (*module.parameters(), *module.buffers())}
+    copied = copy.deepcopy(module, shared)
+    for part in copied.modules():  # hooks of another thread's pass must not be copied
+        part._forward_hooks.clear()
+        part._forward_pre_hooks.clear()
+    return copied
+
+
+@dataclass(frozen=True)
+class _Record:
+    hidden: list[Tensor] = field(default_factory=list)
+    queries: list[Tensor] = field(default_factory=list)
+    keys: list[Tensor] = field(default_factory=list)
+
+
+@contextmanager
+def _hooks(
+    model: "FrozenModel",
+    record: _Record,
+    embedding_output: Tensor | None,
+    factor: Tensor | None,
+    layer_output: tuple[int, Tensor] | None,
+) -> Iterator[None]:
+    """During the block a pass is written to `record`, with the replacements of `forward_with_internals`."""
+
+    def after_embeddings(_module: nn.Module, _args: object, output: Tensor) -> Tensor:
+        changed = output if embedding_output is None else embedding_output
+        changed = changed if factor is None else changed * factor[:, :, None]
+        record.hidden.append(changed)
+        return changed
+
+    def after_layer(number: int) -> Callable[[nn.Module, object, object], object]:
+        def hook(_module: nn.Module, _args: object, output: object) -> object:
+            state = cast(Tensor, output[0] if isinstance(output, tuple) else output)
+            if layer_output is not None and layer_output[0] == number:
+                state = layer_output[1]
+            record.hidden.append(state)
+            return (state, *output[1:]) if isinstance(output, tuple) else state
+
+        return hook
+
+    with ExitStack() as hooks:
+        embeddings = cast(nn.Module, model.base.embeddings)
+        hooks.callback(embeddings.register_forward_hook(after_embeddings).remove)
+        for number, layer in enumerate(transformer_layers(model), start=1):
+            hooks.callback(layer.register_forward_hook(after_layer(number)).remove)
+            for names, outputs in ((QUERIES, record.queries), (KEYS, record.keys)):
+                for part in _named(layer, names):
+                    hooks.callback(part.register_forward_hook(_recorder(outputs)).remove)
+        yield
+
+
+def _setting(model: "FrozenModel", *names: str) -> int:
+    """A number of the architecture, which families call by different names."""
+    config = model.base.config
+    return int(next(value for name in names if isinstance(value := getattr(config, name, None), int)))
+
+
+def _factor(batch: PaddedBatch, scale: Tensor | None) -> Tensor | None:
+    """(B, L) to multiply the embedding output with; words that were zeroed for good stay zero."""
+    if scale is None:
+        return None if bool(batch.nonzero.all()) else batch.nonzero.float()
+    return scale * batch.nonzero
+
+
+def _named(layer: nn.Module, names: tuple[str, ...]) -> list[nn.Module]:
+    return [part for name, part in layer.named_modules() if name.rpartition(".")[2] in names]
+
+
+def _recorder(outputs: list[Tensor]) -> Callable[[nn.Module, object, Tensor], None]:
+    return lambda _module, _args, output: outputs.append(output)

@@ -1,0 +1,50 @@
+"""The task of `scenes`; readable without torch."""
+
+from pathlib import Path
+from typing import Any
+
+from explainers.datasets.entailment import LABELS
+from explainers.datasets.example import Example, Splits
+from explainers.datasets.scenes.generator import generate_items
+from explainers.models.scenes.recipe import SceneModelRecipe
+from explainers.models.task_spec import Task, TrainingOptions
+
+
+def _read(folder: Path | None) -> Splits:
+    from explainers.models.scenes.build import splits  # imports torch
+
+    return splits(folder)
+
+
+def _make(options: TrainingOptions) -> dict[str, Any]:
+    from explainers.models.scenes.build import make_scenes  # imports torch
+
+    return make_scenes(options.data, options.recipe(SceneModelRecipe), options.out, resume=options.resume)
+
+
+def _generated(seed: int) -> Example:
+    return next(generate_items(seed, held_out=True)).example()
+
+
+def _first_of_test() -> Example:
+    from explainers.models.scenes.build import SEEDS  # imports torch
+
+    return _generated(SEEDS["test"])
+
+
+TASKS = {
+    "scenes": Task(
+        position=3,
+        labels=LABELS,
+        data="scenes of three boxes with statements about them, drawn by a seeded generator; no files are needed",
+        licence="as this project",
+        split_rule="every part is drawn with a seed of its own; the sentences of test have forms that no other part "
+        "has",
+        read=_read,
+        make=_make,
+        example=_first_of_test,
+        multimodal=True,
+        reason_source="scenes",
+        generated_example=_generated,
+    ),
+}

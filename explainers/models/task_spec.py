@@ -1,0 +1,56 @@
+"""What an embedded model is trained for; readable without torch."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from explainers.datasets.example import Example, Splits
+from explainers.models.inputs.requirements import SINGLE_TEXT
+
+RecipeType = TypeVar("RecipeType")
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What `train-model` was given. None stands for the default of the model's recipe."""
+
+    data: Path | None = None
+    out: Path | None = None  # by default the folder of the embedded models
+    resume: bool = False
+    epochs: int | None = None
+    steps: int | None = None
+    rank: int | None = None
+    learning_rate: float | None = None
+    seed: int = 0
+
+    def recipe(self, recipe_class: type[RecipeType]) -> RecipeType:
+        """The recipe with the hyperparameters given here; those that it does not have are ignored."""
+        names = {each.name for each in fields(recipe_class)}  # type: ignore[arg-type]
+        return recipe_class(
+            **{name: value for name, value in vars(self).items() if name in names and value is not None}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Classes, data and training of an embedded model, and the examples that stand for it."""
+
+    labels: tuple[str, ...]  # in the order of their numbers
+    data: str
+    licence: str
+    split_rule: str  # how the parts are kept disjoint
+    read: Callable[[Path | None], Splits]
+    make: Callable[[TrainingOptions], dict[str, Any]]  # trains, writes the bundle and returns its card
+    example: Callable[[], Example]  # the input of the benchmark
+    input_names: tuple[str, ...] = SINGLE_TEXT
+    multimodal: bool = False
+    position: int  # in lists and selections
+    reason_source: str = ""  # name of the set of reasons in `data`; empty where the data have none
+    sentences: Callable[[Path | None], Sequence[str]] | None = None  # more sentences than the splits hold
+    generated_example: Callable[[int], Example] | None = None  # by seed; None where the data are not generated
+
+    @property
+    def generated(self) -> bool:
+        """Whether the data come from a generator, so that no files are needed."""
+        return self.generated_example is not None

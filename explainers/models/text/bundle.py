@@ -1,0 +1,97 @@
+"""Embedded text models: a folder with the weights trained on top of the base weights, and a card.
+
+assets/bundles/<name>/weights.safetensors   encoder layers (or LoRA adapter) and head, fp16
+assets/bundles/<name>/card.json             labels, data, splits, seed, command, accuracy, checksum
+"""
+
+from pathlib import Path
+from typing import cast
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from explainers.models.bundle_cards import damaged_bundle, input_names_of, read_card
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.text.base_weights import base_folder, sha256
+from explainers.models.text.network import PooledClassifier, base_encoder
+
+WEIGHTS = "weights.safetensors"
+MAX_TOKENS = 256  # tokens, what all-MiniLM-L6-v2 was trained to read
+
+
+def base_tokenizer(folder: Path, longest: int) -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()  # the file sets padding to 128
+    tokenizer.enable_truncation(longest, strategy="longest_first")  # a long premise leaves room for its hypothesis
+    return tokenizer
+
+
+def bundle_weights(folder: Path) -> dict[str, Tensor]:
+    """The trained tensors. Raises `ModelUnavailable` if their checksum is not the one on the card."""
+    path = folder / WEIGHTS
+    if not path.is_file():
+        raise damaged_bundle(folder, f"{WEIGHTS} is missing")
+    if sha256(path) != read_card(folder)["sha256"]:
+        raise damaged_bundle(folder, f"the checksum of {WEIGHTS} is not the one on its card")
+    try:
+        return {name: tensor.float() for name, tensor in load_file(path).items()}
+    except SafetensorError as error:
+        raise damaged_bundle(folder, f"{WEIGHTS} cannot be read") from error
+
+
+def with_trained_weights(network: PooledClassifier, trained: dict[str, Tensor], rank: int) -> PooledClassifier:
+    """Puts the trained tensors into the network; a LoRA adapter is added to the weights it adapts: W + 2·B·A."""
+    if rank:
+        down = {name: tensor for name, tensor in trained.items() if ".lora_A." in name}
+        for name, a in down.items():
+            b = trained[name.replace(".lora_A.", ".lora_B.")]
+            layer = cast(nn.Linear, network.get_submodule(name.split(".lora_A.")[0]))
+            layer.weight.data += 2.0 * b @ a  # peft's scale: lora_alpha / r, and our alpha is 2 r
+        trained = {name: tensor for name, tensor in trained.items() if ".lora_" not in name}
+    report = network.load_state_dict(trained, strict=False)
+    if report.unexpected_keys or any(name.startswith("head.") for name in report.missing_keys):
+        raise KeyError("tensors of another model, or no head")
+    return network
+
+
+def trained_network(folder: Path) -> PooledClassifier:
+    """The network with its trained weights. A card with "on" means that they are adapters of that bundle's layers."""
+    card, trained = read_card(folder), bundle_weights(folder)
+    try:
+        if "on" not in card:
+            return with_trained_weights(
+                PooledClassifier(base_encoder(base_folder()), len(card["labels"])), trained, card["recipe"]["rank"]
+            )
+        below = folder.parent / card["on"]["name"]
+        if read_card(below)["sha256"] != card["on"]["sha256"]:
+            raise damaged_bundle(folder, f"it was trained on another version of {below.name}")
+        network = trained_network(below)
+        for name in (name for name in trained if name.endswith(".down")):
+            layer = cast(nn.Linear, network.get_submodule(name.removesuffix(".down")))
+            layer.weight.data += 2.0 * trained[name.removesuffix("down") + "up"] @ trained[name]
+    except (RuntimeError, KeyError, AttributeError) as error:
+        raise damaged_bundle(folder, f"{WEIGHTS} does not fit the architecture") from error
+    return network
+
+
+def load_bundle(folder: Path, device: torch.device) -> FrozenModel:
+    card, base, network = read_card(folder), base_folder(), trained_network(folder)
+    tokenizer = base_tokenizer(base, MAX_TOKENS)
+    vocabulary = tokenizer.get_vocab()
+    return FrozenModel(
+        name=folder.name,
+        labels=tuple(card["labels"]),
+        module=network,
+        tokenizer=tokenizer,
+        mask_token=vocabulary["[MASK]"],
+        pad_token=vocabulary["[PAD]"],
+        version=card["sha256"][:12],
+        mean_pooled=True,
+        input_names=input_names_of(card),
+        unknown=vocabulary["[UNK]"],
+        english_only=True,
+        device=device,
+    )

@@ -1,0 +1,82 @@
+"""Where decisions with human reasons come from: a model's own data, or a published set of images.
+
+A generated data set gives the reasons of its generator.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from explainers.datasets.example import Example, Splits
+from explainers.datasets.images.sets import ImageFiles
+from explainers.errors import DataUnavailable
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.task_spec import Task
+from explainers.models.tasks import TASKS
+
+HELD_OUT = 10  # of a set in one file, one image in so many is for validation and another one for the test
+
+
+@dataclass(frozen=True)
+class ReasonSource:
+    """Disjoint splits; every example of `training` has reasons. `sentences` are for the warm-up, none from the test."""
+
+    name: str
+    training: tuple[Example, ...]
+    validation: tuple[Example, ...]
+    test: tuple[Example, ...]
+    sentences: Callable[[], Sequence[str]]
+    generated: bool = False  # whether a generator gave the reasons
+
+
+def reason_source(model: FrozenModel, data: Path | None, images: ImageFiles | None = None) -> ReasonSource:
+    """Raises `DataUnavailable` where there are no reasons for this model's classes."""
+    if images is not None:
+        return _published(model, data, images)
+    task = _task(model)
+    if task is None:
+        raise DataUnavailable(
+            f"Reasons for the classes of {model.name} are not available. "
+            + ("Give a published set with --format and --pictures." if model.multimodal else "e-SNLI is about others.")
+        )
+    splits = task.read(data)
+    training = tuple(each for each in (*splits.train, *splits.explainer) if each.explanations)
+    more = task.sentences or (lambda _data: ())
+    return ReasonSource(
+        task.reason_source,
+        training,
+        splits.validation,
+        splits.test,
+        lambda: _sentences(splits, more(data)),
+        generated=task.generated,
+    )
+
+
+def _task(model: FrozenModel) -> Task | None:
+    """The task whose data give reasons for the model's classes: those about images only for the model of this task."""
+    for name, task in TASKS.items():
+        applies = name == model.name if model.multimodal else not task.multimodal
+        if task.reason_source and task.labels == model.labels and applies:
+            return task
+    return None
+
+
+def _sentences(splits: Splits, more: Sequence[str]) -> list[str]:
+    """Texts and reasons of the training pairs, sorted, each once."""
+    texts = (text for each in splits.train for text in (each.text, each.pair or "", *each.explanations))
+    return sorted({*more, *texts} - {""})
+
+
+def _published(model: FrozenModel, data: Path | None, images: ImageFiles) -> ReasonSource:
+    examples = images.read(data, model.labels).examples
+    with_reasons = tuple(each for each in examples if each.explanations and each.label is not None)
+    number = {image: at for at, image in enumerate(dict.fromkeys(each.image for each in with_reasons))}
+    if len(number) < 4 * HELD_OUT:
+        raise DataUnavailable(
+            f"The set {images.format} has reasons for {len(number)} images; {4 * HELD_OUT} are needed."
+        )
+    parts: dict[int, list[Example]] = {}
+    for each in with_reasons:  # all that is said about one image stays together
+        parts.setdefault(min(number[each.image] % HELD_OUT, 2), []).append(each)
+    splits = Splits(train=tuple(parts[2]), validation=tuple(parts[0]), test=tuple(parts[1]))
+    return ReasonSource(images.format, splits.train, splits.validation, splits.test, lambda: _sentences(splits, ()))

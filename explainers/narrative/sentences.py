@@ -1,0 +1,103 @@
+"""Training sentences of φ: the model's class, then the human reason if the model is right.
+
+Algorithm 2 of the paper: a human explanation of the right class explains a model that chose it; for a model that chose
+another class, the sentence states only the class. So φ learns the model's classes, not those of the data set.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explainers.datasets.example import Example
+from explainers.models.frozen_model import FrozenModel
+from explainers.narrative.language import OPENING
+
+AT_ONCE = 32
+MOST_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class NarratorItem:
+    """One decision to put into words: the state that the head reads, the model's class, and the training sentences."""
+
+    state: Tensor  # (d,): c
+    logits: Tensor  # (C,): of the frozen head
+    label: int  # the class that the model predicts
+    right: bool  # whether it is the data set's
+    sentences: tuple[str, ...]  # for training, at least one
+
+
+def sentence(label: str, reason: str = "") -> str:
+    """ "The answer is neutral because the sisters may not be …"."""
+    reason = reason.strip().rstrip(".")
+    return f"{OPENING} {label} because {reason}." if reason else f"{OPENING} {label}."
+
+
+def narrator_items(model: FrozenModel, examples: Sequence[Example]) -> list[NarratorItem]:
+    """The items of the examples, in their order, filtered by Algorithm 2."""
+    if len(examples) > MOST_AT_ONCE:  # encoded images are large
+        parts = range(0, len(examples), MOST_AT_ONCE)
+        return [item for start in parts for item in narrator_items(model, examples[start : start + MOST_AT_ONCE])]
+    encodings = [model.encode(Example(each.text, each.pair, image=each.image)) for each in examples]
+    order = sorted(range(len(encodings)), key=lambda index: len(encodings[index].ids))
+    by_index: dict[int, NarratorItem] = {}
+    for start in range(0, len(order), AT_ONCE):
+        indices = order[start : start + AT_ONCE]
+        states_and_logits = model.head_inputs([encodings[index] for index in indices])
+        for index, state, logits in zip(indices, *states_and_logits, strict=True):
+            by_index[index] = _item(model, examples[index], state, logits)
+    return [by_index[index] for index in range(len(examples))]
+
+
+def _item(model: FrozenModel, example: Example, state: Tensor, logits: Tensor) -> NarratorItem:
+    label = int(logits.argmax())
+    right, name = label == example.label, model.labels[label]
+    reasons = [reason for each in example.explanations if right and (reason := shortened(each))]
+    return NarratorItem(
+        state, logits, label, right, tuple(sentence(name, reason) for reason in reasons) or (sentence(name),)
+    )
+
+
+def shortened(reason: str, longest: int = 26) -> str:
+    """The first sentences of a human explanation that fit into `longest` words; "" if the first one is longer."""
+    sentences: list[str] = []
+    for part in re.split(r"(?<=[.!?])\s+", reason.strip()):
+        if sum(len(each.split()) for each in (*sentences, part)) > longest:
+            break
+        sentences.append(part)
+    return " ".join(sentences)
+
+
+def stated_class(text: str, labels: Sequence[str]) -> int | None:
+    """The class that a sentence states: the first label that it names in whole words; at the same place the longest.
+
+    None if it names none; a default class would get hits by chance.
+    """
+    matches = [
+        (match.start(), -len(label), index)
+        for index, label in enumerate(labels)
+        if (match := re.search(rf"(?<!\w){re.escape(label.lower())}(?!\w)", text.lower()))
+    ]
+    return min(matches)[-1] if matches else None
+
+
+def without_label(text: str, labels: Sequence[str]) -> str:
+    """The sentence without class names, in all their forms."""
+    names = [rf"{re.escape(label)}(?!\w)" for label in sorted(labels, key=len, reverse=True)]
+    other_forms = [rf"{re.escape(label[: max(5, len(label) - 4)])}\w*" for label in labels if len(label) > 5]
+    return " ".join(re.sub(rf"(?<!\w)({'|'.join(names + other_forms)})", "", text, flags=re.IGNORECASE).split())
+
+
+def stack_items(items: Sequence[NarratorItem]) -> tuple[Tensor, Tensor]:
+    """States (B, d) and logits (B, C)."""
+    return torch.stack([each.state for each in items]), torch.stack([each.logits for each in items])
+
+
+def class_means(items: Sequence[NarratorItem], classes: int) -> Tensor:
+    """The mean state (C, d) of the items of each class of the model; 0 for a class without items."""
+    states, logits = stack_items(items)
+    of_class = (logits.argmax(1) == torch.arange(classes, device=states.device)[:, None]).float()  # (C, n)
+    return of_class @ states / of_class.sum(1, keepdim=True).clamp(min=1)

@@ -1,0 +1,105 @@
+"""An evaluation as files and as text: JSON, CSV, Parquet, and tables in Markdown for README and terminal."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from explainers.evaluation.frames import summary_frame
+from explainers.evaluation.names import AVGSEN, CONTROLS, RANDOM
+from explainers.methods.registry import METHODS, base_id, method_spec
+from explainers.metrics.faithfulness import METRICS
+from explainers.report.markdown_table import markdown_table
+from explainers.report.text import UNDEFINED
+
+Row = dict[str, Any]
+EVIDENCE = {
+    "patch_auc": "patches: AUC ↑",
+    "patch_pointing": "pointing ↑",
+    "patch_iou": "IOU ↑",
+    "word_auc": "words: AUC ↑",
+    "word_pointing": "pointing (words) ↑",
+    "word_iou": "IOU (words) ↑",
+}
+PLACES = 3  # decimals of AUC, pointing and IOU
+EVALUATION = "evaluation.json"  # in a bundle's folder: the evaluation of the shipped weights
+NOTE = (
+    "Means with half of the 95 % bootstrap interval over texts. ° not clearly better than random orders, by the paired "
+    "interval of the difference. † was fitted on each text and selected by AOPC-C and AOPC-S under mask, to which "
+    "log-odds and DFFOT are closely related, so only the other operators compare it. All explanations were computed "
+    "with the mask operator, whichever operator scores them. AvgSen is measured on fewer texts, and not for methods "
+    "that need hundreds of passes per text."
+)
+
+
+def write_tables(rows: Sequence[Row], about: dict[str, Any], out: Path) -> None:
+    """`table.json` with everything; `table.csv` and `table.parquet` with a line per method and operator."""
+    (out / "table.json").write_text(json.dumps({**about, "rows": rows}, indent=2) + "\n", encoding="utf-8")
+    table = summary_frame(rows)
+    table.to_csv(out / "table.csv", index=False, lineterminator="\r\n", encoding="utf-8")
+    table.to_parquet(out / "table.parquet", index=False)
+
+
+def row_name(method: str) -> str:
+    return CONTROLS[method] if method in CONTROLS else method_spec(method).display_name
+
+
+def rows_of_operator(rows: Sequence[Row], erasure: str) -> list[Row]:
+    """The rows of one operator in the order of display; controls last."""
+    order = METHODS.ids
+
+    def position(row: Row) -> tuple[bool, int, str]:
+        base = base_id(row["method"])
+        return row["method"] in CONTROLS, order.index(base) if base in order else len(order), row["method"]
+
+    return sorted((row for row in rows if row["erasure"] == erasure), key=position)
+
+
+def evaluation_cells(rows: Sequence[Row], erasure: str) -> list[dict[str, str]]:
+    """One operator's table, a dictionary per method. ° marks metrics in which it may be no better than random."""
+    return [
+        {
+            "method": row_name(row["method"]),
+            **{f"{metric.name} {metric.arrow}": _cell(row, metric.id, metric.places) for metric in METRICS},
+            "AvgSen ↓": _mean(row.get(AVGSEN), 2),
+            "calls": f"{row['calls']:.0f}" if "calls" in row else UNDEFINED,
+        }
+        for row in rows_of_operator(rows, erasure)
+    ]
+
+
+def evaluation_markdown(rows: Sequence[Row], erasure: str) -> str:
+    """`evaluation_cells` for README and terminal."""
+    return markdown_table(evaluation_cells(rows, erasure))
+
+
+def evidence_cells(rows: Sequence[Row], erasure: str) -> list[dict[str, str]]:
+    """How well each method finds the evidence, a dictionary per method; empty where no evidence is annotated."""
+    return [
+        {
+            "method": row_name(row["method"]),
+            **{title: _cell(row, name, PLACES) for name, title in EVIDENCE.items()},
+        }
+        for row in rows_of_operator(rows, erasure)
+        if any(name in row for name in EVIDENCE)
+    ]
+
+
+def evidence_markdown(rows: Sequence[Row], erasure: str) -> str:
+    return markdown_table(evidence_cells(rows, erasure))
+
+
+def _cell(row: Row, metric: str, places: int) -> str:
+    """The mean and half its interval; ° where the gain over random may be zero."""
+    interval, gain = row.get(metric), row.get(f"{metric}_gain")
+    mean = _mean(interval, places)
+    if interval is None or mean == UNDEFINED:
+        return UNDEFINED
+    unclear = "°" if row["method"] != RANDOM and gain and not gain["low"] > 0 else ""
+    return f"{mean} ± {(interval['high'] - interval['low']) / 2:.{places}f}{unclear}"
+
+
+def _mean(interval: dict[str, float] | None, places: int) -> str:
+    mean = math.nan if interval is None else interval["mean"]
+    return UNDEFINED if math.isnan(mean) else f"{mean:.{places}f}"

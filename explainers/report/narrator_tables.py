@@ -1,0 +1,123 @@
+"""The evaluation of the narrators as tables, and their sentences on unselected items as a page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from explainers.methods.narrator_specs import NARRATORS, narrator_spec
+from explainers.models.inputs.requirements import display_input_names
+from explainers.report.markdown_table import markdown_table
+from explainers.report.text import UNDEFINED
+
+Row = dict[str, Any]
+LABELS = ("entailment", "neutral", "contradiction")
+IMAGE_FOLDER = "examples"  # of the page's images
+COLUMNS = (
+    ("agreement", "agreement F1 ↑"),
+    ("states_class", "states a class ↑"),
+    ("ccmr", "CCMR ↑"),
+    ("ccmr_states_class", "of counterfactuals, states a class ↑"),
+    ("composite", "composite ↑"),
+    ("ccmr_c2", "CCMR read by C2 ↑"),
+)
+TEXTS = (
+    ("true_reason", "a given reason, word for word ↑"),
+    ("bleu_1", "BLEU-1 ↑"),
+    ("bleu_4", "BLEU-4 ↑"),
+    ("distinct_1", "distinct-1 ↑"),
+    ("distinct_2", "distinct-2 ↑"),
+    ("copied", "copied ↓"),
+    ("mentioned", "words of the input"),
+    ("simulatability", "simulatability without class names ↑"),
+    ("words", "words"),
+)
+
+
+def narrator_cells(rows: Sequence[Row]) -> list[dict[str, str]]:
+    """A dictionary per narrator: means with half of the 95 % interval, then the metrics of the sentences."""
+    return [
+        {
+            "method": narrator_spec(row["method"]).name,
+            **{title: with_interval(row[name]) if name in row else UNDEFINED for name, title in COLUMNS},
+            **{
+                title: UNDEFINED if row[name] is None else f"{row[name]:.{1 if name == 'words' else 3}f}"
+                for name, title in TEXTS
+                if name in row  # earlier evaluations lack some
+            },
+        }
+        for row in rows
+    ]
+
+
+def with_interval(value: dict[str, float]) -> str:
+    return f"{value['mean']:.3f} ± {(value['high'] - value['low']) / 2:.3f}"
+
+
+def narrator_markdown(rows: Sequence[Row]) -> str:
+    """Both tables for README and terminal, and the gains over the first narrator."""
+    cells = narrator_cells(rows)
+    tables = (("method", *(title for _, title in COLUMNS)), ("method", *_complete(TEXTS, cells)))
+    ready = [markdown_table([{name: line[name] for name in names} for line in cells]) for names in tables]
+    return "\n\n".join([*ready, "\n".join(gain_lines(rows))])
+
+
+def _complete(columns: Sequence[tuple[str, str]], cells: Sequence[dict[str, str]]) -> list[str]:
+    """The titles of the columns that every line has."""
+    return [title for _, title in columns if all(title in line for line in cells)]
+
+
+def gain_lines(rows: Sequence[Row]) -> list[str]:
+    """Composite and agreement of each narrator minus those of the first one, with paired intervals."""
+    first = narrator_spec(rows[0]["method"]).name
+    reached = rows[0]["constraint_met"]["mean"]
+    lines = [
+        f"{narrator_spec(row['method']).name} against {first}: "
+        + ", ".join(
+            f"{title} {row[name]['mean']:+.3f} [{row[name]['low']:+.3f}, {row[name]['high']:+.3f}]"
+            for name, title in (("composite_gain", "composite"), ("agreement_gain", "agreement F1"))
+        )
+        for row in rows[1:]
+    ]
+    return [*lines, f"The counterfactual class was reached for {reached:.1%} of the items; CCMR is over these."]
+
+
+def examples_page(
+    rows: Sequence[Row],
+    command: str,
+    input_names: Sequence[str],
+    labels: Sequence[str] = LABELS,
+    reasons: str = "People",
+) -> str:
+    """Markdown: per item the model's class, the input, and each narrator's sentence with the class that it states.
+
+    `reasons` says who gave the reasons of the data set.
+    """
+    methods = [name for name in rows[0] if name in NARRATORS.ids] if rows else []
+    parts = [
+        "# What the narrators say",
+        f"The first {len(rows)} items of the shuffled test part (seed 0), none left out. The sentences are generated "
+        "from the model's state alone and are not edited. The stated class is in bold where it is not the model's.",
+        f"`{command}`",
+    ]
+    for number, row in enumerate(rows, start=1):
+        other_class = "" if row["predicted"] == row["label"] else f" (the data say {row['label']})"
+        parts.append(f"## {number}. {row['predicted']}{other_class}")
+        if row["pictured"]:
+            parts.append(f"![the image]({IMAGE_FOLDER}/{number}.png)")
+        texts = [text for text in (row["text"], row["pair"]) if text]
+        names = display_input_names(input_names, len(texts))
+        parts += [f"{name or 'Text'}: {text}" for name, text in zip(names, texts, strict=True)]
+        parts.append(markdown_table([_sentence_cells(method, row, labels) for method in methods]))
+        parts.append(f"{reasons}: {' · '.join(row['people'])}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _sentence_cells(method: str, row: Row, labels: Sequence[str]) -> dict[str, str]:
+    from explainers.narrative.sentences import stated_class  # brings torch, which the tables do not need
+
+    stated = stated_class(row[method], labels)
+    name = "none" if stated is None else labels[stated]
+    return {
+        "narrator": narrator_spec(method).name,
+        "states": name if name == row["predicted"] else f"**{name}**",
+        "sentence": row[method],
+    }

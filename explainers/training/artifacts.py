@@ -1,0 +1,181 @@
+"""Fitted weights as files: where they lie, how they are written, and how they are loaded.
+
+    assets/bundles/<model>/learned/<method>-<variant>.safetensors    shipped with the embedded models
+    <store>/learned/<model>-<version>/<method>-<variant>.safetensors fitted by the user, for any model
+    …/narrative/…/<method>.safetensors                               the same for narrators, which have no variants
+    …/<method>….json                                                 beside each: recipe, data, seed, command, metrics
+
+The store is the folder `store`, or the one that CROSSLIGHT_STORE names. Importing this module does not import torch.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.methods.narrator_specs import NARRATORS
+from explainers.methods.registry import METHODS
+from explainers.models.bundle_cards import BUNDLES, bundle_names
+from explainers.training.model_cache import ModelCache
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from explainers.models.frozen_model import FrozenModel
+
+STORE_VARIABLE = "CROSSLIGHT_STORE"
+LOADED_PER_MODEL = 64
+
+Family = Literal["learned", "narrative"]
+Recipe = TypeVar("Recipe")
+Module = TypeVar("Module", bound="nn.Module")
+
+_loaded = ModelCache(LOADED_PER_MODEL)
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One set of fitted weights on the disk; `variant` distinguishes those of one method."""
+
+    method: str
+    variant: str
+    path: Path  # the .safetensors file
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """Raises `ModelUnavailable` if the card is missing or damaged."""
+        try:
+            card: dict[str, Any] = json.loads(self.path.with_suffix(".json").read_text(encoding="utf-8"))
+            dict(card["recipe"]), card["model"]["version"], str(card["sha256"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ModelUnavailable(f"The card of {self.path.name} is missing or damaged. Fit it again.") from error
+        return card
+
+
+@dataclass(frozen=True)
+class Untrained(Generic[Recipe, Module]):
+    """What weights are loaded into, and the `names` of the tensors that their file holds."""
+
+    recipe: Recipe
+    module: Module
+    names: Collection[str]
+
+
+def store() -> Path:
+    return Path(os.environ.get(STORE_VARIABLE, "store"))
+
+
+def own_folder(model: str, version: str, family: Family = "learned") -> Path:
+    """Where the user's own weights for this model lie."""
+    safe = re.sub(r"[^\w.-]+", "_", model).strip("._")[-60:] or "model"
+    return store() / family / f"{safe}-{version[:12]}"
+
+
+def artifact_folders(model: str, version: str, family: Family = "learned") -> Iterator[Path]:
+    """Where weights for a model are looked up: the user's own before the shipped ones."""
+    own = own_folder(model, version, family)
+    if version:
+        yield own
+    else:  # before the model is loaded its version is not known
+        yield from sorted(own.parent.glob(f"{own.name}*"))
+    if model in bundle_names():
+        yield BUNDLES / model / family
+
+
+def available_artifacts(model: str, version: str, family: Family = "learned") -> tuple[Artifact, ...]:
+    """What was fitted to this model, each variant once: methods by name, narrators in the order of display."""
+    artifacts: dict[tuple[int, str, str], Artifact] = {}
+    for folder in artifact_folders(model, version, family):
+        for path in folder.glob("*.safetensors"):
+            method, _, variant = path.stem.partition("-")
+            if family == "narrative" and path.stem not in NARRATORS.ids:
+                continue
+            order = NARRATORS.ids.index(method) if family == "narrative" else 0
+            artifacts.setdefault((order, method, variant), Artifact(method, variant, path))
+    return tuple(artifacts[key] for key in sorted(artifacts))
+
+
+def find_artifact(model: str, version: str, method: str, variant: str = "") -> Artifact:
+    """The weights of `variant`, by default of the method's own. Raises `ExplanationError` if there are none."""
+    family: Family = "narrative" if method in NARRATORS.ids else "learned"
+    artifacts = [each for each in available_artifacts(model, version, family) if each.method == method]
+    default = METHODS.get(method).default_variant if method in METHODS.ids else ""
+    exact = [each for each in artifacts if each.variant == (variant or default)]
+    if exact:
+        return exact[0]
+    if artifacts and not variant:
+        return artifacts[0]
+    if family == "narrative":
+        raise ExplanationError(
+            f"{method} puts one model's decisions into words, and it has not been fitted to {model}. "
+            f"Fit it with `python -m explainers fit {method} --model {model} --data DIR`."
+        )
+    missing = f"a variant {variant!r} of it" if artifacts else "it"
+    raise ExplanationError(
+        f"This method learns to explain one model, and {missing} has not been fitted to {model}. "
+        f"Fit it on the Train page, or with `python -m explainers fit {method} --model {model}`."
+    )
+
+
+def load_artifact(
+    artifact: Artifact, model: "FrozenModel", build: "Callable[[Artifact, FrozenModel], Untrained[Recipe, Module]]"
+) -> tuple[Recipe, Module]:
+    """Recipe and trained module, read once per model, file and time of change."""
+    key = (artifact, artifact.path.stat().st_mtime_ns)
+    return _loaded.get(model, key, lambda: read_artifact(artifact, model, build))
+
+
+def read_artifact(
+    artifact: Artifact, model: "FrozenModel", build: "Callable[[Artifact, FrozenModel], Untrained[Recipe, Module]]"
+) -> tuple[Recipe, Module]:
+    """From the disk. Raises `ModelUnavailable` if the files are damaged or belong to another model."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    from explainers.models.text.base_weights import sha256
+
+    card = artifact.card
+    if card["model"]["version"] != model.version:
+        raise ModelUnavailable(f"{artifact.path.name} was fitted to another version of {model.name}. Fit it again.")
+    try:
+        weights = load_file(artifact.path)
+        if sha256(artifact.path) != card["sha256"]:
+            raise KeyError("the checksum is not the one on the card")
+        with model.lock, torch.random.fork_rng():  # no other thread has hooks on the modules that are copied
+            untrained = build(artifact, model)
+        differing = set(untrained.names) ^ set(weights)
+        if differing:
+            raise KeyError(", ".join(sorted(differing)[:3]))
+        module = untrained.module.to(model.device)
+        module.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, strict=False)
+    except (OSError, SafetensorError, KeyError, TypeError, RuntimeError) as error:
+        raise ModelUnavailable(f"{artifact.path.name} is damaged or of another architecture. Fit it again.") from error
+    return untrained.recipe, module.requires_grad_(False).eval()
+
+
+def write_artifact(path: Path, weights: "Mapping[str, Tensor]", card: Mapping[str, Any]) -> dict[str, Any]:
+    """The weights at `path` and beside them their card, which gets machine, parameters and checksum and is returned."""
+    import torch
+    from safetensors.torch import save_file
+
+    from explainers.models.text.base_weights import sha256
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh, fresh_card = path.with_suffix(".new"), path.with_suffix(".json.new")
+    save_file({name: weight.contiguous().cpu() for name, weight in weights.items()}, fresh)
+    device = next((str(weight.device) for weight in weights.values()), "cpu")
+    whole = {
+        **card,
+        "machine": {"device": device, "threads": torch.get_num_threads(), "torch": torch.__version__},
+        "parameters": sum(weight.numel() for weight in weights.values()),
+        "sha256": sha256(fresh),
+    }
+    fresh_card.write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
+    fresh.replace(path)  # both are whole before either takes its place
+    fresh_card.replace(path.with_suffix(".json"))
+    return whole

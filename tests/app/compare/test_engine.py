@@ -1,0 +1,351 @@
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.compare.engine import AT_ONCE, RESULTS_KEPT, Engine
+from app.compare.runs import Request, Run
+from explainers.comparison import runner
+from explainers.datasets.example import Example
+from explainers.datasets.image import InputImage
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.models import catalog
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.meter import Meter
+from explainers.results.comparison import Failure
+from explainers.results.narrative import Narrative
+from explainers.results.settings import Settings
+
+Ran = Callable[..., Run]
+Ask = Callable[..., Request]
+Over = Callable[[Run], Run]
+LOGISTIC = 1 / (1 + np.exp(-np.array([0.0, 1.25, 2.25])))  # of nothing, of all five words, of all but "dull"
+
+
+def lime_has_begun(engine: Engine) -> Callable[[], bool]:
+    return lambda: any(run.columns["lime"].base is not None for run in engine.queue)
+
+
+def test_a_run_ends_with_every_column_filled(ran: Ran) -> None:
+    run = ran()
+    assert run.status == "done"
+    assert run.probabilities == pytest.approx((1 - LOGISTIC[1], LOGISTIC[1]))
+    assert all(column.result is not None and column.settled for column in run.columns.values())
+    assert [result.attribution.method for result in run.comparison().results] == ["lime", "occlusion"]
+    assert run.random_control is not None
+    assert run.seconds > 0
+
+
+def test_columns_fill_while_others_are_still_running(engine: Engine, request_for: Ask, hold: Any, over: Over) -> None:
+    hold.when = lime_has_begun(engine)
+    run = engine.submit(request_for())
+    assert hold.reached.wait(10)
+    assert run.status == "running"
+    assert run.columns["occlusion"].result is not None
+    assert run.columns["lime"].result is None
+    assert [result.attribution.method for result in run.comparison().results] == ["occlusion"]
+    hold.go.set()
+    assert over(run).columns["lime"].result is not None
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_stop_takes_effect_within_one_batch_and_what_is_finished_stays(
+    engine: Engine, request_for: Ask, hold: Any, over: Over
+) -> None:
+    hold.when = lime_has_begun(engine)
+    run = engine.submit(request_for())
+    assert hold.reached.wait(10)
+    batches = hold.batches
+    run.stop()
+    hold.go.set()
+    assert over(run).status == "stopped"
+    assert hold.batches == batches
+    assert run.columns["occlusion"].result is not None
+    assert run.columns["lime"].result is None
+    assert run.error == ""
+
+
+def test_a_stopped_run_that_goes_on_computes_only_what_is_missing(
+    engine: Engine, request_for: Ask, hold: Any, over: Over
+) -> None:
+    hold.when = lime_has_begun(engine)
+    run = engine.submit(request_for())
+    assert hold.reached.wait(10)
+    run.stop()
+    hold.go.set()
+    first = over(run).columns["occlusion"].result
+    second = over(engine.submit(run.request))
+    assert second.status == "done"
+    assert second.columns["occlusion"].result is first
+    assert second.columns["lime"].result is not None
+    assert not second.columns["lime"].remembered
+
+
+def test_a_run_that_is_stopped_while_it_waits_never_asks_the_model(
+    engine: Engine, request_for: Ask, hold: Any, over: Over
+) -> None:
+    hold.when = lambda: True
+    busy = [engine.submit(request_for(seed)) for seed in ("a", "good")]
+    assert hold.reached.wait(10)
+    waiting = engine.submit(request_for("film"))
+    waiting.stop()
+    assert waiting.status == "stopped"
+    hold.go.set()
+    for run in busy:
+        over(run)
+    assert over(waiting).meter.calls == 0
+    assert waiting.status == "stopped"
+
+
+def test_the_same_question_again_costs_the_prediction_only(ran: Ran) -> None:
+    first, second = ran(), ran()
+    assert second.meter.calls == 1
+    assert all(column.remembered for column in second.columns.values())
+    assert [c.result for c in second.columns.values()] == [c.result for c in first.columns.values()]
+    assert [c.finished for c in second.columns.values()] == [c.finished for c in first.columns.values()]
+
+
+def test_fresh_computes_everything_anew(engine: Engine, request_for: Ask, ran: Ran, over: Over) -> None:
+    first = ran()
+    again = over(engine.submit(request_for(), fresh=True))
+    assert again.meter.calls == first.meter.calls
+    assert not any(column.remembered for column in again.columns.values())
+    for column in again.columns.values():
+        before = first.columns[column.spec.id]
+        assert column.result is not before.result
+        assert column.attribution is not None
+        assert before.attribution is not None
+        assert column.attribution.scores == before.attribution.scores
+
+
+def test_the_predicted_class_by_name_is_the_same_question(ran: Ran) -> None:
+    ran()
+    assert ran(label="positive").meter.calls == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"text": "a good film but"},
+        {"label": "negative"},
+        {"removed": (0,)},
+        {"settings": Settings(samples=60, steps=5)},
+        {"settings": Settings(samples=50, steps=5, seed=1)},
+        {"settings": Settings(samples=50, steps=5, erasure="zero")},
+        {"settings": Settings(samples=50, steps=5, unit="token")},
+    ],
+    ids=["text", "class", "removed", "samples", "seed", "erasure", "unit"],
+)
+def test_another_question_is_computed(ran: Ran, other: dict[str, Any]) -> None:
+    ran()
+    assert not any(column.remembered for column in ran(**other).columns.values())
+
+
+def test_one_more_method_does_not_repeat_the_others(ran: Ran) -> None:
+    ran(methods=("occlusion",))
+    run = ran()
+    assert run.columns["occlusion"].remembered
+    assert not run.columns["lime"].remembered
+
+
+def test_memory_is_bounded(engine: Engine, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.compare.engine.RESULTS_KEPT", 2)
+    ran()
+    assert len(engine.results) == 2
+    assert RESULTS_KEPT > 2
+
+
+def test_memory_of_images_is_bounded_and_each_counts_once(
+    engine: Engine, request_for: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.compare.engine.IMAGES_KEPT", 100)
+    images = (InputImage(sign * 60) for sign in (b"a", b"b"))
+    first, second = (replace(request_for(), example=Example("a good film", image=image)) for image in images)
+    for name in ("lime", "occlusion"):
+        engine._remember((("1", "bag", first), name), 1)
+    assert len(engine.results) == 2
+    engine._remember((("1", "bag", second), "lime"), 1)
+    assert list(engine.results) == [(("1", "bag", second), "lime")]
+
+
+def test_removed_units_are_left_out_and_the_class_stays_that_of_the_whole(ran: Ran) -> None:
+    run = ran(removed=(4,))  # "dull"
+    assert run.whole is not None
+    assert run.question is not None
+    assert [unit.text for unit in run.whole.encoding.units] == ["a", "good", "film", "but", "dull"]
+    assert [unit.text for unit in run.question.encoding.units] == ["a", "good", "film", "but"]
+    assert run.whole_probabilities[1] == pytest.approx(LOGISTIC[1])
+    assert run.probabilities[1] == pytest.approx(LOGISTIC[2])
+    turned = ran(removed=(1, 2))  # "dull" alone would be negative
+    assert turned.probabilities[0] > 0.5
+    assert turned.comparison().label == "positive"
+    assert turned.comparison().removed == (1, 2)
+
+
+def test_removing_every_unit_leaves_nothing_to_explain(ran: Ran) -> None:
+    run = ran(removed=(0, 1, 2, 3, 4))
+    assert (run.status, run.error) == ("failed", "All words are removed. Restore at least one to explain the decision.")
+
+
+def test_numbers_of_units_that_do_not_exist_change_nothing(ran: Ran) -> None:
+    assert ran(removed=(999,)).probabilities == ran().probabilities
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"text": ""}, "The text is empty"),
+        ({"text": " \n\t"}, "The text is empty"),
+        ({"label": "neutral"}, "bag has no class 'neutral'. Choose one of: negative, positive."),
+    ],
+)
+def test_what_is_wrong_is_reported_in_a_sentence(ran: Ran, wrong: dict[str, Any], sentence: str) -> None:
+    run = ran(**wrong)
+    assert run.status == "failed"
+    assert run.error.startswith(sentence)
+
+
+def test_a_model_that_cannot_be_loaded_fails_with_its_sentence(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str, **_rest: object) -> FrozenModel:
+        raise ModelUnavailable(f"The model {name!r} is not available.")
+
+    monkeypatch.setattr(catalog, "load", refuse)
+    run = ran()
+    assert (run.status, run.error) == ("failed", "The model 'bag' is not available.")
+
+
+def test_an_unknown_method_is_refused_before_anything_starts(engine: Engine, request_for: Ask) -> None:
+    with pytest.raises(ExplanationError, match="Unknown method 'shap'"):
+        engine.submit(request_for(methods=("shap",)))
+    assert engine.queue == []
+
+
+def test_no_method_at_all_is_only_a_prediction(ran: Ran) -> None:
+    run = ran(methods=())
+    assert run.status == "done"
+    assert run.comparison().results == ()
+
+
+def test_a_method_that_fails_says_why_and_the_others_go_on(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: object) -> None:
+        raise ExplanationError("Occlusion cannot do this.")
+
+    monkeypatch.setattr("explainers.attribution.occlusion.Occlusion.attribute", refuse)
+    run = ran()
+    assert run.status == "done"
+    assert run.columns["occlusion"].failure == "Occlusion cannot do this."
+    assert run.columns["lime"].result is not None
+    assert [failed.method for failed in run.comparison().failures] == ["occlusion"]
+
+
+def test_a_failure_is_not_remembered(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: object) -> None:
+        raise ExplanationError("Not now.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("explainers.attribution.occlusion.Occlusion.attribute", refuse)
+        ran()
+    assert ran().columns["occlusion"].result is not None
+
+
+def test_a_mistake_of_ours_becomes_a_sentence_and_reaches_the_log(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def slip(*_args: object) -> None:
+        raise KeyError("a mistake")
+
+    monkeypatch.setattr("explainers.attribution.lime.Lime.refine", slip)
+    with caplog.at_level(logging.ERROR):
+        run = ran()
+    assert (run.status, run.error) == ("done", "")
+    assert run.columns["lime"].failure == "Internal error in Crosslight (KeyError)."
+    assert run.columns["occlusion"].result is not None
+    assert "a mistake" in caplog.text
+    assert "good film" not in caplog.text  # what people type is not logged
+
+
+def test_the_next_run_works_after_a_mistake(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("explainers.attribution.lime.Lime.refine", lambda *_args: 1 / 0)
+        assert ran().columns["lime"].failure
+    run = ran()
+    assert run.status == "done"
+    assert not run.columns["lime"].failure
+
+
+def test_place_in_line(engine: Engine, request_for: Ask, hold: Any, over: Over) -> None:
+    hold.when = lambda: True
+    runs = [engine.submit(request_for(text)) for text in ("a", "good", "film", "but")]
+    assert hold.reached.wait(10)
+    assert [engine.ahead_of(run) for run in runs] == [0] * AT_ONCE + [1, 2]
+    assert runs[-1].status == "waiting"
+    hold.go.set()
+    for run in runs:
+        over(run)
+    assert engine.queue == []
+    assert engine.ahead_of(runs[-1]) == 0
+
+
+def test_a_stopped_run_is_not_counted_as_ahead(engine: Engine, request_for: Ask, hold: Any) -> None:
+    hold.when = lambda: True
+    runs = [engine.submit(request_for(text)) for text in ("a", "good", "film", "but")]
+    assert hold.reached.wait(10)
+    runs[2].stop()
+    assert engine.ahead_of(runs[3]) == 1
+    hold.go.set()
+
+
+def test_sessions_do_not_disturb_each_other(engine: Engine, request_for: Ask, over: Over, model: FrozenModel) -> None:
+    texts = ("a good film", "dull", "good but dull", "a film but a dull film", "good good good", "but")
+    runs = [over(run) for run in [engine.submit(request_for(text)) for text in texts]]
+    for text, run in zip(texts, runs, strict=True):
+        encoding = model.encode(text)
+        (alone,) = model.probabilities(encoding, np.ones((1, len(encoding.units))))
+        assert run.status == "done"
+        assert run.probabilities == pytest.approx(tuple(alone), abs=1e-5)
+        assert run.whole is not None
+        assert run.whole.encoding.texts == (text,)
+    assert model.meter.calls == len(texts)  # of this test's own: each run has a meter of its own
+
+
+def test_two_sessions_may_ask_the_same_at_once(engine: Engine, request_for: Ask, ran: Ran, over: Over) -> None:
+    one, other = ran(), over(engine.submit(request_for(), fresh=True))
+    assert [one, other].index(other) == 1
+    for run in [engine.submit(request_for("but")), engine.submit(request_for("but"))]:
+        assert over(run).status == "done"
+    engine.workers.shutdown(wait=True)
+    assert engine.queue == []
+
+
+def test_a_run_without_a_prediction_has_nothing_to_compare(request_for: Ask) -> None:
+    with pytest.raises(ValueError, match="no prediction yet"):
+        Run(request_for(), {}, Meter()).comparison()
+
+
+def test_sentences_and_their_failures_are_in_the_comparison(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    narrative = Narrative("cause_phi", "The answer is good.", 1, (), (), 0.1)
+    failed = Failure("cause", "The file is damaged.")
+    monkeypatch.setattr(runner, "run_narrators", lambda _model, _encoding: iter((narrative, failed)))
+    run = ran()
+    assert run.narratives == (narrative,)
+    assert run.comparison().narratives == (narrative,)
+    assert run.comparison().failures == (failed,)
+    assert "cause" not in run.columns
+
+
+def test_removing_every_unit_at_once_keeps_the_input_on_the_page(ran: Ran) -> None:
+    run = ran("good film", removed=(0, 1))
+    assert run.status == "failed"
+    assert run.whole is not None
+    assert [unit.text for unit in run.whole.encoding.units] == ["good", "film"]
+
+
+def test_a_comparison_is_built_once_per_state(ran: Ran) -> None:
+    run = ran()
+    first = run.comparison()
+    assert run.comparison() is first
+    run.columns["lime"].result = None
+    assert [result.attribution.method for result in run.comparison().results] == ["occlusion"]

@@ -1,0 +1,418 @@
+"""Jobs with a quick command in place of the training: `python -c SCRIPT fit …`, which gets the same arguments."""
+
+import csv
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.model_pool import DEVICE_VARIABLE, ROOTS_VARIABLE
+from app.store import Job, Store
+from app.train import jobs as trainings
+from app.train import processes, submission
+from app.train.jobs import Jobs, card
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.models import catalog, model_names
+from explainers.training.artifacts import STORE_VARIABLE
+from explainers.training.fit_spec import FitSpec
+
+PATIENCE = 20  # seconds
+SPEC = FitSpec("aml", "owner/model", variant="mine", seed=3, settings=(("epochs", "2"),))
+TEXTS = tuple(Example(f"text {number}") for number in range(20))
+PROLOGUE = """
+import json, os, pathlib, signal, subprocess, sys, time
+arguments = sys.argv[1:]
+folder = pathlib.Path(arguments[arguments.index("--folder") + 1])
+"""
+GOOD = 'print(json.dumps({"arguments": arguments}, indent=2))'
+BAD = 'print("Traceback", file=sys.stderr); print("The texts are too short.", file=sys.stderr); sys.exit(2)'
+SLOW = '(folder / "began").write_text(str(os.getpid())); time.sleep(60)'
+PARENT = """
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+(folder / "began").write_text(str(child.pid)); time.sleep(60)
+"""
+DEAF = f"signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLOW}"
+ONCE = 'print(json.dumps({"resumed": True})) if "--resume" in arguments else sys.exit("It stopped half-way.")'
+KILLED = "os.kill(os.getpid(), signal.SIGKILL)"
+ORDERLY = """
+(folder.parent / "log").open("a").write("begin\\n"); time.sleep(0.3); (folder.parent / "log").open("a").write("end\\n")
+"""
+
+Office = Callable[..., Jobs]
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    monkeypatch.delenv(DEVICE_VARIABLE, raising=False)
+
+
+@pytest.fixture
+def office() -> Iterator[Office]:
+    """Jobs whose command is a script; nothing of them is left at the end."""
+    offices: list[Jobs] = []
+
+    def open_office(script: str = GOOD) -> Jobs:
+        offices.append(Jobs(Store(), (sys.executable, "-c", PROLOGUE + script)))
+        return offices[-1]
+
+    yield open_office
+    for each in offices:
+        for child in each.children.values():
+            processes.end(child.pid, at_once=True)
+            child.wait()
+        each.close()
+
+
+def state(jobs: Jobs, number: int = 1) -> Job:
+    return next(job for job in jobs.all() if job.id == number)
+
+
+def until(jobs: Jobs, true: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not true() and time.monotonic() < end:
+        jobs.tick()
+        time.sleep(0.01)
+    assert true(), [(job.id, job.status, job.error) for job in jobs.all()]
+
+
+def over(jobs: Jobs, number: int = 1) -> Job:
+    until(jobs, lambda: not state(jobs, number).active)
+    return state(jobs, number)
+
+
+def began(jobs: Jobs, number: int = 1) -> int:
+    """What the process wrote when it was at work: a process number."""
+    file = state(jobs, number).run_folder / "began"
+    until(jobs, lambda: file.is_file() and file.read_text() != "")
+    return int(file.read_text())
+
+
+def has_ended(pid: int) -> bool:
+    """Ended, also if nobody has asked for its exit code yet."""
+    try:
+        return processes.psutil.Process(pid).status() == processes.psutil.STATUS_ZOMBIE
+    except processes.psutil.NoSuchProcess:
+        return True
+
+
+def test_a_training_waits_runs_and_is_done(office: Office) -> None:
+    jobs = office()
+    job = jobs.submit(SPEC, TEXTS)
+    assert (job.status, job.pid, job.texts) == ("waiting", None, 20)
+    jobs.tick()
+    assert state(jobs).status == "running"
+    assert state(jobs).pid
+    done = over(jobs)
+    assert (done.status, done.exit_code, done.pid, done.error) == ("done", 0, None, "")
+    assert done.created <= (done.started or 0) <= (done.finished or 0)
+
+
+def test_the_command_is_the_one_that_a_person_would_type(office: Office) -> None:
+    jobs = office()
+    jobs.submit(SPEC, TEXTS)
+    folder = over(jobs).folder
+    assert card(state(jobs)) == {
+        "arguments": f"fit aml --model owner/model --data {folder}/texts.txt --variant mine --seed 3 --set epochs=2 "
+        f"--folder {folder}".split(" ")
+    }
+    assert SPEC.shell_command("my texts.txt").startswith(
+        "python -m explainers fit aml --model owner/model --data 'my texts.txt'"
+    )
+
+
+def test_the_app_s_device_is_the_training_s(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DEVICE_VARIABLE, "cpu")
+    assert office().submit(SPEC, TEXTS).command[-4:-2] == ["--device", "cpu"]
+
+
+def test_the_texts_lie_where_nobody_else_may_read_them(office: Office) -> None:
+    texts = (Example("--help"), Example("é $(id) `id` ; 'x'"), *TEXTS)
+    job = office().submit(SPEC, texts)
+    assert (job.run_folder / "texts.txt").read_text(encoding="utf-8").splitlines() == [each.text for each in texts]
+    assert job.run_folder.stat().st_mode & 0o077 == 0
+    assert not any("id" in part for part in job.command[3:] if "$" in part)
+
+
+def test_pairs_are_written_as_a_table(office: Office) -> None:
+    job = office().submit(SPEC, (Example('a, "quoted" premise', "a hypothesis"), Example("alone")))
+    with (job.run_folder / "texts.csv").open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == [["text", "pair"], ['a, "quoted" premise', "a hypothesis"], ["alone", ""]]
+
+
+def test_a_failure_is_told_by_the_last_line_of_standard_error(office: Office) -> None:
+    jobs = office(BAD)
+    jobs.submit(SPEC, TEXTS)
+    failed = over(jobs)
+    assert (failed.status, failed.exit_code, failed.error) == ("failed", 2, "The texts are too short.")
+
+
+def test_a_process_that_is_killed_says_so(office: Office) -> None:
+    jobs = office(KILLED)
+    jobs.submit(SPEC, TEXTS)
+    assert over(jobs).error == "SIGKILL ended the process, perhaps for lack of memory. Resume it."
+
+
+@pytest.mark.parametrize(
+    ("output", "sentence"),
+    [
+        ("", "The process ended unexpectedly; resume it."),
+        ("one\ntwo\n\n", "two"),
+        ("╭─ Error ─╮\n│ No such option: --x │\n╰─────────╯\n", "No such option: --x"),
+        ("x" * 501, "x" * 500 + " …"),
+        ("a\xff", "a\ufffd"),
+    ],
+)
+def test_last_words(tmp_path: Path, output: str, sentence: str) -> None:
+    (tmp_path / processes.ERRORS).write_bytes(output.encode("latin-1" if "\xff" in output else "utf-8"))
+    assert processes.last_words(tmp_path, 1) == sentence
+
+
+def test_one_trains_at_a_time_in_the_order_of_asking(office: Office) -> None:
+    jobs = office(ORDERLY)
+    for name in ("first", "second"):
+        jobs.submit(replace(SPEC, variant=name), TEXTS)
+    jobs.tick()
+    assert [job.status for job in reversed(jobs.all())] == ["running", "waiting"]
+    assert over(jobs, 2).status == state(jobs, 1).status == "done"
+    assert (submission.runs() / "log").read_text().split() == ["begin", "end", "begin", "end"]
+
+
+def test_the_same_name_is_not_trained_twice_at_once(office: Office) -> None:
+    jobs = office()
+    jobs.submit(SPEC, TEXTS)
+    with pytest.raises(ExplanationError, match="on its way"):
+        jobs.submit(SPEC, TEXTS)
+    over(jobs)
+    assert jobs.submit(SPEC, TEXTS).id == 2
+
+
+@pytest.mark.slow
+def test_cancelling_ends_the_process_and_all_that_it_started(office: Office) -> None:
+    jobs = office(PARENT)
+    jobs.submit(SPEC, TEXTS)
+    grandchild, child = began(jobs), state(jobs).pid or 0
+    jobs.cancel(1)
+    assert state(jobs).status == "cancelled"
+    until(jobs, lambda: has_ended(child) and has_ended(grandchild) and not jobs.tick())
+    assert state(jobs).pid is None
+    assert not jobs.children
+
+
+def test_who_does_not_listen_is_ended_after_a_while(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trainings, "GRACE", 0.5)
+    jobs = office(DEAF)
+    jobs.submit(SPEC, TEXTS)
+    child = began(jobs)
+    jobs.cancel(1)
+    jobs.submit(replace(SPEC, variant="next"), TEXTS)
+    jobs.tick()
+    assert not has_ended(child)
+    assert state(jobs, 2).status == "waiting"  # two cores are not shared with one that is still ending
+    until(jobs, lambda: has_ended(child))
+    until(jobs, lambda: state(jobs, 2).status == "running")
+
+
+def test_a_waiting_training_is_cancelled_without_ever_starting(office: Office) -> None:
+    jobs = office()
+    jobs.submit(SPEC, TEXTS)
+    jobs.cancel(1)
+    assert not jobs.tick()
+    assert (state(jobs).status, state(jobs).started) == ("cancelled", None)
+
+
+def test_what_failed_is_resumed_with_the_same_command(office: Office) -> None:
+    jobs = office(ONCE)
+    jobs.submit(SPEC, TEXTS)
+    failed = over(jobs)
+    assert failed.error == "It stopped half-way."
+    for _ in range(2):
+        jobs.resume(1)
+    assert state(jobs).command == [*failed.command, "--resume"]
+    assert (state(jobs).status, state(jobs).error) == ("waiting", "")
+    assert over(jobs).status == "done"
+    jobs.resume(1)
+    assert state(jobs).status == "done"
+
+
+@pytest.mark.slow
+def test_a_process_that_still_runs_is_watched_by_the_next_app(office: Office) -> None:
+    before = office(SLOW)
+    before.submit(SPEC, TEXTS)
+    pid = began(before)
+    after = office(SLOW)
+    after.tick()
+    assert (state(after).status, state(after).pid) == ("running", pid)
+    after.cancel(1)
+    until(before, lambda: has_ended(pid))  # only its parent can bury it, as long as it lives
+    until(after, lambda: state(after).pid is None)
+
+
+def test_a_process_that_died_with_the_app_can_be_resumed(office: Office) -> None:
+    before = office(SLOW)
+    before.submit(SPEC, TEXTS)
+    pid = began(before)
+    processes.end(pid, at_once=True)
+    before.children[pid].wait()
+    after = office(ONCE)
+    after.tick()
+    assert state(after).status == "failed"
+    assert state(after).error == "The process ended unexpectedly; resume it."
+    after.resume(1)
+    assert state(after).status == "waiting"
+
+
+def test_a_number_that_another_process_has_now_is_not_taken_for_the_training(office: Office) -> None:
+    jobs = office()
+    jobs.submit(SPEC, TEXTS)
+    with jobs.store.begin() as session:
+        job = session.get(Job, 1)
+        assert job is not None
+        job.status, job.pid = "running", os.getpid()
+    jobs.tick()
+    assert state(jobs).status == "failed"
+    with jobs.store.begin() as session:
+        job = session.get(Job, 1)
+        assert job is not None
+        job.status, job.pid = "running", os.getpid()
+    jobs.cancel(1)  # and we are still here
+    assert (state(jobs).status, state(jobs).pid) == ("cancelled", None)
+
+
+def test_what_ended_well_while_no_app_was_there_is_done(office: Office) -> None:
+    before = office()
+    before.submit(SPEC, TEXTS)
+    before.tick()
+    (child,) = before.children.values()
+    child.wait()
+    after = office()
+    after.tick()
+    assert (state(after).status, state(after).exit_code) == ("done", None)
+
+
+def test_what_cannot_be_started_is_told(office: Office) -> None:
+    jobs = office()
+    folder = jobs.submit(SPEC, TEXTS).run_folder
+    (folder / "texts.txt").unlink()
+    folder.rmdir()
+    assert over(jobs).error == "The process cannot be started: No such file or directory. Start a new training."
+
+
+def test_deleting_takes_the_folder_and_nothing_else(office: Office, tmp_path: Path) -> None:
+    jobs = office()
+    folder = jobs.submit(SPEC, TEXTS).run_folder
+    jobs.delete(1)
+    assert state(jobs).active  # not while it is on its way
+    over(jobs)
+    jobs.delete(1)
+    assert not folder.exists()
+    assert not jobs.all()
+    outside = tmp_path / "precious"
+    outside.mkdir()
+    with jobs.store.begin() as session:
+        session.add(Job(method="a", model="b", variant="c", texts=1, command=[], folder=str(outside), status="failed"))
+    jobs.delete(2)
+    assert outside.exists()
+    assert not jobs.all()
+
+
+def test_the_thread_does_it_all_by_itself(office: Office) -> None:
+    jobs = office().begin()
+    jobs.submit(SPEC, TEXTS)
+    end = time.monotonic() + PATIENCE
+    while state(jobs).active and time.monotonic() < end:
+        time.sleep(0.02)
+    assert state(jobs).status == "done"
+
+
+@pytest.mark.parametrize("name", ["", "-x", "../x", "a b", "Mine", "é", "x" * 41, "a/b", "a\n"])
+def test_a_name_that_is_none_is_refused(office: Office, name: str) -> None:
+    jobs = office()
+    with pytest.raises(ExplanationError, match="The name of the result needs"):
+        jobs.submit(replace(SPEC, variant=name), TEXTS)
+    assert not jobs.all()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "sst2",
+            "owner/model",
+            "owner/model@main",
+            "nothing",
+            "",
+            "--help",
+            "a b/c",
+            "x" * 5000,
+            "~nobody/x",
+            "a\x00b",
+        ),
+        *(
+            "inside",
+            "inside@main",
+            "./inside",
+            "inside/../outside",
+            "outside",
+            "link",
+            "{here}/inside",
+            "{here}/outside",
+        ),
+        *("outside/deep", "inside/deep", "outside/deep@main", "outside/deep@x", "/", "."),
+    ],
+)
+def test_the_process_may_load_what_the_app_may_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for folder in ("inside/deep", "outside/deep", "allowed"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "outside")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(ROOTS_VARIABLE, f"allowed{os.pathsep}{tmp_path / 'inside'}")
+    for module in (catalog, model_names):
+        monkeypatch.setattr(module, "bundle_names", lambda: ("sst2",))
+    monkeypatch.setattr(catalog, "load_bundle", lambda folder, _device: folder.name)
+    monkeypatch.setattr(catalog, "_pretrained", lambda name, _device: name)
+    model = name.format(here=tmp_path)
+    roots = (Path("allowed"), tmp_path / "inside")
+    try:
+        expected: object = catalog.load(model, device="cpu", roots=roots)
+    except (ModelUnavailable, ValueError):
+        with pytest.raises(ModelUnavailable, match=r"lies outside the folders|is not available"):
+            submission.checked(replace(SPEC, model=model))
+    else:
+        assert submission.checked(replace(SPEC, model=model)).model == expected
+
+
+def test_a_model_outside_is_refused_before_anything_is_written(office: Office, tmp_path: Path) -> None:
+    jobs = office()
+    with pytest.raises(ModelUnavailable):
+        jobs.submit(replace(SPEC, model=str(tmp_path)), TEXTS)
+    assert not jobs.all()
+    assert not submission.runs().exists()
+
+
+def test_the_card_is_what_the_command_printed(office: Office) -> None:
+    jobs = office("print('not JSON')")
+    jobs.submit(SPEC, TEXTS)
+    assert over(jobs).status == "done"
+    assert card(state(jobs)) is None
+    (state(jobs).run_folder / processes.OUTPUT).write_text(json.dumps([1]))
+    assert card(state(jobs)) is None
+
+
+def test_without_texts_the_command_leaves_them_to_the_model_s_generator(office: Office) -> None:
+    job = office().submit(SPEC, ())
+    assert "--data" not in job.command
+    assert not list(job.run_folder.iterdir())
+    assert SPEC.shell_command("").startswith("python -m explainers fit aml --model owner/model --variant mine")
+
+
+def test_a_training_imports_the_package_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (processes.PROJECT / "explainers" / "__main__.py").is_file()
+    monkeypatch.chdir(tmp_path)
+    assert processes.start([sys.executable, "-c", "import explainers.errors"], tmp_path).wait(PATIENCE) == 0

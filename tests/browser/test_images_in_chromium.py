@@ -1,0 +1,184 @@
+"""An image with a text, as a person gives it, explains it and plays with it. Nothing depends on the prediction."""
+
+import base64
+import re
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Locator, expect
+
+from app.compare.curated_examples import curated_examples
+from explainers.models.bundle_cards import bundle_names
+
+Visit = Callable[..., Any]
+FEW = {
+    "model": "scenes",
+    "learned": "",
+    "captum": "Occlusion",
+    "controls": "Attention, mean",
+    "pictures": "Image only",
+}
+CARDS, PATCHES = 3, 48
+FIRST = next(sample for sample in curated_examples() if sample.model == "scenes")
+PASTE = """([content]) => {
+    const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
+    const clipboard = new DataTransfer();
+    clipboard.items.add(new File([bytes], "pasted.png", { type: "image/png" }));
+    document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData: clipboard, bubbles: true }));
+}"""
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif("scenes" not in bundle_names(), reason="the bundle scenes is not in assets/bundles"),
+]
+
+
+def file(kind: str, size: tuple[int, int]) -> dict[str, Any]:
+    """An image as a person chooses it."""
+    pixels = np.random.default_rng(1).integers(0, 255, (size[1], size[0], 3), dtype=np.uint8)
+    content = BytesIO()
+    Image.fromarray(pixels).save(content, kind)
+    return {"name": f"mine.{kind.lower()}", "mimeType": f"image/{kind.lower()}", "buffer": content.getvalue()}
+
+
+def give(window: Any, given: dict[str, Any]) -> None:
+    window.page.locator("input[type=file]").set_input_files(given)
+
+
+def patch(window: Any, number: int, card: int = 0) -> Locator:
+    return window.cards.nth(card).locator(".patch").nth(number)  # type: ignore[no-any-return]
+
+
+def shape(window: Any) -> float:
+    """Width by height of the image in the first card."""
+    ratio: float = window.cards.first.locator("img").evaluate("image => image.naturalWidth / image.naturalHeight")
+    return ratio
+
+
+def test_patches_are_pointed_at_clicked_and_brought_back(visit: Visit) -> None:
+    window = visit(few=False, **FEW).done()
+    page, scores = window.page, window.page.locator(".card .score")
+    expect(window.cards).to_have_count(CARDS)
+    expect(page.locator(".patch")).to_have_count(CARDS * PATCHES)
+    expect(page.locator(".card .shares").first).to_have_text(
+        re.compile(r"^image \d+ % · text \d+ % of the importance$")
+    )
+    before = window.bars
+
+    patch(window, 20).hover()
+    for index in range(CARDS):
+        expect(scores.nth(index)).to_have_text(re.compile(r"^patch row 2, column 9\s+[+-]?\d\.\d{4}, rank \d+ of \d+$"))
+    expect(page.locator(".patch.near")).to_have_count(CARDS)
+    page.mouse.move(5, 5)
+    expect(scores.first).to_have_text("")
+
+    patch(window, 20, card=1).click()
+    expect(page.locator(".patch.removed")).to_have_count(CARDS)
+    expect(page.locator(".bars")).to_contain_text("→")
+    window.done()
+    assert window.bars != before
+
+    patch(window, 3).press("Enter")
+    expect(page.locator(".patch.removed")).to_have_count(2 * CARDS)
+    window.done()
+    page.get_by_role("button", name="Restore all").click()
+    expect(page.locator(".unit.removed")).to_have_count(0)
+    window.done()
+    assert window.bars == before
+
+
+def test_images_are_given_and_a_wrong_file_loses_nothing(visit: Visit, server: str) -> None:
+    window = visit(few=False, **FEW).done()
+    page, text = window.page, window.page.get_by_role("textbox", name="Text")
+    give(window, file("PNG", (60, 90)))
+    expect(page.get_by_text("your own image, 60 × 90 pixels")).to_be_visible()
+    window.done()
+    assert shape(window) == pytest.approx(60 / 90)
+    expect(text).to_have_value(FIRST.text)
+
+    give(window, {"name": "mine.png", "mimeType": "image/png", "buffer": b"this is text"})
+    expect(page.get_by_test_id("stAlert").filter(has_text="cannot be read as an image")).to_be_visible()
+    window.done()
+    assert shape(window) == pytest.approx(60 / 90)
+    expect(text).to_have_value(FIRST.text)
+
+    give(window, file("JPEG", (800, 200)))
+    expect(page.get_by_text("your own image, 800 × 200 pixels")).to_be_visible()
+    expect(page.get_by_text("cannot be read as an image")).to_have_count(0)
+    window.done()
+    expect(page.locator(".patch")).to_have_count(CARDS * PATCHES)
+
+    content = base64.b64encode(file("PNG", (120, 40))["buffer"]).decode()
+    page.evaluate(PASTE, [content])
+    expect(page.get_by_text("your own image, 120 × 40 pixels")).to_be_visible()
+    window.done()
+    assert shape(window) == pytest.approx(3)
+    page.get_by_role("button", name="Link to this view").click()
+    expect(page.get_by_text("but not your own image")).to_be_visible()
+
+
+def test_another_generated_example_is_in_the_address_and_comes_back(visit: Visit) -> None:
+    first = visit(few=False, **FEW).done()
+    first.page.get_by_role("button", name="Another scene").click()
+    expect(first.page.get_by_text("scene 1", exact=True)).to_be_visible()
+    first.done()
+    said = first.page.get_by_role("textbox", name="Text").input_value()
+    assert said != FIRST.text
+    second = visit(first.page.url).done()
+    expect(second.page.get_by_role("textbox", name="Text")).to_have_value(said)
+    assert second.bars == first.bars
+
+
+def test_the_link_holds_every_method_and_the_correct_answer_is_shown(visit: Visit) -> None:
+    window = visit(few=False, **{**FEW, "captum": ["Occlusion", "Gradient × input"]}).done()
+    page = window.page
+    expect(
+        page.get_by_text(re.compile(r"Correct answer \(from the generator's rules\): .*The model (agrees|predicts)"))
+    ).to_be_visible()
+    page.get_by_role("button", name="Link to this view").click()
+    link = page.get_by_test_id("stPopoverBody").get_by_test_id("stCode").inner_text().strip()
+    assert parse_qs(urlsplit(link).query)["captum"] == ["Occlusion", "Gradient × input"]
+    assert urlsplit(link).netloc == urlsplit(page.url).netloc
+
+
+def test_colours_evidence_and_curves_of_one_part(visit: Visit) -> None:
+    window = visit(few=False, **FEW, evidence="true", opacity="35").done()
+    page, cards = window.page, window.page.locator(".crosslight-cards")
+    assert FIRST.evidence is not None
+    expect(page.locator(".card .true")).to_have_count(CARDS * len(FIRST.evidence.boxes))
+    expect(page.locator(".card .unit.evidence")).to_have_count(CARDS * len(FIRST.evidence.words))
+    opacity = "cards => getComputedStyle(cards.querySelector('.colour')).opacity"
+    assert float(cards.evaluate(opacity)) == pytest.approx(0.35)
+    slider = page.get_by_role("slider", name=re.compile("Colours over"))
+    slider.press("End")
+    page.wait_for_function(
+        """() => [...document.querySelectorAll("*")].some(element =>
+            element.shadowRoot?.querySelector(".crosslight-cards")?.style.getPropertyValue("--opacity") === "1")"""
+    )
+    page.get_by_text("Show the true evidence").click()
+    expect(page.locator(".card .true")).to_have_count(0)
+
+    for part, units in (("Image", "patches"), ("Text", "words"), ("Both", "units")):
+        button = page.get_by_role("radio", name=part, exact=True)
+        button.or_(page.get_by_role("button", name=part, exact=True)).first.click()
+        expect(page.get_by_text(f"% of the {units} removed (mask)")).to_be_visible()
+        expect(page.get_by_text(re.compile(r"Erasing .* alone:"))).to_have_count(0)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, False), (390, True)])
+def test_an_image_fits_into_the_window(visit: Visit, screenshots: Path, width: int, dark: bool) -> None:
+    window = visit(few=False, **FEW, width=width, height=2400, dark=dark).done()
+    window.page.wait_for_timeout(2000)  # a narrow page is drawn once more, and a file that comes meanwhile is lost
+    give(window, file("PNG", (90, 400)))
+    expect(window.page.get_by_text("your own image, 90 × 400 pixels")).to_be_visible()
+    window.done()
+    tall = window.cards.locator(".image").evaluate_all("boxes => boxes.map(box => box.getBoundingClientRect().height)")
+    assert max(tall) <= 300
+    wide: int = window.page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+    assert wide <= width
+    window.page.screenshot(path=screenshots / f"pictures-{width}{'-dark' if dark else ''}.png")

@@ -1,0 +1,289 @@
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from explainers.commands.app import COMMANDS, app
+from explainers.commands.evaluate import signed
+from explainers.datasets.example import Example
+from explainers.methods.registry import METHODS, applicable, default_methods, select
+from explainers.metrics.faithfulness import METRICS
+from explainers.metrics.intervals import Interval
+from explainers.models import catalog
+from explainers.models.bundle_cards import bundle_names
+from explainers.models.frozen_model import FrozenModel
+from explainers.results.manifest import VERSION
+
+ROOT = Path(__file__).parents[2]
+FOR_ONE_TEXT = [spec.id for spec in applicable(select(default_methods()), Example("the text"))]
+QUICK = ("--samples", "50", "--steps", "5")
+
+
+@pytest.fixture
+def small(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The small BERT answers to every name."""
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: bert)
+
+
+def ran(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def explained(*arguments: str) -> Result:
+    return ran("explain", "--text", "the good film", *QUICK, *arguments)
+
+
+@pytest.mark.usefixtures("small")
+def test_json_has_everything_that_was_measured() -> None:
+    result = explained("--json")
+    assert result.exit_code == 0
+    content = json.loads(result.stdout)
+    assert content["model"] == "small"
+    assert set(content["probabilities"]) == {"negative", "neutral", "positive"}
+    assert sum(content["probabilities"].values()) == pytest.approx(1)
+    assert content["label"] == max(content["probabilities"], key=content["probabilities"].get)
+    assert [each["method"] for each in content["explanations"]] == FOR_ONE_TEXT
+    for each in content["explanations"]:
+        assert each["label"] == content["label"]
+        assert [(unit["text"], unit["start"], unit["end"]) for unit in each["units"]] == [
+            ("the", 0, 3),
+            ("good", 4, 8),
+            ("film", 9, 13),
+        ]
+        assert len(each["scores"]) == 3
+        assert each["seconds"] >= 0
+        assert each["model_calls"] >= 0
+        assert set(each["metrics"]) == {metric.id for metric in METRICS}
+
+
+@pytest.mark.usefixtures("small")
+def test_methods_class_and_settings_are_those_of_the_options() -> None:
+    options = (
+        "--methods",
+        "occlusion,lime",
+        "--label",
+        "neutral",
+        "--erasure",
+        "delete",
+        "--unit",
+        "token",
+        "--seed",
+        "3",
+    )
+    content = json.loads(explained(*options, "--json").stdout)
+    assert [each["method"] for each in content["explanations"]] == ["lime", "occlusion"]
+    assert content["label"] == "neutral"
+    settings = {"unit": "token", "erasure": "delete", "samples": 50, "steps": 5, "seed": 3}
+    assert content["manifest"]["settings"] == settings
+
+
+@pytest.mark.usefixtures("small")
+def test_without_json_a_person_can_read_it() -> None:
+    result = explained("--methods", "occlusion")
+    assert result.exit_code == 0
+    assert "Occlusion" in result.stdout
+    assert "good" in result.stdout
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(result.stdout)
+
+
+@pytest.mark.usefixtures("small")
+def test_the_page_is_written_to_a_file(tmp_path: Path) -> None:
+    result = explained("--methods", "occlusion", "--html", str(tmp_path / "page.html"), "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--methods", "shap"), "Unknown method 'shap'. Choose from: aml, faml, cimi,"),
+        (("--methods", ""), "Unknown method ''."),
+        (("--erasure", "blur"), "The erasure 'blur' is not available. Choose one of: mask, delete, zero."),
+        (("--unit", "letter"), "Unknown unit 'letter'. Choose one of: word, token."),
+        (("--label", "bad"), "small has no class 'bad'. Choose one of: negative, neutral, positive."),
+        (("--samples", "1"), "Samples must be at least 10"),
+        (("--text", ""), "The text is empty"),
+        (("--text", " \n"), "The text is empty"),
+        (("--html", "/no/such/folder/page.html"), "The page cannot be written to /no/such/folder/page.html"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_user_errors_are_one_sentence_and_exit_code_2(arguments: tuple[str, ...], sentence: str) -> None:
+    result = explained("--methods", "occlusion", *arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(sentence)
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--model", "no such model"), "The model 'no such model' is not available. Choose one of: "),
+        (("--device", "abacus"), "The device 'abacus' is not available. Choose one of: auto, cpu,"),
+    ],
+    ids=["model", "device"],
+)
+def test_an_unknown_model_or_device_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
+    result = explained(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(sentence)
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("aml", "--full"), "aml cannot train the classifier; ivra can. Omit --full."),
+        (("ivra", "--full", "--resume"), "A training of the classifier itself cannot be resumed. Omit --resume."),
+        (("lime",), "'lime' does not learn. Choose one of: aml, cimi, ciem, ivra, all."),
+        (("aml", "--set", "epochs"), "--set needs name=value, not 'epochs'."),
+    ],
+)
+def test_a_fit_that_is_impossible_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
+    result = ran("fit", *arguments)
+    assert (result.exit_code, result.stderr.strip()) == (2, sentence)
+
+
+@pytest.mark.parametrize(
+    ("difference", "cell"),
+    [(None, "–"), (Interval(0.1, -0.05, 0.25, 9), "+0.100 [-0.050, +0.250]")],
+)
+def test_a_paired_difference_is_shown_with_its_interval(difference: Interval | None, cell: str) -> None:
+    assert signed(difference) == cell
+
+
+def test_methods_are_listed_with_their_ids() -> None:
+    lines = ran("methods").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [spec.id for spec in METHODS]
+    assert all(spec.idea in line for spec, line in zip(METHODS, lines, strict=True))
+
+
+def test_a_method_registered_at_run_time_is_listed() -> None:
+    METHODS.register(replace(METHODS.get("occlusion"), id="erasing"))
+    try:
+        assert ran("methods").stdout.splitlines()[-1].startswith("erasing ")
+    finally:
+        METHODS.unregister("erasing")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_the_scores_are_written_as_a_table(small: None, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"scores{suffix}"
+    result = explained("--methods", "occlusion", "--table", str(path), "--json")
+    assert result.exit_code == 0, result.stderr
+    frame = pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)
+    (explanation,) = json.loads(result.stdout)["explanations"]
+    assert frame["unit"].tolist() == ["the", "good", "film"]
+    assert frame["score"].tolist() == pytest.approx(explanation["scores"])
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("scores.xlsx", "A table cannot be written as 'scores.xlsx'. Give a file name that ends in .csv or .parquet."),
+        ("none/scores.csv", "The table cannot be written to "),
+        ("none/scores.parquet", "The table cannot be written to "),
+    ],
+)
+def test_a_table_that_cannot_be_written_is_one_sentence(small: None, tmp_path: Path, name: str, sentence: str) -> None:
+    result = explained("--methods", "occlusion", "--table", str(tmp_path / name))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(sentence)
+    assert result.stderr.count("\n") == 1
+
+
+def test_version() -> None:
+    result = ran("--version")
+    assert (result.exit_code, result.stdout) == (0, f"crosslight {VERSION}\n")
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
+def test_every_command_has_help(command: tuple[str, ...]) -> None:
+    result = ran(*command, "--help")
+    assert result.exit_code == 0
+    assert "Usage" in result.stdout
+
+
+@pytest.mark.parametrize("command", [(), ("fit",), ("evaluate",)])
+def test_help_does_not_load_torch(command: tuple[str, ...]) -> None:
+    arguments = [*command, "--help"]
+    code = (
+        "import sys\nfrom explainers.commands.app import app\n"
+        f"app({arguments}, standalone_mode=False)\nsys.exit('torch' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "Usage" in result.stdout
+
+
+def test_without_a_command_there_is_help() -> None:
+    assert "explain" in ran().output
+
+
+@pytest.mark.slow
+def test_from_the_shell_an_error_is_one_line_on_standard_error() -> None:
+    command = [sys.executable, "-m", "explainers", "explain", "--text", "good", "--erasure", "blur"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr == "The erasure 'blur' is not available. Choose one of: mask, delete, zero.\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("sst2" not in bundle_names(), reason="the bundle sst2 is not in assets/bundles")
+def test_from_the_shell_the_real_model_answers_in_json() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "explainers",
+        "explain",
+        "--model",
+        "sst2",
+        "--methods",
+        "lime,occlusion",
+        "--json",
+    ]
+    text = "A wonderful film. <b>naïve</b> 🎬"
+    result = subprocess.run(
+        [*command, "--text", text], cwd=ROOT, capture_output=True, encoding="utf-8", timeout=120, check=True
+    )
+    answer = json.loads(result.stdout)
+    assert answer["label"] == "positive"
+    for each in answer["explanations"]:
+        assert [text[unit["start"] : unit["end"]] for unit in each["units"]] == [unit["text"] for unit in each["units"]]
+    assert result.stderr == ""
+
+
+@pytest.fixture
+def of_pairs(pairs: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of pairs answers to every name."""
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: pairs)
+
+
+@pytest.mark.usefixtures("of_pairs")
+def test_a_pair_is_explained_in_json_and_for_people() -> None:
+    options = ("--text-pair", "a dull plot", "--methods", "occlusion,hypothesis_only")
+    content = json.loads(explained(*options, "--json").stdout)
+    assert [unit["segment"] for unit in content["explanations"][0]["units"]] == [0, 0, 0, 1, 1, 1]
+    assert list(content["one_text_alone"]) == ["premise", "hypothesis", "swapped"]
+    printed = explained(*options).stdout
+    assert "film (premise) " in printed
+    assert "dull (hypothesis) " in printed
+    assert "Premise alone: " in printed
+    assert " · swapped: " in printed
+
+
+@pytest.mark.usefixtures("of_pairs")
+def test_a_pair_model_that_gets_one_text_says_so() -> None:
+    result = explained("--methods", "occlusion")
+    assert result.exit_code == 2
+    assert result.stderr == "small needs a premise and a hypothesis; the hypothesis is missing.\n"

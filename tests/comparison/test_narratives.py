@@ -1,0 +1,93 @@
+"""The position of the narratives in a run, and narrators that fail."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from explainers.api import explain
+from explainers.comparison import runner
+from explainers.comparison.runner import Event, run
+from explainers.errors import Cancelled, ExplanationError
+from explainers.methods.narrator_specs import NARRATORS
+from explainers.methods.registry import select
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding
+from explainers.models.meter import Meter
+from explainers.narrative import narrate
+from explainers.results.comparison import Failure, MethodResult, Question, RandomControl
+from explainers.results.narrative import Narrative
+from explainers.results.settings import Settings
+from explainers.training.artifacts import Artifact
+
+
+@pytest.fixture
+def question(bert: FrozenModel) -> Question:
+    return Question(bert, bert.encode("the film was not good"), 0, Settings(samples=40, steps=5))
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
+    """Three narrators; those in the dictionary fail with its exceptions."""
+    errors: dict[str, Exception] = {}
+
+    def narrated(_model: FrozenModel, _encoding: Encoding, method: str) -> Narrative:
+        if method in errors:
+            raise errors[method]
+        return Narrative(method, "The answer is good.", 0, (), (1,), 0.1)
+
+    artifacts = [Artifact(method, "", Path(method)) for method in NARRATORS.ids]
+    monkeypatch.setattr(runner, "available_artifacts", lambda _model, _version, _family: artifacts)
+    monkeypatch.setattr(narrate, "narrate", narrated)
+    return errors
+
+
+def kinds(events: Iterator[Event]) -> list[str]:
+    names = {Narrative: "narrative", RandomControl: "control"}
+    return [
+        event.attribution.method if isinstance(event, MethodResult) else names[type(event)]
+        for event in events
+        if isinstance(event, MethodResult | Narrative | RandomControl)
+    ]
+
+
+@pytest.mark.usefixtures("failing")
+def test_narratives_come_after_the_methods_of_one_pass_and_before_those_of_many(question: Question) -> None:
+    specs = select(["lime", "occlusion", "attention_mean"])
+    order = kinds(run(question, specs, Meter()))
+    assert order == ["attention_mean", *["narrative"] * 3, "occlusion", "control", "lime"]
+
+
+@pytest.mark.usefixtures("failing")
+def test_narratives_come_without_methods_too(question: Question) -> None:
+    assert kinds(run(question, (), Meter(), control_known=True)) == ["narrative"] * 3
+    assert kinds(run(question, (), Meter(), control_known=True, narrate=False)) == []
+
+
+def test_a_narrator_that_fails_gives_its_reason_and_the_others_go_on(
+    question: Question, failing: dict[str, Exception]
+) -> None:
+    failing["cause_phi"] = ExplanationError("The file is damaged.")
+    failing["cause_phi_ts"] = KeyError("x")
+    first, second, third = run(question, (), Meter(), control_known=True)
+    assert first == Failure("cause_phi", "The file is damaged.")
+    assert isinstance(second, Failure)
+    assert second.reason == "Internal error in Crosslight (KeyError)."
+    assert isinstance(third, Narrative)
+
+
+def test_stopping_is_no_failure(question: Question, failing: dict[str, Exception]) -> None:
+    failing["cause_phi"] = Cancelled("Stopped.")
+    with pytest.raises(Cancelled):
+        list(run(question, (), Meter(), control_known=True))
+
+
+@pytest.mark.usefixtures("failing")
+def test_the_json_has_sentence_and_stated_label(bert: FrozenModel) -> None:
+    narratives = explain(bert, "the film was not good", methods=["random"]).as_dict()["narratives"]
+    assert [each["method"] for each in narratives] == ["cause_phi", "cause_phi_ts", "cause"]
+    assert {(each["text"], each["stated_label"]) for each in narratives} == {("The answer is good.", bert.labels[0])}
+
+
+def test_a_model_without_narrators_has_no_narratives(bert: FrozenModel) -> None:
+    assert explain(bert, "good", methods=["random"]).narratives == ()

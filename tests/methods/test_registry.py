@@ -1,0 +1,75 @@
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
+from explainers.methods.registry import (
+    METHODS,
+    applicable,
+    base_id,
+    default_methods,
+    groups,
+    method_spec,
+    select,
+    using_weights_of,
+)
+from explainers.methods.spec import MethodSpec
+
+
+@pytest.fixture
+def registered() -> Iterator[MethodSpec]:
+    spec = replace(METHODS.get("lime"), id="mine", name="Mine", colour="#123456")
+    METHODS.register(spec)
+    yield spec
+    METHODS.unregister(spec.id)
+
+
+def test_specs_stand_in_the_order_of_display() -> None:
+    assert [spec.id for spec in select(["random", "lime", "aml:suff", "aml", "aml:comp"])] == [
+        *("aml", "aml:comp", "aml:suff"),
+        *("lime", "random"),
+    ]
+    assert select(["lime", "lime"]) == (METHODS.get("lime"),)
+    assert select([]) == ()
+
+
+@pytest.mark.parametrize("id", ["shap", "", "lime:comp", "aml:", ":comp", "AML"])
+def test_an_unknown_id_is_an_error_with_the_ids(id: str) -> None:
+    with pytest.raises(ExplanationError, match=rf"Unknown method '{id}'\. Choose from: aml, .*random\."):
+        method_spec(id)
+
+
+def test_a_variant_belongs_to_its_method() -> None:
+    assert method_spec("faml:comp").weights_of == "aml"
+    assert [base_id(id) for id in ("aml:comp", "aml")] == ["aml", "aml"]
+    assert [spec.id for spec in using_weights_of("aml")] == ["aml", "faml"]
+    assert using_weights_of("lime") == ()
+
+
+def test_the_groups_and_the_defaults_of_the_app() -> None:
+    assert groups() == ("Learned", "Captum", "Controls")
+    assert set(METHODS.ids) - set(default_methods()) == {"attention_last"}
+
+
+def test_only_methods_that_make_sense_for_the_input_are_applicable() -> None:
+    controls = [spec for spec in METHODS if spec.needs]
+    assert applicable(controls, Example("a film")) == ()
+    assert [spec.id for spec in applicable(controls, Example("a film", "a plot"))] == [
+        "premise_only",
+        "hypothesis_only",
+    ]
+
+
+def test_a_method_can_be_registered_while_the_program_runs(registered: MethodSpec) -> None:
+    assert method_spec("mine") is registered
+    assert select(["mine", "lime"])[-1] is registered
+    assert "mine" in default_methods()
+
+
+def test_after_it_was_unregistered_the_method_is_unknown() -> None:
+    METHODS.register(replace(METHODS.get("lime"), id="mine"))
+    METHODS.unregister("mine")
+    with pytest.raises(ExplanationError, match="Unknown method 'mine'"):
+        method_spec("mine")

@@ -1,0 +1,129 @@
+"""Training on a handful of texts: enough to see that it learns, resumes exactly and ships what it measured."""
+
+import gzip
+import json
+import random
+import re
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from explainers.datasets.example import Example, Splits
+from explainers.datasets.sst2 import read_sst2
+from explainers.errors import ModelUnavailable
+from explainers.models.accuracy import accuracy
+from explainers.models.task_spec import Task, TrainingOptions
+from explainers.models.tasks import TASKS, make_bundle
+from explainers.models.text import build, training
+from explainers.models.text.build import make_text_bundle
+from explainers.models.text.bundle import load_bundle
+from explainers.models.text.recipe import TextModelRecipe
+from explainers.models.text.training import batches, randomly_masked, train
+
+GOOD = [Example(f"a {word} film number {n}", label=1) for n in range(8) for word in ("good", "great", "fine", "lovely")]
+BAD = [Example(f"a {word} film number {n}", label=0) for n in range(8) for word in ("bad", "awful", "poor", "dull")]
+RECIPE = TextModelRecipe(epochs=2, batch=16, learning_rate=5e-4, masking=0.1, averaging=0.5, rank=2)
+
+
+def test_every_text_is_in_exactly_one_batch() -> None:
+    encoded = [([101, number, 102], [0, 0, 0], 0) for number in range(1000, 1037)]
+    result = batches(encoded, 8, random.Random(0))
+    assert sorted(item[0][1] for batch in result for item in batch) == list(range(1000, 1037))
+
+
+def test_only_words_of_every_other_row_are_masked() -> None:
+    ids = torch.tensor([[101, 2000, 3000, 102, 0]] * 4)
+    everything = randomly_masked(ids, 1.0, 103)
+    assert everything.tolist() == [[101, 2000, 3000, 102, 0], [101, 103, 103, 102, 0]] * 2
+    assert randomly_masked(ids, 0.0, 103).tolist() == ids.tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 2])
+def test_training_learns_to_tell_good_from_bad(tmp_path, rank) -> None:
+    train(
+        (GOOD + BAD, [], GOOD[:4] + BAD[:4]),
+        2,
+        TextModelRecipe(epochs=3, batch=8, learning_rate=3e-3 if rank else 3e-4, averaging=0.5, rank=rank),
+        tmp_path,
+    )
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert lines[-1]["validation"] == 1.0  # chance is one half
+    names = set(load_file(tmp_path / "weights.safetensors"))
+    assert any(".lora_A." in name for name in names) == bool(rank)
+    assert not any("embeddings" in name for name in names)
+
+
+@pytest.mark.slow
+def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch) -> None:
+    parts = (GOOD + BAD, [], GOOD[:2])
+    train(parts, 2, RECIPE, tmp_path / "straight")
+    epoch = training._epoch
+
+    def breaks_down(run, ready, mask_token):
+        if run.epoch == 1:
+            raise KeyboardInterrupt
+        return epoch(run, ready, mask_token)
+
+    monkeypatch.setattr(training, "_epoch", breaks_down)
+    with pytest.raises(KeyboardInterrupt):
+        train(parts, 2, RECIPE, tmp_path / "broken")
+    monkeypatch.setattr(training, "_epoch", epoch)
+    train(parts, 2, RECIPE, tmp_path / "broken", resume=True)
+    straight, resumed = (load_file(tmp_path / name / "weights.safetensors") for name in ("straight", "broken"))
+    assert all(torch.equal(straight[name], resumed[name]) for name in straight)
+
+
+def yes_or_no(read) -> Task:
+    return Task(
+        labels=("no", "yes"),
+        data="made up",
+        licence="none",
+        split_rule="at random",
+        read=read,
+        make=lambda _options: {},
+        example=lambda: GOOD[0],
+        position=9,
+    )
+
+
+@pytest.mark.slow
+def test_a_bundle_is_written_with_the_accuracies_of_what_it_holds(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "text\tlabel\n" + "".join(f"{each.text}\t{each.label}\n" for each in GOOD + BAD)
+    for name in ("train_phrases", "train_sentences", "dev"):
+        with gzip.open(tmp_path / f"{name}.tsv.gz", "wt") as file:
+            file.write(rows if name != "dev" else "text\tlabel\nan awful mess\t0\na lovely day\t1\n")
+    task = yes_or_no(lambda folder: read_sst2(folder, validation=2))
+    card = make_text_bundle("tiny", task, tmp_path, RECIPE, tmp_path / "bundle", resume=False)
+    assert card == json.loads((tmp_path / "bundle" / "card.json").read_text())
+    assert card["command"].startswith("python -m explainers train-model tiny --data DIR")
+    assert card["position"] == 9
+    model = load_bundle(tmp_path / "bundle", torch.device("cpu"))
+    assert model.labels == ("no", "yes")
+    dev = [Example("an awful mess", label=0), Example("a lovely day", label=1)]
+    assert card["accuracy"]["test"] == accuracy(model, dev)
+
+
+def test_a_new_training_is_not_taken_for_the_one_before(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = tmp_path / "runs" / "tiny"
+    run.mkdir(parents=True)
+    (run / "finished").touch()
+    (run / "log.jsonl").write_text('{"epoch": 9, "validation": 1.0}\n')
+
+    def breaks_down(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(build, "train", breaks_down)
+    task = yes_or_no(lambda _folder: Splits((), (), ()))
+    with pytest.raises(KeyboardInterrupt):
+        make_text_bundle("tiny", task, None, RECIPE, tmp_path / "bundle", resume=False)
+    assert not list(run.iterdir())
+
+
+def test_an_unknown_model_to_train_gets_a_sentence() -> None:
+    expected = f"The embedded model 'sst3' is not available. Choose one of: {', '.join(TASKS)}."
+    with pytest.raises(ModelUnavailable, match=re.escape(expected)):
+        make_bundle("sst3", TrainingOptions())

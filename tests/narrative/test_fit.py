@@ -1,0 +1,148 @@
+"""From the data on the disk to a narrator with a card."""
+
+import gzip
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from explainers.datasets import esnli
+from explainers.datasets.esnli import DEV, TEST
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable, ExplanationError
+from explainers.models.catalog import fingerprint
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.text.base_weights import sha256
+from explainers.narrative import fit
+from explainers.narrative.cause import NarratorRecipe
+from explainers.narrative.fit import RUNS, make, read_items, recipe_for, run_folder
+from explainers.narrative.narrate import narrate
+from explainers.training.artifacts import STORE_VARIABLE, own_folder
+from explainers.training.fit_spec import FitSpec
+
+HEADER = "unique_key\tlabel\tpremise\thypothesis\texplanation1\texplanation2\texplanation3"
+LABELS = ("entailment", "neutral", "contradiction")
+WORDS = ("good", "bad", "dull", "very good", "not bad", "unwatchable")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_language: None) -> None:
+    """Runs and store are the test's own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    read = esnli.read_esnli
+    monkeypatch.setattr(esnli, "read_esnli", lambda folder: read(folder, validation=4))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data" / "esnli"
+    folder.mkdir(parents=True)
+    for name, first, images, word in ((DEV, 0, 12, "film"), (TEST, 50, 6, "zebra")):
+        rows = [
+            f"{first + n}.jpg#0r1n\t{label}\tthe {word} {n} was {WORDS[n % 6]}\ta plot {label}"
+            f"\tThe {word} was {label}ish .\tSo .\tYes ."
+            for n in range(images)
+            for label in LABELS
+        ]
+        (folder / name).write_bytes(gzip.compress("\n".join([HEADER, *rows]).encode()))
+    return folder
+
+
+def fit_spec(data: Path, method: str = "cause", **fields: Any) -> FitSpec:
+    return FitSpec(method, "small", str(data), **{"settings": (("epochs", "1"), ("batch", "8")), **fields})
+
+
+def test_settings_make_the_recipe_and_the_name_its_losses() -> None:
+    recipe = recipe_for(FitSpec("cause_phi", "nli", seed=3, settings=(("leak", "leaky"), ("epochs", "2"))))
+    assert recipe == NarratorRecipe("phi", "leaky", epochs=2, seed=3)
+    assert [recipe_for(FitSpec(method, "nli")).losses for method in ("cause_phi_ts", "cause")] == ["phi_ts", "cause"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ((("losses", "phi"),), r"Omit them from --set"),
+        ((("seed", "1"),), r"Omit them from --set"),
+        ((("leak", "open"),), r"leak of cause cannot be 'open'\. Choose from: closed, leaky"),
+        ((("depth", "1"),), "cause has no setting 'depth'"),
+        ((("epochs", "0"),), "must be at least 1"),
+    ],
+)
+def test_a_setting_that_does_not_exist_gets_a_sentence(settings: tuple[tuple[str, str], ...], message: str) -> None:
+    with pytest.raises(ExplanationError, match=message):
+        recipe_for(FitSpec("cause", "nli", settings=settings))
+
+
+def test_every_training_has_its_own_folder() -> None:
+    specs = [FitSpec("cause", "nli"), FitSpec("cause", "nli", seed=1), FitSpec("cause_phi", "nli")]
+    specs += [FitSpec("cause", "nli", settings=(("language", "../x/y"),)), FitSpec("cause", "sst2")]
+    folders = [run_folder(each) for each in specs]
+    assert len(set(folders)) == len(specs)
+    assert all(each.parent == RUNS for each in folders)
+
+
+def test_the_command_says_how_to_get_the_same_weights() -> None:
+    result = FitSpec("cause", "nli", "/somewhere", seed=2, settings=(("leak", "leaky"),)).command
+    assert result == "python -m explainers fit cause --model nli --data DATA --seed 2 --set leak=leaky"
+
+
+def test_nothing_of_the_test_is_learned_from_or_watched(model: FrozenModel, data: Path) -> None:
+    training, validation = read_items(fit_spec(data), model)
+    assert (len(training), len(validation)) == (30, 6)
+    assert not any("zebra" in sentence for item in (*training, *validation) for sentence in item.sentences)
+
+
+def test_nothing_of_the_test_is_in_the_vocabulary(model: FrozenModel, data: Path) -> None:
+    fit.warmed_up_language_model(fit_spec(data), model)
+    words = (RUNS / "language-esnli.words.json").read_text()
+    assert "▁film" in words
+    assert "zeb" not in words
+
+
+def test_a_model_of_other_classes_is_refused_before_the_warm_up(model: FrozenModel, data: Path) -> None:
+    with pytest.raises(DataUnavailable, match=r"classes of small are not available\. e-SNLI is about others"):
+        make(fit_spec(data), replace(model, labels=("a", "b", "c")), Path("run"), None, resume=False)
+    assert not RUNS.exists()
+
+
+def test_a_model_without_a_head_is_refused_before_the_warm_up(bert: FrozenModel, data: Path) -> None:
+    with pytest.raises(ExplanationError, match="no head of several layers"):
+        make(fit_spec(data), replace(bert, labels=LABELS), Path("run"), None, resume=False)
+    assert not RUNS.exists()
+
+
+def test_a_narrator_is_written_with_its_card_and_speaks(model: FrozenModel, data: Path) -> None:
+    before = fingerprint(model)
+    card = make(fit_spec(data), model, Path("run"), None, resume=False)
+    path = own_folder("small", "1", "narrative") / "cause.safetensors"
+    assert json.loads(path.with_suffix(".json").read_text()) == json.loads(json.dumps(card))
+    assert card["sha256"] == sha256(path)
+    assert card["recipe"] == asdict(recipe_for(fit_spec(data)))
+    assert card["items"]["learned from"] == 30
+    assert fingerprint(model) == before
+    said = narrate(model, model.encode(Example("the film was good", "a plot")), "cause")
+    assert said.text
+    assert len(said.read) == 3
+
+
+def test_the_same_training_gives_the_same_file(model: FrozenModel, data: Path) -> None:
+    first = make(fit_spec(data), model, Path("one"), Path("a"), resume=False)
+    torch.manual_seed(7)
+    second = make(fit_spec(data), model, Path("two"), Path("b"), resume=False)
+    other = make(fit_spec(data, seed=1), model, Path("three"), Path("c"), resume=False)
+    assert first["sha256"] == second["sha256"] != other["sha256"]
+
+
+def test_the_language_is_warmed_up_once(model: FrozenModel, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit.warmed_up_language_model(fit_spec(data), model)
+
+    def again(*_args: object) -> None:
+        raise AssertionError("warmed up twice")
+
+    monkeypatch.setattr(fit, "_warm_up", again)
+    phi, language, _ = fit.warmed_up_language_model(fit_spec(data, "cause_phi"), model)
+    assert phi.get_input_embeddings().num_embeddings == language.size

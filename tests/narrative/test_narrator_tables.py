@@ -1,0 +1,89 @@
+from typing import Any
+
+from explainers.report.narrator_tables import (
+    COLUMNS,
+    TEXTS,
+    examples_page,
+    narrator_cells,
+    narrator_markdown,
+    with_interval,
+)
+
+FIGURE = {"mean": 0.5, "low": 0.4, "high": 0.62}
+
+
+def row(method: str, **changed: Any) -> dict[str, Any]:
+    figures = {name: FIGURE for name, _ in COLUMNS}
+    gains = {name: {"mean": 0.1, "low": -0.05, "high": 0.25} for name in ("composite_gain", "agreement_gain")}
+    texts = {name: 0.25 for name, _ in TEXTS}
+    return {"method": method, **figures, **gains, **texts, "constraint_met": {"mean": 0.875}, **changed}
+
+
+def test_an_interval_is_shown_as_half_its_width() -> None:
+    assert with_interval(FIGURE) == "0.500 ± 0.110"
+
+
+def test_a_narrator_without_c2_has_no_figure_of_it() -> None:
+    phi = row("cause_phi")
+    del phi["ccmr_c2"]
+    first, second = narrator_cells([phi, row("cause")])
+    assert (first["method"], first["CCMR read by C2 ↑"]) == ("φ", "–")
+    assert second["CCMR read by C2 ↑"] == "0.500 ± 0.110"
+    assert (second["words"], second["BLEU-4 ↑"]) == ("0.2", "0.250")
+
+
+def test_ccmr_never_stands_without_the_share_that_states_a_class() -> None:
+    header = narrator_markdown([row("cause_phi")]).splitlines()[0]
+    assert "CCMR ↑ | of counterfactuals, states a class ↑ | composite ↑" in header
+    assert "agreement F1 ↑ | states a class ↑" in header
+
+
+def test_gains_are_over_the_first_narrator_with_their_interval() -> None:
+    text = narrator_markdown([row("cause_phi"), row("cause")])
+    assert "CAuSE against φ: composite +0.100 [-0.050, +0.250], agreement F1 +0.100 [-0.050, +0.250]" in text
+    assert "reached for 87.5% of the items; CCMR is over these." in text
+    assert "φ against φ" not in text
+
+
+def shown(**changed: Any) -> dict[str, Any]:
+    return {
+        "text": "A dog runs.",
+        "pair": "A cat | sleeps.",
+        "pictured": False,
+        "label": "contradiction",
+        "predicted": "neutral",
+        "people": ["A dog is no cat.", "It runs."],
+        "cause_phi": "The answer is neutral because | .",
+        "cause": "The answer is contradiction.",
+        **changed,
+    }
+
+
+def test_a_class_that_is_not_the_models_is_bold() -> None:
+    page = examples_page([shown(), shown(cause="Hm.")], "command", ("premise", "hypothesis"))
+    assert "| φ | neutral | The answer is neutral because \\| . |" in page
+    assert "| CAuSE | **contradiction** | The answer is contradiction. |" in page
+    assert "| CAuSE | **none** | Hm. |" in page
+
+
+def test_the_class_that_is_stated_is_one_of_the_models() -> None:
+    rows = [shown(predicted="yes", cause="The answer is yes.", cause_phi="The answer is neutral.")]
+    page = examples_page(rows, "command", ("question",), ("no", "yes"))
+    assert "| CAuSE | yes | The answer is yes. |" in page
+    assert "| φ | **none** | The answer is neutral. |" in page
+
+
+def test_what_people_say_stands_beside_it() -> None:
+    page = examples_page([shown(), shown(label="neutral")], "command", ("premise", "hypothesis"))
+    assert "## 1. neutral (the data say contradiction)" in page
+    assert "## 2. neutral\n" in page
+    assert page.count("People: A dog is no cat. · It runs.") == 2
+    assert "The first 2 items" in page
+    assert page.count("Premise: A dog runs.") == page.count("Hypothesis: A cat | sleeps.") == 2
+
+
+def test_a_picture_is_shown_with_its_text() -> None:
+    page = examples_page([shown(pair=None, pictured=True)], "command", ("text",), reasons="The generator")
+    assert "![the image](examples/1.png)" in page
+    assert "Text: A dog runs." in page
+    assert "The generator: A dog is no cat." in page

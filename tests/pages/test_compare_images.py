@@ -1,0 +1,266 @@
+"""The Compare page with a model that reads an image with a text."""
+
+import re
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from app.compare.curated_examples import OWN_TEXT, curated_examples, example_of, generated_example
+from app.model_info import model_info
+from app.model_pool import ModelPool
+
+Opened = Callable[..., Any]
+FIRST, SECOND = [sample for sample in curated_examples() if sample.model == "scenes"][:2]
+TEXT = next(sample for sample in curated_examples() if sample.model == "sst2")
+FEW = {"learned": "", "captum": "Occlusion", "controls": "Attention, mean"}
+ONLY = {"text_only", "picture_only"}
+pytestmark = pytest.mark.usefixtures("multimodal")
+
+
+def file(kind: str = "PNG", size: tuple[int, int] = (400, 100)) -> bytes:
+    pixels = np.random.default_rng(0).integers(0, 255, (size[1], size[0], 3), dtype=np.uint8)
+    content = BytesIO()
+    Image.fromarray(pixels).save(content, kind)
+    return content.getvalue()
+
+
+@pytest.fixture
+def scenes(opened: Opened) -> Any:
+    """The page with the multimodal model, at rest."""
+    return opened(model="scenes", **FEW).settle()
+
+
+def ids(page: Any) -> set[str]:
+    return {card["id"] for card in page.cards["cards"]}
+
+
+def test_a_text_model_has_no_image_controls(opened: Opened) -> None:
+    page = opened(**FEW).settle()
+    assert not page.at.file_uploader
+    assert page.cards["image"] is None
+    assert not ONLY & ids(page)
+    assert "blur" not in page.at.get_by_key("erase").options
+    assert not [each for each in ("erased", "opacity", "evidence", "another") if has(page, each)]
+
+
+def has(page: Any, key: str) -> bool:
+    try:
+        page.at.get_by_key(key)
+    except KeyError:
+        return False
+    return True
+
+
+def test_choosing_a_multimodal_model_brings_its_image_example_and_controls(opened: Opened) -> None:
+    page = opened(**FEW).settle().choose("model", "scenes")
+    assert page.text == FIRST.text
+    assert FIRST.why in page.captions
+    assert ids(page) == {"occlusion", "attention_mean", *ONLY}
+    assert {card["status"] for card in page.cards["cards"]} == {"done"}
+    assert page.cards["image"]["src"].startswith("data:image/png;base64,")
+    assert (page.cards["image"]["width"], page.cards["image"]["height"]) == (400, 100)
+    assert len(page.patches) == 48
+    assert page.cards["image"]["patches"][str(page.patches[0])] == [0.0, 0.0, 6.25, 25.0, "patch row 1, column 1"]
+    assert "blur" in page.at.get_by_key("erase").options
+    page.choose("erase", "blur").choose("model", "sst2")
+    assert (page.text, page.at.get_by_key("erase").value) == (TEXT.text, "mask")
+    assert not page.sentences
+
+
+def test_words_and_patches_have_one_scale_and_one_ranking(scenes: Any) -> None:
+    card = next(each for each in scenes.cards["cards"] if each["id"] == "occlusion")
+    assert len(card["cells"]) == len(scenes.words) + 48
+    assert sorted(cell["rank"] for cell in card["cells"].values()) == list(range(1, len(card["cells"]) + 1))
+    assert sum(cell["top"] for cell in card["cells"].values()) == -(-len(card["cells"]) // 5)
+    assert card["shares"].startswith("image ")
+    assert card["shares"].endswith(" % of the importance")
+    (alone,) = [each for each in scenes.cards["cards"] if each["id"] == "picture_only"]
+    assert alone["shares"] == "image 100 % · text 0 % of the importance"
+
+
+def test_a_patch_that_is_removed_changes_the_prediction_and_comes_back(scenes: Any) -> None:
+    before = scenes.session["run"].probabilities
+    patch = scenes.patches[10]
+    scenes.remove(patch)
+    assert scenes.session["run"].probabilities != before
+    assert scenes.cards["removed"] == [patch]
+    assert all(str(patch) not in card["cells"] for card in scenes.cards["cards"])
+    assert scenes.address["removed"] == [str(patch)] or scenes.address["removed"] == str(patch)
+    scenes.press("back").settle()
+    assert scenes.session["run"].probabilities == before
+
+
+@pytest.mark.parametrize(("kind", "name"), [("PNG", "a.png"), ("JPEG", "a.jpg")])
+def test_an_image_is_given_and_the_text_stays(scenes: Any, kind: str, name: str) -> None:
+    scenes.give(file(kind, (60, 90)), name)
+    assert scenes.text == FIRST.text
+    assert scenes.at.get_by_key("example").value == OWN_TEXT
+    assert (scenes.cards["image"]["width"], scenes.cards["image"]["height"]) == (60, 90)
+    assert 0 < len(scenes.patches) < 48  # the rest of what is read lies beside the picture
+    assert {card["status"] for card in scenes.cards["cards"]} == {"done"}
+    assert not scenes.sentences
+    assert any("not your own image" in caption for caption in scenes.captions)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [b"", b"this is text", file()[:200], b"\x89PNG\r\n\x1a\n" + b"\0" * 50],
+    ids=["empty", "text", "cut", "junk"],
+)
+def test_a_wrong_file_is_one_sentence_and_nothing_is_lost(scenes: Any, wrong: bytes) -> None:
+    run, image = scenes.session["run"], scenes.cards["image"]
+    scenes.give(wrong)
+    assert len(scenes.sentences) == 1
+    assert re.search("PNG, JPEG, WebP, GIF or BMP file|another file", scenes.sentences[0])
+    assert scenes.session["run"] is run
+    assert (scenes.cards["image"], scenes.text) == (image, FIRST.text)
+    assert not scenes.give(file()).sentences
+
+
+def test_the_text_is_changed_and_the_image_stays(scenes: Any) -> None:
+    image = scenes.cards["image"]["src"]
+    scenes.write("all the blocks are yellow")
+    assert scenes.cards["image"]["src"] == image
+    assert scenes.address["picture"] in (FIRST.title, [FIRST.title])
+    scenes.write(" ")
+    assert len(scenes.sentences) == 1
+    assert scenes.cards["image"]["src"] == image
+
+
+def test_another_generated_example_brings_its_statement_and_the_address_restores_it(
+    opened: Opened, scenes: Any
+) -> None:
+    scenes.press("another").settle()
+    assert scenes.text == generated_example("scene 1").text
+    assert scenes.session["run"].request.example.image == generated_example("scene 1").image
+    scenes.press("another").settle()
+    assert scenes.text == generated_example("scene 2").text
+    assert "scene 2" in scenes.captions
+    again = opened(**{**FEW, **{name: str(value) for name, value in address(scenes).items()}}).settle()
+    assert again.session["run"].request == scenes.session["run"].request
+
+
+def address(page: Any) -> dict[str, str]:
+    """The last value of everything that carries the question."""
+    last = {name: value[-1] if isinstance(value, list) else value for name, value in page.address.items()}
+    return {name: last[name] for name in ("model", "text", "picture", "example") if name in last}
+
+
+def test_the_true_evidence_is_shown_where_it_is_known(scenes: Any) -> None:
+    assert scenes.cards["evidence"] == {"boxes": [], "words": []}
+    scenes.choose("evidence", True)
+    assert len(scenes.cards["evidence"]["boxes"]) == len(FIRST.evidence.boxes)
+    words = [scenes.words[number] for number in scenes.cards["evidence"]["words"]]
+    assert words == [FIRST.text[start:end] for start, end in FIRST.evidence.words]
+    scenes.write("something else")
+    assert scenes.cards["evidence"] == {"boxes": [], "words": []}
+    assert not has(scenes, "evidence")
+
+
+def test_opacity_needs_no_other_run(scenes: Any) -> None:
+    run = scenes.session["run"]
+    assert scenes.choose("opacity", 30).cards["opacity"] == 0.3
+    assert scenes.session["run"] is run
+
+
+@pytest.mark.parametrize(("chosen", "kind", "units"), [("Image", "patch", "patches"), ("Text", "word", "words")])
+def test_curves_over_one_kind_of_units_are_drawn_when_asked_for(
+    scenes: Any, chosen: str, kind: str, units: str
+) -> None:
+    run = scenes.session["run"]
+    assert run.modality_curves == {}
+    scenes.at.get_by_key("erased").set_value(chosen)
+    scenes.run()
+    curves = run.modality_curves[kind]
+    while curves.active:
+        scenes.run()
+    scenes.run()
+    assert not curves.error
+    assert set(curves.curves) == {"occlusion", "attention_mean"}
+    assert {each.units for each in curves.curves.values()} == {48 if kind == "patch" else len(scenes.words)}
+    spec = scenes.at.get("plotly_chart")[0].proto.spec
+    assert f"% of the {units} removed" in spec
+    assert "random orders" in spec
+
+
+def test_a_reference_reason_is_not_shown_with_another_image(scenes: Any) -> None:
+    scenes.give(example_of(SECOND).image.content)
+    assert scenes.text == FIRST.text
+    assert not has(scenes, "evidence")
+
+
+def test_an_image_survives_a_visit_to_another_page_and_to_a_text_model(scenes: Any) -> None:
+    scenes.give(file())
+    request = scenes.session["run"].request
+    scenes.at.switch_page("pages/methods.py")
+    scenes.run()
+    scenes.at.switch_page("pages/compare.py")
+    scenes.settle()
+    assert scenes.session["run"].request == request
+    scenes.choose("model", "sst2")
+    assert (scenes.session["run"].request.example.image, scenes.cards["image"]) == (None, None)
+    scenes.choose("model", "scenes")
+    assert scenes.session["run"].request.example.image == request.example.image
+
+
+def test_without_an_image_the_model_asks_for_one(opened: Opened) -> None:
+    page = opened(model="scenes", text="all the blocks are yellow", **FEW).settle()
+    (sentence,) = page.sentences
+    assert "needs an image and a text; the image is missing" in sentence
+    assert not page.give(file()).sentences
+    assert len(page.cards["cards"]) == 4
+
+
+def test_of_an_unknown_multimodal_model_an_image_can_be_given_once_it_is_loaded(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.model_info.model_box", lambda: "owner/model")
+    page = opened(model="owner/model", text="good film", **FEW).settle()
+    page.run()
+    assert "the image is missing" in page.sentences[0]
+    assert page.at.file_uploader
+    assert not page.give(file()).sentences
+
+
+def test_exports_hold_the_image(scenes: Any, tmp_path: Path) -> None:
+    from app.compare.exports import file_content
+
+    comparison = scenes.session["run"].comparison()
+    page = file_content("document.document", comparison)
+    assert isinstance(page, str)
+    assert page.count('<image href="data:image/png;base64,') == 5  # above, and under the colours of four methods
+    assert "of the importance" in page
+    table = file_content("exports.csv_scores", comparison)
+    assert isinstance(table, str)
+    assert "patch" in table
+    for maker in ("plots.curves_png", "plots.curves_svg", "exports.csv_metrics", "exports.csv_curves"):
+        assert file_content(maker, comparison)
+
+
+def test_an_erasure_of_images_in_the_address_of_a_text_model_is_ignored(opened: Opened) -> None:
+    assert opened(erase="blur", **FEW).settle().session["run"].request.settings.erasure == "mask"
+    assert opened(erase="blur", model="scenes", **FEW).session["run"].request.settings.erasure == "blur"
+
+
+def test_a_head_in_a_folder_is_known_to_be_multimodal_before_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("card.json", "head.safetensors"):
+        (tmp_path / name).touch()
+    monkeypatch.setenv("CROSSLIGHT_MODELS", str(tmp_path.parent))
+    assert model_info(ModelPool(), str(tmp_path)).multimodal
+    monkeypatch.setenv("CROSSLIGHT_MODELS", str(tmp_path / "elsewhere"))
+    assert not model_info(ModelPool(), str(tmp_path)).multimodal
+    assert not model_info(ModelPool(), "owner/model").multimodal
+
+
+def test_an_address_that_was_copied_earlier_still_means_the_same(opened: Opened) -> None:
+    page = opened(model="scenes", erased="Picture", pictures="Picture only", **FEW).settle()
+    assert page.at.get_by_key("erased").value == "Image"
+    assert list(page.session["run"].modality_curves) == ["patch"]
+    assert ids(page) & ONLY == {"picture_only"}
