@@ -36,7 +36,7 @@ from explainers.models.internals import (
     word_embedding_table,
 )
 from explainers.results.attribution import Attribution, floats
-from explainers.results.erasure_curves import PERCENTS, top_count
+from explainers.results.erasure_curves import metric_counts
 
 Filler = Literal["mask", "learned", "random"]
 
@@ -180,7 +180,7 @@ class FineTunedAml:
         inputs = pad_batch([encoding], model.pad_token, model.device)
         batch = Batch(inputs, forward_with_internals(model, inputs).probabilities(model))
         answers = Answers(model, encoding, self.erasure)
-        points = tuple(sorted({0, len(encoding.units), *(top_count(len(encoding.units), each) for each in PERCENTS)}))
+        points = metric_counts(len(encoding.units))
         generator = torch.Generator().manual_seed(recipe.seed)
         best, best_gain = floats(torch.zeros(len(encoding.units))), -float("inf")
         for step in range(self.steps + 1):
