@@ -1,17 +1,24 @@
-"""Entry: navigation only. Run with `make run`."""
+"""Entry: for the server the app behind its edge, for every session the navigation. Run with `make run`."""
 
 import streamlit as st
 
-from app.train import recovery
+if __name__ == "__main__":  # a session; the server imports this module by its name
+    from app.login import gate
+    from app.train import recovery
 
-st.set_page_config(page_title="Crosslight", page_icon="assets/icon.png", layout="wide")
-st.navigation(
-    [
-        st.Page("pages/compare.py", title="Compare", default=True),
-        st.Page("pages/interventions.py", title="Interventions", url_path="interventions"),
-        st.Page("pages/train.py", title="Train", url_path="train"),
-        st.Page("pages/methods.py", title="Methods", url_path="methods"),
-    ],
-    position="top",
-).run()
-recovery.resume_watching()
+    st.set_page_config(page_title="Crosslight", page_icon="assets/icon.png", layout="wide")
+    gate.require_login()
+    st.navigation(
+        [
+            st.Page("pages/compare.py", title="Compare", default=True),
+            st.Page("pages/interventions.py", title="Interventions", url_path="interventions"),
+            st.Page("pages/train.py", title="Train", url_path="train"),
+            st.Page("pages/methods.py", title="Methods", url_path="methods"),
+        ],
+        position="top",
+    ).run()
+    recovery.resume_watching()
+else:
+    from app.server import edge, lifetime
+
+    app = st.App(__file__, middleware=edge.middleware(), lifespan=lifetime.lifespan)

@@ -68,7 +68,8 @@ def _of_bundle(name: str) -> ModelInfo:
 
 def chosen_model() -> str:
     """The name of the chosen model, also before its box is drawn."""
-    return str(st.session_state.get("model") or st.query_params.get("model") or (bundle_names() or ("",))[0])
+    chosen = st.session_state.get("model") or st.query_params.get("model") or (bundle_names() or ("",))[0]
+    return str(chosen).strip()
 
 
 def model_box() -> str:
@@ -83,4 +84,4 @@ def model_box() -> str:
         help="An embedded model, the id of a classifier of texts, or of images with text, on the Hugging Face hub "
         "(owner/model or owner/model@revision), or a folder below the one in which the app was started.",
     )
-    return name or ""
+    return (name or "").strip()

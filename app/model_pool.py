@@ -1,17 +1,22 @@
 """The frozen models of one server process: each is loaded once, shared by all sessions, and the last ones are kept.
 
-Nothing here knows Streamlit. torch is imported with the first model, so that the first page is drawn before it loads.
+Every load has a thread of its own, so that a slow one delays nobody who asks for another model. Nothing here knows
+Streamlit. torch is imported with the first model, so that the first page is drawn before it loads.
 """
 
 import logging
 import os
+import time
 from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock, Semaphore, Thread
 from typing import TYPE_CHECKING
 
-from explainers.errors import ExplanationError
+from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.registry import METHODS
+from explainers.models.bundle_cards import bundle_names
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
@@ -19,29 +24,42 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MODELS_KEPT = 2
+FOREIGN_AT_ONCE = 2  # loads of models that do not come with the project; further ones wait
+MOST_LOADS = 16  # on their way at the same time, those that wait included
+PATIENCE = 180.0  # seconds for which one waits for a model
+CHECK = 0.2  # seconds between two looks at whether the model is still wanted
 DEVICE_VARIABLE, ROOTS_VARIABLE = "CROSSLIGHT_DEVICE", "CROSSLIGHT_MODELS"
 
 
 class ModelPool:
     def __init__(self) -> None:
         self.models: OrderedDict[str, FrozenModel] = OrderedDict()
-        self.loading = Lock()
+        self.loads: dict[str, Future[FrozenModel]] = {}
+        self.changing = Lock()  # held for a moment, never while a model loads
+        self.foreign = Semaphore(FOREIGN_AT_ONCE)
         self.warming: list[Thread] = []
 
     def loaded(self, name: str) -> "FrozenModel | None":
         return self.models.get(name)
 
-    def model(self, name: str) -> "FrozenModel":
-        """Loads it if necessary. Raises `ModelUnavailable` with a sentence."""
-        with self.loading:  # many sessions, one load
-            if name not in self.models:
-                from explainers.models.catalog import load
+    def model(self, name: str, check: Callable[[], None] = lambda: None) -> "FrozenModel":
+        """Loads it if necessary. `check` is called while one waits, and may raise to give up.
 
-                self.models[name] = load(name, device=os.environ.get(DEVICE_VARIABLE, "auto"), roots=roots())
-                while len(self.models) > MODELS_KEPT:
-                    self.models.popitem(last=False)
-            self.models.move_to_end(name)
-            return self.models[name]
+        Raises `ModelUnavailable` with a sentence, also where the model takes too long; then its load goes on.
+        """
+        with self.changing:
+            model = self.models.get(name)
+            if model is not None:
+                self.models.move_to_end(name)
+                return model
+            load = self.loads.get(name) or self._begin(name)
+        end = time.monotonic() + PATIENCE
+        while not load.done():
+            check()
+            if time.monotonic() > end:
+                raise ModelUnavailable(f"The model {name!r} has not loaded within {PATIENCE:.0f} s. Try again later.")
+            wait_for(load, CHECK)
+        return load.result()
 
     def warm_up(self, name: str) -> None:
         """Loads the libraries and a model in the background, ahead of the first explanation."""
@@ -54,6 +72,38 @@ class ModelPool:
         for thread in self.warming:
             thread.join()
 
+    def _begin(self, name: str) -> "Future[FrozenModel]":
+        if len(self.loads) >= MOST_LOADS:
+            raise ModelUnavailable(f"{MOST_LOADS} models are being loaded. Try {name!r} again in a minute.")
+        load = self.loads[name] = Future()
+        Thread(target=self._load, args=(name, load), name=f"load {name}", daemon=True).start()
+        return load
+
+    def _load(self, name: str, load: "Future[FrozenModel]") -> None:
+        """In a thread of its own. Whatever is raised there reaches those who wait."""
+        try:
+            model = self._loaded_from_disk(name)
+        except BaseException as error:
+            with self.changing:
+                del self.loads[name]
+            load.set_exception(error)
+            return
+        with self.changing:
+            self.models[name] = model
+            while len(self.models) > MODELS_KEPT:
+                self.models.popitem(last=False)
+            del self.loads[name]
+        load.set_result(model)
+
+    def _loaded_from_disk(self, name: str) -> "FrozenModel":
+        from explainers.models.catalog import load
+
+        device = os.environ.get(DEVICE_VARIABLE, "auto")
+        if name in bundle_names():
+            return load(name, device=device, roots=roots())
+        with self.foreign:
+            return load(name, device=device, roots=roots())
+
     def _load_quietly(self, name: str) -> None:
         try:
             self.model(name)
@@ -63,6 +113,14 @@ class ModelPool:
             spec.make(erasure="mask", seed=0, samples=10, steps=1)  # imports what the method needs
 
 
+def wait_for(load: "Future[FrozenModel]", seconds: float) -> None:
+    """Until it is done, at most for some seconds; whatever it ends with is not raised here."""
+    try:
+        load.exception(timeout=seconds)
+    except TimeoutError:
+        return
+
+
 def roots() -> tuple[Path, ...]:
-    """The folders from which the app may load models."""
-    return tuple(Path(root) for root in os.environ.get(ROOTS_VARIABLE, ".").split(os.pathsep))
+    """The folders from which the app may load models; an empty part of the variable is none."""
+    return tuple(Path(root) for root in os.environ.get(ROOTS_VARIABLE, ".").split(os.pathsep) if root.strip())

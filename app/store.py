@@ -1,27 +1,35 @@
 """The store: what outlives a session and a crash, in a database.
 
 SQLite in WAL mode in `crosslight.db` in the folder of the store, or the database that DATABASE_URL names. PostgreSQL
-needs the package psycopg.
+needs the package psycopg. Nothing is opened before the first transaction, and a failed one opens anew: a store that is
+mended while the app runs is used again without a restart.
 """
 
+import logging
 import os
 import shlex
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from threading import Lock
+from typing import Literal
 
-from sqlalchemy import JSON, create_engine, event
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy import JSON, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
+from app.database.connections import connecting_engine
+from app.database.faults import UNREADABLE, StoreUnavailable, sentence
+from app.database.schema import make_tables
 from explainers.errors import ExplanationError
 from explainers.training.artifacts import store as folder
 from explainers.training.fit_spec import FitSpec
 
+log = logging.getLogger(__name__)
+
 URL_VARIABLE = "DATABASE_URL"
 FILE = "crosslight.db"
-PATIENCE = 10_000  # milliseconds for which a writer waits for another one
 
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -31,7 +39,9 @@ class Base(DeclarativeBase):
 
 
 class Job(Base):
-    """A training in a process of its own. Moments are seconds since 1970, `folder` holds texts, log and checkpoint."""
+    """A training in a process of its own. Moments are seconds since 1970, `folder` holds texts, log and checkpoint.
+
+    `owner` is the `Person.id` of who asked for it and `owner_name` the name to show, both empty without login."""
 
     __tablename__ = "jobs"
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 (a number is never given twice)
@@ -50,6 +60,8 @@ class Job(Base):
     error: Mapped[str] = mapped_column(default="")
     started: Mapped[float | None]
     finished: Mapped[float | None]
+    owner: Mapped[str] = mapped_column(default="", server_default="")
+    owner_name: Mapped[str] = mapped_column(default="", server_default="")
 
     @property
     def active(self) -> bool:
@@ -71,36 +83,76 @@ class Job(Base):
 
 
 class Store:
-    """Opens the database and makes the tables that are missing. Raises `ExplanationError` if that is not possible."""
+    """A database and its transactions. Raises `ExplanationError` if DATABASE_URL names none."""
 
     def __init__(self, url: str = "") -> None:
+        self.own_folder = not (url or os.environ.get(URL_VARIABLE))
         try:
-            self.engine = create_engine(url or default_url())
-            if self.engine.dialect.name == "sqlite":
-                event.listen(self.engine, "connect", _prepared)
-            Base.metadata.create_all(self.engine)
-        except (ImportError, OSError, ArgumentError, NoSuchModuleError) as error:
+            address = make_url(url or default_url())
+            self.engine = connecting_engine(address)
+        except (ImportError, NoSuchModuleError) as error:
             raise ExplanationError(f"The store cannot be opened: {error}. Check {URL_VARIABLE}.") from error
-        except SQLAlchemyError as error:
-            raise ExplanationError(f"The store cannot be opened: {getattr(error, 'orig', error)}.") from error
-        self.sessions = sessionmaker(self.engine, expire_on_commit=False)
+        except (ArgumentError, ValueError) as error:  # the message may hold a part of the password
+            raise ExplanationError(
+                f"The store cannot be opened: {URL_VARIABLE} is not the address of a database. "
+                "Write it as postgresql://user:password@host/database."
+            ) from error
+        self.file = Path(address.database or FILE).name
+        self.readers = sessionmaker(self.engine, expire_on_commit=False)
+        self.writers = sessionmaker(self.engine.execution_options(writes=True), expire_on_commit=False)
+        self.preparing, self.ready = Lock(), False
 
     def begin(self) -> AbstractContextManager[Session]:
-        """A transaction: what happens in the block is kept if it ends well, and else undone."""
-        return self.sessions.begin()
+        """A transaction: what happens in the block is kept if it ends well, and else undone. Writers wait for each
+        other. Raises `StoreUnavailable` with a sentence."""
+        return self._transaction(self.writers)
+
+    def read(self) -> AbstractContextManager[Session]:
+        """A transaction that only reads and waits for nobody. Raises `StoreUnavailable` with a sentence."""
+        return self._transaction(self.readers)
+
+    @contextmanager
+    def _transaction(self, sessions: sessionmaker[Session]) -> Iterator[Session]:
+        try:
+            self._make_ready()
+            with sessions.begin() as session:
+                yield session
+        except (SQLAlchemyError, *UNREADABLE) as error:
+            if not isinstance(error, (DBAPIError, *UNREADABLE)):
+                log.exception("a transaction failed")
+            self.ready = False
+            self.engine.dispose()  # the next transaction opens what may have been replaced
+            raise StoreUnavailable(sentence(error, self.file)) from error
+
+    def _make_ready(self) -> None:
+        with self.preparing:
+            if self.ready:
+                return
+            if self.own_folder:
+                make_folder()
+            make_tables(self.engine, Base.metadata)
+            self.ready = True
 
     def close(self) -> None:
         self.engine.dispose()
 
 
 def default_url() -> str:
-    """As DATABASE_URL says, in SQLAlchemy's spelling, or the file in the store's folder, which is made."""
+    """As DATABASE_URL says, in SQLAlchemy's spelling, or the file in the store's folder."""
     url = os.environ.get(URL_VARIABLE, "")
     scheme, separator, rest = url.partition("://")
     if url:
         return f"postgresql+psycopg://{rest}" if scheme in ("postgres", "postgresql") else scheme + separator + rest
-    folder().mkdir(parents=True, exist_ok=True)
     return f"sqlite:///{file()}"
+
+
+def make_folder() -> None:
+    """Makes the folder of the store. Raises `StoreUnavailable` if that is not possible."""
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"The store's folder cannot be made: {error.strerror}. Check CROSSLIGHT_STORE."
+        raise StoreUnavailable(reason) from error
 
 
 def file() -> Path:
@@ -110,11 +162,3 @@ def file() -> Path:
 def exists() -> bool:
     """Whether anything was ever kept."""
     return bool(os.environ.get(URL_VARIABLE)) or file().is_file()
-
-
-def _prepared(connection: Any, _record: object) -> None:
-    """Readers do not wait for a writer, and writers wait for each other."""
-    cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", f"busy_timeout={PATIENCE}"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()

@@ -131,32 +131,11 @@ function showScores(root, data, index) {
 
 const remembered = new WeakMap();
 
-export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
-  let root = parentElement.querySelector(".crosslight-cards");
-  if (!root) {
-    root = element("div", "crosslight-cards");
-    parentElement.append(root);
-    const memory = { open: new Set(), last: "", hover: null, time: 0 };
-    remembered.set(root, memory);
-    window.addEventListener("crosslight-units", (event) => {
-      outline(root, event.detail); // words that a sentence mentions: outlined in every heat map
-    });
-    root.addEventListener("focusin", (event) => {  // there is no onfocusin
-      const span = event.target.closest?.(".unit");
-      if (span) showScores(root, memory.data, Number(span.dataset.unit));
-    });
-  }
-  const memory = remembered.get(root);
-  if (data.time < memory.time) return; // handed over late: while the module loads, the order is not kept
-  memory.time = data.time;
-  memory.data = data;
-  memory.send = setTriggerValue;
-  const narrow = root.clientWidth > 0 && root.clientWidth < 560;
-  if (narrow !== data.narrow) component.setStateValue("narrow", narrow);
-  root.style.setProperty("--opacity", data.opacity);
+// Draws the cards anew if anything visible has changed, but not under a pressed button: its click would be lost.
+function draw(root, memory) {
+  const { data } = memory;
   const fresh = JSON.stringify({ ...data, time: 0, opacity: 0 });
-  if (fresh === memory.last) return;
+  if (memory.pressed || fresh === memory.last) return;
   memory.last = fresh;
   const scrolled = [...root.querySelectorAll(".text")].map((text) => text.scrollTop);
   const focused = root.getRootNode().activeElement?.dataset?.unit;
@@ -164,31 +143,71 @@ export default function (component) {
   root.querySelectorAll(".text").forEach((text, i) => (text.scrollTop = scrolled[i] ?? 0));
   if (focused !== undefined) root.querySelector(`.unit[data-unit="${focused}"][tabindex]`)?.focus();
   if (memory.hover !== null) showScores(root, data, memory.hover);
+}
 
+// Each click has its moment, by which the server knows one that it is told of twice.
+function toggle(memory, unit) {
+  memory.send("toggled", { unit: Number(unit.dataset.unit), moment: Date.now() });
+}
+
+function listen(root, memory) {
   const unitOf = (event) => event.target.closest?.(".unit");
-  root.onpointerover = (event) => {
+  const released = () => {
+    if (!memory.pressed) return;
+    memory.pressed = false;
+    setTimeout(() => draw(root, memory), 0); // after the click
+  };
+  window.addEventListener("crosslight-units", (event) => {
+    outline(root, event.detail); // words that a sentence mentions: outlined in every heat map
+  });
+  window.addEventListener("pointerup", released);
+  window.addEventListener("pointercancel", released);
+  root.addEventListener("pointerdown", () => (memory.pressed = true));
+  root.addEventListener("focusin", (event) => {
+    const span = unitOf(event);
+    if (span) showScores(root, memory.data, Number(span.dataset.unit));
+  });
+  root.addEventListener("pointerover", (event) => {
     const span = unitOf(event);
     if (memory.hover === (span ? Number(span.dataset.unit) : null)) return;
     memory.hover = span ? Number(span.dataset.unit) : null;
     showScores(root, memory.data, memory.hover);
-  };
-  root.onpointerleave = () => {
+  });
+  root.addEventListener("pointerleave", () => {
     memory.hover = null;
     showScores(root, memory.data, null);
-  };
-  root.onclick = (event) => {
+  });
+  root.addEventListener("click", (event) => {
     const span = unitOf(event);
-    if (span) return memory.send("toggled", Number(span.dataset.unit));
+    if (span) return toggle(memory, span);
     toggleCaution(event, memory.open, "method");
-  };
-  root.onkeydown = (event) => {
+  });
+  root.addEventListener("keydown", (event) => {
     const span = unitOf(event);
     if (span && (event.key === "Enter" || event.key === " ")) {
       event.preventDefault();
-      memory.send("toggled", Number(span.dataset.unit));
+      toggle(memory, span);
     } else if (span?.classList.contains("patch") && ARROWS[event.key]) {
       event.preventDefault();
       neighbour(span, ARROWS[event.key])?.focus();
     }
-  };
+  });
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  let root = parentElement.querySelector(".crosslight-cards");
+  if (!root) {
+    root = element("div", "crosslight-cards");
+    parentElement.append(root);
+    remembered.set(root, { open: new Set(), last: "", hover: null, pressed: false, time: 0, data, send: setTriggerValue });
+    listen(root, remembered.get(root));
+  }
+  const memory = remembered.get(root);
+  if (data.time < memory.time) return; // handed over late: while the module loads, the order is not kept
+  Object.assign(memory, { time: data.time, data, send: setTriggerValue });
+  const narrow = root.clientWidth > 0 && root.clientWidth < 560;
+  if (narrow !== data.narrow) component.setStateValue("narrow", narrow);
+  root.style.setProperty("--opacity", data.opacity);
+  draw(root, memory);
 }

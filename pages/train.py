@@ -1,17 +1,19 @@
 """Train: teach a method to explain a model, from texts of one's own and without labels."""
 
 from app import page_compat
+from app.login.gate import current_account
 from app.model_info import model_info
 from app.session import model_pool
 from app.train import form, texts_form, view
 
 page_compat.navigated()
+account = current_account()
 pool = model_pool()
 
 form.title()
 jobs = view.jobs()
 spec = form.fit_spec(pool)
 texts = texts_form.submitted_texts(model_info(pool, spec.model))
-form.start(jobs, spec, texts)
+form.start(jobs, spec, texts, account)
 
-view.trainings(jobs)
+view.trainings(jobs, account)

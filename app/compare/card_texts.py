@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from app.compare.heat_maps import LONGEST_LABEL
 from app.compare.runs import Column, Run
+from explainers.errors import without_folders
 from explainers.metrics.faithfulness import verdict_metric
 from explainers.report.text import decimals, one_line
 
@@ -77,7 +78,7 @@ def note(run: Run, column: Column, status: str) -> str:
 def foot(column: Column, status: str) -> str:
     """Cost, the metric of the verdict, and the age of a remembered result; or why the method failed."""
     if status == "failed":
-        return column.failure
+        return without_folders(column.failure)
     attribution = column.attribution
     if attribution is None:
         return ""

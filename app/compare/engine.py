@@ -1,166 +1,167 @@
 """Runs comparisons in the background, a few at a time, and remembers their results for all sessions.
 
-A page asks for a `Run` and looks at it as often as it likes; nothing here knows Streamlit. The modules that bring
-torch with them are imported in the worker, so that the page is drawn while they load.
+A page asks for a `Run` and looks at it as often as it likes; nothing here knows Streamlit. Each run has a thread of its
+own, which computes only while it is its turn. The modules that bring torch with them are imported there, so that the
+page is drawn while they load.
 """
 
 import logging
+import os
 import time
-from collections import OrderedDict
-from collections.abc import Hashable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
-from threading import Lock
-from typing import TYPE_CHECKING
+from threading import Thread
 
+from app.compare import computation
+from app.compare.leases import Lease
+from app.compare.result_memory import ResultMemory
 from app.compare.runs import Column, Request, Run
+from app.compare.turns import Turn, Turns
 from app.model_pool import ModelPool
+from app.operations.run_log import log_run
+from app.server import memory
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import applicable, select
-from explainers.methods.spec import MethodSpec
-from explainers.metrics.erasure import Answers
-from explainers.results.attribution import Attribution
-from explainers.results.comparison import Failure, MethodResult, RandomControl
-from explainers.results.narrative import Narrative
-from explainers.training.artifacts import find_artifact
-
-if TYPE_CHECKING:
-    from explainers.comparison.decision import Decision
-    from explainers.models.frozen_model import FrozenModel
+from explainers.models.bundle_cards import bundle_names
+from explainers.models.meter import Meter
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 2  # runs that compute at the same time; others wait in line
-RESULTS_KEPT = 2000
-IMAGES_KEPT = 200 * 2**20  # bytes of the images of remembered results
+AT_ONCE = 2  # runs that compute at the same time; others wait for their turn
+LONGEST_QUEUE = 64  # runs on their way; further ones are refused
+QUEUE_VARIABLE = "CROSSLIGHT_QUEUE"
+HANGING = 600.0  # seconds; the slowest batch of the largest model takes less
+GRACE = 5.0  # seconds within which stopped runs end
+BUSY = "The server is busy with {} comparisons. Try again in a moment."
 
 
 class Engine:
-    """Workers and remembered results of one server process."""
+    """Runs and remembered results of one server process."""
 
     def __init__(self, pool: ModelPool) -> None:
         self.pool = pool
-        self.workers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="explain")
-        self.results: OrderedDict[Hashable, object] = OrderedDict()
-        self.answers: dict[Hashable, Answers] = {}  # for curves over one kind of units
-        self.remembering = Lock()
-        self.queue: list[Run] = []
+        self.turns = Turns(AT_ONCE)
+        self.memory = ResultMemory()
+        self.queue: list[Run] = []  # those on their way
+        self.threads: set[Thread] = set()
+        self.closed = False
 
-    def submit(self, request: Request, *, fresh: bool = False) -> Run:
-        """Starts a comparison. `fresh` computes also what is remembered."""
+    def submit(self, request: Request, *, fresh: bool = False, lease: Lease | None = None) -> Run:
+        """Starts a comparison, or takes over one at which nobody looks any more, as after a reload.
+
+        `fresh` computes also what is remembered. Where too many are on their way the run has failed with a sentence.
+        """
+        lease = lease or Lease()
+        for other in () if fresh else list(self.queue):
+            if other.request == request and other.wanted and not other.lease.connected():
+                other.lease = lease
+                return other
         specs = applicable(select(request.methods), request.example)
-        run = Run(request, {spec.id: Column(spec) for spec in specs})
+        run = Run(request, {spec.id: Column(spec) for spec in specs}, lease=lease)
+        run.meter.give_way = partial(self.turns.pause, run.turn, partial(check, run))
+        if self.closed or len(self.queue) >= longest_queue():
+            run.error, run.status = BUSY.format(len(self.queue)), "failed"
+            return run
         self.queue.append(run)
-        self.workers.submit(self._work, run, fresh)
+        self._start("explain", partial(self._work, run, fresh))
         return run
 
     def ahead_of(self, run: Run) -> int:
-        """How many runs have to finish before this one starts."""
-        active = [each for each in self.queue if each.active]
-        return max(0, active.index(run) - AT_ONCE + 1) if run in active else 0
+        """How many runs compute before this one does."""
+        return self.turns.ahead_of(run.turn)
+
+    def later(self, run: Run, meter: Meter, work: Callable[[], None]) -> None:
+        """Computes more for a run that is over, in turn with the others; `meter` counts and stops it."""
+        turn = Turn(quick=False)
+
+        def check_later() -> None:
+            if self.closed or run.lease.expired or meter.cancel.is_set():
+                raise Cancelled("Stopped.")
+
+        def in_turn() -> None:
+            try:
+                work()
+            finally:
+                self.turns.leave(turn)
+
+        meter.give_way = partial(self.turns.pause, turn, check_later)
+        self._start("curves", in_turn)
+
+    def snapshot(self) -> dict[str, object]:
+        """Numbers and model names for the server's owner; nothing that was typed."""
+        runs, embedded = list(self.queue), bundle_names()
+        return {
+            "queue": len(runs),
+            "without_viewer": sum(not run.lease.connected() for run in runs),
+            "computing": len(self.turns.computing),
+            "waiting": len(self.turns.waiting),
+            "hanging": int(self.turns.stalled() > HANGING),
+            "remembered_results": len(self.memory.results),
+            "models": [name if name in embedded else "other" for name in list(self.pool.models)],
+            "models_loading": len(self.pool.loads),
+        }
+
+    def close(self) -> None:
+        """Stops everything and refuses what comes after. Returns when all threads have ended, or after some seconds."""
+        self.closed = True
+        for run in list(self.queue):
+            run.stop()
+        end = time.monotonic() + GRACE
+        for thread in list(self.threads):
+            thread.join(max(0.0, end - time.monotonic()))
+
+    def _start(self, name: str, work: Callable[[], None]) -> None:
+        def whole() -> None:
+            try:
+                work()
+            finally:
+                self.threads.discard(thread)
+
+        thread = Thread(target=whole, name=name, daemon=True)  # the process does not wait for it
+        self.threads.add(thread)
+        thread.start()
 
     def _work(self, run: Run, fresh: bool) -> None:
-        began = time.perf_counter()
+        began, status = time.perf_counter(), run.status
         try:
             self._compute(run, fresh)
-            run.status = "done"
+            status = "done"
         except Cancelled:
-            run.status = "stopped"
+            status = "stopped"
         except ExplanationError as error:
-            run.error, run.status = str(error), "failed"
-        except Exception as error:  # a programming error: the reader gets a sentence, the log the traceback
+            run.error, status = str(error), "failed"
+        except BaseException as error:  # a programming error, or a library's panic: no run may stay without an end
             from explainers.comparison.runner import internal_error
 
             log.exception("a comparison failed")
-            run.error, run.status = internal_error(error), "failed"
+            run.error, status = internal_error(error), "failed"
         finally:
-            run.seconds = time.perf_counter() - began
+            self.turns.leave(run.turn)
+            run.seconds = time.perf_counter() - began - run.meter.waited
             self.queue.remove(run)
+            run.status = status  # last, because whoever looks takes the run for ended from here on
+            log_run(run)
+            if not self.queue:
+                memory.release()
 
     def _compute(self, run: Run, fresh: bool) -> None:
-        if run.meter.cancel.is_set():
-            raise Cancelled("Stopped.")
+        still_wanted = partial(check, run)
+        still_wanted()
         run.status = "loading"
-        model = self.pool.model(run.request.model)
-        from explainers.comparison.runner import run as compare
+        model = self.pool.model(run.request.model, still_wanted)  # computes nothing, so it takes no turn
+        run.status = "waiting"
+        computation.compute(run, model, self.memory, fresh=fresh)
 
-        decision = self._decide(run, model)
-        run.whole, run.whole_probabilities = decision.whole, decision.whole_probabilities
-        run.question, run.probabilities = decision.question, decision.probabilities
-        run.ablated_inputs = decision.ablated_inputs
-        run.status = "running"
-        label = model.labels[decision.whole.label]
-        key = (model.version, model.name, replace(run.request, methods=(), label=label))
-        missing = [column.spec for column in run.columns.values() if fresh or not self._recall(run, column, key)]
-        control = None if fresh else self.results.get((key, "random control"))
-        run.random_control = control if isinstance(control, RandomControl) else None
-        for event in compare(decision.question, missing, run.meter, control_known=run.random_control is not None):
-            self._take(run, event, key)
 
-    def _decide(self, run: Run, model: "FrozenModel") -> "Decision":
-        from explainers.comparison.decision import decide
+def check(run: Run) -> None:
+    """Raises `Cancelled` if the run was stopped, or if nobody looks at it any more."""
+    if run.lease.expired:
+        run.abandon()
+    if run.meter.cancel.is_set():
+        raise Cancelled("Stopped.")
 
-        request = run.request
-        predict = partial(
-            decide, model, request.example, label=request.label, settings=request.settings, meter=run.meter
-        )
-        try:
-            return predict(removed=request.removed)
-        except ExplanationError:
-            if request.removed:
-                run.whole = predict().whole  # stays on the page, so that what was removed can be restored
-            raise
 
-    def _recall(self, run: Run, column: Column, key: Hashable) -> bool:
-        with self.remembering:
-            remembered = self.results.get((key, column.spec.id, self._weights(run, column.spec)))
-        if not isinstance(remembered, tuple):
-            return False
-        column.result, column.finished = remembered
-        column.attribution, column.remembered = column.result.attribution, True
-        return True
-
-    def _take(self, run: Run, event: object, key: Hashable) -> None:
-        from explainers.comparison.runner import MethodStarted
-
-        if isinstance(event, Narrative):
-            run.narratives += (event,)
-        elif isinstance(event, Failure) and event.method not in run.columns:
-            run.narrator_failures += (event,)
-        elif isinstance(event, MethodStarted):
-            run.columns[event.method].base = run.meter.calls
-        elif isinstance(event, Attribution):
-            run.columns[event.method].attribution = event
-        elif isinstance(event, Failure):
-            run.columns[event.method].failure = event.reason
-        elif isinstance(event, MethodResult):
-            column = run.columns[event.attribution.method]
-            column.attribution, column.finished = event.attribution, time.time()
-            column.result = event
-            self._remember((key, column.spec.id, self._weights(run, column.spec)), (event, column.finished))
-        elif isinstance(event, RandomControl):
-            run.random_control = event
-            self._remember((key, "random control"), event)
-
-    def _weights(self, run: Run, spec: MethodSpec) -> tuple[str, int] | None:
-        """Which weights a learned method uses, so that fitting it again invalidates what is remembered."""
-        if not spec.learns or run.question is None:
-            return None
-        model, variant = run.question.model, spec.id.partition(":")[2]
-        try:
-            path = find_artifact(model.name, model.version, spec.weights_of, variant).path
-            return str(path), path.stat().st_mtime_ns
-        except (ExplanationError, OSError):
-            return None
-
-    def _remember(self, key: Hashable, value: object) -> None:
-        with self.remembering:
-            self.results[key] = value
-            while len(self.results) > RESULTS_KEPT or self._image_bytes() > IMAGES_KEPT:
-                self.results.popitem(last=False)
-
-    def _image_bytes(self) -> int:
-        """Of the different images about which something is remembered."""
-        images = (key[0][2].example.image for key in self.results)  # type: ignore[index]
-        return sum({id(image): len(image.content) for image in images if image is not None}.values())
+def longest_queue() -> int:
+    """As CROSSLIGHT_QUEUE says."""
+    number = os.environ.get(QUEUE_VARIABLE, "")
+    return int(number) if number.isdecimal() else LONGEST_QUEUE

@@ -31,7 +31,7 @@ def show(comparison: "Comparison", *, disabled: bool) -> None:
         ("Curves, SVG", "plots.curves_svg", "crosslight.svg", "image/svg+xml"),
         *((HEAT_MAPS,) if comparison.question.encoding.multimodal else ()),
         ("Scores, CSV", "exports.csv_scores", "crosslight-scores.csv", "text/csv"),
-        ("Metrics, CSV", "exports.csv_metrics", "crosslight-figures.csv", "text/csv"),
+        ("Metrics, CSV", "exports.csv_metrics", "crosslight-metrics.csv", "text/csv"),
         ("Curves, CSV", "exports.csv_curves", "crosslight-curves.csv", "text/csv"),
     )
     with st.container(horizontal=True):

@@ -5,6 +5,7 @@ import binascii
 
 import streamlit as st
 
+from app import plain_text
 from app.compare import url_state
 from app.compare.curated_examples import (
     GENERATED,
@@ -17,7 +18,6 @@ from app.compare.curated_examples import (
 )
 from app.compare.url_state import OWN_IMAGE
 from app.components import component
-from app.markdown import markdown
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import DataUnavailable
@@ -59,7 +59,7 @@ def show() -> InputImage | None:
         st.image(display.content, width=max(width, 1), alt="The image that is explained")
         if name == OWN_IMAGE:
             name = f"your own image, {display.width:,} × {display.height:,} pixels"
-        st.caption(markdown(name))
+        plain_text.caption(name)
     return image
 
 
@@ -88,7 +88,7 @@ def controls(generator_noun: str) -> None:
                 "the memory of this server while you look at it, and not written to its disk.",
             )
     if st.session_state.get("picture problem"):
-        st.error(markdown(st.session_state["picture problem"]))
+        plain_text.error(st.session_state["picture problem"])
 
 
 def uploaded() -> None:

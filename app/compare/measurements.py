@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app import plain_text
 from app.compare import charts, exports, modality_curves, panels
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
 from app.compare.modality_curves import ModalityCurves
 from app.compare.runs import Run
-from app.markdown import markdown
 from explainers.metrics.modalities import Kind
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _single_modality(engine: Engine, run: Run, kind: Kind | None) -> ModalityCur
     if result.active:
         st.caption(f"Erasing {PLURALS[kind]} alone: {result.progress(run.comparison())} methods done.")
     elif result.error:
-        st.error(markdown(result.error))
+        plain_text.error(result.error)
     return result
 
 

@@ -5,8 +5,8 @@ nothing when the page comes back to them.
 """
 
 import logging
-from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from app.compare.engine import Engine
 from app.compare.runs import Run
@@ -20,8 +20,6 @@ from explainers.results.comparison import Comparison, RandomControl
 from explainers.results.erasure_curves import ErasureCurves
 
 log = logging.getLogger(__name__)
-
-KEPT = 8  # inputs whose answers are kept
 
 
 @dataclass(eq=False)
@@ -60,7 +58,7 @@ def modality_curves(engine: Engine, run: Run, kind: Kind) -> ModalityCurves:
     result = run.modality_curves.get(kind)
     if result is None:
         result = run.modality_curves[kind] = ModalityCurves(kind)
-        engine.workers.submit(_work, engine, run, result)
+        engine.later(run, result.meter, partial(_work, engine, run, result))
     return result
 
 
@@ -73,10 +71,12 @@ def _work(engine: Engine, run: Run, result: ModalityCurves) -> None:
     try:
         _compute(engine, run, result)
     except Cancelled:
+        if run.lease.expired:
+            run.modality_curves.pop(result.kind, None)  # computed again when somebody looks
         result.error = "Stopped."
     except ExplanationError as error:
         result.error = str(error)
-    except Exception as error:  # a programming error: the reader gets a sentence, the log the traceback
+    except BaseException as error:  # a programming error: the reader gets a sentence, the log the traceback
         from explainers.comparison.runner import internal_error
 
         log.exception("curves over one kind of units failed")
@@ -91,7 +91,7 @@ def _compute(engine: Engine, run: Run, result: ModalityCurves) -> None:
     if run.question is None:
         return
     label, seed = run.question.label, run.request.settings.seed
-    answers = replace(_answers(engine, run), model=run.question.model.metered(result.meter))
+    answers = _answers(engine, run, result.meter)
     orders = random_orders(answers.model, answers.encoding, seed)
     result.random_control = random_control(
         tuple(single_modality_curves(answers, order, label, result.kind) for order in orders)
@@ -102,14 +102,10 @@ def _compute(engine: Engine, run: Run, result: ModalityCurves) -> None:
             result.curves[column.spec.id] = single_modality_curves(answers, scores, label, result.kind)
 
 
-def _answers(engine: Engine, run: Run) -> Answers:
+def _answers(engine: Engine, run: Run, meter: Meter) -> Answers:
     """The model's answers about this input, shared by all sessions."""
     if run.question is None:
         raise ValueError("the run has no prediction yet")
     model, request = run.question.model, replace(run.request, methods=(), label=None)
-    key: Hashable = (model.version, model.name, request)
-    with engine.remembering:
-        kept = [each for each in engine.answers if each != key]
-        for old in kept[: max(0, len(kept) + 1 - KEPT)]:
-            del engine.answers[old]
-        return engine.answers.setdefault(key, Answers(model, run.question.encoding, request.settings.erasure))
+    known = engine.memory.answers_about((model.version, model.name, request))
+    return Answers(model.metered(meter), run.question.encoding, request.settings.erasure, known)

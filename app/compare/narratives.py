@@ -20,6 +20,7 @@ from app.compare.heat_maps import remaining
 from app.compare.method_cards import labels, segments
 from app.compare.runs import Run
 from app.components import component, newest
+from explainers.errors import without_folders
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec
 from explainers.report.text import one_line, visible
 from explainers.training.artifacts import available_artifacts
@@ -73,7 +74,8 @@ def _expected(run: Run) -> set[str]:
 
 def _card(run: Run, spec: NarratorSpec) -> dict[str, Any]:
     narrative = next((each for each in run.narratives if each.method == spec.id), None)
-    failure = next((each.reason for each in run.narrator_failures if each.method == spec.id), "")
+    reason = next((each.reason for each in run.narrator_failures if each.method == spec.id), "")
+    failure = without_folders(reason)
     card = {
         "id": spec.id,
         "name": spec.name,

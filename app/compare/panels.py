@@ -5,9 +5,9 @@ from html import escape
 
 import streamlit as st
 
+from app import plain_text
 from app.compare import charts
 from app.compare.runs import Run
-from app.markdown import markdown
 from explainers.metrics.agreement import AGREEMENTS
 from explainers.report.ablated_inputs import ablated_inputs_line
 from explainers.report.sections import metrics_table
@@ -40,7 +40,6 @@ STYLE = """<style>
 .metrics .pale { opacity: 0.6; }
 .metrics .note { font-size: 0.85rem; opacity: 0.75; margin: 0.5rem 0 0; }
 .summary { max-width: 70rem; font-size: 1.05rem; min-height: 3.2rem; margin: 0; }
-.stMainBlockContainer { padding: 3.5rem 2rem 4rem; }
 </style>"""
 
 
@@ -63,10 +62,10 @@ def prediction(run: Run, correct: int | None = None) -> None:
     if run.ablated_inputs is not None:
         multimodal = run.request.example.image is not None
         ablated = ablated_inputs_line(run.ablated_inputs)
-        st.caption(markdown(ablated), help=IMAGE_ABLATED if multimodal else PAIR_ABLATED)
+        plain_text.caption(ablated, tooltip=IMAGE_ABLATED if multimodal else PAIR_ABLATED)
     if correct is not None and not run.request.removed:
         verdict = "The model agrees." if order[0] == correct else f"The model predicts {labels[order[0]]}."
-        st.caption(markdown(f"Correct answer (from the generator's rules): {labels[correct]}. {verdict}"))
+        plain_text.caption(f"Correct answer (from the generator's rules): {labels[correct]}. {verdict}")
     if len(labels) > BARS_SHOWN:
         st.caption(f"The {BARS_SHOWN} likeliest of {len(labels)} classes.")
 

@@ -4,6 +4,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import model_info as models
+from app import plain_text
 from app.compare import image_input, url_state
 from app.compare.curated_examples import named, titles
 from app.model_pool import ModelPool
@@ -49,7 +50,7 @@ def _with_image(info: models.ModelInfo) -> Example:
     with left:
         image = image_input.show()
     with right:
-        text = _text(info.input_names[0].capitalize() if info.input_names else ONE, "text")
+        text = _text(plain_text.label(info.input_names[0].capitalize(), ONE) if info.input_names else ONE, "text")
         curated = named(st.session_state["example"])
         if curated is not None:
             st.caption(curated.why)
@@ -68,4 +69,5 @@ def _texts(input_names: tuple[str, ...]) -> Example:
 
 
 def _text(name: str, key: str, column: DeltaGenerator | None = None) -> str:
-    return (column or st).text_area(name, key=key, height=88, on_change=url_state.text_changed) or ""
+    box = (column or st).text_area
+    return box(name, key=key, height=88, persist_state="session", on_change=url_state.text_changed) or ""

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from app.compare.leases import Lease
+from app.compare.turns import Turn
 from explainers.datasets.example import Example
 from explainers.methods.spec import MethodSpec
 from explainers.models.meter import Meter
@@ -68,6 +70,9 @@ class Run:
     narratives: tuple[Narrative, ...] = ()  # cheap, so they are not remembered
     narrator_failures: tuple[Failure, ...] = ()
     modality_curves: "dict[str, ModalityCurves]" = field(default_factory=dict)  # by kind of unit
+    lease: Lease = field(default_factory=Lease, repr=False)
+    turn: Turn = field(default_factory=Turn, repr=False)
+    abandoned: bool = False  # stopped because nobody looked; it starts again as soon as somebody does
     started: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     views: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)
@@ -76,12 +81,21 @@ class Run:
     def active(self) -> bool:
         return self.status in ("waiting", "loading", "running")
 
+    @property
+    def wanted(self) -> bool:
+        return self.active and not self.meter.cancel.is_set()
+
     def stop(self) -> None:
         self.meter.cancel.set()
         for curves in self.modality_curves.values():
             curves.meter.cancel.set()
         if self.status == "waiting":
             self.status = "stopped"  # at once; the worker passes it over
+
+    def abandon(self) -> None:
+        """Stops it because nobody looks any more."""
+        self.abandoned = True
+        self.stop()
 
     @property
     def settled(self) -> tuple[object, ...]:

@@ -24,8 +24,9 @@ NUMBER = re.compile(r"[0-9]{1,6}")  # of a unit; the address can hold anything
 def begin() -> None:
     """Once per session: takes the texts and the removed units from the address, or opens with the first example."""
     if any(name in st.session_state for name in ("text", "kept text")):
-        for name in TEXTS:  # a widget's value is lost when it is no longer drawn
-            st.session_state[name] = st.session_state.get(name, st.session_state.get(f"kept {name}", ""))
+        for name in TEXTS:
+            if name not in st.session_state:  # a widget's value is lost when it is no longer drawn
+                st.session_state[name] = st.session_state.get(f"kept {name}", "")
         return
     _translate_address()
     texts = [st.query_params.get(name) for name in TEXTS]
@@ -98,10 +99,11 @@ def _set_inputs(texts: tuple[str, str], image: str) -> None:
 
 
 def unit_clicked() -> None:
-    """Removes the unit that was clicked, or restores it."""
+    """Removes the unit that was clicked, or restores it. A click may be delivered twice, and counts once."""
     clicked = st.session_state["cards"].get("toggled")
-    if clicked is not None:
-        removed = set(st.session_state["removed"]) ^ {int(clicked)}
+    if clicked is not None and clicked != st.session_state.get("last click"):
+        st.session_state["last click"] = clicked
+        removed = set(st.session_state["removed"]) ^ {int(clicked["unit"])}
         st.session_state["removed"] = tuple(sorted(removed))
 
 
@@ -140,7 +142,8 @@ def left_out_of_address() -> str:
 
 
 def _put(name: str, value: str) -> None:
-    if value:
+    """Only where it differs: each time the browser is told of an address, it adds a step to its history."""
+    if value and value != st.query_params.get(name):
         st.query_params[name] = value
-    elif name in st.query_params:
+    elif not value and name in st.query_params:
         del st.query_params[name]

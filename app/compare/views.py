@@ -1,30 +1,47 @@
 """The results of a run as they come in: prediction, sentences, cards."""
 
+import time
+from typing import NamedTuple
+
 import streamlit as st
 
+from app import plain_text
 from app.compare import drawing_options, image_input, measurements, method_cards, narratives, panels, session, url_state
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
 from app.compare.runs import Run
 from app.compare.sidebar import ComparisonOptions
-from app.markdown import markdown
 from app.model_info import info_on_card
 
-TICK = 0.5  # seconds between two redraws of a run that is on its way
-SLOW_TICK = 2.0  # for plots, which cost the browser more
+QUICKEST, WAITING, SLOWEST = 0.5, 1.0, 3.0  # seconds between two redraws of a run that is on its way
+PER_RUN = 0.1  # more seconds for each run on its way, so that many tabs do not keep the server busy with drawing
+TICKS_PER_PLOT = 4  # plots and tables, which cost more, are redrawn less often
+
+
+class Drawn(NamedTuple):
+    """What the page was last drawn with, all of it."""
+
+    active: bool
+    settled: tuple[object, ...]
+    tick: float | None
+    moment: float
+    narrow: bool
 
 
 def live(engine: Engine, run: Run, options: ComparisonOptions) -> None:
-    """Draws the run, again and again as long as it is on its way."""
-    active = run.active
-    tick, pending = TICK if active else None, measurements.pending(displayed(run))
-    slow_tick = SLOW_TICK if active or pending else None
-    st.fragment(run_every=tick)(_head)(engine, run, active)
-    st.fragment(run_every=tick)(_narratives)(run)
+    """Draws the run: prediction, sentences and cards again and again as long as it is on its way, plots less often."""
+    drawn = Drawn(run.active, run.settled, tick(engine, run), time.monotonic(), url_state.is_narrow())
     drawing = drawing_options.drawing_options(options.preset, options.scale, run.request.example)
-    narrow = url_state.is_narrow()
-    st.fragment(run_every=tick)(_cards)(run, drawing, narrow)
-    st.fragment(run_every=slow_tick)(_measurements)(engine, run, drawing, narrow, pending)
+    st.fragment(run_every=drawn.tick)(_upper_half)(engine, run, drawing, drawn)
+    pending = measurements.pending(displayed(run))
+    st.fragment(run_every=WAITING if pending else None)(_measurements)(engine, run, drawing, drawn.narrow, pending)
+
+
+def tick(engine: Engine, run: Run) -> float | None:
+    """Seconds between two looks at the run; None once it is over."""
+    if not run.active:
+        return None
+    return min(SLOWEST, max(QUICKEST if run.status == "running" else WAITING, PER_RUN * len(engine.queue)))
 
 
 def displayed(run: Run) -> Run | None:
@@ -35,20 +52,30 @@ def displayed(run: Run) -> Run | None:
     return run
 
 
-def _head(engine: Engine, run: Run, was_active: bool) -> None:
-    """The state of the run, the prediction, and what follows from the metrics."""
-    if st.session_state["run"] is not run:
+def _upper_half(engine: Engine, run: Run, drawing: DrawingOptions, drawn: Drawn) -> None:
+    """All that changes with every tick. Draws the whole page again where more has changed."""
+    if st.session_state["run"] is not run or run.abandoned:
         st.rerun(scope="app")
+    run.lease.renew()
     active = run.active
+    _head(engine, run, finished=not active)
+    _narratives(run)
+    _cards(run, drawing, drawn.narrow)
+    pause = TICKS_PER_PLOT * (drawn.tick or 0.0)
+    more = run.settled != drawn.settled and time.monotonic() - drawn.moment >= pause
+    if drawn.active and (more or not active):
+        st.rerun(scope="app")
+
+
+def _head(engine: Engine, run: Run, *, finished: bool) -> None:
+    """The state of the run, the prediction, and what follows from the metrics."""
     _status(engine, run)
     visible = displayed(run)
     if visible is not None:
         if visible is not run:
             st.caption("Below: the last comparison that worked.")
         panels.prediction(visible, _correct_class(visible))
-        panels.summary(visible, finished=not active)
-    if was_active and not active:
-        st.rerun(scope="app")  # ends the ticking
+        panels.summary(visible, finished=finished)
 
 
 def _correct_class(run: Run) -> int | None:
@@ -79,6 +106,8 @@ def _measurements(engine: Engine, run: Run, drawing: DrawingOptions, narrow: boo
     visible = displayed(run)
     if visible is None or visible.question is None:
         return
+    run.lease.renew()
+    visible.lease.renew()  # curves of the last comparison that worked may still be computed
     measurements.show(engine, visible, drawing, narrow=narrow, disabled=run.active)
     if measurements.pending(displayed(run)) != was_pending:
         st.rerun(scope="app")  # begins or ends the ticking
@@ -107,7 +136,8 @@ def _status(engine: Engine, run: Run) -> None:
         elif status == "stopped":
             st.caption("Stopped. Finished results stay.")
             st.button("Continue", on_click=session.go_on, args=(engine, run), key="again")
-    if status == "failed":
-        st.error(markdown(run.error))
+        elif status == "failed":
+            plain_text.error(run.error)
+            st.button("Try again", on_click=session.go_on, args=(engine, run), key="again")
     if run.whole is not None and run.whole.encoding.warning:
-        st.warning(markdown(run.whole.encoding.warning))
+        plain_text.warning(run.whole.encoding.warning)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.markdown import markdown
+from app import plain_text
 from app.model_info import model_info
 from app.model_pool import ModelPool
 from explainers.datasets.example import Example
@@ -73,7 +73,7 @@ def spinner(text: str) -> Iterator[None]:
         with st.spinner(text, show_time=True):
             yield
     except ExplanationError as error:
-        st.error(markdown(str(error)))
+        plain_text.error(str(error))
         st.stop()
 
 

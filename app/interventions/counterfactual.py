@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app import plain_text
 from app.interventions import bars, computations, conclusions
 from app.interventions.computations import HeadInfo, NarratedModel, Pair, Pairs
-from app.markdown import markdown
 from app.model_pool import ModelPool
+from app.plain_text import Bold
 from explainers.methods.narrator_specs import narrator_spec
 
 if TYPE_CHECKING:
@@ -26,20 +27,21 @@ def show(pool: ModelPool, narrated: NarratedModel, head: HeadInfo, pairs: Pairs,
     st.write(IDEA)
     with computations.spinner("Searching for the change, and generating sentences before and after it"):
         check = computations.counterfactual(pool, narrated, base, pairs)
-    target = markdown(head.labels[check.target])
+    target = head.labels[check.target]
     premise, hypothesis = pairs[check.neighbour]
-    st.caption(f"Nearest example of another class ({target}): {markdown(premise)} → {markdown(hypothesis)}")
+    plain_text.caption(f"Nearest example of another class ({target}): {premise} → {hypothesis}")
     left, right = st.columns(2)
     with left:
         st.markdown("**The model (C1)**, before and after")
         st.html(bars.changed(head.labels, check.before, check.after))
     with right:
         reached = "reached" if check.met else "not reached"
-        st.markdown(
-            f"The class {target} was **{reached}** with ‖ν‖ = {check.size:.2f}. "
-            f"The distance to the example of that class is {check.distance:.2f}."
+        plain_text.paragraph(
+            f"The class {target} was ",
+            Bold(reached),
+            f" with ‖ν‖ = {check.size:.2f}. The distance to the example of that class is {check.distance:.2f}.",
         )
-        st.markdown(f"**{markdown(conclusions.of_counterfactual(check))}**")
+        plain_text.paragraph(Bold(conclusions.of_counterfactual(check)))
     for column, narrator in zip(st.columns(len(check.narrators)), check.narrators, strict=True):
         with column:
             _card(check, narrator, head)
@@ -48,13 +50,13 @@ def show(pool: ModelPool, narrated: NarratedModel, head: HeadInfo, pairs: Pairs,
 def _card(check: "CounterfactualCheck", narrator: "NarratorCheck", head: HeadInfo) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{markdown(narrator_spec(narrator.method).name)}**", width="content")
+            plain_text.paragraph(Bold(narrator_spec(narrator.method).name), width="content")
             st.badge("generated", color="gray")
         after = max(range(len(check.after)), key=lambda index: check.after[index])
         for number, (when, model) in enumerate((("Before", check.label), ("After", after))):
-            st.markdown(f"{when}: “{markdown(narrator.sentences[number])}”")
+            plain_text.paragraph(f"{when}: “{narrator.sentences[number]}”")
             stated = conclusions.of_stated(narrator.stated[number], model, head.labels)
-            st.caption(markdown(f"{stated}{_reading(narrator.read[number], head)}"))
+            plain_text.caption(f"{stated}{_reading(narrator.read[number], head)}")
 
 
 def _reading(read: tuple[float, ...], head: HeadInfo) -> str:

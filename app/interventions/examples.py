@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from app import plain_text
 from app.interventions.computations import Pair, Pairs
-from app.markdown import markdown
 from explainers.datasets.pair_sets import MOST, read_pairs, shipped_pairs
 from explainers.datasets.tables import SUFFIXES
 from explainers.datasets.user_texts import listed
@@ -47,7 +47,7 @@ def _uploaded() -> Pairs:
     try:
         examples = read_pairs(file.getvalue(), file.name)
     except DataUnavailable as error:
-        st.error(markdown(str(error)))
+        plain_text.error(str(error))
         st.stop()
     st.caption(f"{len(examples)} different pairs.")
     return tuple((example.text, example.pair or "") for example in examples)
@@ -71,7 +71,7 @@ def _pair_box(pairs: Pairs, name: str, help_text: str, first: int) -> Pair:
     )
     if picked != TYPED and picked in names:
         pair = pairs[names.index(picked)]
-        st.markdown(f"{markdown(pair[0])}  \n→ {markdown(pair[1])}")
+        plain_text.paragraph(f"{pair[0]}\n→ {pair[1]}")
         return pair
     premise = st.text_input("Premise", pairs[first][0], key=f"{key} premise", persist_state="session")
     hypothesis = st.text_input("Hypothesis", pairs[first][1], key=f"{key} hypothesis", persist_state="session")

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
+from app import plain_text
 from app.interventions import computations
 from app.interventions.computations import HeadInfo, NarratedModel
-from app.markdown import markdown
 from app.model_info import model_info
 from app.model_pool import ModelPool
 
@@ -32,7 +32,7 @@ def narrated_model(pool: ModelPool) -> NarratedModel:
     if chosen and chosen not in models:
         multimodal = model_info(pool, chosen).multimodal
         why = "reads images, and interventions need text pairs" if multimodal else "has no narrators"
-        st.caption(f"{markdown(chosen)} {why}. The Compare page can explain it.")
+        plain_text.caption(f"{chosen} {why}. The Compare page can explain it.")
     name = st.selectbox(
         "Model with narrators", list(models), key="speaker", bind="query-params", persist_state="session"
     )

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
+from app import plain_text
 from app.interventions import bars, computations, conclusions
 from app.interventions.computations import HeadInfo, NarratedModel, Pair, Pairs
-from app.markdown import markdown
 from app.model_pool import ModelPool
+from app.plain_text import Bold
 from explainers.methods.narrator_specs import narrator_spec
 
 RANDOM, TYPED = "20 % at random", "typed"
@@ -32,12 +33,12 @@ def show(pool: ModelPool, narrated: NarratedModel, head: HeadInfo, pairs: Pairs,
         st.markdown("**The model (C1)**, before and after")
         st.html(bars.changed(head.labels, check.model.base, check.model.exchanged))
     with right:
-        st.markdown(f"**C2, reading {markdown(narrator_spec(method).name)}**, before and after")
+        plain_text.paragraph(Bold(f"C2, reading {narrator_spec(method).name}"), ", before and after")
         st.html(bars.changed(head.labels, check.reader.base, check.reader.exchanged))
-    st.markdown(f"**{markdown(conclusions.of_interchange(check, head.labels))}**")
+    plain_text.paragraph(Bold(conclusions.of_interchange(check, head.labels)))
     for name, sentence in zip(("Base", "Source", "The mixed state"), check.sentences, strict=True):
         if sentence:
-            st.caption(f"{name}, generated: “{markdown(sentence)}”")
+            plain_text.caption(f"{name}, generated: “{sentence}”")
     _over_set(pool, narrated, method, pairs, layer, neurons)
 
 

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from app import plain_text
 from app.components import coefficients
-from app.markdown import markdown
 from app.model_info import model_info
 from app.model_pool import ModelPool
 from explainers.errors import ExplanationError
@@ -27,7 +27,7 @@ def weights(pool: ModelPool, spec: MethodSpec) -> None:
     try:
         st.dataframe([_row(model, artifact) for model, artifact in artifacts], hide_index=True)
     except ExplanationError as error:
-        st.warning(markdown(str(error)))
+        plain_text.warning(str(error))
         return
     if spec.has_coefficients:
         coefficients({f"{model}: {artifact.variant}": artifact for model, artifact in artifacts}, key="methods")

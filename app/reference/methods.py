@@ -5,8 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from app.markdown import markdown
+from app import plain_text
 from app.model_pool import ModelPool
+from app.plain_text import Bold
 from app.reference import fitted_weights
 from explainers.methods.narrator_specs import NarratorSpec
 from explainers.methods.registry import METHODS, groups
@@ -32,24 +33,24 @@ def methods(pool: ModelPool) -> None:
                 describe(spec)
                 if spec.learns:
                     fitted_weights.weights(pool, spec)
-                st.caption(f"{'Signed' if spec.signed else 'Unsigned'} scores, {spec.kind}. {markdown(spec.source)}")
+                plain_text.caption(f"{'Signed' if spec.signed else 'Unsigned'} scores, {spec.kind}. {spec.source}")
 
 
 def describe(spec: MethodSpec | NarratorSpec) -> None:
     """What an expander says of a method or a narrator."""
-    st.write(markdown(spec.idea))
+    plain_text.paragraph(spec.idea)
     st.latex(spec.formula)
-    st.write(f"**When not to believe it.** {markdown(spec.caution)}")
+    plain_text.paragraph(Bold("When not to believe it."), f" {spec.caution}")
     if spec.deviations:
         st.write("**Where the paper, its code and this implementation differ.**")
-        st.write("\n".join(f"- {markdown(deviation)}" for deviation in spec.deviations))
+        plain_text.bullets(spec.deviations)
 
 
 def metrics() -> None:
     st.header("Metrics", anchor=False)
     for metric in METRICS:
         better = "higher" if metric.higher_is_better else "lower"
-        st.write(f"**{metric.name}** ({better} is better). {markdown(metric.meaning)}")
+        plain_text.paragraph(Bold(metric.name), f" ({better} is better). {metric.meaning}")
     st.caption(
         "The metrics erase words and query the model again. A text with gaps can be unlike everything the model was "
         "trained on, so the probability may fall because of the gap and not because of the missing word. Compare with "
@@ -73,9 +74,9 @@ def _evaluation(model: str, table: dict[str, Any]) -> None:
     st.dataframe(evaluation_cells(rows, erasure or erasures[0]), hide_index=True, height="content")
     fewer = [row for row in rows if row["texts"] < texts and row["erasure"] == erasures[0]]
     if fewer:
-        st.caption("; ".join(f"{row_name(row['method'])}: {row['texts']} of them" for row in fewer))
+        plain_text.caption("; ".join(f"{row_name(row['method'])}: {row['texts']} of them" for row in fewer))
     _evidence(rows, erasures[0])
-    st.caption(markdown(NOTE))
+    plain_text.caption(NOTE)
     st.code(table["command"], "sh", wrap_lines=True)
 
 

@@ -4,7 +4,7 @@ import json
 
 import streamlit as st
 
-from app.markdown import markdown
+from app import plain_text
 from app.reference.methods import describe
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models.bundle_cards import BUNDLES, bundle_names
@@ -28,7 +28,7 @@ def cards() -> None:
     for spec in NARRATORS:
         with st.expander(spec.name):
             describe(spec)
-            st.caption(f"A generated sentence. {markdown(spec.source)}")
+            plain_text.caption(f"A generated sentence. {spec.source}")
 
 
 def evaluations() -> None:
@@ -39,6 +39,6 @@ def evaluations() -> None:
             table = json.loads(path.read_text(encoding="utf-8"))
             st.header(f"In words, on {table['data']['pairs']:,} held-out examples of {model}", anchor=False)
             st.dataframe(narrator_cells(table["rows"]), hide_index=True, height="content")
-            st.write("\n".join(f"- {markdown(line)}" for line in gain_lines(table["rows"])))
-            st.caption(markdown(NOTE))
+            plain_text.bullets(gain_lines(table["rows"]))
+            plain_text.caption(NOTE)
             st.code(table["command"], "sh", wrap_lines=True)

@@ -1,10 +1,12 @@
 """The upper half of the Train page: which method, for which model, with which settings; and the button to start."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import streamlit as st
 
-from app.markdown import markdown
+from app import plain_text
+from app.login.account import Account
 from app.model_info import model_box, model_info
 from app.model_pool import ModelPool
 from app.train.hyperparameters import recipes, settings
@@ -73,21 +75,21 @@ def _warn_of_name(pool: ModelPool, model: str, method: str, variant: str) -> Non
         if (artifact.method, artifact.variant) == (method, variant):
             earlier = artifact.path.parent == own_folder(model, version)
             weights = "your earlier weights" if earlier else "the weights that come with the model"
-            st.caption(f"This replaces {weights} of {method_name(method)} under the name {markdown(variant)}.")
+            plain_text.caption(f"This replaces {weights} of {method_name(method)} under the name {variant}.")
 
 
-def start(jobs: Jobs, spec: FitSpec, submitted: SubmittedTexts) -> None:
+def start(jobs: Jobs, spec: FitSpec, submitted: SubmittedTexts, account: Account) -> None:
     """The button and what it starts; or why it cannot start."""
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Start training", type="primary", key="start training")
         st.caption(_expected_time(jobs, spec, len(submitted.texts)), width="stretch")
     if pressed and submitted.problem and not submitted.typed:
-        st.error(submitted.problem)
+        plain_text.error(submitted.problem)
     elif pressed and not submitted.problem:
         try:
-            jobs.submit(spec, submitted.texts)
+            jobs.submit(spec, submitted.texts, account)
         except ExplanationError as error:
-            st.error(markdown(str(error)))
+            plain_text.error(str(error))
     st.caption("The same on the command line:")
     file = "texts.csv" if any(text.pair for text in submitted.texts) else "texts.txt"
     data = "" if submitted.generated else file
@@ -95,8 +97,10 @@ def start(jobs: Jobs, spec: FitSpec, submitted: SubmittedTexts) -> None:
 
 
 def _expected_time(jobs: Jobs, spec: FitSpec, texts: int) -> str:
-    """Judged by the last training of the same method and model; empty if there was none."""
-    rate = next(_rates(jobs, spec), None)
+    """Judged by the last training of the same method and model; empty if there was none or the store fails."""
+    rate = None
+    with suppress(ExplanationError):  # the list of trainings says it
+        rate = next(_rates(jobs, spec), None)
     if rate is None or not texts:
         return ""
     epochs = dict(spec.settings).get("epochs") or recipes()[0][spec.method].epochs

@@ -5,22 +5,23 @@ process that still runs is watched again, one that died can be resumed after its
 time, the others wait.
 """
 
-import json
 import logging
-import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from threading import Event, RLock, Thread
-from typing import Any, cast
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
-from sqlalchemy import CursorResult, select, update
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from app.login.account import ANYBODY, Account
+from app.operations.watch import Watch
 from app.store import Job, Store
 from app.train import processes
-from app.train.submission import checked, device_arguments, runs, written
+from app.train.submission import checked, device_arguments, discard, remove_leftovers, written
+from app.train.supervisor import Supervisor
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.training.fit_spec import FitSpec
@@ -28,42 +29,73 @@ from explainers.training.fit_spec import FitSpec
 log = logging.getLogger(__name__)
 
 EXPLAINERS = (sys.executable, "-m", "explainers")
-AT_ONCE = 1  # trainings; two cores are busy with one
 PAUSE, LONG_PAUSE = 0.5, 30.0  # seconds between two checks, with a training on its way and without
-GRACE = 5.0  # seconds between asking a process to end and ending it
-NOT_STARTED = "The process cannot be started: {}. Start a new training."
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What an account may see of all trainings. `ahead` is how many come before an active one, by its number;
+    `replaced` are the numbers of those whose weights a later training has replaced."""
+
+    jobs: tuple[Job, ...]  # the newest first
+    ahead: dict[int, int]
+    replaced: frozenset[int]
+
+    @property
+    def active(self) -> bool:
+        return any(job.active for job in self.jobs)
 
 
 class Jobs:
-    """All trainings of a store, and the thread that starts them and sees them end."""
+    """All trainings of a store, and the thread that starts them and sees them end. Whatever reads or changes one raises
+    `ExplanationError` if the store fails."""
 
     def __init__(self, store: Store, command: Sequence[str] = EXPLAINERS) -> None:
         self.store, self.command = store, tuple(command)
-        self.lock = RLock()
-        self.children: dict[int, subprocess.Popen[bytes]] = {}  # by process number: those that were started here
-        self.dying: dict[int, float] = {}  # by process number: when it is ended for good
-        self.wake, self.closing = Event(), Event()
-        self.thread = Thread(target=self._watch, name="jobs", daemon=True)
+        self.supervisor = Supervisor(store)
+        self.watch = Watch("jobs", self._look, PAUSE)
+        self.tidy = False
 
     def begin(self) -> "Jobs":
-        self.thread.start()
+        self.watch.start()
         return self
 
     def close(self) -> None:
         """Stops watching. Trainings go on."""
-        self.closing.set()
-        self.wake.set()
-        if self.thread.is_alive():
-            self.thread.join()
+        self.watch.close()
         self.store.close()
 
     def all(self) -> list[Job]:
-        """The newest first."""
-        with self.store.begin() as session:
+        """The newest first, whoever owns them."""
+        with self.store.read() as session:
             return list(session.scalars(select(Job).order_by(Job.id.desc())))
 
-    def submit(self, spec: FitSpec, texts: Sequence[Example]) -> Job:
-        """Queues a training. Raises `ExplanationError` if it cannot be carried out."""
+    def overview(self, account: Account = ANYBODY) -> Overview:
+        every = self.all()
+        active = [job.id for job in reversed(every) if job.active]
+        done = [job for job in reversed(every) if job.status == "done"]
+        latest = {(job.method, job.model, job.variant): job.id for job in done}
+        return Overview(
+            tuple(job for job in every if account.may_see(job.owner)),
+            {number: ahead for ahead, number in enumerate(active)},
+            frozenset(job.id for job in done) - frozenset(latest.values()),
+        )
+
+    def snapshot(self) -> dict[str, object]:
+        """How many trainings there are by status, for the server's owner; none where the store fails."""
+        try:
+            return {"jobs": self.counts()}
+        except ExplanationError:
+            return {"jobs": "the store fails"}
+
+    def counts(self) -> Counter[str]:
+        """How many trainings there are, by status."""
+        with self.store.read() as session:
+            rows = session.execute(select(Job.status, func.count()).group_by(Job.status))
+            return Counter({status: count for status, count in rows})
+
+    def submit(self, spec: FitSpec, texts: Sequence[Example], account: Account = ANYBODY) -> Job:
+        """Queues a training. Raises `ExplanationError` if it cannot be carried out; then no text stays on the disk."""
         spec = checked(spec)
         same = (spec.method, spec.model, spec.variant)
         if any(job.active and (job.method, job.model, job.variant) == same for job in self.all()):
@@ -76,119 +108,62 @@ class Jobs:
             texts=len(texts),
             command=[*self.command, *spec.arguments(), *device_arguments(), "--folder", str(folder)],
             folder=str(folder),
+            owner=account.id,
+            owner_name=account.name,
         )
-        with self.store.begin() as session:
-            session.add(job)
-        self.wake.set()
+        try:
+            with self.store.begin() as session:
+                session.add(job)
+        except BaseException:
+            discard(folder)
+            raise
+        self.watch.call()
         return job
 
-    def cancel(self, number: int) -> None:
+    def cancel(self, number: int, account: Account = ANYBODY) -> None:
         """Ends the process and all that it has started."""
-        with self.lock, self.store.begin() as session:
-            job = session.get(Job, number)
+        with self._changing(number, account) as (_, job):
             if job is not None and job.active:
                 job.status, job.finished = "cancelled", time.time()
-                self._ending(job)
-        self.wake.set()
+                self.supervisor.ending(job)
+        self.watch.call()
 
-    def resume(self, number: int) -> None:
+    def resume(self, number: int, account: Account = ANYBODY) -> None:
         """Queues a training again; it continues after the last finished epoch."""
-        with self.lock, self.store.begin() as session:
-            job = session.get(Job, number)
+        with self._changing(number, account) as (_, job):
             if job is not None and job.status in ("failed", "cancelled"):
                 job.command = job.command if "--resume" in job.command else [*job.command, "--resume"]
                 job.status, job.error, job.exit_code, job.finished = "waiting", "", None, None
-        self.wake.set()
+                processes.forget_end(job.run_folder)
+        self.watch.call()
 
-    def delete(self, number: int) -> None:
+    def delete(self, number: int, account: Account = ANYBODY) -> None:
         """Forgets a training that is over: texts, log and checkpoint go, the fitted weights stay."""
-        with self.lock, self.store.begin() as session:
-            job = session.get(Job, number)
+        with self._changing(number, account) as (session, job):
             if job is None or job.active:
                 return
-            if job.pid in self.dying:
+            if job.pid in self.supervisor.dying:
                 processes.end(job.pid, at_once=True)
-            folder = job.run_folder.resolve()
-            if folder.parent == runs():
-                shutil.rmtree(folder, ignore_errors=True)
+            discard(job.run_folder)
             session.delete(job)
 
     def tick(self) -> bool:
         """Sees what has ended and starts what may start. True while anything is on its way."""
-        with self.lock, self.store.begin() as session:
-            for child in self.children.values():
-                child.poll()  # so that those that have ended are gone
-            for job in session.scalars(select(Job).where(Job.pid.is_not(None), Job.status != "running")):
-                self._ending(job)
-            running = list(session.scalars(select(Job).where(Job.status == "running")))
-            for job in running:
-                self._check(job)
-            self.dying = {pid: moment for pid, moment in self.dying.items() if processes.group_alive(pid)}
-            alive = {pid for pid, child in self.children.items() if child.returncode is None}  # perhaps not stored yet
-            busy = alive | self.dying.keys() | {job.pid for job in running if job.status == "running"}
-            free = AT_ONCE - len(busy)
-            queued = select(Job).where(Job.status == "waiting", Job.pid.is_(None)).order_by(Job.id)
-            for job in session.scalars(queued.limit(max(0, free))):
-                self._start(session, job)
-            self.children = {pid: child for pid, child in self.children.items() if child.returncode is None}
-            active = session.scalar(select(Job.id).where(Job.status.in_(("waiting", "running"))).limit(1))
-            return active is not None or bool(self.dying)
+        return self.supervisor.tick()
 
-    def _watch(self) -> None:
-        while not self.closing.is_set():
-            busy = True
-            try:
-                busy = self.tick()
-            except Exception:  # a full disk or a lost database must not end the watch
-                log.exception("the trainings cannot be watched")
-            self.wake.wait(PAUSE if busy else LONG_PAUSE)
-            self.wake.clear()
+    @contextmanager
+    def _changing(self, number: int, account: Account) -> Iterator[tuple[Session, Job | None]]:
+        """The job, if it is there and the account may see it; nobody else changes it during the block."""
+        with self.supervisor.lock, self.store.begin() as session:
+            job = session.get(Job, number, with_for_update=True)
+            yield session, job if job is not None and account.may_see(job.owner) else None
 
-    def _start(self, session: Session, job: Job) -> None:
-        claim = update(Job).where(Job.id == job.id, Job.status == "waiting").values(status="running")
-        if cast("CursorResult[Any]", session.execute(claim)).rowcount == 0:
-            return  # another app on the same store was quicker
-        job.started = time.time()
-        try:
-            child = processes.start(job.command, job.run_folder)
-        except (OSError, ValueError) as error:  # ValueError: a sign that no command line can hold
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            job.status, job.finished, job.error = "failed", time.time(), NOT_STARTED.format(reason)
-            return
-        self.children[child.pid], job.pid = child, child.pid
-
-    def _check(self, job: Job) -> None:
-        """Sees whether a running job has ended. Of one that an earlier app has started nobody learns the exit code."""
-        child = self.children.get(job.pid or 0)
-        code = child.returncode if child else None
-        if code is None and (child or (job.pid is not None and processes.alive(job.pid, job.command))):
-            return
-        if code == 0 or (code is None and card(job) is not None):
-            job.status = "done"
-        else:
-            job.status, job.error = "failed", processes.last_words(job.run_folder, code)
-        job.exit_code, job.pid, job.finished = code, None, time.time()
-
-    def _ending(self, job: Job) -> None:
-        """Asks a cancelled job's process to end, and ends it when it does not; forgets it when it is gone."""
-        if job.pid is None:
-            return
-        if job.pid not in self.dying and processes.alive(job.pid, job.command):
-            processes.end(job.pid)
-            self.dying[job.pid] = time.monotonic() + GRACE
-        elif job.pid in self.dying and processes.group_alive(job.pid) and time.monotonic() < self.dying[job.pid]:
-            return
-        else:
-            if job.pid in self.dying:
-                processes.end(job.pid, at_once=True)
-            self.dying.pop(job.pid, None)
-            job.pid = None
-
-
-def card(job: Job) -> dict[str, Any] | None:
-    """What the command has printed at its end: the card of the weights."""
-    try:
-        details = json.loads((job.run_folder / processes.OUTPUT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return details if isinstance(details, dict) else None
+    def _look(self) -> float:
+        busy = self.tick()
+        if not self.tidy:
+            named, self.tidy = {job.run_folder.name for job in self.all()}, True
+            if unknown := remove_leftovers(named):
+                log.warning(
+                    "folders in runs that belong to no training of this database: %d; delete them by hand", unknown
+                )
+        return PAUSE if busy else LONG_PAUSE

@@ -1,4 +1,7 @@
-"""Processes that outlive the one that started them: whether they still run, how they are ended, their last words."""
+"""Processes that outlive the one that started them: whether they still run, how they ended, their last words.
+
+A shell stands between, which only starts the command and writes its exit code: whoever comes later learns how it ended.
+"""
 
 import os
 import signal
@@ -11,19 +14,23 @@ import psutil  # type: ignore[import-untyped]
 import explainers
 
 PROJECT = Path(explainers.__file__).parents[1]
-OUTPUT, ERRORS = "stdout.txt", "stderr.txt"
+OUTPUT, ERRORS, EXIT_CODE = "stdout.txt", "stderr.txt", "exit_code.txt"
+SHELL = ("/bin/sh", "-c", f'trap : TERM; "$@"; code=$?; echo $code >"$0/{EXIT_CODE}"; exit $code')  # $0 is the folder
+SIGNALLED = 128  # to which a shell adds the number of the signal that ended its command
 TAIL = 8000  # bytes of a file's end that are read
 LONGEST = 500  # characters of a sentence
+UNEXPECTED = "The process ended unexpectedly; resume it."
 FRAME = " │╭╮╰╯─\t"  # what the command line draws around its errors
 
 
 def start(command: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
-    """Begins the command in a group of its own; what it says goes to files in `folder`. No shell reads it."""
+    """Begins the command in a group of its own; what it says goes to files in `folder`. No shell reads its words."""
     path = os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH", ""))))
     environment = {**os.environ, "PYTHONPATH": path, "OMP_WAIT_POLICY": "PASSIVE", "PYTHONIOENCODING": "utf-8"}
+    forget_end(folder)
     with (folder / OUTPUT).open("wb") as output, (folder / ERRORS).open("wb") as errors:
         return subprocess.Popen(
-            list(command),
+            [*SHELL, str(folder), *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=errors,
@@ -38,10 +45,37 @@ def alive(pid: int, command: Sequence[str]) -> bool:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             return False
-        running: list[str] = process.cmdline()
+        return _runs(process.cmdline(), command)
     except psutil.Error:
         return False
-    return running[1:] == list(command[1:])  # the first may be another path to the same Python
+
+
+def number_of(command: Sequence[str]) -> int | None:
+    """The process that runs this command, None if there is none: for one whose number was not kept."""
+    for process in psutil.process_iter(["cmdline", "status"]):
+        words = process.info["cmdline"] or []
+        if words[: len(SHELL)] == list(SHELL) and _runs(words, command) and alive(process.pid, command):
+            return int(process.pid)
+    return None
+
+
+def _runs(words: list[str], command: Sequence[str]) -> bool:
+    """Whether a process of these words is the shell of the command, or the command itself."""
+    arguments = list(command[1:])  # the first may be another path to the same Python
+    return words[len(words) - len(arguments) :] == arguments
+
+
+def exit_code(folder: Path) -> int | None:
+    """How the command ended; None if it did not, or was killed together with its shell."""
+    try:
+        return int((folder / EXIT_CODE).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def forget_end(folder: Path) -> None:
+    """Before it is started again."""
+    (folder / EXIT_CODE).unlink(missing_ok=True)
 
 
 def end(pid: int, *, at_once: bool = False) -> bool:
@@ -63,14 +97,16 @@ def group_alive(pid: int) -> bool:
 
 def last_words(folder: Path, code: int | None) -> str:
     """Why it failed, in one line: the last that it wrote to its standard error."""
-    if code is not None and code < 0:
-        name = signal.Signals(-code).name if -code in list(signal.Signals) else f"signal {-code}"
+    number = -code if code is not None and code < 0 else (code or 0) - SIGNALLED
+    if number > 0:
+        name = signal.Signals(number).name if number in list(signal.Signals) else f"signal {number}"
         return f"{name} ended the process, perhaps for lack of memory. Resume it."
     lines = [line.strip(FRAME) for line in tail(folder / ERRORS).splitlines()]
     message = next((line for line in reversed(lines) if line), "")
-    if code is None or not message:
-        return "The process ended unexpectedly; resume it."
-    return message if len(message) <= LONGEST else f"{message[:LONGEST]} …"
+    message = message if len(message) <= LONGEST else f"{message[:LONGEST]} …"
+    if code is None:
+        return UNEXPECTED + (f" Its last line was: {message}" if message else "")
+    return message or UNEXPECTED
 
 
 def tail(path: Path) -> str:

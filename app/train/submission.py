@@ -1,18 +1,26 @@
 """A training from the Train page: its spec is checked and its texts are written for a process of its own."""
 
 import csv
+import logging
 import os
+import shutil
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from app.model_pool import DEVICE_VARIABLE, roots
+from app.train.processes import OUTPUT
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.model_names import resolve_model_name
 from explainers.training.artifacts import store
 from explainers.training.fit_spec import VARIANT, FitSpec
+
+log = logging.getLogger(__name__)
+
+ABANDONED_AFTER = 600.0  # seconds; by then a folder's job is in the store
 
 
 def device_arguments() -> list[str]:
@@ -37,13 +45,48 @@ def checked(spec: FitSpec) -> FitSpec:
 
 
 def written(spec: FitSpec, texts: Sequence[Example]) -> tuple[Path, FitSpec]:
-    """A new folder that no other user of the machine may read, and the spec with the file of its texts, if any."""
+    """A new folder that no other user of the machine may read, and the spec with the file of its texts, if any. Where
+    that fails, nothing of them stays."""
+    folder = None
     try:
         runs().mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f"{spec.method}-{spec.variant}-", dir=runs()))
         return folder, replace(spec, data=str(_texts(folder, texts)) if texts else "")
     except OSError as error:
-        raise ExplanationError(f"The texts cannot be written to {runs()}: {error.strerror}.") from error
+        if folder is not None:
+            discard(folder)
+        reason = f"The texts cannot be written to the disk of the server: {error.strerror}. Contact the administrator."
+        raise ExplanationError(reason) from error
+
+
+def discard(folder: Path) -> None:
+    """Removes the folder of a training. Raises `ExplanationError` if it stays. Any other folder is left alone."""
+    if folder.resolve().parent != runs():
+        return
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ExplanationError(f"The files of the training cannot be deleted: {error.strerror}. Try again.") from error
+
+
+def remove_leftovers(named: Collection[str]) -> int:
+    """Removes the texts that an app wrote just before it crashed: folders older than some minutes whose training never
+    began and which no job has, by their names. Returns how many other folders there are that no job has."""
+    unknown = 0
+    for folder in sorted(runs().iterdir()) if runs().is_dir() else ():
+        if folder.name in named or folder.is_symlink() or not folder.is_dir():
+            continue
+        try:
+            if (folder / OUTPUT).exists():  # perhaps the job of another database
+                unknown += 1
+            elif time.time() - folder.stat().st_mtime > ABANDONED_AFTER:
+                discard(folder)
+                log.warning("removed %s: its training was never queued", folder.name)
+        except (OSError, ExplanationError) as error:  # the trainings go on all the same
+            log.warning("%s cannot be removed: %s", folder.name, error)
+    return unknown
 
 
 def _texts(folder: Path, texts: Sequence[Example]) -> Path:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.markdown import markdown
+from app import plain_text
 from app.model_info import ModelInfo
 from explainers.datasets.example import Example
 from explainers.datasets.user_texts import FEWEST, SUFFIXES, check_texts, parse_lines, parse_texts
@@ -49,10 +49,11 @@ def submitted_texts(info: ModelInfo) -> SubmittedTexts:
 def _texts(info: ModelInfo) -> SubmittedTexts:
     """From the box or from a file, and what is wrong where the model cannot read them."""
     names = info.input_names
+    first, second = (plain_text.label(name, "text") for name in names) if info.pairs else ("", "")
     left, right = st.columns([2, 1])
     with left:
         typed = st.text_area(
-            f"Pairs, one per line: {names[0]}, tab, {names[1]}" if info.pairs else "Texts, one per line",
+            f"Pairs, one per line: {first}, tab, {second}" if info.pairs else "Texts, one per line",
             key="train texts",
             height=232,
             persist_state="session",
@@ -73,13 +74,13 @@ def _texts(info: ModelInfo) -> SubmittedTexts:
             st.caption(f"**{len(submitted.texts):,} texts**, each once, {source}. A tenth is held out for validation.")
         st.caption("They are written to the disk of this server, and deleted with the training.")
     if submitted.problem and submitted.typed:
-        st.error(markdown(submitted.problem))
+        plain_text.error(submitted.problem)
     return submitted
 
 
 def from_file(name: str, content: bytes, input_names: tuple[str, ...]) -> SubmittedTexts:
     if not content.strip():
-        return SubmittedTexts()
+        return SubmittedTexts(problem="The file is empty. Choose another one, or remove it to use the box.", typed=True)
     return _checked(lambda: parse_texts(content, name), input_names)
 
 

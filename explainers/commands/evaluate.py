@@ -1,6 +1,5 @@
 """`python -m explainers evaluate`: every method on a data set, as tables and files."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,7 +41,7 @@ def evaluate_command(
     samples: Samples = 500,
     steps: Steps = 50,
     against: Annotated[str, typer.Option(help="A method with which the others are compared, text by text.")] = "",
-    sensitive: Annotated[int, typer.Option(help="Number of texts on which AvgSen is measured.")] = 50,
+    sensitive: Annotated[int, typer.Option(min=0, help="Number of texts on which AvgSen is measured.")] = 50,
     seed: Seed = 0,
     processes: Annotated[int, typer.Option(help="Processes of one thread each, which share the texts.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the results; an interrupted evaluation continues.")] = Path(
@@ -74,6 +73,7 @@ def write_evaluation(evaluation: "Evaluation", erasures: tuple[str, ...], agains
         write_tables,
     )
     from explainers.report.narrator_tables import narrator_markdown
+    from explainers.results.strict_json import strict_json
 
     rows, texts = evaluation.rows, len(evaluation.inputs)
     write_tables(rows, evaluation.about, out)
@@ -84,7 +84,7 @@ def write_evaluation(evaluation: "Evaluation", erasures: tuple[str, ...], agains
         sections += [f"By `{each}`, {comparison_with(evaluation, against, each)}" for each in erasures]
     narrator_rows = evaluate_fitted_narrators(evaluation.model, evaluation.inputs)
     if narrator_rows:
-        content = json.dumps({"rows": narrator_rows}, indent=2) + "\n"
+        content = strict_json({"rows": narrator_rows}) + "\n"
         (out / "narratives.json").write_text(content, encoding="utf-8")
         sections.append(f"{NARRATIVES_TITLE}\n\n{narrator_markdown(narrator_rows)}")
     return "\n\n".join(sections)

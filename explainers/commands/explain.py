@@ -17,7 +17,7 @@ from explainers.commands.options import (
     user_errors,
 )
 from explainers.errors import ExplanationError
-from explainers.methods.registry import default_methods
+from explainers.methods.registry import base_id, check_applicable, default_methods, select
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
@@ -40,7 +40,7 @@ def explain_command(
     erasure: Annotated[str, typer.Option(help="mask, delete, zero, or blur for images.")] = "mask",
     unit: UnitName = "word",
     superpixels: Annotated[
-        int, typer.Option(help="Cut the image into this many superpixels; for models without patch tokens.")
+        int, typer.Option(min=0, help="Cut the image into this many superpixels; for models without patch tokens.")
     ] = 0,
     samples: Samples = 500,
     steps: Steps = 50,
@@ -58,18 +58,26 @@ def explain_command(
         from explainers.datasets.example import Example
         from explainers.datasets.image import InputImage
         from explainers.models.catalog import load
+        from explainers.models.inputs.requirements import check_image, check_text_count
         from explainers.report.document import document
         from explainers.report.terminal import comparison_lines
         from explainers.results.settings import checked_settings
+        from explainers.training.artifacts import check_fitted
 
         settings = checked_settings(unit, erasure, samples, steps, seed)
         check_table(table)
         example = Example(text, text_pair, image=InputImage(path=image) if image else None)
+        chosen = () if methods is None else split_ids(methods)
         frozen = load(model, device=device)
+        check_image(frozen.name, example, multimodal=frozen.multimodal)
+        check_text_count(frozen.name, frozen.input_names, example)
+        check_applicable(chosen, example)
+        check_fitted(frozen.name, frozen.version, [spec for spec in select(chosen) if spec.id != base_id(spec.id)])
         if superpixels:
             frozen = with_superpixels(frozen, superpixels)
-        ids = default_methods() if methods is None else split_ids(methods)
-        comparison = compare(frozen, example, ids, label=label, settings=settings)
+        comparison = compare(frozen, example, chosen or default_methods(), label=label, settings=settings)
+        if comparison.failures and not comparison.results:
+            raise ExplanationError(comparison.failures[0].reason)
         if html is not None:
             write_page(html, document(comparison))
         if table is not None:

@@ -31,7 +31,7 @@ def narratives_command(
     data: FitData = None,
     format_: Annotated[str, typer.Option("--format", help="As for fit.")] = "",
     images: Annotated[Path | None, typer.Option("--pictures", help="As for fit.")] = None,
-    n: Annotated[int, typer.Option(help="Number of test pairs, taken at random; 0 takes all.")] = 500,
+    n: Annotated[int, typer.Option(min=0, help="Number of test pairs, taken at random; 0 takes all.")] = 500,
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each narrator; missing ones are fitted.")] = 3,
     methods: Annotated[
         str | None, typer.Option(help=f"Narrators, separated by commas; by default {', '.join(NARRATORS.ids)}.")
@@ -59,9 +59,10 @@ def narratives_command(
 def write_narratives(evaluation: "NarratorEvaluation", out: Path) -> None:
     """`table.json`, `items.jsonl`, the page `examples.md` and its images."""
     from explainers.report.narrator_tables import IMAGE_FOLDER, examples_page
+    from explainers.results.strict_json import strict_json
 
     out.mkdir(parents=True, exist_ok=True)
-    content = json.dumps({**evaluation.about, "rows": evaluation.rows}, indent=2) + "\n"
+    content = strict_json({**evaluation.about, "rows": evaluation.rows}) + "\n"
     (out / "table.json").write_text(content, encoding="utf-8")
     with (out / "items.jsonl").open("w", encoding="utf-8") as file:
         for record in evaluation.items:

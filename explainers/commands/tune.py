@@ -12,7 +12,7 @@ from explainers.commands.options import DeviceName, FitData, ModelName, Seed, us
 def tune_command(
     model: ModelName = "sst2",
     data: FitData = None,
-    trials: Annotated[int, typer.Option(help="Settings to try.")] = 10,
+    trials: Annotated[int, typer.Option(min=1, help="Settings to try.")] = 10,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option(help="File for the trials, a line of JSON each.")] = Path("runs/tune-aml.jsonl"),
     device: DeviceName = "auto",

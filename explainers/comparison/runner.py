@@ -103,7 +103,7 @@ def failure(method: str, error: Exception) -> Failure:
     return Failure(method, internal_error(error))
 
 
-def internal_error(error: Exception) -> str:
+def internal_error(error: BaseException) -> str:
     return f"Internal error in Crosslight ({type(error).__name__})."
 
 
@@ -112,15 +112,15 @@ def estimates(spec: MethodSpec, question: Question, meter: Meter) -> Iterator[At
     settings = question.settings
     method = spec.make(erasure=settings.erasure, seed=settings.seed, samples=settings.samples, steps=settings.steps)
     model = question.model.metered(meter)
-    calls, seconds, started = meter.calls, 0.0, time.perf_counter()
+    calls, seconds, started, waited = meter.calls, 0.0, time.perf_counter(), meter.waited
     refine = getattr(method, "refine", None)
     steps = refine(model, question.encoding, question.label) if refine else iter(
         [method.attribute(model, question.encoding, question.label)]
     )  # fmt: skip
     for estimate in steps:
-        seconds += time.perf_counter() - started
+        seconds += time.perf_counter() - started - (meter.waited - waited)
         yield estimate.costing(seconds, meter.calls - calls)
-        started = time.perf_counter()  # the consumer's time is not the method's
+        started, waited = time.perf_counter(), meter.waited  # the consumer's time is not the method's
 
 
 def measure(answers: Answers, attribution: Attribution) -> MethodResult:

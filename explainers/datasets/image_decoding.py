@@ -77,7 +77,7 @@ def decoder_errors(name: str) -> Iterator[None]:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DataUnavailable(f"{name} has far too many pixels. {SMALLER}") from error
     except Exception as error:
-        raise DataUnavailable(f"{name} is damaged: {error}. Save it again, or give another file.") from error
+        raise DataUnavailable(f"{name} is damaged. Save it again, or give another file.") from error
 
 
 def orientation(image: Image.Image) -> int:

@@ -15,7 +15,7 @@ from explainers.evaluation.plan import Plan
 from explainers.evaluation.records import Record, read_records
 from explainers.evaluation.runner import run_evaluation
 from explainers.evaluation.table import Row, summary_rows
-from explainers.methods.registry import METHODS, select, using_weights_of
+from explainers.methods.registry import METHODS, check_applicable, select, using_weights_of
 from explainers.methods.spec import MethodSpec
 from explainers.models.bundle_cards import is_generated
 from explainers.models.catalog import load
@@ -25,7 +25,7 @@ from explainers.models.tasks import TASKS
 from explainers.models.worker_processes import check_processes
 from explainers.results.manifest import libraries
 from explainers.results.settings import Settings
-from explainers.training.artifacts import available_artifacts
+from explainers.training.artifacts import available_artifacts, check_fitted
 
 SPLITS = ("test", "validation")
 
@@ -78,6 +78,9 @@ def evaluate_data_set(
     check_processes(spec.processes, model.device)
     inputs = split_inputs(spec, model.input_names, settings.seed)
     specs = select(spec.methods) if spec.methods else evaluated_methods(model)
+    check_fitted(model.name, model.version, specs)
+    for example in inputs[:1]:
+        check_applicable(spec.methods, example)
     plan = Plan(specs, settings, cast(tuple[Erasure, ...], spec.erasures), sensitive)
     _run_with_progress(model, inputs, plan, out, spec.processes, progress)
     about = {
@@ -93,6 +96,8 @@ def evaluate_data_set(
 
 def _check_names(spec: EvaluationSpec) -> None:
     """What can be checked before the model is loaded."""
+    if spec.n < 0:
+        raise ExplanationError(f"--n must be 0 (all texts) or more, not {spec.n}.")
     check_erasures(spec.erasures, MULTIMODAL_ERASURES)
     if spec.against and spec.methods and spec.against not in spec.methods:
         raise ExplanationError(f"--against {spec.against}: that method is not among --methods. Add it there.")

@@ -51,6 +51,14 @@ def applicable(specs: Iterable[MethodSpec], example: Example) -> tuple[MethodSpe
     return tuple(spec for spec in specs if spec.supports(example))
 
 
+def check_applicable(ids: Iterable[str], example: Example) -> None:
+    """Raises `ExplanationError` for an unknown id, and for a method that needs what the example does not have."""
+    for spec in select(ids):
+        if not spec.supports(example):
+            needed = {"pair": "a pair of texts", "image": "an image with the text"}[spec.needs]
+            raise ExplanationError(f"{spec.id} needs {needed}. Omit it, or add what is missing.")
+
+
 def learning_methods() -> tuple[str, ...]:
     """Ids of the methods that are fitted."""
     return tuple(spec.id for spec in METHODS if spec.weights_of == spec.id)

@@ -20,8 +20,8 @@ def resolve_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
+        torch.empty(1, device=device).tolist()  # "meta" holds no numbers
+    except (RuntimeError, AssertionError) as error:  # also what is not implemented
         raise ModelUnavailable(
             f"The device {name!r} is not available. Choose one of: auto, cpu, cuda, cuda:0, mps."
         ) from error

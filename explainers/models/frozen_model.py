@@ -24,6 +24,7 @@ from explainers.models.batching import in_batches, memory_errors, rows_per_batch
 from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure, UnitKind, encode
 from explainers.models.inputs.erasure import erased_inputs, nonzero_mask
 from explainers.models.inputs.padded_batch import pad_batch
+from explainers.models.inputs.tokens import TextTokenizer
 from explainers.models.internals import batch_head_inputs
 from explainers.models.meter import Meter
 from explainers.models.states import States, attention_per_unit, scaled_embeddings
@@ -41,7 +42,7 @@ class FrozenModel:
     name: str
     labels: tuple[str, ...]
     module: nn.Module = field(repr=False)
-    tokenizer: Tokenizer = field(repr=False)
+    tokenizer: Tokenizer | TextTokenizer = field(repr=False)
     mask_token: int  # the id of [MASK], or of the unknown token where there is no mask token
     pad_token: int
     version: str  # checksum or commit
@@ -78,8 +79,7 @@ class FrozenModel:
         if isinstance(example, str):
             example = Example(example)
         texts = (example.text,) if example.pair is None else (example.text, example.pair)
-        with self.lock:  # a tokenizer's truncation is its state
-            return encode(self.tokenizer, texts, unit)
+        return encode(self.tokenizer, texts, unit)
 
     def without(self, encoding: Encoding, removed: Sequence[int], erasure: Erasure) -> Encoding:
         """The encoding with some units erased for good."""
@@ -107,6 +107,8 @@ class FrozenModel:
         answer = self._answering(encoding, erasure)
         for rows, batch in in_batches(order, self.rows_at_once(encoding), lambda rows: answer(unique[rows])):
             result[rows] = batch.double().cpu().numpy()
+        if not np.isfinite(result).all():
+            raise ExplanationError(f"{self.name} answers with numbers that are not finite. Choose another model.")
         return result[back.reshape(-1)]
 
     def soft(self, encoding: Encoding, mask: Tensor, erasure: Erasure = "mask") -> Tensor:
@@ -208,7 +210,7 @@ class FrozenModel:
 
     @contextmanager
     def _batch(self, rows: int) -> Iterator[None]:
-        with self.lock, self.meter.batch(rows):
+        with self.meter.locked_batch(self.lock, rows):
             yield
 
     def _scaled_embeddings(self, multiplier: Tensor | None) -> AbstractContextManager[None]:

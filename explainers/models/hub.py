@@ -1,16 +1,31 @@
-"""Any classifier of the hub or of a local folder: a text model, a multimodal one, or a head on an encoder."""
+"""Any classifier of the hub or of a local folder: a text model, a multimodal one, or a head on an encoder.
 
+Nothing of a foreign model is trusted. Its tokenizer is opened and used in processes of their own. The model is built in
+this one, but only after its numbers were compared with limits and with the weights in its files, so that no memory and
+time beyond those of the files are taken; then it answers a text before anybody gets it. A rehearsal in a child would
+double both (five seconds, and twice the memory), and every number that could hurt has been looked at before.
+"""
+
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
-from explainers.errors import ModelUnavailable
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
+from explainers.models.foreign.opened_tokenizer import MAX_TOKENS, OpenedTokenizer, opening
+from explainers.models.foreign.sentences import first_sentence, load_errors
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.model_files import MAX_TOKENS, ModelFiles, fast_tokenizer, load_errors
-from explainers.models.multimodal.head_cards import fetched_head, is_head
+from explainers.models.inputs.encoding import ERASURES
+from explainers.models.model_files import CONFIG, ModelFiles
+from explainers.models.multimodal.head_cards import check_portable, is_head
 
 EXPECTED = "a text classifier"
+ENCODERS = "Choose an encoder such as BERT, RoBERTa or DeBERTa."
+TRIALS = (Example("A test."), Example("A test.", "Another one."))
 
 
 def load_pretrained(name: str, device: torch.device) -> FrozenModel:
@@ -20,58 +35,76 @@ def load_pretrained(name: str, device: torch.device) -> FrozenModel:
     if is_head(Path(name)):
         return load_head(name, Path(name), device)
     source = ModelFiles(name)
-    source.check_format()
     with load_errors(name, EXPECTED):
-        try:
-            config = source.config()
-        except Exception:  # no config: it may be a head; otherwise the error is raised again
-            folder = None if source.folder else fetched_head(source.identifier, source.revision)
-            if folder is None:
-                raise
-            return load_head(name, folder, device)
+        if source.folder is None and is_head(source.path) and not (source.path / CONFIG).is_file():
+            check_portable(source.path)
+            return load_head(name, source.path, device)
+        config = source.config()
     if config.model_type in {each.model_type for each in ARCHITECTURES}:
         return load_vqa_model(source, config, device)
-    return _text_classifier(source, device)
-
-
-def _text_classifier(source: ModelFiles, device: torch.device) -> FrozenModel:
-    from transformers import AutoModelForSequenceClassification
-
-    name = source.name
     with load_errors(name, EXPECTED):
-        splitter = source.splitter()
-        module, missing = source.module(AutoModelForSequenceClassification)
-    config = module.config
+        model = _text_classifier(source, config)
+        _try(model)
+        return replace(model, device=device)
+
+
+def _text_classifier(source: ModelFiles, config: Any) -> FrozenModel:
+    """On the CPU."""
+    with opening(source.name, source.path) as tokenizer:
+        labels, module = _classifier(source, config)
+        opened = tokenizer.result()
+    mask_token = _mask_token(opened)
+    return FrozenModel(
+        name=source.name,
+        labels=labels,
+        module=module,
+        tokenizer=opened.isolated(config, _positions(config)),
+        mask_token=mask_token,
+        pad_token=opened.pad if opened.pad is not None else mask_token,
+        version=source.version(),
+        segmented=opened.segmented,
+        multi_label=source.multi_label and not isinstance(module, SingleLogit),
+    )
+
+
+def _classifier(source: ModelFiles, config: Any) -> tuple[tuple[str, ...], nn.Module]:
+    """The names of the classes and the network, which gives a logit for each. Raises `ModelUnavailable`."""
+    from transformers import AutoModelForSequenceClassification as Auto
+
+    name, outputs = source.name, config.num_labels
+    named = outputs == 2 and _has_single_logit(source.described(Auto, config), source.shapes)
+    if named:
+        config = source.config(outputs=1)
+    if named or outputs == 1:
+        labels: tuple[str, ...] = two_classes(name, source.raw_config, named=named)
+    else:
+        labels = class_names(name, source.raw_config, outputs)
+    module, missing = source.module(Auto, config)
     if missing:
         raise ModelUnavailable(
             f"{name!r} is not a trained classifier: it has no weights for {', '.join(sorted(missing)[:3])}."
         )
-    if config.num_labels < 2:
-        raise ModelUnavailable(
-            f"{name!r} has one output: it scores its input instead of choosing a class. "
-            "Choose a classifier with at least two classes."
-        )
     base = getattr(module, "base_model", None)
-    if config.is_encoder_decoder or not isinstance(getattr(base, "embeddings", None), torch.nn.Module):
+    if config.is_encoder_decoder or not isinstance(getattr(base, "embeddings", None), nn.Module):
         raise ModelUnavailable(
             f"{name!r} is not an encoder such as BERT, RoBERTa or DeBERTa; only these can be explained here."
         )
-    core = fast_tokenizer(splitter, name, _positions(config))
-    mask_token = splitter.mask_token_id if splitter.mask_token_id is not None else splitter.unk_token_id
+    return labels, SingleLogit(module) if config.num_labels == 1 else module
+
+
+def _has_single_logit(described: dict[str, tuple[int, ...]], stored: dict[str, tuple[int, ...]]) -> bool:
+    """Whether the files differ from the network in nothing but one row where the head has two."""
+    differing = [(shape, stored[key]) for key, shape in described.items() if stored.get(key, shape) != shape]
+    return bool(differing) and all(ours == (2, *theirs[1:]) and theirs[0] == 1 for ours, theirs in differing)
+
+
+def _mask_token(opened: OpenedTokenizer) -> int:
+    mask_token = opened.mask if opened.mask is not None else opened.unk
     if mask_token is None:
-        raise ModelUnavailable(f"{name!r} has neither a mask token nor an unknown token to replace erased words.")
-    return FrozenModel(
-        name=name,
-        labels=tuple(str(config.id2label[index]) for index in range(config.num_labels)),
-        module=module,
-        tokenizer=core,
-        mask_token=mask_token,
-        pad_token=splitter.pad_token_id if splitter.pad_token_id is not None else mask_token,
-        version=source.version(config),
-        segmented="token_type_ids" in splitter.model_input_names,
-        multi_label=config.problem_type == "multi_label_classification",
-        device=device,
-    )
+        raise ModelUnavailable(
+            f"{opened.name!r} has neither a mask token nor an unknown token to replace erased words."
+        )
+    return mask_token
 
 
 def _positions(config: Any) -> int:
@@ -81,3 +114,31 @@ def _positions(config: Any) -> int:
     """
     positions = getattr(config, "max_position_embeddings", None)
     return positions - 3 if isinstance(positions, int) and positions > 3 else MAX_TOKENS
+
+
+def _network_name(module: nn.Module) -> str:
+    return type(module.classifier if isinstance(module, SingleLogit) else module).__name__
+
+
+def _try(model: FrozenModel) -> None:
+    """The model answers a text, and a pair if it reads them, with its internals and a gradient.
+
+    Raises `ModelUnavailable` if it does not, as architectures with attention of their own.
+    """
+    try:
+        for example in TRIALS if model.segmented else TRIALS[:1]:
+            encoding = model.encode(example)
+            keeps = torch.ones(1, len(encoding.units), requires_grad=True)
+            model.probabilities(encoding, keeps.detach().numpy())
+            for erasure in ERASURES:
+                torch.autograd.grad(model.soft(encoding, keeps, erasure).sum(), keeps)
+        tokens = len(encoding.ids)
+        if any(layer.shape[1:] != (tokens, tokens) for layer in model.states(encoding).attentions):
+            raise ValueError("not every token attends to every token")
+    except ExplanationError:
+        raise
+    except Exception as error:
+        raise ModelUnavailable(
+            f"{model.name!r} cannot be explained here: its network ({_network_name(model.module)}) does not answer "
+            f"inputs with masked words ({first_sentence(error).rstrip('.')}). {ENCODERS}"
+        ) from error

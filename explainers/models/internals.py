@@ -95,8 +95,7 @@ def forward_with_internals(
     """
     record = _Record()
     with ExitStack() as stack:
-        stack.enter_context(model.lock)
-        stack.enter_context(model.meter.batch(batch.rows))
+        stack.enter_context(model.meter.locked_batch(model.lock, batch.rows))
         if all(each is None for each in (embeds, embedding_output, scale, layer_output)):
             stack.enter_context(torch.no_grad())
         stack.enter_context(_hooks(model, record, embedding_output, _factor(batch, scale), layer_output))
@@ -125,7 +124,7 @@ def forward_with_soft_mask(
 def batch_head_inputs(model: "FrozenModel", batch: PaddedBatch) -> tuple[Tensor, Tensor]:
     """c, the vector that the head reads, (B, d), and the logits (B, C); no gradient."""
     inputs: list[Tensor] = []
-    with model.lock:
+    with model.meter.locked_batch(model.lock, 0):  # the pass itself counts its rows
         handle = classifier_head(model).register_forward_pre_hook(lambda _module, args: inputs.append(args[0]))
         try:
             logits = forward_with_internals(model, batch).logits

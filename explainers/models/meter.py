@@ -1,30 +1,65 @@
-"""The cost of a run, and its cancellation: one meter per run, never shared between runs."""
+"""The cost of a run, its cancellation and its pauses: one meter per run, never shared between runs."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
+from typing import TYPE_CHECKING
 
 from explainers.errors import Cancelled
+
+if TYPE_CHECKING:
+    from threading import RLock
 
 
 @dataclass
 class Meter:
-    """`calls` counts inputs that went through the model, not batches; `seconds` is the time spent in the model."""
+    """`calls` counts inputs that went through the model, not batches; `seconds` is the time spent in the model.
+
+    `give_way` is called between two batches and may block, so that other runs go first; `waited` are the seconds for
+    which it did, and those in which others used the model.
+    """
 
     cancel: Event = field(default_factory=Event)
     calls: int = 0
     seconds: float = 0.0
+    give_way: Callable[[], None] | None = field(default=None, repr=False)
+    waited: float = 0.0
+    in_batch: bool = False
+
+    def pause(self) -> None:
+        """Before a batch and before the model's lock is taken, because nobody may wait here who holds it."""
+        if self.give_way is None or self.in_batch:
+            return
+        started = time.perf_counter()
+        try:
+            self.give_way()
+        finally:
+            self.waited += time.perf_counter() - started
+
+    @contextmanager
+    def locked_batch(self, lock: "RLock", rows: int) -> Iterator[None]:
+        """A batch of a model whose other users wait for its lock; so may this one."""
+        self.pause()
+        started = time.perf_counter()
+        with lock:
+            self.waited += time.perf_counter() - started
+            with self.batch(rows):
+                yield
 
     @contextmanager
     def batch(self, rows: int) -> Iterator[None]:
         """Around each batch. Raises `Cancelled` before it if the run was stopped."""
-        if self.cancel.is_set():
+        outermost = not self.in_batch
+        if outermost and self.cancel.is_set():
             raise Cancelled("Stopped.")
+        self.in_batch = True
         started = time.perf_counter()
         try:
             yield
         finally:
-            self.seconds += time.perf_counter() - started
+            if outermost:
+                self.seconds += time.perf_counter() - started
+                self.in_batch = False
         self.calls += rows

@@ -6,27 +6,26 @@ from pathlib import Path
 from explainers.errors import ModelUnavailable
 from explainers.models.bundle_cards import bundle_names
 
-HUB_NAME = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}(@[\w.-]{1,95})?")
+HUB_NAME = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}(@[\w.-]{1,95})?", re.ASCII)
 MAX_NAME_LENGTH = 300  # characters of a name that an error message repeats
 
 
 def resolve_model_name(name: str, roots: tuple[Path, ...] | None) -> str:
     """The name of a bundle, the real path of a folder, or a hub id (`owner/model[@revision]`).
 
-    With `roots`, a folder must lie inside one of them, links resolved. Raises `ModelUnavailable` with a sentence.
+    With `roots`, a folder must lie inside one of them, links resolved. Raises `ModelUnavailable` with a sentence, which
+    is the same for a folder outside and for none, so that nobody learns which folders exist.
     """
     if name in bundle_names():
         return name
     folder = _folder(name)
-    if folder is not None:
-        if roots is not None and not any(folder.is_relative_to(root.resolve()) for root in roots):
-            raise ModelUnavailable(f"The folder {name!r} lies outside the folders that this app may read.")
+    if folder is not None and (roots is None or any(folder.is_relative_to(root.resolve()) for root in roots)):
         return str(folder)
     if HUB_NAME.fullmatch(name) and _folder(name.partition("@")[0]) is None:  # a folder must not slip past the roots
         return name
     raise ModelUnavailable(
         f"The model {name[:MAX_NAME_LENGTH]!r} is not available. Choose one of: {', '.join(bundle_names())}; "
-        "or give a hub id such as owner/model, or a folder."
+        f"or give a hub id such as owner/model, or a folder{'' if roots is None else ' that this app may read'}."
     )
 
 

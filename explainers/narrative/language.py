@@ -15,6 +15,8 @@ from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel
 
 from explainers.errors import ModelUnavailable
+from explainers.models.foreign.sentences import first_sentence
+from explainers.models.model_files import ModelFiles
 
 SMALL = "small"
 LANGUAGE_MODELS = {SMALL: (224, 4), "tiny": (160, 3)}  # width and layers of the language models that are trained here
@@ -114,15 +116,14 @@ def pretrained_language_model(name: str) -> tuple[PreTrainedModel, Language]:
     """A causal language model from the hub, such as `gpt2`, or from a folder; only safetensors, no remote code."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    source = ModelFiles(name)
     try:
-        splitter = AutoTokenizer.from_pretrained(name, use_fast=True, trust_remote_code=False)
-        model = AutoModelForCausalLM.from_pretrained(
-            name, use_safetensors=True, trust_remote_code=False, dtype=torch.float32
-        )
+        model, _ = source.module(AutoModelForCausalLM, source.config())
+        splitter = AutoTokenizer.from_pretrained(source.path, **source.options)
     except Exception as error:  # the libraries raise a dozen types here; all mean: this name does not load
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]
+        reason = first_sentence(error).removeprefix(f"The model {name!r} could not be loaded: ")
         raise ModelUnavailable(
-            f"The language model {name!r} could not be loaded: {first}. "
+            f"The language model {name!r} could not be loaded: {reason} "
             "Give the id of a causal language model on the hub, a folder with its files, or one of: "
             f"{', '.join(LANGUAGE_MODELS)}."
         ) from error

@@ -21,7 +21,7 @@ def narrators(model: FrozenModel) -> tuple[str, ...]:
 def narrate(model: FrozenModel, encoding: Encoding, method: str) -> Narrative:
     """The likeliest sentence, given the state that the model's head reads of this input."""
     _, narrator = load_narrator(model, method)
-    began = time.perf_counter()
+    began, waited = time.perf_counter(), model.meter.waited
     states, _ = model.head_inputs([encoding])
     sentences = generate(narrator, states)
     text = narrator.language.text(sentences[0])
@@ -34,7 +34,7 @@ def narrate(model: FrozenModel, encoding: Encoding, method: str) -> Narrative:
         stated_class(text, model.labels),
         read,
         mentions(text, encoding, model.labels),
-        time.perf_counter() - began,
+        time.perf_counter() - began - (model.meter.waited - waited),
     )
 
 

@@ -1,6 +1,5 @@
 """An evaluation as files and as text: JSON, CSV, Parquet, and tables in Markdown for README and terminal."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from explainers.methods.registry import METHODS, base_id, method_spec
 from explainers.metrics.faithfulness import METRICS
 from explainers.report.markdown_table import markdown_table
 from explainers.report.text import UNDEFINED
+from explainers.results.strict_json import strict_json
 
 Row = dict[str, Any]
 EVIDENCE = {
@@ -35,7 +35,7 @@ NOTE = (
 
 def write_tables(rows: Sequence[Row], about: dict[str, Any], out: Path) -> None:
     """`table.json` with everything; `table.csv` and `table.parquet` with a line per method and operator."""
-    (out / "table.json").write_text(json.dumps({**about, "rows": rows}, indent=2) + "\n", encoding="utf-8")
+    (out / "table.json").write_text(strict_json({**about, "rows": rows}) + "\n", encoding="utf-8")
     table = summary_frame(rows)
     table.to_csv(out / "table.csv", index=False, lineterminator="\r\n", encoding="utf-8")
     table.to_parquet(out / "table.parquet", index=False)

@@ -1,6 +1,5 @@
 """One decision, its explanations and what was measured about them. Importing this module does not load torch."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,6 +16,7 @@ from explainers.results.erasure_curves import ErasureCurves
 from explainers.results.manifest import manifest
 from explainers.results.narrative import Narrative
 from explainers.results.settings import Settings
+from explainers.results.strict_json import strict_json
 
 if TYPE_CHECKING:
     import pandas
@@ -143,7 +143,7 @@ class Comparison:
         return dict(zip(self.question.model.labels, self.probabilities, strict=True))
 
     def as_json(self) -> str:
-        return json.dumps(self.as_dict(), ensure_ascii=False, indent=2)
+        return strict_json(self.as_dict())
 
     def manifest(self) -> dict[str, Any]:
         """What somebody else needs to reproduce the numbers."""

@@ -11,7 +11,7 @@ The store is the folder `store`, or the one that CROSSLIGHT_STORE names. Importi
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
+from explainers.methods.spec import MethodSpec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.training.model_cache import ModelCache
 
@@ -119,6 +120,13 @@ def find_artifact(model: str, version: str, method: str, variant: str = "") -> A
         f"This method learns to explain one model, and {missing} has not been fitted to {model}. "
         f"Fit it on the Train page, or with `python -m explainers fit {method} --model {model}`."
     )
+
+
+def check_fitted(model: str, version: str, specs: Iterable[MethodSpec]) -> None:
+    """Raises `ExplanationError` for the first of these methods and variants that was not fitted to the model."""
+    for spec in specs:
+        if spec.learns:
+            find_artifact(model, version, spec.weights_of, str(dict(spec.fixed).get("variant", "")))
 
 
 def load_artifact(

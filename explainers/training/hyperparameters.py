@@ -34,7 +34,9 @@ def _typed(method: str, name: str, value: Any, default: Any) -> Any:
             return {"true": True, "false": False, "1": True, "0": False}[str(value).lower()]
         return type(default)(value)
     except (ValueError, KeyError, TypeError) as error:
-        raise ExplanationError(f"The setting {name} of {method} must be like {default!r}, not {value!r}.") from error
+        kind = {bool: "true or false", int: "a whole number", float: "a number"}.get(type(default), "a value")
+        example = "" if isinstance(default, bool) else f" such as {default!r}"
+        raise ExplanationError(f"The setting {name} of {method} must be {kind}{example}, not {value!r}.") from error
 
 
 def _check(method: str, name: str, value: Any, hint: Any) -> None:

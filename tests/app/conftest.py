@@ -77,9 +77,7 @@ def pool(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelP
 def engine(pool: ModelPool) -> Iterator[Engine]:
     engine = Engine(pool)
     yield engine
-    for run in engine.queue:
-        run.stop()
-    engine.workers.shutdown(wait=True, cancel_futures=True)
+    engine.close()
 
 
 @pytest.fixture

@@ -1,12 +1,16 @@
+import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
+from threading import Event
 
 import pytest
 
+from app import model_pool
 from app.model_pool import MODELS_KEPT, ModelPool
-from explainers.errors import ModelUnavailable
+from explainers.errors import Cancelled, ModelUnavailable
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 
@@ -73,3 +77,96 @@ def test_device_and_folders_come_from_the_environment(
     monkeypatch.setenv("CROSSLIGHT_MODELS", "/one:/two")
     pool.model("bert")
     assert arguments == ["cpu", "/one", "/two"]
+
+
+def test_a_silent_load_delays_nobody_who_asks_for_another_model(
+    bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent, asked = Event(), Event()
+
+    def load(name: str, **_rest: object) -> FrozenModel:
+        if name == "owner/silent":
+            asked.set()
+            assert silent.wait(10)
+        return replace(bert, name=name)
+
+    monkeypatch.setattr(catalog, "load", load)
+    warm = pool.model("sst2")
+    with ThreadPoolExecutor(1) as session:
+        waiting = session.submit(pool.model, "owner/silent")
+        assert asked.wait(10)
+        started = time.monotonic()
+        assert pool.model("sst2") is warm
+        assert pool.model("owner/other").name == "owner/other"
+        assert time.monotonic() - started < 5
+        assert not waiting.done()
+        silent.set()
+        assert waiting.result(10).name == "owner/silent"
+    assert pool.loads == {}
+
+
+def test_one_who_waits_for_a_model_may_give_up_while_it_loads(
+    bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = Event()
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: silent.wait(10) and bert)
+
+    def stop() -> None:
+        raise Cancelled("Stopped.")
+
+    with pytest.raises(Cancelled):
+        pool.model("sst2", stop)
+    monkeypatch.setattr(model_pool, "PATIENCE", 0.0)
+    with pytest.raises(ModelUnavailable, match="'sst2' has not loaded within 0 s"):
+        pool.model("sst2")
+    silent.set()
+    monkeypatch.setattr(model_pool, "PATIENCE", 10.0)
+    assert pool.model("sst2") is bert  # the load went on
+
+
+def test_two_slow_foreign_models_leave_room_for_embedded_ones_and_the_number_of_loads_is_bounded(
+    bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = Event()
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: (name == "sst2" or silent.wait(10)) and bert)
+    monkeypatch.setattr(model_pool, "MOST_LOADS", 3)
+    with ThreadPoolExecutor(2) as sessions:
+        waiting = [sessions.submit(pool.model, f"owner/{number}") for number in range(2)]
+        while len(pool.loads) < 2:
+            time.sleep(0.01)
+        assert pool.model("sst2") is bert
+        pool._begin("owner/3")
+        with pytest.raises(ModelUnavailable, match="3 models are being loaded"):
+            pool.model("owner/4")
+        silent.set()
+        assert all(each.result(10) is bert for each in waiting)
+
+
+def test_whatever_ends_a_load_reaches_those_who_wait_and_the_next_one_tries_again(
+    bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Panic(BaseException):
+        pass
+
+    def panic(_name: str, **_rest: object) -> FrozenModel:
+        raise Panic
+
+    monkeypatch.setattr(catalog, "load", panic)
+    with pytest.raises(Panic):
+        pool.model("sst2")
+    monkeypatch.setattr(catalog, "load", lambda _name, **_rest: bert)
+    assert pool.model("sst2") is bert
+
+
+@pytest.mark.parametrize(
+    ("given", "admitted"),
+    [(None, (".",)), ("", ()), (":", ()), (" ", ()), ("models:", ("models",)), (":a::b", ("a", "b")), (".", (".",))],
+)
+def test_an_empty_part_of_the_variable_admits_no_folder(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, admitted: tuple[str, ...]
+) -> None:
+    if given is None:
+        monkeypatch.delenv(model_pool.ROOTS_VARIABLE, raising=False)
+    else:
+        monkeypatch.setenv(model_pool.ROOTS_VARIABLE, given.replace(":", os.pathsep))
+    assert model_pool.roots() == tuple(Path(each) for each in admitted)

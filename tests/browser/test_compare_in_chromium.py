@@ -129,13 +129,34 @@ def test_an_attack_in_the_address_is_harmless(visit: Visit, name: str) -> None:
     window = visit(text="good", **{name: "".join(ATTACKS)})
     window.page.get_by_role("textbox", name="Text", exact=True).wait_for()
     if name == "model":
-        alert = window.page.get_by_test_id("stAlert")
+        alert = window.page.get_by_role("alert")
         expect(alert).to_contain_text("is not available")
         expect(alert).to_contain_text("<img src=x onerror=__xss=2>")
         assert not alert.locator("img, script, a, svg:not([aria-hidden]), iframe").count()
     else:
         window.done()
     assert window.page.evaluate("window.__xss") is None
+
+
+def test_what_is_typed_and_not_yet_confirmed_stays_while_the_page_is_redrawn(visit: Visit) -> None:
+    window = visit(few=False, text=SENTENCE)
+    box = window.page.get_by_role("textbox", name="Text", exact=True)
+    box.press("End")
+    box.press_sequentially(" And more")
+    window.done()
+    expect(box).to_have_value(f"{SENTENCE} And more")
+
+
+def test_leaving_in_the_middle_of_a_run_leaves_a_right_address_and_one_step_back(visit: Visit) -> None:
+    window = visit(few=False, text=SENTENCE)
+    page = window.page
+    expect(window.unit("dull")).to_be_visible()
+    page.get_by_role("link", name="Methods", exact=True).click()
+    expect(page.get_by_role("heading", name="Methods and metrics")).to_be_visible()
+    page.wait_for_timeout(4000)  # several ticks of a page that is still open
+    assert page.url.split("?")[0].endswith("/methods")
+    page.go_back()
+    expect(window.unit("dull")).to_be_visible()
 
 
 def test_stop_keeps_what_is_finished(visit: Visit) -> None:

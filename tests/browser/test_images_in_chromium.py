@@ -102,7 +102,7 @@ def test_images_are_given_and_a_wrong_file_loses_nothing(visit: Visit, server: s
     expect(text).to_have_value(FIRST.text)
 
     give(window, {"name": "mine.png", "mimeType": "image/png", "buffer": b"this is text"})
-    expect(page.get_by_test_id("stAlert").filter(has_text="cannot be read as an image")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="cannot be read as an image")).to_be_visible()
     window.done()
     assert shape(window) == pytest.approx(60 / 90)
     expect(text).to_have_value(FIRST.text)

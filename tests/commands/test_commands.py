@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 from explainers.commands.app import COMMANDS, app
 from explainers.commands.evaluate import signed
 from explainers.datasets.example import Example
+from explainers.evaluation import data_set
 from explainers.methods.registry import METHODS, applicable, default_methods, select
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.intervals import Interval
@@ -18,6 +19,7 @@ from explainers.models import catalog
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.manifest import VERSION
+from explainers.results.strict_json import strict_json
 
 ROOT = Path(__file__).parents[2]
 FOR_ONE_TEXT = [spec.id for spec in applicable(select(default_methods()), Example("the text"))]
@@ -106,6 +108,10 @@ def test_the_page_is_written_to_a_file(tmp_path: Path) -> None:
     [
         (("--methods", "shap"), "Unknown method 'shap'. Choose from: aml, faml, cimi,"),
         (("--methods", ""), "Unknown method ''."),
+        (("--methods", "premise_only"), "premise_only needs a pair of texts. Omit it, or add what is missing."),
+        (("--methods", "occlusion,text_only"), "text_only needs an image with the text."),
+        (("--methods", "aml:nope"), "This method learns to explain one model, and a variant 'nope' of it has not been"),
+        (("--methods", "occlusion,aml:nope"), "This method learns to explain one model, and a variant 'nope'"),
         (("--erasure", "blur"), "The erasure 'blur' is not available. Choose one of: mask, delete, zero."),
         (("--unit", "letter"), "Unknown unit 'letter'. Choose one of: word, token."),
         (("--label", "bad"), "small has no class 'bad'. Choose one of: negative, neutral, positive."),
@@ -129,8 +135,9 @@ def test_user_errors_are_one_sentence_and_exit_code_2(arguments: tuple[str, ...]
     [
         (("--model", "no such model"), "The model 'no such model' is not available. Choose one of: "),
         (("--device", "abacus"), "The device 'abacus' is not available. Choose one of: auto, cpu,"),
+        (("--device", "meta"), "The device 'meta' is not available. Choose one of: auto, cpu,"),
     ],
-    ids=["model", "device"],
+    ids=["model", "device", "meta"],
 )
 def test_an_unknown_model_or_device_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
     result = explained(*arguments)
@@ -146,11 +153,47 @@ def test_an_unknown_model_or_device_is_one_sentence(arguments: tuple[str, ...], 
         (("ivra", "--full", "--resume"), "A training of the classifier itself cannot be resumed. Omit --resume."),
         (("lime",), "'lime' does not learn. Choose one of: aml, cimi, ciem, ivra, all."),
         (("aml", "--set", "epochs"), "--set needs name=value, not 'epochs'."),
+        (("aml", "--set", "epochs=abc"), "The setting epochs of aml must be a whole number such as 5, not 'abc'."),
     ],
 )
 def test_a_fit_that_is_impossible_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
     result = ran("fit", *arguments)
     assert (result.exit_code, result.stderr.strip()) == (2, sentence)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("evaluate", "--n", "-1"), "--n must be 0 (all texts) or more, not -1."),
+        (("evaluate", "--sensitive", "-1"), "should be greater than or equal to 0"),
+        (("narratives", "--n", "-1"), "should be greater than or equal to 0"),
+        (("tune", "--trials", "0"), "should be greater than or equal to 1"),
+    ],
+)
+def test_a_count_that_is_impossible_is_refused_before_a_model_is_loaded(
+    arguments: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_set, "load", lambda *_names, **_rest: pytest.fail("a model was loaded"))
+    result = ran(*arguments)
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.stderr.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("methods", ["premise_only", "aml:nope"])
+def test_a_method_that_cannot_be_evaluated_is_refused(
+    bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, methods: str
+) -> None:
+    monkeypatch.setattr(data_set, "load", lambda *_names, **_rest: bert)
+    (tmp_path / "texts.txt").write_text("".join(f"the good film {number}\n" for number in range(20)))
+    result = ran("evaluate", "--data", str(tmp_path / "texts.txt"), "--methods", methods, "--out", str(tmp_path))
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "needs a pair of texts" in result.stderr or "a variant 'nope'" in result.stderr
+
+
+def test_numbers_that_json_does_not_have_become_null() -> None:
+    content = strict_json({"a": [float("nan"), 1.5], "b": {"c": float("-inf")}, "d": (1, None, "é")})
+    assert json.loads(content) == {"a": [None, 1.5], "b": {"c": None}, "d": [1, None, "é"]}
 
 
 @pytest.mark.parametrize(

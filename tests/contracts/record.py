@@ -221,7 +221,9 @@ def restored(address: dict[str, str]) -> Tree:
     keyed = {each.key: each.value for kind in WIDGETS for each in page.get(kind) if each.key}
     return {
         "given": address,
-        "errors": len(page.exception) + len(page.error),
+        "errors": len(page.exception)
+        + len(page.error)
+        + sum("plain-error" in each.proto.body for each in page.get("html")),
         "widgets": sorted(keyed),
         "values": {key: value for key, value in sorted(keyed.items()) if key in page.query_params},
         "address": dict(sorted(page.query_params.items())),

@@ -16,6 +16,7 @@ from explainers.models.inputs.encoding import MULTIMODAL_ERASURES
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+OPERATIONS = ROOT / "assets" / "docs" / "operations.md"
 DOCUMENTS = (README, *sorted((ROOT / "assets" / "docs").glob("*.md")), *sorted(BUNDLES.glob("*/README.md")))
 PAGES = ("compare", "interventions", "train", "methods")
 LONGEST = 2000  # words
@@ -35,7 +36,7 @@ def commands() -> set[str]:
 
 
 def environment_variables(text: str) -> set[str]:
-    return set(re.findall(r"CROSSLIGHT_[A-Z]+|DATABASE_URL", text))
+    return set(re.findall(r"CROSSLIGHT_[A-Z]+(?:_[A-Z]+)*|DATABASE_URL", text))
 
 
 def links(document: Path) -> list[str]:
@@ -121,9 +122,10 @@ def test_its_commands_exist(document: Path) -> None:
 
 
 def test_the_environment_variables_are_those_that_are_read(readme: str) -> None:
+    documented = environment_variables(readme + OPERATIONS.read_text(encoding="utf-8"))
     sources = [path for folder in ("app", "explainers") for path in (ROOT / folder).rglob("*.py")]
     read = set().union(*(environment_variables(path.read_text(encoding="utf-8")) for path in sources))
-    assert environment_variables(readme) == read
+    assert documented == read
 
 
 @every_document

@@ -89,7 +89,10 @@ def test_a_shipped_variants_settings_are_taken_and_typed_ones_over_them(
         (spec_of(variant="Mine"), "The variant 'Mine' is not a name"),
         (spec_of(variant="x" * 41), f"The variant '{'x' * 41}' is not a name"),
         (spec_of(settings=(("lambda", "1"),)), "aml has no setting 'lambda'."),
-        (spec_of(settings=(("epochs", "few"),)), f"The setting epochs of aml must be like {Aml.epochs}"),
+        (
+            spec_of(settings=(("epochs", "few"),)),
+            f"The setting epochs of aml must be a whole number such as {Aml.epochs}",
+        ),
     ],
 )
 def test_a_training_that_cannot_be_is_a_sentence(spec: FitSpec, sentence: str) -> None:
@@ -301,7 +304,7 @@ def bad_table(folder: Path) -> Path:
         (lambda _folder: ("aml", "--set", "lambda=1"), "aml has no setting 'lambda'."),
         (
             lambda _folder: ("aml", "--set", "epochs=few"),
-            f"The setting epochs of aml must be like {Aml.epochs}, not 'few'.",
+            f"The setting epochs of aml must be a whole number such as {Aml.epochs}, not 'few'.",
         ),
         (lambda _folder: ("aml", "--variant", "A B"), "The variant 'A B' is not a name"),
         (lambda _folder: ("aml", "--model", "no such model"), "The model 'no such model' is not available."),

@@ -1,4 +1,5 @@
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -6,12 +7,23 @@ from types import SimpleNamespace
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertForSequenceClassification, GPT2Config, GPT2ForSequenceClassification
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    GPT2Config,
+    GPT2ForSequenceClassification,
+    LongformerConfig,
+    LongformerForSequenceClassification,
+)
 
-from explainers.errors import ModelUnavailable
+from explainers.api import explain
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.methods.registry import METHODS
+from explainers.models import model_files
 from explainers.models.catalog import fingerprint, load
+from explainers.models.foreign.opened_tokenizer import MAX_TOKENS
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.hub import MAX_TOKENS, _positions, load_pretrained
+from explainers.models.hub import _positions, load_pretrained
 from explainers.models.model_files import ModelFiles
 
 CPU = torch.device("cpu")
@@ -82,6 +94,15 @@ def test_other_weights_in_the_same_place_are_another_version(hub_folder: Path) -
     assert fingerprint(first) != fingerprint(second)
 
 
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json"])
+def test_the_version_is_that_of_every_file_that_is_read(hub_folder: Path, name: str) -> None:
+    before = ModelFiles(str(hub_folder)).version()
+    (hub_folder / "README.md").write_text("not read")
+    assert ModelFiles(str(hub_folder)).version() == before
+    (hub_folder / name).write_text((hub_folder / name).read_text() + " ")
+    assert ModelFiles(str(hub_folder)).version() != before
+
+
 def test_a_multi_label_model_is_known_as_one(altered: Callable[..., Path]) -> None:
     assert load_pretrained(str(altered(problem_type="multi_label_classification")), CPU).multi_label
 
@@ -116,25 +137,24 @@ def test_a_damaged_index_is_a_sentence(hub_folder: Path, content: str) -> None:
         load(str(hub_folder))
 
 
-def test_the_index_of_a_hub_model_is_checked_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    index = tmp_path / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": {"a": "../pytorch_model.bin"}}), encoding="utf-8")
-    monkeypatch.setattr("transformers.utils.cached_file", lambda *_names, **_options: str(index))
+def test_the_index_of_a_hub_model_is_checked_too(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = {"weight_map": {"a": "../pytorch_model.bin"}}
+    (hub_folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    monkeypatch.setattr(model_files, "fetched_folder", lambda *_names, **_rest: hub_folder)
     with pytest.raises(ModelUnavailable, match=r"names '\.\./pytorch_model\.bin'"):
-        ModelFiles("owner/model").module(None)
+        load("owner/model")
 
 
-@pytest.mark.parametrize("error", [None, OSError("offline")])
-def test_a_hub_model_without_an_index_is_read_as_one_file(
-    monkeypatch: pytest.MonkeyPatch, error: Exception | None
-) -> None:
-    def cached_file(*_names: object, **_options: object) -> None:
-        if error is not None:
-            raise error
+def test_a_hub_model_has_its_commit_as_version(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_files, "fetched_folder", lambda *_names, **_rest: hub_folder)
+    model = load("owner/model", device="cpu")
+    assert (model.name, model.version) == ("owner/model", hub_folder.name)
 
-    monkeypatch.setattr("transformers.utils.cached_file", cached_file)
-    reader = SimpleNamespace(from_pretrained=lambda *_names, **_options: ("module", {"missing_keys": []}))
-    assert ModelFiles("owner/model").module(reader) == ("module", frozenset())
+
+def test_a_configuration_that_names_its_own_weights_is_refused(altered: Callable[..., Path]) -> None:
+    folder = altered(transformers_weights="pytorch_model.bin")
+    with pytest.raises(ModelUnavailable, match="names a file of weights, which is not supported"):
+        load(str(folder))
 
 
 def test_a_sharded_model_is_loaded(hub_folder: Path, bert: FrozenModel) -> None:
@@ -166,11 +186,67 @@ def test_code_that_comes_with_a_model_is_not_run(hub_folder: Path, altered: Call
     assert not (hub_folder / "sprung").exists()
 
 
-def test_a_model_with_one_output_is_no_classifier(bert: FrozenModel, hub_folder: Path) -> None:
-    config = BertConfig(**{**bert.module.config.to_dict(), "id2label": {0: "score"}})  # type: ignore[union-attr]
-    BertForSequenceClassification(config).save_pretrained(hub_folder)
-    with pytest.raises(ModelUnavailable, match="has one output: it scores its input"):
-        load(str(hub_folder))
+@pytest.fixture
+def single(bert: FrozenModel, hub_folder: Path) -> Callable[..., Path]:
+    """The folder with a head of one output, and with entries of its config changed."""
+
+    def write(**entries: object) -> Path:
+        config = BertConfig(**{**bert.module.config.to_dict(), "id2label": {0: "spam"}})  # type: ignore[union-attr]
+        BertForSequenceClassification(config).save_pretrained(hub_folder)
+        path = hub_folder / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | entries))
+        return hub_folder
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("entries", "labels"),
+    [
+        ({"problem_type": "single_label_classification"}, ("not spam", "spam")),
+        ({"problem_type": "multi_label_classification"}, ("not spam", "spam")),
+        ({"id2label": {"0": "ham", "1": "spam"}, "label2id": {"ham": 0, "spam": 1}}, ("ham", "spam")),
+    ],
+)
+def test_one_output_that_classifies_has_two_classes(
+    single: Callable[..., Path], entries: dict[str, object], labels: tuple[str, str]
+) -> None:
+    folder = single(**entries)
+    model = load(str(folder), device="cpu")
+    encoding = model.encode("good film")
+    config = {**json.loads((folder / "config.json").read_text()), "id2label": {0: "spam"}, "problem_type": None}
+    module = BertForSequenceClassification(BertConfig(**config)).eval()
+    module.load_state_dict(load_file(folder / "model.safetensors"))
+    z = module(torch.tensor([encoding.ids])).logits.item()
+    assert (model.labels, model.multi_label) == (labels, False)
+    assert model.probabilities(encoding, [[1, 1]])[0] == pytest.approx(
+        [1 / (1 + math.exp(z)), 1 / (1 + math.exp(-z))], abs=1e-5
+    )
+
+
+@pytest.mark.slow
+def test_every_method_explains_one_output_that_classifies(single: Callable[..., Path]) -> None:
+    model = load(str(single(problem_type="single_label_classification")), device="cpu")
+    comparison = explain(model, "a good film", samples=20, steps=5)
+    assert {each.method for each in comparison.failures} == {spec.id for spec in METHODS if spec.learns}  # not fitted
+    for result in comparison.results:
+        assert any(result.attribution.scores)
+
+
+@pytest.mark.parametrize(
+    ("entries", "sentence"),
+    [
+        ({"problem_type": "regression"}, "is a regression: it gives a value and chooses no class"),
+        ({}, "has one output, and its config.json does not say that it is a class"),
+        (
+            {"problem_type": "regression", "id2label": {"0": "a", "1": "b"}, "label2id": {"a": 0, "b": 1}},
+            "is a regression",
+        ),
+    ],
+)
+def test_a_score_or_a_value_is_no_class(single: Callable[..., Path], entries: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ModelUnavailable, match=sentence):
+        load(str(single(**entries)))
 
 
 def test_a_model_without_a_trained_head_is_no_classifier(hub_folder: Path) -> None:
@@ -206,3 +282,61 @@ def test_a_model_that_is_not_an_encoder_is_refused_with_a_sentence(hub_folder: P
     GPT2ForSequenceClassification(config).save_pretrained(hub_folder)
     with pytest.raises(ModelUnavailable, match="is not an encoder such as BERT"):
         load_pretrained(str(hub_folder), CPU)
+
+
+def test_an_architecture_that_does_not_take_masked_words_is_refused(hub_folder: Path) -> None:
+    config = LongformerConfig(
+        vocab_size=20, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=64, attention_window=[8], num_labels=2,
+    )  # fmt: skip
+    LongformerForSequenceClassification(config).save_pretrained(hub_folder)
+    with pytest.raises(ModelUnavailable, match=r"its network \(LongformerForSequenceClassification\) does not answer"):
+        load(str(hub_folder))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused(hub_folder: Path, value: float) -> None:
+    path = hub_folder / "model.safetensors"
+    weights = load_file(path)
+    weights["classifier.bias"][1] = value
+    save_file(weights, path, {"format": "pt"})
+    with pytest.raises(ModelUnavailable, match=r"classifier\.bias holds numbers that are NaN or infinite"):
+        load(str(hub_folder))
+
+
+def test_weights_so_large_that_no_answer_is_finite_are_refused(hub_folder: Path) -> None:
+    path = hub_folder / "model.safetensors"
+    save_file({name: weight * 1e30 for name, weight in load_file(path).items()}, path, {"format": "pt"})
+    with pytest.raises(ExplanationError, match="answers with numbers that are not finite"):
+        load(str(hub_folder))
+
+
+def test_a_folder_without_a_tokenizer_is_refused(hub_folder: Path) -> None:
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (hub_folder / name).unlink()
+    with pytest.raises(ModelUnavailable, match="has no tokenizer: it needs one of"):
+        load(str(hub_folder))
+
+
+def test_a_tokenizer_larger_than_the_embedding_table_is_refused(hub_folder: Path) -> None:
+    path = hub_folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["model"]["vocab"]["more"] = 20
+    path.write_text(json.dumps(content))
+    with pytest.raises(ModelUnavailable, match=r"has tokens up to number 20, but the model only 20 embeddings"):
+        load(str(hub_folder))
+
+
+class Panic(BaseException):
+    """As Rust's, which is no `Exception`."""
+
+
+def test_no_error_leaves_a_load_but_as_a_sentence(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for error in (Panic("in /home/me/x.rs"), MemoryError(), RecursionError("too deep")):
+        monkeypatch.setattr(ModelFiles, "config", lambda _source, error=error: (_ for _ in ()).throw(error))
+        with pytest.raises(ModelUnavailable, match="could not be loaded") as raised:
+            load(str(hub_folder))
+        assert "/home" not in str(raised.value)
+    monkeypatch.setattr(ModelFiles, "config", lambda _source: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        load(str(hub_folder))

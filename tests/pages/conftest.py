@@ -1,9 +1,11 @@
 """The app as Streamlit runs it, with a small model in place of the embedded one."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -77,8 +79,8 @@ class Page:
 
     @property
     def sentences(self) -> list[str]:
-        """Errors as a person reads them: without the signs that escape Markdown."""
-        return [each.value.replace("\\", "") for each in self.at.error]
+        """Errors."""
+        return [*(each.value for each in self.at.error), *self.plain("error")]
 
     @property
     def html(self) -> str:
@@ -100,7 +102,12 @@ class Page:
 
     @property
     def captions(self) -> list[str]:
-        return [each.value.replace("\\", "") for each in self.at.caption]
+        return [*(each.value for each in self.at.caption), *self.plain("caption")]
+
+    def plain(self, kind: str = "") -> list[str]:
+        """What app/plain_text.py has drawn, all of it or one kind, as a person reads it."""
+        bodies = [each.proto.body for each in self.at.get("html")]
+        return [unescape(re.sub("<[^>]+>", "", body)) for body in bodies if f'class="plain-{kind}' in body]
 
     def give(self, content: bytes, name: str = "mine.png") -> "Page":
         """Uploads an image."""
@@ -211,9 +218,7 @@ def fresh_engine() -> Iterator[None]:
     st.cache_resource.clear()
     yield
     engine = session.engine()
-    for run in list(engine.queue):
-        run.stop()
-    engine.workers.shutdown(wait=True, cancel_futures=True)
+    engine.close()
     engine.pool.wait()
     st.cache_resource.clear()
 

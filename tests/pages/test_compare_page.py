@@ -64,7 +64,7 @@ class TestWithASmallModel:
         keys = {element.key for element in page.at.main if getattr(element, "key", None)}
         assert {"cards", "curves", "matrix", "again", "sort", "top"} <= keys
         assert not page.sentences
-        assert not page.at.warning
+        assert not page.plain("warning")
         for label in ("negative", "neutral", "positive"):
             assert f">{label}</span>" in page.html
         downloads = page.at.get("download_button")
@@ -111,7 +111,7 @@ class TestWithASmallModel:
         assert not page.sentences
         assert "text" not in page.address
         if page.session["run"].whole.encoding.warning:
-            (warning,) = (each.value.replace("\\", "") for each in page.at.warning)
+            (warning,) = page.plain("warning")
             assert warning.startswith("The text is too long for this model: it reads ")
         assert len(page.at.get_by_key("cards").proto.json) < 1_000_000
 
@@ -313,7 +313,7 @@ class TestWithASmallModel:
             return run
 
         # AppTest cannot run a page twice on which a name was typed that is no option
-        monkeypatch.setattr(Engine, "submit", lambda engine, request, fresh=False: submit_and_wait(engine, request))
+        monkeypatch.setattr(Engine, "submit", lambda engine, request, **_rest: submit_and_wait(engine, request))
         page = opened(text="good film", model=name)
         assert page.sentences == [f"The model {name!r} is not available. Choose one of: small."]
         assert page.text == "good film"
@@ -349,7 +349,7 @@ class TestWithASmallModel:
         assert "<script>" not in page.html
         assert "<img" not in page.html
         assert "&lt;script&gt;" in page.html
-        assert not [each.value for each in page.at.caption if "**[a]" in each.value]
+        assert not [each for each in page.captions if "**[a]" in each]
 
     def test_choices_survive_a_visit_to_another_page(self, opened: Opened) -> None:
         page = opened(text="good film bad", erase="zero").settle().remove(1)

@@ -56,7 +56,7 @@ def test_both_texts_are_there_while_the_model_is_asked(opened: Opened, gate: Eve
 
 def test_one_text_alone_and_swapped_stand_with_the_prediction(opened: Opened) -> None:
     page = opened(model="nli").settle()
-    (caption,) = [each.value.replace("\\", "") for each in page.at.caption if "swapped" in each.value]
+    (caption,) = [each for each in page.captions if "swapped" in each]
     assert caption.startswith("Premise alone: ")
     assert " · hypothesis alone: " in caption
 
@@ -117,7 +117,7 @@ def test_both_texts_survive_a_visit_to_another_page(opened: Opened) -> None:
 
 def test_equal_texts_cause_a_warning(opened: Opened) -> None:
     page = opened(model="nli", text="good film", pair="good film").settle()
-    assert [each.value.replace("\\", "") for each in page.at.warning] == ["Both texts are the same, letter by letter."]
+    assert page.plain("warning") == ["Both texts are the same, letter by letter."]
 
 
 @pytest.mark.parametrize(("pair", "labels"), [("", [""]), ("dull plot", ["Text 1", "Text 2"])])

@@ -88,9 +88,9 @@ def test_both_appear_on_the_methods_page(opened: Callable[..., Any]) -> None:
     page.at.switch_page("pages/methods.py")
     page.run()
     assert "First word" in [expander.label for expander in page.at.expander]
-    texts = "\n".join(each.value for each in page.at.markdown).replace("\\", "")
+    texts = "\n".join(page.plain())
     assert METHOD.idea in texts
-    assert f"**Half kept** (higher is better). {METRIC.meaning}" in texts
+    assert f"Half kept (higher is better). {METRIC.meaning}" in texts
 
 
 def test_both_appear_in_every_export(bert: FrozenModel) -> None:

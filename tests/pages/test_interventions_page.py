@@ -49,17 +49,17 @@ class Interventions:
     @property
     def texts(self) -> str:
         elements = [*self.at.markdown, *self.at.caption, *self.at.info, *self.at.error]
-        return "\n".join(each.value for each in elements).replace("\\", "")
+        return "\n".join([*(each.value for each in elements), *self.page.plain()])
 
     @property
     def errors(self) -> list[str]:
-        return [each.value.replace("\\", "") for each in self.at.error]
+        return list(self.page.sentences)
 
     @property
     def obeyed(self) -> bool:
-        """Whether any sign of a tag stands somewhere without the sign that takes its meaning away."""
+        """Whether a tag stands anywhere on the page."""
         texts = [each.value for each in (*self.at.markdown, *self.at.caption, *self.at.error)]
-        return any(re.search(r"(?<!\\)<script", each) for each in texts)
+        return any("<script" in each for each in (*texts, self.page.html))
 
     @property
     def shares(self) -> list[dict[str, str]]:
@@ -117,7 +117,7 @@ def test_it_opens_with_an_intervention_and_a_check_already_made(page: Interventi
     assert page.shares[0]["how often"] == "C1 and C2 agree before the intervention"
     assert page.shares[0]["ordered pairs"] == "30"
     for spec in NARRATORS:
-        assert f"**{spec.name}**" in page.texts
+        assert spec.name in page.page.plain("paragraph")
     assert "The class " in page.texts
 
 
@@ -156,7 +156,7 @@ def test_another_draw_and_another_narrator_are_another_intervention(page: Interv
     page.choose("narrator", "φ + TS")
     assert before != after
     assert page.bars[0] == after[0]
-    assert "**C2, reading φ + TS**" in page.texts
+    assert "C2, reading φ + TS, before and after" in page.texts
 
 
 @pytest.mark.usefixtures("speaks")

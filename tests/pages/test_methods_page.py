@@ -19,7 +19,8 @@ def texts(opened: Opened, small: None) -> str:
     page.at.switch_page("pages/methods.py")
     page.run()
     elements = [*page.at.markdown, *page.at.caption, *page.at.header, *page.at.title]
-    return "\n".join([*(each.value for each in elements), *(each.label for each in page.at.expander)]).replace("\\", "")
+    names = [*(each.value for each in elements), *(each.label for each in page.at.expander)]
+    return "\n".join([*names, *page.plain()])
 
 
 def test_every_method_says_what_it_is_and_when_not_to_believe_it(texts: str) -> None:
@@ -33,7 +34,7 @@ def test_every_method_says_what_it_is_and_when_not_to_believe_it(texts: str) -> 
 def test_every_metric_is_explained_with_its_direction(texts: str) -> None:
     for metric in METRICS:
         better = "higher" if metric.higher_is_better else "lower"
-        assert f"**{metric.name}** ({better} is better). {metric.meaning}" in texts
+        assert f"{metric.name} ({better} is better). {metric.meaning}" in texts
 
 
 @pytest.mark.usefixtures("small")
@@ -70,7 +71,7 @@ def test_the_narrators_metrics_are_shown_where_they_were_measured(
     table = page.at.dataframe[-1].value
     assert list(table["method"]) == [spec.name for spec in NARRATORS]
     assert page.at.code[-1].value == "python -m explainers narratives"
-    assert any("CAuSE against φ: composite +0.500" in each.value.replace("\\", "") for each in page.at.markdown)
+    assert any("CAuSE against φ: composite +0.500" in each for each in page.plain())
 
 
 @pytest.mark.usefixtures("small")

@@ -199,7 +199,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a card whose recipe is a list": (lambda folder: card_with(folder, recipe=[1]), "card of aml-"),
     "a setting that is nothing": (
         lambda folder: card_with(folder, recipe={"rank": None}),
-        f"must be like {Aml.rank}, not None",
+        f"must be a whole number such as {Aml.rank}, not None",
     ),
     "another version": (lambda folder: card_with(folder, model={"version": "2"}), "fitted to another version of small"),
 }
@@ -248,10 +248,22 @@ def test_yes_and_no_may_be_typed(typed: object, expected: bool) -> None:
     [
         ("lime", {}, "'lime' does not learn. Choose one of: aml, cimi"),
         ("aml", {"lambda": 1}, "aml has no setting 'lambda'. Choose from: batch, dropout, epochs, filler"),
-        ("aml", {"epochs": "many"}, f"The setting epochs of aml must be like {Aml.epochs}, not 'many'."),
-        ("aml", {"epochs": "2.5"}, f"The setting epochs of aml must be like {Aml.epochs}, not '2.5'."),
-        ("aml", {"lambda_p": "all"}, f"The setting lambda_p of aml must be like {Aml.lambda_p}, not 'all'."),
-        ("cimi", {"states": "maybe"}, "The setting states of cimi must be like True, not 'maybe'."),
+        (
+            "aml",
+            {"epochs": "many"},
+            f"The setting epochs of aml must be a whole number such as {Aml.epochs}, not 'many'.",
+        ),
+        (
+            "aml",
+            {"epochs": "2.5"},
+            f"The setting epochs of aml must be a whole number such as {Aml.epochs}, not '2.5'.",
+        ),
+        (
+            "aml",
+            {"lambda_p": "all"},
+            f"The setting lambda_p of aml must be a number such as {Aml.lambda_p}, not 'all'.",
+        ),
+        ("cimi", {"states": "maybe"}, "The setting states of cimi must be true or false, not 'maybe'."),
     ],
     ids=str,
 )

@@ -11,12 +11,12 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Encoding as Tokens
 from tokenizers import Tokenizer
 
 from explainers.datasets.image import InputImage
 from explainers.models.inputs.canvas import Canvas
 from explainers.models.inputs.patch_embeddings import PatchEmbeddings
+from explainers.models.inputs.tokens import TextTokenizer, Tokens, tokens_of
 from explainers.models.inputs.word_boundaries import word_spans
 
 UnitKind = Literal["word", "token"]
@@ -100,16 +100,16 @@ class Encoding:
         )
 
 
-def encode(tokenizer: Tokenizer, texts: tuple[str, ...], kind: UnitKind) -> Encoding:
+def encode(tokenizer: Tokenizer | TextTokenizer, texts: tuple[str, ...], kind: UnitKind) -> Encoding:
     """One text, or a pair. Inputs beyond the tokenizer's truncation are cut, and the warning says where."""
     texts = tuple(text.encode("utf-8", "replace").decode() for text in texts)  # lone surrogates cannot be shown
-    tokens = tokenizer.encode(texts[0], texts[1] if len(texts) > 1 else None)
+    tokens = tokens_of(tokenizer, texts)
     owners, units = _units(texts, tokens, kind)
     return Encoding(
         texts=texts,
         units=units,
-        ids=tuple(tokens.ids),
-        segments=tuple(tokens.type_ids),
+        ids=tokens.ids,
+        segments=tokens.type_ids,
         owners=owners,
         warning=_truncation(texts, tokens),
     )
@@ -153,7 +153,7 @@ def _units(texts: Sequence[str], tokens: Tokens, kind: UnitKind) -> tuple[tuple[
 
 
 def _truncation(texts: Sequence[str], tokens: Tokens) -> str:
-    if not tokens.overflowing:
+    if not tokens.truncated:
         return ""
     spans = list(filter(None, _spans(tokens)))
     ends = [max((end for segment, _, end in spans if segment == number), default=0) for number in range(len(texts))]

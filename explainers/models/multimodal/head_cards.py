@@ -51,17 +51,10 @@ def damaged_head(folder: Path, why: str) -> ModelUnavailable:
     return ModelUnavailable(f"The head in {folder.name!r} is damaged: {why}. Train it again or fetch its files again.")
 
 
-def fetched_head(identifier: str, revision: str | None) -> Path | None:
-    """The folder with a head fetched from the hub; None if there is no head of this name."""
-    from huggingface_hub import hf_hub_download
-
-    try:
-        paths = [Path(hf_hub_download(identifier, each, revision=revision)) for each in (CARD, WEIGHTS)]
-    except Exception:  # offline, no such name, or no head under it: the caller's own error says more
-        return None
-    if any(Path(each).is_absolute() for each in encoder_parts(paths[0].parent).values()):
-        raise damaged_head(paths[0].parent, "it needs folders of another machine")
-    return paths[0].parent
+def check_portable(folder: Path) -> None:
+    """Raises `ModelUnavailable` if a head that was fetched from the hub names folders, which would be those of here."""
+    if any(Path(each).is_absolute() for each in encoder_parts(folder).values()):
+        raise damaged_head(folder, "it needs folders of another machine")
 
 
 def _named(folder: Path, part: object) -> str:

@@ -72,9 +72,9 @@ def fit_head(
     card = {
         "labels": list(labels),
         "architecture": base.architecture.name,
-        "encoder": _pinned(encoder, folder, base.module),
-        **({"vision": _pinned(recipe.vision, folder, base.vision)} if base.vision else {}),
-        **({"tokenizer": _pinned(recipe.tokenizer, folder, None)} if recipe.tokenizer else {}),
+        "encoder": _pinned(encoder, folder),
+        **({"vision": _pinned(recipe.vision, folder)} if base.vision else {}),
+        **({"tokenizer": _pinned(recipe.tokenizer, folder)} if recipe.tokenizer else {}),
         "encoder_version": base.version,
         "asks": list(recipe.input_names),
         "shape": asdict(recipe.shape),
@@ -127,13 +127,12 @@ def _targets(examples: Sequence[Example], labels: Sequence[str]) -> Tensor:
     return torch.tensor([each.label for each in examples])
 
 
-def _pinned(name: str, folder: Path, module: nn.Module | None) -> str:
+def _pinned(name: str, folder: Path) -> str:
     """A folder relative to the head's, or a hub id at the commit that was read."""
     source = ModelFiles(name)
     if source.folder:
         return os.path.relpath(source.folder.resolve(), folder.resolve())
-    commit = getattr(getattr(module, "config", None), "_commit_hash", None) or source.revision
-    return f"{source.identifier}@{commit}" if commit else name
+    return f"{source.identifier}@{source.commit}"
 
 
 @contextmanager

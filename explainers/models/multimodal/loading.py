@@ -7,11 +7,15 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, processors
 from torch import Tensor, nn
 
 from explainers.errors import ModelUnavailable
-from explainers.models.model_files import ModelFiles, fast_tokenizer, load_errors
+from explainers.models.foreign.classes import class_names
+from explainers.models.foreign.isolated_tokenizer import IsolatedTokenizer
+from explainers.models.foreign.network_size import check_finite
+from explainers.models.foreign.opened_tokenizer import OpenedTokenizer, opening
+from explainers.models.foreign.sentences import load_errors
+from explainers.models.model_files import ModelFiles
 from explainers.models.multimodal.clip import Clip
 from explainers.models.multimodal.flava import Flava
 from explainers.models.multimodal.head_cards import WEIGHTS, damaged_head, encoder_parts, head_card, head_input_names
@@ -53,7 +57,7 @@ class Encoder:
     module: nn.Module
     vision: nn.Module | None
     preparation: Preparation
-    tokenizer: Tokenizer
+    tokenizer: IsolatedTokenizer
     mask_token: int
     pad_token: int
     version: str
@@ -91,20 +95,22 @@ def load_vqa_model(source: ModelFiles, config: Any, device: torch.device) -> Mul
             f"{source.name!r} reads images and texts but has no classifier that can be explained here. "
             "Fit a head to it and give the head's folder, or choose a ViLT that answers questions."
         )
-    from transformers import ViltForQuestionAnswering
+    from transformers import AutoModelForVisualQuestionAnswering
 
     with load_errors(source.name, "a ViLT that answers questions"):
-        whole, missing = source.module(ViltForQuestionAnswering)
-        _check_complete(source, missing, ())
-        encoder = _encoder(ARCHITECTURES[0], whole.vilt, None, source, source, source.version(config))
+        labels = class_names(source.name, source.raw_config, config.num_labels)
+        with opening(source.name, source.path) as tokenizer:
+            whole, missing = source.module(AutoModelForVisualQuestionAnswering, config)
+            _check_complete(source, missing, ())
+            encoder = _encoder(ARCHITECTURES[0], whole.vilt, None, tokenizer.result(), source, source.version())
     return encoder.model(
         Vilt.from_vqa_model(whole),
         name=source.name,
-        labels=tuple(str(config.id2label[index]) for index in range(config.num_labels)),
+        labels=labels,
         version=encoder.version,
         device=device,
         input_names=("question",),
-        multi_label=config.problem_type == "multi_label_classification",
+        multi_label=source.multi_label,
     )
 
 
@@ -123,6 +129,7 @@ def load_head(name: str, folder: Path, device: torch.device) -> MultimodalModel:
     try:
         network = network_of(encoder, len(card["labels"]), shape_of(card))
         load_head_weights(network, load_file(folder / WEIGHTS))
+        check_finite(folder.name, network)
     except (SafetensorError, RuntimeError, TypeError, KeyError, ValueError) as error:
         raise damaged_head(folder, "its weights do not fit its card") from error
     return encoder.model(
@@ -139,24 +146,22 @@ def load_encoder(name: str, vision: str = "", tokenizer: str = "") -> Encoder:
     """By hub ids or folders; `vision` and `tokenizer` if the encoder's own files hold no image encoder or tokenizer."""
     from transformers import AutoModel
 
-    source = ModelFiles(name)
-    source.check_format()
+    source, words, images = ModelFiles(name), ModelFiles(tokenizer or name, not tokenizer), ModelFiles(vision or name)
     with load_errors(name, EXPECTED):
         config = source.config()
         by_type = {each.model_type: each for each in ARCHITECTURES}
         if config.model_type not in by_type:
             raise ModelUnavailable(f"{name!r} is of type {config.model_type}. Choose one of: {', '.join(by_type)}.")
         architecture = by_type[config.model_type]
-        module, missing = source.module(AutoModel)
-        _check_complete(source, missing, architecture.network.unused)
-        vision_module = _vision(ModelFiles(vision)) if vision else None
-        version = source.version(config)
-        if vision_module:
-            version += f"+{ModelFiles(vision).version(vision_module.config)}"
-        elif architecture.network.needs_vision:
+        if architecture.network.needs_vision and not vision:
             raise ModelUnavailable(f"{name!r} reads features of images. Name the vision encoder that computes them.")
-        words, images = ModelFiles(tokenizer or name), ModelFiles(vision or name)
-        return _encoder(architecture, module, vision_module, words, images, version)
+        with opening(words.name, words.path, ends=architecture.network.ends) as opened:
+            module, missing = source.module(AutoModel, config)
+            _check_complete(source, missing, architecture.network.unused)
+            vision_module = _vision(images) if vision else None
+            others = (each.version() for each, given in ((images, vision), (words, tokenizer)) if given)
+            version = "+".join((source.version(), *others))
+            return _encoder(architecture, module, vision_module, opened.result(), images, version)
 
 
 def network_of(encoder: Encoder, classes: int, shape: FusionShape) -> FusionNetwork:
@@ -189,9 +194,8 @@ def _vision(source: ModelFiles) -> nn.Module:
     """An image encoder, or the image part of one that reads texts too."""
     from transformers import AutoModel
 
-    source.check_format()
     with load_errors(source.name, "an encoder of images"):
-        module, missing = source.module(AutoModel)
+        module, missing = source.module(AutoModel, source.config())
         encoder: nn.Module = getattr(module, "vision_model", module)
         _check_complete(source, missing, ("pooler.",))
     if getattr(encoder, "main_input_name", "") != "pixel_values":
@@ -203,43 +207,34 @@ def _encoder(
     architecture: Architecture,
     module: nn.Module,
     vision: nn.Module | None,
-    words: ModelFiles,
+    opened: OpenedTokenizer,
     images: ModelFiles,
     version: str,
 ) -> Encoder:
     from transformers import AutoImageProcessor
 
-    splitter = words.splitter()
     config: Any = module.config
     most = getattr(config, "text_config", config).max_position_embeddings
-    core = fast_tokenizer(splitter, words.name, most)
-    if architecture.network.ends:
-        end = splitter.eos_token
-        closing = processors.TemplateProcessing(single=f"$A {end}", special_tokens=[(end, splitter.eos_token_id)])
-        before = core.post_processor
-        core.post_processor = closing if before is None else processors.Sequence([before, closing])
-    mask_token = _mask_token(splitter, core, words.name)
+    mask_token = _mask_token(opened)
     return Encoder(
         architecture,
         module,
         vision,
-        architecture.network.prepared(AutoImageProcessor.from_pretrained(images.identifier, **images.options)),
-        core,
+        architecture.network.prepared(AutoImageProcessor.from_pretrained(images.path, **images.options)),
+        opened.isolated(config, most),
         mask_token,
-        splitter.pad_token_id if splitter.pad_token_id is not None else mask_token,
+        opened.pad if opened.pad is not None else mask_token,
         version,
     )
 
 
-def _mask_token(splitter: Any, core: Tokenizer, name: str) -> int:
+def _mask_token(opened: OpenedTokenizer) -> int:
     """The mask token, else the unknown token, else a full stop, as in CLIP and Qwen2-VL."""
-    framing = {splitter.bos_token_id, splitter.eos_token_id, splitter.pad_token_id}
-    stop = core.encode(".", add_special_tokens=False).ids
-    choices = (splitter.mask_token_id, splitter.unk_token_id, stop[0] if stop else None)
-    for choice in choices:
-        if isinstance(choice, int) and choice not in framing:
+    framing = {opened.bos, opened.eos, opened.pad}
+    for choice in (opened.mask, opened.unk, opened.stop):
+        if choice is not None and choice not in framing:
             return choice
-    raise ModelUnavailable(f"{name!r} has no mask token, unknown token or full stop to replace a removed word.")
+    raise ModelUnavailable(f"{opened.name!r} has no mask token, unknown token or full stop to replace a removed word.")
 
 
 def _check_complete(source: ModelFiles, missing: frozenset[str], unused: tuple[str, ...]) -> None:

@@ -65,7 +65,7 @@ def _prepared_batch(model: "MultimodalModel", batch: Sequence[Encoding]) -> Iter
     )
     pixels = torch.cat([each.pixels for each in images])
     words = None if bool(texts.nonzero.all()) else texts.nonzero
-    with model.lock, model.meter.batch(len(batch)), model.network.scaled(words, scale):
+    with model.meter.locked_batch(model.lock, len(batch)), model.network.scaled(words, scale):
         yield MultimodalBatch(texts.ids, texts.segments, texts.attention, pixels, None if kept is None else kept.bool())
 
 

@@ -1,4 +1,5 @@
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -6,12 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.compare.engine import AT_ONCE, RESULTS_KEPT, Engine
+from app.compare import computation
+from app.compare.engine import AT_ONCE, Engine
+from app.compare.result_memory import RESULTS_KEPT
 from app.compare.runs import Request, Run
+from app.compare.turns import Turn
 from explainers.comparison import runner
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.errors import Cancelled, ExplanationError, ModelUnavailable
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
@@ -23,6 +27,13 @@ Ran = Callable[..., Run]
 Ask = Callable[..., Request]
 Over = Callable[[Run], Run]
 LOGISTIC = 1 / (1 + np.exp(-np.array([0.0, 1.25, 2.25])))  # of nothing, of all five words, of all but "dull"
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def lime_has_begun(engine: Engine) -> Callable[[], bool]:
@@ -91,6 +102,7 @@ def test_a_run_that_is_stopped_while_it_waits_never_asks_the_model(
     busy = [engine.submit(request_for(seed)) for seed in ("a", "good")]
     assert hold.reached.wait(10)
     waiting = engine.submit(request_for("film"))
+    eventually(lambda: waiting.turn in engine.turns.waiting)
     waiting.stop()
     assert waiting.status == "stopped"
     hold.go.set()
@@ -152,23 +164,23 @@ def test_one_more_method_does_not_repeat_the_others(ran: Ran) -> None:
 
 
 def test_memory_is_bounded(engine: Engine, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.compare.engine.RESULTS_KEPT", 2)
+    monkeypatch.setattr("app.compare.result_memory.RESULTS_KEPT", 2)
     ran()
-    assert len(engine.results) == 2
+    assert len(engine.memory.results) == 2
     assert RESULTS_KEPT > 2
 
 
 def test_memory_of_images_is_bounded_and_each_counts_once(
     engine: Engine, request_for: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.compare.engine.IMAGES_KEPT", 100)
+    monkeypatch.setattr("app.compare.result_memory.IMAGES_KEPT", 100)
     images = (InputImage(sign * 60) for sign in (b"a", b"b"))
     first, second = (replace(request_for(), example=Example("a good film", image=image)) for image in images)
     for name in ("lime", "occlusion"):
-        engine._remember((("1", "bag", first), name), 1)
-    assert len(engine.results) == 2
-    engine._remember((("1", "bag", second), "lime"), 1)
-    assert list(engine.results) == [(("1", "bag", second), "lime")]
+        engine.memory.remember((("1", "bag", first), name), 1)
+    assert len(engine.memory.results) == 2
+    engine.memory.remember((("1", "bag", second), "lime"), 1)
+    assert list(engine.memory.results) == [(("1", "bag", second), "lime")]
 
 
 def test_removed_units_are_left_out_and_the_class_stays_that_of_the_whole(ran: Ran) -> None:
@@ -279,9 +291,8 @@ def test_the_next_run_works_after_a_mistake(ran: Ran, monkeypatch: pytest.Monkey
 def test_place_in_line(engine: Engine, request_for: Ask, hold: Any, over: Over) -> None:
     hold.when = lambda: True
     runs = [engine.submit(request_for(text)) for text in ("a", "good", "film", "but")]
-    assert hold.reached.wait(10)
-    assert [engine.ahead_of(run) for run in runs] == [0] * AT_ONCE + [1, 2]
-    assert runs[-1].status == "waiting"
+    eventually(lambda: len(engine.turns.waiting) == len(runs) - AT_ONCE)
+    assert sorted(engine.ahead_of(run) for run in runs) == [0] * AT_ONCE + [1, 2]
     hold.go.set()
     for run in runs:
         over(run)
@@ -292,9 +303,10 @@ def test_place_in_line(engine: Engine, request_for: Ask, hold: Any, over: Over) 
 def test_a_stopped_run_is_not_counted_as_ahead(engine: Engine, request_for: Ask, hold: Any) -> None:
     hold.when = lambda: True
     runs = [engine.submit(request_for(text)) for text in ("a", "good", "film", "but")]
-    assert hold.reached.wait(10)
-    runs[2].stop()
-    assert engine.ahead_of(runs[3]) == 1
+    eventually(lambda: len(engine.turns.waiting) == len(runs) - AT_ONCE)
+    first, second = sorted((run for run in runs if engine.ahead_of(run)), key=engine.ahead_of)
+    first.stop()
+    eventually(lambda: engine.ahead_of(second) == 1)
     hold.go.set()
 
 
@@ -316,7 +328,6 @@ def test_two_sessions_may_ask_the_same_at_once(engine: Engine, request_for: Ask,
     assert [one, other].index(other) == 1
     for run in [engine.submit(request_for("but")), engine.submit(request_for("but"))]:
         assert over(run).status == "done"
-    engine.workers.shutdown(wait=True)
     assert engine.queue == []
 
 
@@ -349,3 +360,38 @@ def test_a_comparison_is_built_once_per_state(ran: Ran) -> None:
     assert run.comparison() is first
     run.columns["lime"].result = None
     assert [result.attribution.method for result in run.comparison().results] == ["occlusion"]
+
+
+def test_what_earlier_weights_have_computed_is_not_taken_for_the_result_of_later_ones(
+    engine: Engine, request_for: Ask, hold: Any, over: Over, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A training ends while a run is on its way."""
+    fitted = ["first"]
+    monkeypatch.setattr(computation, "_weights", lambda spec, _model: (fitted[0], 0) if spec.id == "lime" else None)
+    hold.when = lime_has_begun(engine)
+    run = engine.submit(request_for())
+    assert hold.reached.wait(10)
+    fitted[0] = "second"
+    hold.go.set()
+    assert over(run).status == "done"
+    assert not over(engine.submit(run.request)).columns["lime"].remembered
+
+
+def test_closing_also_ends_what_is_computed_after_a_run(engine: Engine, ran: Ran) -> None:
+    run, meter, ended = ran(), Meter(), list[str]()
+    busy = [Turn(), Turn()]
+    for turn in busy:
+        engine.turns.pause(turn, lambda: None)
+
+    def work() -> None:
+        try:
+            meter.pause()
+        except Cancelled:
+            ended.append("stopped")
+
+    engine.later(run, meter, work)
+    eventually(lambda: len(engine.turns.waiting) == 1)
+    began = time.monotonic()
+    engine.close()
+    assert ended == ["stopped"]
+    assert time.monotonic() - began < 3

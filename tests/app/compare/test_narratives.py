@@ -132,7 +132,7 @@ def test_a_run_of_a_model_with_narrators_has_a_card_for_each_from_the_beginning(
     assert [card["status"] for card in payload(run)["cards"]] == ["waiting"] * 3
     run.status = "stopped"
     assert [card["foot"] for card in payload(run)["cards"]] == ["stopped before it was done"] * 3
-    engine.workers.shutdown()
+    engine.close()
 
 
 @pytest.mark.usefixtures("narrators")

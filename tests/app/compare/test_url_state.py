@@ -170,10 +170,32 @@ def test_typing_the_example_itself_leaves_it_an_example(page: Any) -> None:
 
 def test_a_click_removes_a_unit_and_the_next_one_brings_it_back(page: Any) -> None:
     state = opened(page)
-    for clicked, removed in ((5, (5,)), (2, (2, 5)), (5, (2,)), (None, (2,)), (2, ())):
-        state["cards"] = {"toggled": clicked}
-        url_state.unit_clicked()
-        assert state["removed"] == removed
+    for moment, (unit, removed) in enumerate(((5, (5,)), (2, (2, 5)), (5, (2,)), (2, ()))):
+        state["cards"] = {"toggled": {"unit": unit, "moment": moment}}
+        for _ in range(2):  # delivered twice
+            url_state.unit_clicked()
+            assert state["removed"] == removed
+    state["cards"] = {"toggled": None}
+    url_state.unit_clicked()
+    assert state["removed"] == ()
+
+
+def test_the_address_is_written_only_where_it_changes(page: Any) -> None:
+    state, written = opened(page, text="mine"), list[str]()
+
+    class Watched(dict[str, str]):
+        def __setitem__(self, name: str, value: str) -> None:
+            written.append(name)
+            super().__setitem__(name, value)
+
+    page.query_params = Watched(page.query_params)
+    for _ in range(2):
+        url_state.to_address(explained(page))
+    assert written == []
+    state["removed"] = (1,)
+    for _ in range(2):
+        url_state.to_address(explained(page))
+    assert written == ["removed"]
 
 
 def test_all_words_come_back_at_once(page: Any) -> None:

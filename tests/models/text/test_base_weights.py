@@ -1,3 +1,4 @@
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,11 +17,13 @@ def _forgotten() -> Iterator[None]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with all files, whose weights are the three bytes "abc"."""
+    """A folder with all files, whose weights and tokenizer are the three bytes "abc"."""
     for name in base_weights.REQUIRED_FILES:
         (tmp_path / name).write_bytes(b"abc")
+    (tmp_path / "config.json").write_text(json.dumps(base_weights.NETWORK | {"transformers_version": "5"}))
     # the SHA-256 of "abc" is the first example of FIPS 180-2
-    monkeypatch.setattr(base_weights, "SHA256", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    for name in ("SHA256", "TOKENIZER_SHA256"):
+        monkeypatch.setattr(base_weights, name, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     return tmp_path
 
 
@@ -48,9 +51,17 @@ def test_each_file_is_needed(folder: Path, name: str) -> None:
         base_weights.verified(folder)
 
 
-def test_weights_that_were_changed_are_refused(folder: Path) -> None:
-    (folder / base_weights.WEIGHTS).write_bytes(b"abd")
-    with pytest.raises(ModelUnavailable, match="is not the published all-MiniLM-L6-v2"):
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_files_that_were_changed_are_refused(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"abd")
+    with pytest.raises(ModelUnavailable, match=f"{name} is not that of the published all-MiniLM-L6-v2"):
+        base_weights.verified(folder)
+
+
+@pytest.mark.parametrize("content", [base_weights.NETWORK | {"hidden_act": "relu"}, {"is_decoder": True}, []])
+def test_another_network_for_the_same_weights_is_refused(folder: Path, content: object) -> None:
+    (folder / "config.json").write_text(json.dumps(content))
+    with pytest.raises(ModelUnavailable, match=r"config\.json is not that of the published all-MiniLM-L6-v2"):
         base_weights.verified(folder)
 
 

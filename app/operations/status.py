@@ -1,0 +1,156 @@
+"""What the app is doing, for its owner and for a container's health check: `python -m app.operations.status [--json]`.
+
+The app writes a small file into the folder of the store every ten seconds, and the command reads it: it needs no open
+port, and it also notices an app that hangs. Only numbers and names of embedded models are in it, no text of anybody.
+"""
+
+import argparse
+import json
+import os
+import re
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil  # type: ignore[import-untyped]
+
+from app.operations.watch import Watch
+from explainers.results.manifest import VERSION
+from explainers.training.artifacts import store
+
+EVERY = 10.0  # seconds between two writings
+OLDEST = 60.0  # seconds; an older file means that the app hangs
+HANGING = "hanging"  # the value that `collect` may give: whether a comparison does not move; any but 0 is a fault
+NONE = "No app has written its status. Start it, or set CROSSLIGHT_STORE as for the app."
+
+Collect = Callable[[], Mapping[str, object]]
+Status = dict[str, Any]
+
+
+class StatusWriter:
+    """Writes what `collect` returns, which is JSON, and what is known of the process. If `collect` hangs or fails, the
+    file grows old."""
+
+    def __init__(self, collect: Collect) -> None:
+        self.collect = collect
+        self.started = time.time()
+        self.path = folder() / f"{_host()}-{os.getpid()}.json"
+        self.watch = Watch("status", self.write, pause=EVERY)
+
+    def start(self) -> "StatusWriter":
+        """Removes what apps of this machine that were killed have left."""
+        for path, status in _written():
+            if not _lives(status):
+                path.unlink(missing_ok=True)
+        self.watch.start()
+        return self
+
+    def close(self) -> None:
+        """Returns when nothing is written any more, and removes the file."""
+        self.watch.close()
+        self.path.unlink(missing_ok=True)
+
+    def write(self) -> float:
+        """Returns the seconds until the next writing."""
+        status: Status = {
+            "version": VERSION,
+            "process": os.getpid(),
+            "created": psutil.Process().create_time(),
+            "started": round(self.started),
+            "written": time.time(),
+            "memory_mb": round(psutil.Process().memory_info().rss / 2**20),
+            "threads": threading.active_count(),
+            **self.collect(),
+        }
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self.path.with_suffix(".new")
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            json.dump(status, file)
+        fresh.replace(self.path)
+        return EVERY
+
+
+def folder() -> Path:
+    return store().resolve() / "status"
+
+
+def statuses() -> list[Status]:
+    """Those of the apps of this machine, or container; of apps that have ended only if there is no other."""
+    written = [status for _, status in _written()]
+    return [status for status in written if _lives(status)] or written
+
+
+def _written() -> list[tuple[Path, Status]]:
+    result = []
+    for path in sorted(folder().glob(f"{_host()}-*.json")):
+        try:
+            status = dict(json.loads(path.read_text(encoding="utf-8")))
+            float(status["written"]), int(status["process"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # removed in this moment, or not ours
+        result.append((path, status))
+    return result
+
+
+def _lives(status: Status) -> bool:
+    """Whether the very process runs; its number may belong to another one by now."""
+    try:
+        created = psutil.Process(int(status["process"])).create_time()
+        return bool(created == status.get("created", created))  # an earlier version does not tell it
+    except psutil.Error:
+        return False
+
+
+def fault(status: Status, now: float) -> str:
+    """What is wrong with the app in a sentence; empty if it is well."""
+    age = now - float(status["written"])
+    if not _lives(status):
+        return f"The app has ended; its last status is {age:.0f} s old."
+    if age > OLDEST:
+        return f"The app has written nothing for {age:.0f} s, so it hangs."
+    if status.get(HANGING):
+        return "A comparison has not moved for ten minutes."
+    return ""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0 if every app of this machine is well, 1 if one is not or there is none."""
+    parser = argparse.ArgumentParser(prog="python -m app.operations.status", description="What the app is doing.")
+    parser.add_argument("--json", action="store_true", help="one object for each app, in a list")
+    as_json = parser.parse_args(arguments).json
+    now = time.time()
+    faults = [(status, fault(status, now)) for status in statuses()]
+    if as_json:
+        report = [{**status, "age": round(now - status["written"], 1), "fault": text} for status, text in faults]
+        sys.stdout.write(json.dumps(report, indent=2) + "\n")
+    else:
+        sys.stdout.write("\n\n".join(_text(status, text, now) for status, text in faults) + "\n")
+    if not faults:
+        sys.stderr.write(NONE + "\n")
+    return int(not faults or any(text for _, text in faults))
+
+
+def _text(status: Status, text: str, now: float) -> str:
+    started = time.strftime("%Y-%m-%d %H:%M", time.localtime(status.get("started", 0)))
+    age = f"{now - status['written']:.0f} s ago"
+    shown = {**status, "started": started, "written": age, "state": text or "healthy"}
+    width = max(map(len, shown))
+    return "\n".join(f"{name:<{width}} {_value(value)}" for name, value in shown.items())
+
+
+def _value(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {number}" for name, number in value.items()) or "none"
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+
+
+def _host() -> str:
+    return re.sub(r"[^\w.-]", "_", socket.gethostname())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

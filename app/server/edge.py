@@ -1,0 +1,102 @@
+"""What a request passes before Streamlit sees it: allowed names only, no foreign pages, no messages for developers."""
+
+import logging
+import sys
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.server.headers import security_headers
+from app.server.hosts import HOSTS_VARIABLE, allowed_hosts, is_allowed, is_same_origin
+from app.server.messages import refused
+from explainers.errors import ExplanationError
+
+log = logging.getLogger(__name__)
+
+CLOSED = ("/_stcore/metrics",)
+PROTOCOL_ERROR = 1002  # the code of a WebSocket's end
+HOST_REFUSED = (
+    "This server does not answer to the name in the request. Open it as localhost or 127.0.0.1, "
+    f"or let its owner add the name to {HOSTS_VARIABLE}.\n"
+)
+ORIGIN_REFUSED = (
+    "The request was sent by a page of another address. Open the app's own address; a proxy must pass on the Host "
+    "header as it came.\n"
+)
+CLOSED_REFUSED = "This address is closed.\n"
+
+
+def middleware() -> list[Middleware]:
+    """For the app. Ends the process with a sentence if the settings are wrong."""
+    try:
+        return [Middleware(Edge, hosts=allowed_hosts())]
+    except ExplanationError as error:
+        sys.exit(str(error))
+
+
+class Edge:
+    """An ASGI middleware around the whole app."""
+
+    def __init__(self, app: ASGIApp, hosts: tuple[str, ...]) -> None:
+        self.app = app
+        self.hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        send = _with_headers(send)
+        status, sentence = self.refusal(scope)
+        if status:
+            log.warning("refused with %d: %s %.100r", status, scope["type"], scope["path"])
+            await PlainTextResponse(sentence, status)(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self.app(scope, _filtered(receive, send), send)
+        else:
+            await self.app(scope, receive, send)
+
+    def refusal(self, scope: Scope) -> tuple[int, str]:
+        """Status and sentence; 0 if the request may pass. A WebSocket needs an Origin, which every browser sends."""
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host"), headers.get("origin")
+        if len(headers.getlist("host")) != 1 or not is_allowed(host, self.hosts):
+            return 400, HOST_REFUSED
+        if not is_same_origin(origin, host) if origin is not None else scope["type"] == "websocket":
+            return 403, ORIGIN_REFUSED
+        if scope["path"].rstrip("/").endswith(CLOSED):
+            return 404, CLOSED_REFUSED
+        return 0, ""
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] in ("http.response.start", "websocket.http.response.start"):
+            MutableHeaders(scope=message).update(security_headers())
+        await send(message)
+
+    return send_with_headers
+
+
+def _filtered(receive: Receive, send: Send) -> Receive:
+    """Passes on what an app's user needs. What is refused is logged once per kind and connection."""
+    logged: set[str] = set()
+
+    async def receive_filtered() -> Message:
+        while True:
+            message = await receive()
+            if message["type"] != "websocket.receive":
+                return message
+            try:
+                kind = refused(message.get("bytes") or b"")  # a frame of text is as empty as a message without a kind
+            except ValueError:
+                await send({"type": "websocket.close", "code": PROTOCOL_ERROR})
+                return {"type": "websocket.disconnect", "code": PROTOCOL_ERROR}
+            if not kind:
+                return message
+            if kind not in logged:
+                logged.add(kind)
+                log.warning("refused a message: %s", kind)
+
+    return receive_filtered

@@ -1,0 +1,37 @@
+"""Which names the server answers to. A page of another site can make its own name point at this machine (DNS
+rebinding), and a page on another port of this machine can open connections; both are told apart by Host and Origin."""
+
+import os
+import re
+
+from explainers.errors import ExplanationError
+
+HOSTS_VARIABLE = "CROSSLIGHT_HOSTS"
+LOCAL = ("localhost", "127.0.0.1", "[::1]")
+NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\]")
+HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
+
+
+def allowed_hosts() -> tuple[str, ...]:
+    """The names of this machine and those of CROSSLIGHT_HOSTS. Raises `ExplanationError` for what is no name."""
+    given = [part.strip().lower() for part in os.environ.get(HOSTS_VARIABLE, "").split(",")]
+    for name in filter(None, given):
+        if not NAME.fullmatch(name):
+            raise ExplanationError(
+                f"{HOSTS_VARIABLE} contains {name!r}. Give names without scheme, port and path, separated by commas, "
+                "such as app.example.org,*.example.net."
+            )
+    return (*LOCAL, *filter(None, given))
+
+
+def is_allowed(host: str | None, allowed: tuple[str, ...]) -> bool:
+    """Whether a Host header, with any port or none, names one of the allowed hosts."""
+    match = HOST.fullmatch((host or "").lower())
+    name = match["name"].rstrip(".") if match is not None else ""
+    return any(name.endswith(each[1:]) if each.startswith("*.") else name == each for each in allowed)
+
+
+def is_same_origin(origin: str, host: str | None) -> bool:
+    """Whether the page that sends the request came from the very address, port included, that it asks."""
+    scheme, separator, authority = origin.lower().partition("://")
+    return scheme in ("http", "https") and bool(separator) and authority == (host or "").lower()

@@ -1,0 +1,64 @@
+"""The life of the server: while it runs it tells how its parts are, at its end they are stopped, and nothing keeps the
+process alive for long. A part is the engine or the jobs; trainings are processes of their own, which go on."""
+
+import logging
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from threading import Timer
+from typing import Protocol
+from weakref import WeakSet
+
+import anyio.to_thread
+
+from app.operations.log_setup import set_up_log
+from app.operations.status import StatusWriter
+from app.server import memory
+
+log = logging.getLogger(__name__)
+
+LONGEST = 8.0  # seconds after which the process ends whatever still runs
+
+
+class Part(Protocol):
+    def snapshot(self) -> Mapping[str, object]:
+        """Numbers for the server's owner, as JSON; nothing that was typed."""
+        ...
+
+    def close(self) -> None:
+        """Within a few seconds."""
+        ...
+
+
+_parts: "WeakSet[Part]" = WeakSet()
+
+
+def register(part: Part) -> None:
+    """Its snapshot is part of the status file, and it is closed when the server ends."""
+    _parts.add(part)
+
+
+def snapshot() -> dict[str, object]:
+    return {name: value for part in list(_parts) for name, value in part.snapshot().items()}
+
+
+@asynccontextmanager
+async def lifespan(_app: object) -> AsyncIterator[None]:
+    """For the app."""
+    set_up_log()
+    memory.bound_arenas()
+    status = StatusWriter(snapshot).start()
+    yield
+    watchdog = Timer(LONGEST, _end)
+    watchdog.daemon = True
+    watchdog.start()
+    for close in (*(part.close for part in list(_parts)), status.close):
+        try:
+            await anyio.to_thread.run_sync(close)
+        except Exception:  # the others are closed as well
+            log.exception("not closed")
+
+
+def _end() -> None:
+    log.warning("the server did not end within %.0f s and is ended", LONGEST)
+    os._exit(0)

@@ -1,0 +1,102 @@
+"""Fetches a model from the hub: only if that is allowed here, only the files that are read, and only after their sizes.
+
+CROSSLIGHT_HUB   on (default) | off | ids that are allowed, separated by commas, such as `owner/model, owner/*`
+"""
+
+import os
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from explainers.errors import ModelUnavailable
+from explainers.models.foreign.file_checks import INDEX, MAX_FILE, SHARD, WEIGHTS, check_model_bytes
+from explainers.models.foreign.opened_tokenizer import SETTINGS, VOCABULARIES
+
+HUB_VARIABLE = "CROSSLIGHT_HUB"
+ANSWER_SECONDS = 4.0  # until the hub answers a question; asked once, and then the cache is read
+HEAD = ("card.json", "head.safetensors")
+OTHERS = (*SETTINGS, *VOCABULARIES, "preprocessor_config.json", "processor_config.json", INDEX)
+
+
+def check_hub_allowed(identifier: str) -> None:
+    """Raises `ModelUnavailable` if this id may not be loaded here."""
+    setting = os.environ.get(HUB_VARIABLE, "").strip() or "on"
+    if setting.lower() == "on":
+        return
+    if setting.lower() == "off":
+        raise ModelUnavailable(
+            f"The model {identifier!r} is not available: the Hugging Face hub is switched off here "
+            f"({HUB_VARIABLE}=off). Give an embedded model or a folder."
+        )
+    allowed = [each.strip() for each in setting.split(",") if each.strip()]
+    if not any(fnmatchcase(identifier, pattern) for pattern in allowed):
+        raise ModelUnavailable(
+            f"The model {identifier!r} is not available: of the Hugging Face hub only {', '.join(allowed)} "
+            f"may be loaded here ({HUB_VARIABLE})."
+        )
+
+
+def fetched_folder(identifier: str, revision: str | None, *, weights: bool = True) -> Path:
+    """The folder with the files of a model, of one commit. Without an answer of the hub, what its cache holds.
+
+    Without `weights` only those of the tokenizer.
+
+    Raises `ModelUnavailable` if the id is not allowed, unknown or too large, or neither hub nor cache has it.
+    """
+    check_hub_allowed(identifier)
+    from huggingface_hub import HfApi, constants, snapshot_download
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+
+    constants.HF_HUB_DISABLE_TELEMETRY = True  # else a question about this process comes first, of three seconds
+    try:
+        info = HfApi().model_info(identifier, revision=revision, files_metadata=True, timeout=ANSWER_SECONDS)
+    except GatedRepoError as error:
+        raise ModelUnavailable(
+            f"{identifier!r} is gated: ask its owner for access, and log in with `hf auth login`."
+        ) from error
+    except RevisionNotFoundError as error:
+        raise ModelUnavailable(f"{identifier!r} has no revision {revision!r} on the Hugging Face hub.") from error
+    except RepositoryNotFoundError as error:
+        raise ModelUnavailable(
+            f"There is no model {identifier!r} on the Hugging Face hub, or it is private."
+        ) from error
+    except Exception as error:  # offline, silent, or an answer that makes no sense
+        return _cached_folder(identifier, revision, error)
+    names = _files_to_fetch(identifier, {each.rfilename: each.size or 0 for each in info.siblings or []}, weights)
+    try:
+        return Path(snapshot_download(identifier, revision=revision, allow_patterns=names, etag_timeout=ANSWER_SECONDS))
+    except Exception as error:
+        raise ModelUnavailable(
+            f"The files of {identifier!r} could not be fetched from the Hugging Face hub. Try again, or give a folder."
+        ) from error
+
+
+def _cached_folder(identifier: str, revision: str | None, reason: Exception) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(identifier, revision=revision, local_files_only=True))
+    except Exception as error:
+        raise ModelUnavailable(
+            f"The model {identifier!r} could not be loaded: the Hugging Face hub does not answer "
+            f"({type(reason).__name__}), and its cache does not hold it. Check the connection, or give a folder."
+        ) from error
+
+
+def _files_to_fetch(identifier: str, sizes: dict[str, int], weights: bool) -> list[str]:
+    """Names in the main folder: a head, or a model with one file of weights or an index and its shards."""
+    if set(HEAD) <= set(sizes) and "config.json" not in sizes:
+        tensors, others = [HEAD[1]], [HEAD[0]]
+    else:
+        shards = [each for each in sizes if SHARD.fullmatch(each)] if INDEX in sizes else []
+        tensors, others = [WEIGHTS] if WEIGHTS in sizes else shards, [each for each in OTHERS if each in sizes]
+    if weights and not tensors:
+        raise ModelUnavailable(
+            f"{identifier} holds no .safetensors file; other weight formats can run code and are refused."
+        )
+    check_model_bytes(identifier, sum(sizes[each] for each in tensors))
+    for each in others:
+        if sizes[each] > MAX_FILE:
+            raise ModelUnavailable(
+                f"{each} of {identifier!r} takes {sizes[each] >> 20:,} MB; at most {MAX_FILE >> 20} MB are read."
+            )
+    return [*(tensors if weights else ()), *others]

@@ -1,0 +1,52 @@
+"""What a process that opens foreign files sets for itself before it reads them, and how it answers.
+
+Memory: private memory above what the libraries take (Linux; elsewhere only time is limited). Time: the system's alarm,
+which ends the process even while native code does not come back, and even if nobody waits for the answer any more.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def limit_memory(more: int) -> None:
+    """From now on this process may take `more` bytes; beyond them an allocation fails, which ends it."""
+    status = Path("/proc/self/status")
+    if status.is_file():
+        import resource
+
+        taken = re.search(r"VmData:\s+(\d+) kB", status.read_text())
+        most = (int(taken[1]) * 1024 if taken else 0) + more
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Answers each line of standard input, a JSON object with its time limit "seconds", by a line of JSON.
+
+    After an error it answers {"error": …} and ends: native code may have left anything behind. Ends with its input.
+    """
+    lines = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing that a library prints gets between the answers
+    for line in sys.stdin:
+        request = json.loads(line)
+        _alarm(request["seconds"])
+        try:
+            result = answer(request)
+        except MemoryError:
+            os._exit(1)
+        except BaseException as error:  # Rust's panics are no `Exception`
+            result = {"error": str(error) or type(error).__name__}
+        print(json.dumps(result), file=lines, flush=True)
+        _alarm(0)
+        if "error" in result:
+            break
+
+
+def _alarm(seconds: float) -> None:
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -1,0 +1,96 @@
+"""The end of the server while comparisons are on their way."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from weakref import WeakSet
+
+import psutil  # type: ignore[import-untyped]
+import pytest
+
+from app.load.scenario import Query
+from app.load.server import Watched
+from app.load.tab import opened
+from app.load.target import target
+from app.server import lifetime
+
+LONGEST = 10.0  # seconds
+TABS = 4
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, Query, Watched]]:
+    with target("", "one-layer") as (address, query, process):
+        assert process is not None
+        yield address, query, process
+
+
+async def tabs_computing(address: str, query: Query, then: signal.Signals, process: psutil.Process) -> float:
+    """Opens tabs, each with its own text and many samples, sends the signal, and returns the seconds to the end."""
+    async with AsyncExitStack() as stack:
+        for number in range(TABS):
+            text = f"Text number {number} {'has a good many words ' * 8}"
+            tab = await stack.enter_async_context(opened(address, {**query, "text": text, "samples": "5000"}))
+            await tab.idle(1.0)
+        for _ in range(240):
+            if tab.cards is not None and any(status == "running" for status in tab.cards.statuses):
+                break
+            await tab.idle(0.25)
+        else:
+            raise AssertionError("nothing computes")
+        started = time.monotonic()
+        os.kill(process.pid, then)
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() - started < LONGEST
+            await asyncio.sleep(0.05)
+        return time.monotonic() - started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signal_sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_while_comparisons_wait_and_compute(
+    server: tuple[str, Query, Watched], signal_sent: signal.Signals
+) -> None:
+    address, query, watched = server
+    seconds = asyncio.run(tabs_computing(address, query, signal_sent, watched.process))
+    assert seconds < LONGEST
+
+
+class Part:
+    def __init__(self, name: str, *, broken: bool = False) -> None:
+        self.name, self.broken, self.closed = name, broken, False
+
+    def snapshot(self) -> dict[str, object]:
+        return {self.name: 1}
+
+    def close(self) -> None:
+        self.closed = True
+        if self.broken:
+            raise OSError
+
+
+def test_the_parts_tell_how_they_are_and_are_closed_also_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(lifetime, "_parts", WeakSet())
+    monkeypatch.setattr(lifetime, "_end", lambda: None)
+    monkeypatch.setenv("CROSSLIGHT_STORE", str(tmp_path))
+    gone, broken, other = Part("gone"), Part("broken", broken=True), Part("other")
+    for part in (gone, broken, other):
+        lifetime.register(part)
+    del gone, part
+
+    async def serve() -> None:
+        async with lifetime.lifespan(None):
+            assert lifetime.snapshot() == {"broken": 1, "other": 1}
+            while not list((tmp_path / "status").glob("*.json")):
+                await asyncio.sleep(0.01)
+
+    asyncio.run(serve())
+    assert broken.closed
+    assert other.closed
+    assert not list((tmp_path / "status").glob("*.json"))

@@ -1,0 +1,101 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.models.catalog import load
+from explainers.models.foreign import opened_tokenizer
+from explainers.models.foreign.opened_tokenizer import Opening, opening
+
+Change = Callable[[dict[str, object]], None]
+
+
+@pytest.fixture
+def changed(hub_folder: Path) -> Callable[[Change], Path]:
+    """The folder with another tokenizer.json."""
+
+    def change(apply: Change) -> Path:
+        path = hub_folder / "tokenizer.json"
+        content = json.loads(path.read_text())
+        apply(content)
+        path.write_text(json.dumps(content))
+        return hub_folder
+
+    return change
+
+
+def test_what_is_said_of_a_tokenizer(hub_folder: Path) -> None:
+    with opening("small", hub_folder) as started:
+        opened = started.result()
+    assert (opened.mask, opened.unk, opened.pad, opened.largest, opened.segmented) == (4, 1, 0, 19, True)
+
+
+def test_the_same_files_are_opened_once(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opening("small", hub_folder) as started:
+        first = started.result()
+    monkeypatch.setattr(opened_tokenizer, "LineProcess", lambda _module: pytest.fail("a process was started"))
+    with opening("small", hub_folder) as started:
+        assert started.result() == first
+
+
+def test_a_vocabulary_without_a_tokenizer_json_is_converted(hub_folder: Path) -> None:
+    words = json.loads((hub_folder / "tokenizer.json").read_text())["model"]["vocab"]
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (hub_folder / name).unlink()
+    (hub_folder / "vocab.txt").write_text("\n".join(words) + "\n")
+    encoding = load(str(hub_folder), device="cpu").encode("the good film was unwatchable!")
+    assert [unit.text for unit in encoding.units] == ["the", "good", "film", "was", "unwatchable", "!"]
+
+
+def nothing(content: dict[str, object]) -> None:
+    content["model"] = {"type": "WordLevel", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]"}
+    content["added_tokens"] = []
+
+
+def test_a_tokenizer_of_special_tokens_alone_is_refused(changed: Callable[[Change], Path]) -> None:
+    with pytest.raises(ModelUnavailable, match="knows no words"):
+        load(str(changed(nothing)))
+
+
+def evil_regex(content: dict[str, object]) -> None:
+    content["pre_tokenizer"] = {"type": "Split", "pattern": {"Regex": "("}, "behavior": "Isolated", "invert": False}
+
+
+def unreadable(content: dict[str, object]) -> None:
+    content["model"] = {"type": "nothing"}
+
+
+@pytest.mark.parametrize("change", [evil_regex, unreadable])
+def test_a_damaged_tokenizer_is_a_sentence(changed: Callable[[Change], Path], change: Change) -> None:
+    with pytest.raises(ModelUnavailable, match=r"The tokenizer of .* could not be loaded: ") as raised:
+        load(str(changed(change)))
+    assert "\n" not in str(raised.value)
+
+
+def endless(content: dict[str, object]) -> None:
+    step = {"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 100}
+    content["normalizer"] = {"type": "Sequence", "normalizers": [step] * 8}
+
+
+@pytest.mark.slow
+def test_a_hostile_tokenizer_is_noticed_before_anybody_gets_the_model(changed: Callable[[Change], Path]) -> None:
+    folder = changed(endless)
+    with pytest.raises(ExplanationError, match=r"The tokenizer of .* (did not finish|crashed)"):
+        load(str(folder))
+
+
+def test_the_opening_process_ends_with_the_block(hub_folder: Path) -> None:
+    (hub_folder / "merges.txt").write_text("other files, so that nothing is remembered")
+    with opening("small", hub_folder) as started:
+        process = started._process
+    assert process is not None
+    assert process._process.poll() is not None
+
+
+def test_a_file_too_large_to_be_a_tokenizer_is_refused(hub_folder: Path) -> None:
+    with (hub_folder / "tokenizer.json").open("ab") as file:
+        file.truncate(2**28)
+    with pytest.raises(ModelUnavailable, match=r"tokenizer\.json of 'small' takes 256 MB; at most 128 MB are read"):
+        Opening("small", hub_folder)
