@@ -6,7 +6,13 @@ if __name__ == "__main__":  # a session; the server imports this module by its n
     from app.login import gate
     from app.train import recovery
 
-    st.set_page_config(page_title="Crosslight", page_icon="assets/icon.png", layout="wide")
+    projected = st.query_params.get("large") == "true"
+    st.set_page_config(
+        page_title="Crosslight",
+        page_icon="assets/icon.png",
+        layout="wide",
+        initial_sidebar_state="collapsed" if projected else "auto",
+    )
     gate.require_login()
     st.navigation(
         [

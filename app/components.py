@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from explainers.training.artifacts import Artifact
 
 ASSETS = Path(__file__).parents[1] / "assets"
+PARTS = {"sheet": ("sheet_units", "sheet_rows", "sheet_matrix")}  # what comes before a component's own script
 TITLES = {"omega_q": "ω of queries", "omega_k": "ω of keys", "lambda_hat": "heads, λ̂", "eta_hat": "layers, η̂"}
 
 
 @cache
 def component(name: str) -> Any:
-    """The component of `assets/<name>.js`, preceded by what all cards share (`assets/card.js`)."""
-    css, js = (
-        "".join((ASSETS / f"{part}.{suffix}").read_text(encoding="utf-8") for part in ("card", name))
-        for suffix in ("css", "js")
-    )
+    """The component of `assets/<name>.js` and .css, preceded by the scripts that it is made of."""
+    scripts = ("element", *PARTS.get(name, ()), name)
+    js = "".join((ASSETS / f"{script}.js").read_text(encoding="utf-8") for script in scripts)
+    css = (ASSETS / f"{name}.css").read_text(encoding="utf-8")
     return st.components.v2.component(f"crosslight_{name}", css=css, js=js)
 
 

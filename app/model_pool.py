@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from threading import Lock, Semaphore, Thread
+from threading import Event, Lock, Semaphore, Thread
 from typing import TYPE_CHECKING
 
 from explainers.errors import ExplanationError, ModelUnavailable
@@ -27,6 +27,7 @@ MODELS_KEPT = 2
 FOREIGN_AT_ONCE = 2  # loads of models that do not come with the project; further ones wait
 MOST_LOADS = 16  # on their way at the same time, those that wait included
 PATIENCE = 180.0  # seconds for which one waits for a model
+DRAWN = 3.0  # seconds after which the first page is drawn; importing torch holds Python's lock and would delay it
 CHECK = 0.2  # seconds between two looks at whether the model is still wanted
 DEVICE_VARIABLE, ROOTS_VARIABLE = "CROSSLIGHT_DEVICE", "CROSSLIGHT_MODELS"
 
@@ -37,7 +38,8 @@ class ModelPool:
         self.loads: dict[str, Future[FrozenModel]] = {}
         self.changing = Lock()  # held for a moment, never while a model loads
         self.foreign = Semaphore(FOREIGN_AT_ONCE)
-        self.warming: list[Thread] = []
+        self.warming: dict[str, Thread] = {}
+        self.needed = Event()  # set once a model is asked for
 
     def loaded(self, name: str) -> "FrozenModel | None":
         return self.models.get(name)
@@ -47,6 +49,7 @@ class ModelPool:
 
         Raises `ModelUnavailable` with a sentence, also where the model takes too long; then its load goes on.
         """
+        self.needed.set()
         with self.changing:
             model = self.models.get(name)
             if model is not None:
@@ -61,15 +64,22 @@ class ModelPool:
             wait_for(load, CHECK)
         return load.result()
 
-    def warm_up(self, name: str) -> None:
-        """Loads the libraries and a model in the background, ahead of the first explanation."""
-        thread = Thread(target=self._load_quietly, args=(name,), name="warm-up", daemon=True)
-        self.warming.append(thread)
+    def warm_up(self, name: str, after: float = 0.0) -> None:
+        """Loads the libraries and a model in the background, ahead of the first explanation.
+
+        It begins as soon as any model is needed, at the latest `after` some seconds.
+        """
+        before = self.warming.get(name)
+        if self.loaded(name) is not None or (before is not None and before.is_alive()):
+            return
+        thread = Thread(target=self._load_quietly, args=(name, after), name="warm-up", daemon=True)
+        self.warming[name] = thread
         thread.start()
 
     def wait(self) -> None:
         """Until nothing is loaded in the background any more."""
-        for thread in self.warming:
+        self.needed.set()
+        for thread in list(self.warming.values()):
             thread.join()
 
     def _begin(self, name: str) -> "Future[FrozenModel]":
@@ -104,7 +114,8 @@ class ModelPool:
         with self.foreign:
             return load(name, device=device, roots=roots())
 
-    def _load_quietly(self, name: str) -> None:
+    def _load_quietly(self, name: str, after: float) -> None:
+        self.needed.wait(after)
         try:
             self.model(name)
         except ExplanationError:

@@ -1,5 +1,6 @@
-// Draws one card per narrator from `data`. All text is written with textContent, never as HTML. `data` is described in
-// app/compare/narratives.py. Hovering or focusing a mentioned word shows it in the sentences and in the input of every card.
+// Draws one line per sentence from `data`: who wrote it, the sentence, and what was checked about it. All text is written
+// with textContent, never as HTML. `data` is described in app/compare/narratives.py. Hovering or focusing a mentioned word
+// shows it in the sentences and in the input of every row of the score sheet.
 
 function linked(tag, className, text, units) {
   const node = element(tag, className, text);
@@ -7,65 +8,88 @@ function linked(tag, className, text, units) {
   return node;
 }
 
-function sentenceElement(card) {
+function sentenceElement(entry) {
   const box = element("p", "sentence");
   box.dir = "auto";
-  if (card.status !== "done") box.textContent = card.status === "waiting" ? "…" : "";
-  for (const [text, units] of card.sentence) box.append(units.length ? linked("span", "word", text, units) : text);
+  if (entry.problem) box.append(element("span", "problem", entry.problem));
+  else if (entry.status === "waiting") box.textContent = "…";
+  for (const [text, units] of entry.sentence) box.append(units.length ? linked("span", "word", text, units) : text);
   return box;
 }
 
-function chips(card) {
-  const box = element("div", "chips");
-  if (card.status !== "done") return box;
-  box.append(element("span", "of", `mentions (derived):${card.mentions.length ? "" : " no word of the input"}`));
-  for (const { text, units } of card.mentions) {
+// The dot repeats the answer, which stands beside it in words; the question is visible where there is no head.
+function checksElement(entry, questions) {
+  const box = element("div", "checks");
+  for (const [number, check] of entry.checks.entries()) {
+    const item = element("span", "check");
+    item.dataset.state = check.state;
+    item.title = check.detail;
+    const dot = element("span", "dot");
+    dot.setAttribute("aria-hidden", "true");
+    item.append(dot, element("span", "question", `${questions[number]}: `), element("span", "answer", check.answer));
+    box.append(item);
+  }
+  return box;
+}
+
+function listElement(className, items) {
+  const list = element("ul", className);
+  for (const each of items) list.append(element("li", "", each));
+  return list;
+}
+
+function mentionsElement(entry) {
+  const box = element("p", "mentions", `Mentions (derived):${entry.mentions.length ? "" : " no word of the input"}`);
+  for (const { text, units } of entry.mentions) {
     const chip = linked("button", "chip", text, units);
     chip.type = "button";
     chip.setAttribute("aria-label", `${text}: show where it occurs`);
-    box.append(chip);
+    box.append(" ", chip);
   }
   return box;
 }
 
-function inputElement(card, data) {
-  const box = element("div", "input");
-  const mentioned = new Set(card.mentions.flatMap((each) => each.units));
-  for (const [number, parts] of data.segments.entries()) {
-    if (data.labels[number]) box.append(element("div", "of", data.labels[number]));
-    const text = element("div", "text");
-    text.dir = "auto";
-    for (const [piece, index] of parts) text.append(mentioned.has(index) ? linked("span", "unit", piece, [index]) : piece);
-    box.append(text);
-  }
-  return box;
-}
-
-function cautionElement(card, open) {
-  const box = element("div", "caution");
+// What is shown where a line is opened.
+function aboutElement(entry, questions, open) {
+  const box = element("div", "about");
   box.hidden = !open;
-  box.append(element("p", "", card.idea), element("p", "", card.caution));
-  const list = element("ul");
-  for (const each of card.deviations) list.append(element("li", "", each));
-  if (card.deviations.length) box.append(element("p", "", "Deviations from the paper:"), list);
+  if (entry.status === "done") {
+    const details = entry.checks.map((check, number) => `${questions[number]}: ${check.answer}. ${check.detail}`);
+    box.append(listElement("details", details), mentionsElement(entry));
+  }
+  for (const each of entry.about) {
+    const head = element("p", "narrator");
+    head.append(element("b", "", each.name), ` ${each.idea} ${each.caution}`);
+    box.append(head, element("p", "", [each.reading, each.seconds].filter(Boolean).join(" ")));
+    if (each.deviations.length) box.append(element("p", "", "Deviations from the paper:"), listElement("", each.deviations));
+  }
   return box;
 }
 
-function cardElement(card, data, open) {
-  const box = element("section", "card");
-  box.dataset.narrator = card.id;
-  box.dataset.status = card.status;
-  const head = headElement(card, [element("span", "badge", "generated"), element("span", "gap")], open);
-  const verdict = element("div", "verdict", card.verdict ? `${card.mark} ${card.verdict}` : "");
-  box.append(head, cautionElement(card, open), sentenceElement(card), verdict);
-  box.append(element("div", "reading", card.reading), chips(card), inputElement(card, data));
-  box.append(element("div", card.status === "failed" ? "foot problem" : "foot", card.foot));
+function entryElement(entry, questions, open) {
+  const box = element("section", `entry${entry.old ? " old" : ""}`);
+  box.dataset.narrator = entry.id;
+  box.dataset.status = entry.status;
+  const name = element("button", "who", entry.name);
+  name.type = "button";
+  name.title = "What this narrator is, and the checks in full";
+  name.setAttribute("aria-expanded", String(open));
+  box.append(name, sentenceElement(entry), checksElement(entry, questions), aboutElement(entry, questions, open));
+  return box;
+}
+
+function headElements(questions) {
+  const box = element("div", "entry head");
+  box.setAttribute("aria-hidden", "true"); // every answer has its question with it
+  const checks = element("div", "checks");
+  for (const each of questions) checks.append(element("span", "check", each));
+  box.append(element("span", "who"), element("span", "sentence"), checks);
   return box;
 }
 
 function reasonsElement({ reasons, whose }) {
   const box = element("div", "people");
-  box.append(element("div", "of", whose));
+  box.append(element("div", "whose", whose));
   for (const each of reasons) {
     const quote = element("blockquote", "", each);
     quote.dir = "auto";
@@ -85,7 +109,7 @@ export default function (component) {
     remembered.set(root, { open: new Set(), last: "", time: 0 });
     const near = (event) => {
       const units = event?.target.closest?.("[data-units]")?.dataset.units.split(" ") ?? [];
-      window.dispatchEvent(new CustomEvent("crosslight-units", { detail: units.map(Number) })); // the heat maps listen
+      window.dispatchEvent(new CustomEvent("crosslight-units", { detail: units.map(Number) })); // the score sheet listens
       for (const each of root.querySelectorAll("[data-units]")) {
         each.classList.toggle("near", each.dataset.units.split(" ").some((unit) => units.includes(unit)));
       }
@@ -101,11 +125,21 @@ export default function (component) {
   const fresh = JSON.stringify({ ...data, time: 0 });
   if (fresh === memory.last) return;
   memory.last = fresh;
-  const grid = element("div", "grid");
-  grid.append(...data.cards.map((card) => cardElement(card, data, memory.open.has(card.id))));
-  root.replaceChildren(element("p", "note", data.note), grid);
+  const focused = root.getRootNode().activeElement?.closest?.(".entry")?.dataset.narrator;
+  const list = element("div", "entries");
+  list.style.setProperty("--lines", data.lines); // kept when equal sentences merge
+  list.append(headElements(data.questions));
+  list.append(...data.entries.map((entry) => entryElement(entry, data.questions, memory.open.has(entry.id))));
+  root.replaceChildren(element("p", "note", data.note), list);
   if (data.reasons.length) root.append(reasonsElement(data));
+  if (focused) root.querySelector(`[data-narrator="${CSS.escape(focused)}"] .who`)?.focus();
   root.onclick = (event) => {
-    toggleCaution(event, memory.open, "narrator");
+    const name = event.target.closest?.("button.who");
+    if (!name) return;
+    const box = name.closest(".entry");
+    const open = !memory.open.has(box.dataset.narrator);
+    open ? memory.open.add(box.dataset.narrator) : memory.open.delete(box.dataset.narrator);
+    box.querySelector(".about").hidden = !open;
+    name.setAttribute("aria-expanded", String(open));
   };
 }

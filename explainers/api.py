@@ -6,16 +6,21 @@ from pathlib import Path
 
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import run
+from explainers.comparison.verdict import verdict
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.methods.registry import default_methods, select
+from explainers.methods.given_specs import guess_spec
+from explainers.methods.registry import select
+from explainers.methods.selection import selection
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example
 from explainers.models.meter import Meter
 from explainers.report.document import fragment
 from explainers.results.comparison import Comparison, Failure, MethodResult, RandomControl
-from explainers.results.narrative import Narrative
+from explainers.results.narrative import Narrative, NarrativeCheck
+from explainers.results.operator_check import OperatorCheck
 from explainers.results.settings import Settings, checked_settings
+from explainers.training.artifacts import find_artifact
 
 Comparison._repr_html_ = fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
 
@@ -33,27 +38,38 @@ def explain(
     samples: int = 500,
     steps: int = 50,
     seed: int = 0,
+    guess: Sequence[int] = (),
 ) -> Comparison:
     """Explains why the model predicts its class (or what supports `label`) with each method, and measures each.
 
     `text_pair` is the second text for a model of pairs, such as the hypothesis; `image` a file, its path or its content
-    for a multimodal model; `methods` are ids, by default those that the app chooses. Raises `ExplanationError` with a
-    sentence for whatever is wrong with the input.
+    for a multimodal model; `methods` are ids of methods and narrators, by default those that the app chooses and all
+    fitted narrators; `guess` are numbers of units that you find important, the most important first. Raises
+    `ExplanationError` with a sentence for whatever is wrong with the input.
     """
     example, settings = to_example(text, text_pair), checked_settings(unit, erasure, samples, steps, seed)
     if image is not None:
         example = replace(example, image=input_image(image))
-    return compare(model, example, default_methods() if methods is None else methods, label=label, settings=settings)
+    return compare(model, example, methods, label=label, settings=settings, guess=guess)
 
 
 def compare(
-    model: FrozenModel, text: str | Example, methods: Sequence[str], *, label: str | None, settings: Settings
+    model: FrozenModel,
+    text: str | Example,
+    methods: Sequence[str] | None,
+    *,
+    label: str | None,
+    settings: Settings,
+    guess: Sequence[int] = (),
 ) -> Comparison:
     """`explain` with the settings in one value."""
-    specs = select(methods)
+    chosen = selection(methods)
+    specs = (*filter(None, [guess_spec(guess)]), *select(chosen.methods))
+    for narrator in chosen.narrators or ():
+        find_artifact(model.name, model.version, narrator)
     decision = decide(model, text, label=label, settings=settings)
-    events = list(run(decision.question, specs, Meter()))
-    return Comparison(
+    events = list(run(decision.question, specs, Meter(), narrators=chosen.narrators))
+    comparison = Comparison(
         decision.question,
         decision.probabilities,
         results=in_display_order([event for event in events if isinstance(event, MethodResult)]),
@@ -61,7 +77,10 @@ def compare(
         failures=tuple(event for event in events if isinstance(event, Failure)),
         ablated_inputs=decision.ablated_inputs,
         narratives=tuple(event for event in events if isinstance(event, Narrative)),
+        narrative_checks=tuple(event for event in events if isinstance(event, NarrativeCheck)),
+        operator_checks=tuple(event for event in events if isinstance(event, OperatorCheck)),
     )
+    return replace(comparison, verdict=verdict(comparison, finished=True))
 
 
 def input_image(image: InputImage | Path | str | bytes) -> InputImage:

@@ -6,13 +6,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from app.compare.operator_memory import OperatorMemory
 from app.compare.result_memory import ResultMemory
 from app.compare.runs import Column, Run
+from app.compare.stored_results import StoredAnswer
 from explainers.errors import ExplanationError
 from explainers.methods.spec import IMMEDIATE, MethodSpec
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Failure, MethodResult, RandomControl
-from explainers.results.narrative import Narrative
+from explainers.results.narrative import Narrative, NarrativeCheck
+from explainers.results.operator_check import OperatorCheck
 from explainers.training.artifacts import find_artifact
 
 if TYPE_CHECKING:
@@ -20,26 +23,39 @@ if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
 
 
-def compute(run: Run, model: "FrozenModel", memory: ResultMemory, *, fresh: bool) -> None:
-    """Fills the run. `fresh` computes also what is remembered."""
+def compute(
+    run: Run, model: "FrozenModel", memory: ResultMemory, stored: StoredAnswer | None = None, *, fresh: bool
+) -> None:
+    """Fills the run, as far as possible with what is `stored`. `fresh` computes also what is remembered."""
     from explainers.comparison.runner import run as compare
 
     decision = _decide(run, model)
-    run.whole, run.whole_probabilities = decision.whole, decision.whole_probabilities
-    run.question, run.probabilities = decision.question, decision.probabilities
+    run.whole_probabilities, run.probabilities = decision.whole_probabilities, decision.probabilities
     run.ablated_inputs = decision.ablated_inputs
+    run.whole, run.question = decision.whole, decision.question  # last: whoever has the question reads the others
     run.status = "running"
     label = model.labels[decision.whole.label]
-    question = (model.version, model.name, replace(run.request, methods=(), label=label))
+    question = (model.version, model.name, replace(run.request.about_input, label=label))
     keys: dict[str, Hashable] = {
         name: (question, name, _weights(column.spec, model)) for name, column in run.columns.items()
     }
-    results = _Results(run, memory, keys, (question, "random control"))
+    results = _Results(run, memory, keys, (question, "random control"), stored)
     missing = [column.spec for column in run.columns.values() if fresh or not results.recall(column)]
     control_known = not fresh and results.recall_control()
     run.turn.quick = is_quick(run)
-    for event in compare(decision.question, missing, run.meter, control_known=control_known):
+    operators = OperatorMemory(memory, question, keys)
+    events = compare(
+        decision.question,
+        missing,
+        run.meter,
+        control_known=control_known,
+        narrators=run.request.narrators,
+        known=[column.result.attribution for column in run.columns.values() if column.result],
+        known_checks=() if fresh else operators.recall(stored.operator_checks if stored else ()),
+    )
+    for event in events:
         results.take(event)
+        operators.note(event)
         run.turn.quick = is_quick(run)
 
 
@@ -73,8 +89,11 @@ class _Results:
     memory: ResultMemory
     keys: dict[str, Hashable]  # by method
     control_key: Hashable
+    stored: StoredAnswer | None = None
 
     def recall(self, column: Column) -> bool:
+        if self.stored is not None and self.stored.fill_column(column):
+            return True
         remembered = self.memory.recall(self.keys[column.spec.id])
         if not isinstance(remembered, tuple):
             return False
@@ -83,7 +102,8 @@ class _Results:
         return True
 
     def recall_control(self) -> bool:
-        control = self.memory.recall(self.control_key)
+        stored = self.stored.random_control if self.stored is not None else None
+        control = stored or self.memory.recall(self.control_key)
         self.run.random_control = control if isinstance(control, RandomControl) else None
         return self.run.random_control is not None
 
@@ -93,6 +113,10 @@ class _Results:
         run = self.run
         if isinstance(event, Narrative):
             run.narratives += (event,)
+        elif isinstance(event, NarrativeCheck):
+            run.narrative_checks += (event,)
+        elif isinstance(event, OperatorCheck):
+            run.operator_checks += (event,)
         elif isinstance(event, Failure) and event.method not in run.columns:
             run.narrator_failures += (event,)
         elif isinstance(event, MethodStarted):
@@ -114,8 +138,10 @@ class _Results:
         self.memory.remember(self.keys[column.spec.id], (result, column.finished))
 
 
-def _weights(spec: MethodSpec, model: "FrozenModel") -> tuple[str, int] | None:
-    """Which weights a learned method uses, so that fitting it again invalidates what is remembered."""
+def _weights(spec: MethodSpec, model: "FrozenModel") -> Hashable:
+    """Which weights a learned method uses, so that fitting it again invalidates what is remembered; a given order."""
+    if spec.is_given:
+        return spec.fixed
     if not spec.learns:
         return None
     try:

@@ -1,56 +1,17 @@
-"""The examples that come with the embedded models (assets/examples.json), and those of a model's generator."""
+"""The examples that a model's box offers: those that come with it, and those of its generator."""
 
-import json
 import re
-from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any
+from functools import lru_cache
 
-from explainers.datasets.example import Evidence, Example
-from explainers.datasets.image import InputImage
+from explainers.datasets.curated_examples import CuratedExample, curated_examples, example_of
+from explainers.datasets.example import Example
 from explainers.models import tasks
 from explainers.models.bundle_cards import bundle_names, generator_noun
 
-ASSETS = Path(__file__).parents[2] / "assets"
-EXAMPLES, IMAGES = ASSETS / "examples.json", ASSETS / "images"
+__all__ = ["CuratedExample", "curated_examples", "example_of"]
+
 OWN_TEXT = "your own text"
 GENERATED = re.compile(r"(\w+) ([0-9]{1,6})")  # the name of a generated example: noun and seed
-
-
-@dataclass(frozen=True)
-class CuratedExample:
-    """A text, a pair of texts, or a text with an `image` (its file's name), for an embedded model.
-
-    `explanations` are reasons that people or the generator gave, `label` is the number of the correct class of that
-    model where it is known, `why` says what the example shows.
-    """
-
-    model: str
-    title: str
-    text: str
-    pair: str | None = None
-    explanations: tuple[str, ...] = ()
-    image: str = ""
-    evidence: Evidence | None = None
-    label: int | None = None
-    why: str = ""
-
-    @property
-    def texts(self) -> tuple[str, str]:
-        """The second one is empty where there is none."""
-        return self.text, self.pair or ""
-
-
-@cache
-def curated_examples() -> tuple[CuratedExample, ...]:
-    return tuple(_parsed(values) for values in json.loads(EXAMPLES.read_text(encoding="utf-8")))
-
-
-def _parsed(values: dict[str, Any]) -> CuratedExample:
-    spans = values.get("evidence")
-    evidence = spans and Evidence(*(tuple(map(tuple, spans[name])) for name in ("words", "boxes")))
-    return CuratedExample(**{**values, "explanations": tuple(values.get("explanations", ())), "evidence": evidence})
 
 
 def named(title: str) -> CuratedExample | None:
@@ -79,16 +40,3 @@ def is_generated(name: str) -> bool:
 def generated_example(name: str) -> Example:
     """The generated image of this name with its statement."""
     return tasks.generated_example(name)
-
-
-@lru_cache(maxsize=64)
-def example_of(curated: CuratedExample) -> Example:
-    image = InputImage((IMAGES / curated.image).read_bytes()) if curated.image else None
-    return Example(
-        curated.text,
-        curated.pair,
-        label=curated.label,
-        explanations=curated.explanations,
-        image=image,
-        evidence=curated.evidence,
-    )

@@ -1,4 +1,4 @@
-"""How the method cards and plots are drawn: the options, and the controls above the cards."""
+"""How the heat maps and curves are drawn: the options, and their controls in the sidebar."""
 
 from dataclasses import dataclass, replace
 
@@ -7,64 +7,119 @@ import streamlit as st
 from app.compare import image_input
 from explainers.datasets.example import Evidence, Example
 from explainers.metrics.faithfulness import METRICS
-from explainers.report.colours import Scale
+from explainers.report.colours import PRESETS, Scale
+
+USUAL, EVIDENCE = "usual", ""  # orders of the rows besides the ids of metrics
+LARGE = "<style>html { font-size: 20px; }</style>"
 
 
 @dataclass(frozen=True)
 class DrawingOptions:
-    """Colour preset, one scale for all cards or one for each, the share in percent that is outlined, the metric by
-    which cards are sorted, the opacity of the colours over an image in percent, and the evidence that is outlined."""
+    """Colour preset, one scale for all rows or one for each, the share in percent that is outlined, the metric by which
+    rows are sorted, whether words and patches have scales of their own, the opacity of the colours over an image in
+    percent, and the evidence that is outlined."""
 
     preset: str = "safe"
     scale: Scale = "method"
     percent: int = 20
-    sort: str = ""
+    sort: str = EVIDENCE
+    separate: bool = False
     opacity: int = 80
     evidence: Evidence | None = None
 
 
-def drawing_options(preset: str, scale: Scale, example: Example) -> DrawingOptions:
-    """The controls above the cards. Those for images are drawn only where the example has one."""
-    left, right = st.columns([1, 2])
-    with left:
-        sort = st.selectbox(
-            "Sort cards by",
-            ["the usual order", *(metric.name for metric in METRICS)],
-            key="sort",
+def drawing_options(example: Example) -> DrawingOptions:
+    """The controls, in the sidebar. Those for images are drawn only where the example has one."""
+    with st.sidebar:
+        st.subheader("Drawing", anchor=False)
+        options = _general()
+        if st.toggle(
+            "Large type",
+            key="large",
             bind="query-params",
             persist_state="session",
-        )
-    with right:
-        percent = st.slider(
-            "Top share to outline, %",
-            0,
-            100,
-            20,
-            5,
-            key="top",
-            bind="query-params",
-            persist_state="session",
-            help="Also marked in both plots.",
-        )
-    by_name = {metric.name: metric.id for metric in METRICS}
-    options = DrawingOptions(preset, scale, percent, by_name.get(sort or "", ""))
-    if example.image is None:
-        return options
-    with left:
-        evidence = _evidence(example)
-    with right:
-        opacity = st.slider(
-            "Colours over the image, %",
-            0,
-            100,
-            80,
-            5,
-            key="opacity",
-            bind="query-params",
-            persist_state="session",
-            help="0 shows the image alone.",
-        )
-    return replace(options, opacity=opacity, evidence=evidence)
+            help="For a projector. The form is folded away.",
+        ):
+            st.html(LARGE)
+        return options if example.image is None else _for_image(options, example)
+
+
+def is_large() -> bool:
+    """Whether the type is large, also before its switch is drawn."""
+    return bool(st.session_state.get("large", st.query_params.get("large") == "true"))
+
+
+def _general() -> DrawingOptions:
+    percent = st.slider(
+        "Top share to outline, %",
+        0,
+        100,
+        20,
+        5,
+        key="top",
+        bind="query-params",
+        persist_state="session",
+        help="Units with a positive score among the strongest are outlined. Also a line in the curves.",
+    )
+    orders = {
+        "evidence": EVIDENCE,
+        **{metric.name: metric.id for metric in METRICS},
+        "the order of the list": USUAL,
+    }
+    sort = st.selectbox(
+        "Sort rows by",
+        list(orders),
+        key="sort",
+        bind="query-params",
+        persist_state="session",
+        help="Evidence: AOPC-C minus AOPC-S. The order is made when all methods are done, and stays while words are "
+        "removed.",
+    )
+    preset = st.selectbox(
+        "Colours",
+        list(PRESETS),
+        key="colours",
+        bind="query-params",
+        persist_state="session",
+        format_func=lambda name: PRESETS[name].title,
+    )
+    scale = st.segmented_control(
+        "Scale",
+        ("per method", "shared"),
+        default="per method",
+        required=True,
+        key="scale",
+        bind="query-params",
+        persist_state="session",
+        help="Per method: the strongest unit of each row has the full colour. Shared: one scale for all rows, so that "
+        "colours can be compared; methods with small scores look pale.",
+    )
+    return DrawingOptions(
+        preset or "safe", "shared" if scale == "shared" else "method", percent, orders.get(sort or "", EVIDENCE)
+    )
+
+
+def _for_image(options: DrawingOptions, example: Example) -> DrawingOptions:
+    separate = st.toggle(
+        "Separate scales for image and text",
+        key="separate",
+        bind="query-params",
+        persist_state="session",
+        help="Where the strongest word outweighs every patch, the image looks empty. With scales of their own, compare "
+        "colours only within the image and within the text.",
+    )
+    opacity = st.slider(
+        "Colours over the image, %",
+        0,
+        100,
+        80,
+        5,
+        key="opacity",
+        bind="query-params",
+        persist_state="session",
+        help="0 shows the image alone.",
+    )
+    return replace(options, separate=separate, opacity=opacity, evidence=_evidence(example))
 
 
 def _evidence(example: Example) -> Evidence | None:

@@ -16,11 +16,13 @@ from app.compare import computation
 from app.compare.leases import Lease
 from app.compare.result_memory import ResultMemory
 from app.compare.runs import Column, Request, Run
+from app.compare.stored_results import StoredAnswer, fill, stored_answer
 from app.compare.turns import Turn, Turns
-from app.model_pool import ModelPool
+from app.model_pool import DRAWN, ModelPool
 from app.operations.run_log import log_run
 from app.server import memory
 from explainers.errors import Cancelled, ExplanationError
+from explainers.methods.given_specs import guess_spec
 from explainers.methods.registry import applicable, select
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.meter import Meter
@@ -49,21 +51,28 @@ class Engine:
     def submit(self, request: Request, *, fresh: bool = False, lease: Lease | None = None) -> Run:
         """Starts a comparison, or takes over one at which nobody looks any more, as after a reload.
 
-        `fresh` computes also what is remembered. Where too many are on their way the run has failed with a sentence.
+        What is stored with the project is done at once, without a model. `fresh` computes also that, and what is
+        remembered. Where too many are on their way the run has failed with a sentence.
         """
         lease = lease or Lease()
         for other in () if fresh else list(self.queue):
             if other.request == request and other.wanted and not other.lease.connected():
                 other.lease = lease
                 return other
-        specs = applicable(select(request.methods), request.example)
+        guess = filter(None, [guess_spec(request.guess, request.removed)])
+        specs = (*guess, *applicable(select(request.methods), request.example))
         run = Run(request, {spec.id: Column(spec) for spec in specs}, lease=lease)
         run.meter.give_way = partial(self.turns.pause, run.turn, partial(check, run))
+        stored = None if fresh else stored_answer(request)
+        if stored is not None and fill(run, stored):
+            self.pool.warm_up(request.model, after=DRAWN)  # for what comes next
+            log_run(run)
+            return run
         if self.closed or len(self.queue) >= longest_queue():
             run.error, run.status = BUSY.format(len(self.queue)), "failed"
             return run
         self.queue.append(run)
-        self._start("explain", partial(self._work, run, fresh))
+        self._start("explain", partial(self._work, run, fresh, stored))
         return run
 
     def ahead_of(self, run: Run) -> int:
@@ -121,10 +130,10 @@ class Engine:
         self.threads.add(thread)
         thread.start()
 
-    def _work(self, run: Run, fresh: bool) -> None:
+    def _work(self, run: Run, fresh: bool, stored: StoredAnswer | None) -> None:
         began, status = time.perf_counter(), run.status
         try:
-            self._compute(run, fresh)
+            self._compute(run, fresh, stored)
             status = "done"
         except Cancelled:
             status = "stopped"
@@ -144,13 +153,13 @@ class Engine:
             if not self.queue:
                 memory.release()
 
-    def _compute(self, run: Run, fresh: bool) -> None:
+    def _compute(self, run: Run, fresh: bool, stored: StoredAnswer | None) -> None:
         still_wanted = partial(check, run)
         still_wanted()
         run.status = "loading"
         model = self.pool.model(run.request.model, still_wanted)  # computes nothing, so it takes no turn
         run.status = "waiting"
-        computation.compute(run, model, self.memory, fresh=fresh)
+        computation.compute(run, model, self.memory, stored, fresh=fresh)
 
 
 def check(run: Run) -> None:

@@ -24,7 +24,7 @@ LINK = {
 
 
 def show(comparison: "Comparison", *, disabled: bool) -> None:
-    st.subheader("Export", anchor=False)
+    st.header("Export", anchor=False)
     files = (
         ("Page, HTML", "document.document", "crosslight.html", "text/html"),
         ("Curves, PNG", "plots.curves_png", "crosslight.png", "image/png"),

@@ -1,11 +1,13 @@
-"""The colours of a method card: what each unit's score looks like, and what the colours mean."""
+"""The colours of a heat map: what each unit's score looks like, and what the colours mean."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from app.compare.drawing_options import DrawingOptions
 from app.compare.runs import Run
-from explainers.report.colours import colour, strengths
+from explainers.models.inputs.encoding import Unit
+from explainers.report.colours import colour, strengths, strongest
 from explainers.report.text import one_line
 from explainers.results.attribution import Attribution, ranking
 from explainers.results.erasure_curves import top_count
@@ -14,18 +16,38 @@ THICKEST = 5  # pixels of the underline
 LONGEST_LABEL = 24  # characters, in a legend
 
 
-def cells(run: Run, attribution: Attribution, options: DrawingOptions, strongest: float) -> dict[str, dict[str, Any]]:
+@dataclass(frozen=True)
+class Strongest:
+    """The ends of a scale that several methods share: the largest |score| of all units, of words, and of patches."""
+
+    unit: float = 0.0
+    word: float = 0.0
+    patch: float = 0.0
+
+    @classmethod
+    def of(cls, attributions: Sequence[Attribution]) -> "Strongest":
+        def end(kind: str) -> float:
+            return strongest(
+                [s for s, unit in zip(each.scores, each.encoding.units, strict=True) if unit.kind == kind]
+                for each in attributions
+            )
+
+        word, patch = end("word"), end("patch")
+        return cls(max(word, patch), word, patch)
+
+
+def cells(run: Run, attribution: Attribution, options: DrawingOptions, ends: Strongest) -> dict[str, dict[str, Any]]:
     """By unit number in the whole input, which differs from the number among the remaining units."""
-    key = (attribution, options.preset, options.scale, options.percent, strongest)
-    return run.view(f"cells {attribution.method}", key, lambda: _cells(run, attribution, options, strongest))
+    key = (attribution, options.preset, options.scale, options.separate, options.percent, ends)
+    return run.view(f"cells {attribution.method}", key, lambda: _cells(run, attribution, options, ends))
 
 
-def _cells(run: Run, attribution: Attribution, options: DrawingOptions, strongest: float) -> dict[str, dict[str, Any]]:
+def _cells(run: Run, attribution: Attribution, options: DrawingOptions, ends: Strongest) -> dict[str, dict[str, Any]]:
     numbers, scores, signed = remaining(run), attribution.scores, attribution.signed
     order = ranking(scores).tolist()
     ranks = {unit: rank for rank, unit in enumerate(order)}
     cut = top_count(len(order), options.percent) if options.percent else 0
-    strength = strengths(scores, scale=options.scale, strongest=strongest)
+    strength = scaled(attribution.encoding.units, scores, options, ends)
     spread = attribution.spread or (0.0,) * len(scores)
     return {
         str(numbers[unit]): {
@@ -34,10 +56,25 @@ def _cells(run: Run, attribution: Attribution, options: DrawingOptions, stronges
             "score": score_text(scores[unit], spread[unit], signed=signed),
             "rank": ranks[unit] + 1,
             "of": len(order),
-            "top": ranks[unit] < cut,
+            "top": ranks[unit] < cut and scores[unit] > 0,  # what does not support the class is never outlined
         }
         for unit in range(len(order))
     }
+
+
+def scaled(
+    units: Sequence[Unit], scores: Sequence[float], options: DrawingOptions, ends: Strongest
+) -> tuple[float, ...]:
+    """Scores as -1…1 of their scale, on demand words and patches each on a scale of their own."""
+    if not options.separate:
+        return strengths(scores, scale=options.scale, strongest=ends.unit)
+    result = [0.0] * len(scores)
+    for kind, end in (("word", ends.word), ("patch", ends.patch)):
+        numbers = [number for number, unit in enumerate(units) if unit.kind == kind]
+        part = strengths([scores[number] for number in numbers], scale=options.scale, strongest=end)
+        for number, strength in zip(numbers, part, strict=True):
+            result[number] = strength
+    return tuple(result)
 
 
 def remaining(run: Run) -> Sequence[int]:
@@ -47,19 +84,34 @@ def remaining(run: Run) -> Sequence[int]:
 
 
 def legend(
-    attribution: Attribution, options: DrawingOptions, strongest: float, labels: Sequence[str]
+    attribution: Attribution, options: DrawingOptions, ends: Strongest, labels: Sequence[str]
 ) -> list[dict[str, str]]:
     """The ends of the scale with their numbers, as drawn: what full colour means, and for which class."""
-    end = strongest if options.scale == "shared" else max(map(abs, attribution.scores), default=0.0)
+    if options.separate and attribution.encoding.multimodal:
+        return []  # there are two scales
+    end = ends.unit if options.scale == "shared" else max(map(abs, attribution.scores), default=0.0)
     name = one_line(labels[attribution.label], LONGEST_LABEL) if labels else "the class"
-    ends = [(-1.0, f"against {name}"), (1.0, f"for {name}")] if attribution.signed else [(1.0, "most")]
+    both = [(-1.0, f"against {name}"), (1.0, f"for {name}")] if attribution.signed else [(1.0, "most")]
     return [
         {
             "colour": colour(strength, preset=options.preset, signed=attribution.signed),
             "text": f"{word} {score_text(strength * end, 0.0, signed=attribution.signed)}",
         }
-        for strength, word in ends
+        for strength, word in both
     ]
+
+
+def score_range(attribution: Attribution) -> str:
+    """The lowest and the highest score, of unsigned ones the highest, with two digits that count."""
+    low, high = min(attribution.scores, default=0.0), max(attribution.scores, default=0.0)
+    if not attribution.signed:
+        return f"strongest {_short(high)}"
+    return f"{_short(low, sign='+')} … {_short(high, sign='+')}"
+
+
+def _short(score: float, *, sign: str = "") -> str:
+    places = 2 if abs(score) >= 0.01 or not score else 4 if abs(score) >= 0.0001 else 6
+    return f"{round(score, places) + 0.0:{sign}.{places}f}".replace("-", "−")
 
 
 def score_text(score: float, spread: float, *, signed: bool) -> str:

@@ -1,52 +1,65 @@
-"""The lower half of the Compare page: curves, metrics, agreement and downloads."""
+"""The lower half of the Compare page: duel, curves, metrics, agreement and downloads."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import plain_text
-from app.compare import charts, exports, modality_curves, panels
+from app.compare import curves, duel, duel_runs, exports, modality_curves, panels, row_order
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
 from app.compare.modality_curves import ModalityCurves
 from app.compare.runs import Run
+from app.compare.verdicts import verdict_of
 from explainers.metrics.modalities import Kind
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
+    from explainers.results.comparison import Comparison
 
-CHART_BUTTONS = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 MODALITIES: dict[str, Kind] = {"Image": "patch", "Text": "word"}
 BOTH = "Both"
 PLURALS = {"patch": "patches", "word": "words"}
 
 
-def show(engine: Engine, run: Run, drawing: DrawingOptions, *, narrow: bool, disabled: bool) -> None:
-    """Of a run with a prediction. Downloads are `disabled` until it is over."""
+def show(engine: Engine, run: Run, drawing: DrawingOptions, *, disabled: bool) -> bool:
+    """Of a run with a prediction. Downloads are `disabled` until it is over. Whether something drawn is still to come:
+    told before it is drawn, so that no result that comes meanwhile is missed."""
+    waits = duel.show(engine, run, pair_at_the_top(run)) or any(
+        each.active for each in list(run.modality_curves.values())
+    )
     multimodal = run.question is not None and run.question.encoding.multimodal
-    st.subheader(f"Removing and keeping words{' and patches' if multimodal else ''}", anchor=False)
+    st.header(f"Removing and keeping words{' and patches' if multimodal else ''}", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = _kind() if multimodal else None
         reverse = st.toggle(
             "Reverse order too",
-            value=True,
             key="reverse",
             bind="query-params",
             persist_state="session",
             help="Dotted: the least important first. The further it lies above the solid line, the better the order.",
         )
-    figure = _curves(run, _single_modality(engine, run, kind), drawing.percent, reverse=reverse, narrow=narrow)
-    st.plotly_chart(figure, key="curves", config=CHART_BUTTONS)
-    st.subheader("Metrics", anchor=False)
+    single = _single_modality(engine, run, kind)
+    waits = waits or (single is not None and single.active)
+    curves.show(_curves(run, single, drawing, reverse=reverse))
+    st.header("Metrics", anchor=False)
     panels.table(run)
-    st.subheader("Do the methods agree?", anchor=False)
+    st.header("Do the methods agree?", anchor=False)
     panels.agreement(run)
     exports.show(run.comparison(), disabled=disabled)
+    return waits or pending(run)
 
 
 def pending(run: Run | None) -> bool:
-    """Whether curves over one kind of units are on their way."""
-    return run is not None and any(curves.active for curves in run.modality_curves.values())
+    """Whether a duel, or curves over one kind of units, are on their way."""
+    if run is None:
+        return False
+    return any(each.active for each in list(run.modality_curves.values())) or duel_runs.pending(run)
+
+
+def pair_at_the_top(run: Run) -> tuple[str, str] | None:
+    """The first of the best methods, and the one that disagrees most with it."""
+    verdict = verdict_of(run)
+    return (verdict.best[0], verdict.dissenter) if verdict.best and verdict.dissenter else None
 
 
 def _kind() -> Kind | None:
@@ -80,14 +93,16 @@ def _single_modality(engine: Engine, run: Run, kind: Kind | None) -> ModalityCur
     return result
 
 
-def _curves(run: Run, single: ModalityCurves | None, percent: int, *, reverse: bool, narrow: bool) -> "go.Figure":
-    """Over both kinds of units or a single one, drawn again only where something has changed."""
+def _curves(run: Run, single: ModalityCurves | None, drawing: DrawingOptions, *, reverse: bool) -> dict[str, Any]:
+    """Over both kinds of units or a single one, made again only where something has changed."""
+    featured = row_order.row_order(run, drawing.sort).featured
 
-    def draw() -> "go.Figure":
-        comparison, units = run.comparison(), "units"
+    def make() -> dict[str, Any]:
+        comparison: Comparison = run.comparison()
+        units = "units" if run.request.example.image is not None else f"{run.request.settings.unit}s"
         if single is not None:
             comparison, units = single.applied_to(comparison), PLURALS[single.kind]
-        return charts.curves(comparison, percent=percent, reverse=reverse, narrow=narrow, units=units)
+        return curves.payload(comparison, featured=featured, percent=drawing.percent, reverse=reverse, units=units)
 
-    key = (run.settled, single and single.settled, percent, reverse, narrow)
-    return run.view("curves", key, draw)
+    key = (run.settled, single and single.settled, drawing.percent, reverse, featured)
+    return run.view("curves", key, make)

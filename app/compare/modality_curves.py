@@ -4,13 +4,13 @@ Units of the other kind are never erased. The model's answers are kept for the l
 nothing when the page comes back to them.
 """
 
-import logging
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from app.compare.background import carry_out
 from app.compare.engine import Engine
 from app.compare.runs import Run
-from explainers.errors import Cancelled, ExplanationError
+from app.compare.stored_results import asked_question
 from explainers.methods.registry import method_spec
 from explainers.metrics.erasure import Answers
 from explainers.metrics.faithfulness import random_control
@@ -18,8 +18,6 @@ from explainers.metrics.modalities import Kind, single_modality_curves
 from explainers.models.meter import Meter
 from explainers.results.comparison import Comparison, RandomControl
 from explainers.results.erasure_curves import ErasureCurves
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
@@ -58,7 +56,9 @@ def modality_curves(engine: Engine, run: Run, kind: Kind) -> ModalityCurves:
     result = run.modality_curves.get(kind)
     if result is None:
         result = run.modality_curves[kind] = ModalityCurves(kind)
-        engine.later(run, result.meter, partial(_work, engine, run, result))
+        work = partial(_compute, engine, run, result)
+        forget = partial(run.modality_curves.pop, kind, None)
+        engine.later(run, result.meter, partial(carry_out, run, result, work, forget))
     return result
 
 
@@ -67,31 +67,13 @@ def _applicable(method: str) -> bool:
     return not method_spec(method).is_single_part
 
 
-def _work(engine: Engine, run: Run, result: ModalityCurves) -> None:
-    try:
-        _compute(engine, run, result)
-    except Cancelled:
-        if run.lease.expired:
-            run.modality_curves.pop(result.kind, None)  # computed again when somebody looks
-        result.error = "Stopped."
-    except ExplanationError as error:
-        result.error = str(error)
-    except BaseException as error:  # a programming error: the reader gets a sentence, the log the traceback
-        from explainers.comparison.runner import internal_error
-
-        log.exception("curves over one kind of units failed")
-        result.error = internal_error(error)
-    finally:
-        result.active = False
-
-
 def _compute(engine: Engine, run: Run, result: ModalityCurves) -> None:
     from explainers.comparison.runner import random_orders
 
     if run.question is None:
         return
     label, seed = run.question.label, run.request.settings.seed
-    answers = _answers(engine, run, result.meter)
+    answers = answers_about(engine, run, result.meter)
     orders = random_orders(answers.model, answers.encoding, seed)
     result.random_control = random_control(
         tuple(single_modality_curves(answers, order, label, result.kind) for order in orders)
@@ -102,10 +84,8 @@ def _compute(engine: Engine, run: Run, result: ModalityCurves) -> None:
             result.curves[column.spec.id] = single_modality_curves(answers, scores, label, result.kind)
 
 
-def _answers(engine: Engine, run: Run, meter: Meter) -> Answers:
+def answers_about(engine: Engine, run: Run, meter: Meter) -> Answers:
     """The model's answers about this input, shared by all sessions."""
-    if run.question is None:
-        raise ValueError("the run has no prediction yet")
-    model, request = run.question.model, replace(run.request, methods=(), label=None)
-    known = engine.memory.answers_about((model.version, model.name, request))
-    return Answers(model.metered(meter), run.question.encoding, request.settings.erasure, known)
+    question, request = asked_question(engine.pool, run), run.request.about_input
+    known = engine.memory.answers_about((question.model.version, question.model.name, request))
+    return Answers(question.model.metered(meter), question.encoding, request.settings.erasure, known)

@@ -5,7 +5,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import model_info as models
 from app import plain_text
-from app.compare import image_input, url_state
+from app.compare import address_check, drawing_options, image_input, url_state
 from app.compare.curated_examples import named, titles
 from app.model_pool import ModelPool
 from explainers.datasets.example import Example
@@ -16,22 +16,31 @@ PREDICTED = "the predicted one"
 
 
 def question(pool: ModelPool) -> tuple[str, Example, str | None]:
-    """Model, input, and class to explain (None: the predicted one)."""
+    """Model, input, and class to explain (None: the predicted one). Folded away where the type is large."""
+    with st.expander("Model and input") if drawing_options.is_large() else st.container():
+        return _question(pool)
+
+
+def _question(pool: ModelPool) -> tuple[str, Example, str | None]:
     first, second, third = st.columns(3)
     with first:
         model = models.model_box()
     info = models.model_info(pool, model)
     url_state.model_chosen(model, multimodal=info.multimodal)
     with second:
+        examples = titles(model, multimodal=info.multimodal)
         st.selectbox(
             "Example",
-            titles(model, multimodal=info.multimodal),
+            examples,
+            index=examples.index(url_state.default_example(examples)),
             key="example",
             bind="query-params",
             persist_state="session",
             on_change=url_state.example_chosen,
         )
     with third:
+        if info.labels:
+            address_check.check("class", (PREDICTED, *info.labels), "class")
         label = st.selectbox(
             "Class to explain",
             [PREDICTED, *info.labels],
@@ -54,7 +63,7 @@ def _with_image(info: models.ModelInfo) -> Example:
         curated = named(st.session_state["example"])
         if curated is not None:
             st.caption(curated.why)
-    image_input.controls(info.generator_noun)
+        image_input.controls(info.generator_noun)
     return Example(text, image=image)
 
 
@@ -70,4 +79,4 @@ def _texts(input_names: tuple[str, ...]) -> Example:
 
 def _text(name: str, key: str, column: DeltaGenerator | None = None) -> str:
     box = (column or st).text_area
-    return box(name, key=key, height=88, persist_state="session", on_change=url_state.text_changed) or ""
+    return box(name, key=key, height=72, persist_state="session", on_change=url_state.text_changed) or ""

@@ -2,22 +2,27 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from app.compare.leases import Lease
 from app.compare.turns import Turn
+from explainers.comparison.verdict import verdict
 from explainers.datasets.example import Example
 from explainers.methods.spec import MethodSpec
 from explainers.models.meter import Meter
 from explainers.results.ablated_inputs import AblatedInputs
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison, Failure, MethodResult, Question, RandomControl
-from explainers.results.narrative import Narrative
+from explainers.results.duel import Duel
+from explainers.results.narrative import Narrative, NarrativeCheck
+from explainers.results.operator_check import OperatorCheck
 from explainers.results.settings import Settings
 
 if TYPE_CHECKING:
+    from app.compare.duel_runs import DuelState
     from app.compare.modality_curves import ModalityCurves
+    from explainers.comparison.stored_results import StoredResult
 
 Status = Literal["waiting", "loading", "running", "done", "stopped", "failed"]
 View = TypeVar("View")
@@ -33,6 +38,13 @@ class Request:
     methods: tuple[str, ...]
     settings: Settings
     removed: tuple[int, ...] = ()
+    narrators: tuple[str, ...] | None = None  # None: all that are fitted to the model
+    guess: tuple[int, ...] = ()  # numbers of the units that the person marked, the most important first
+
+    @property
+    def about_input(self) -> "Request":
+        """Without class, methods, narrators and guess: what the model's answers depend on."""
+        return replace(self, label=None, methods=(), narrators=None, guess=())
 
 
 @dataclass
@@ -46,6 +58,7 @@ class Column:
     base: int | None = None
     finished: float = 0.0  # time.time() of the computation, to tell the age of a remembered result
     remembered: bool = False
+    stored: bool = False  # taken from the results that come with the project
 
     @property
     def settled(self) -> bool:
@@ -69,12 +82,18 @@ class Run:
     random_control: RandomControl | None = None
     narratives: tuple[Narrative, ...] = ()  # cheap, so they are not remembered
     narrator_failures: tuple[Failure, ...] = ()
+    narrative_checks: tuple[NarrativeCheck, ...] = ()
+    operator_checks: tuple[OperatorCheck, ...] = ()
     modality_curves: "dict[str, ModalityCurves]" = field(default_factory=dict)  # by kind of unit
+    duels: "dict[tuple[str, str], DuelState]" = field(default_factory=dict)  # by ids of the two methods
+    stored_duels: tuple[Duel, ...] = ()  # those that come with the project
     lease: Lease = field(default_factory=Lease, repr=False)
     turn: Turn = field(default_factory=Turn, repr=False)
     abandoned: bool = False  # stopped because nobody looked; it starts again as soon as somebody does
     started: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
+    stored: "StoredResult | None" = field(default=None, repr=False)  # with which it was filled, without a model
+    previous: "Run | None" = field(default=None, repr=False)  # about the same input: shown until this one has results
     views: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)
 
     @property
@@ -87,8 +106,10 @@ class Run:
 
     def stop(self) -> None:
         self.meter.cancel.set()
-        for curves in self.modality_curves.values():
+        for curves in list(self.modality_curves.values()):  # the page may add one
             curves.meter.cancel.set()
+        for duel in list(self.duels.values()):
+            duel.meter.cancel.set()
         if self.status == "waiting":
             self.status = "stopped"  # at once; the worker passes it over
 
@@ -101,7 +122,8 @@ class Run:
     def settled(self) -> tuple[object, ...]:
         """Equal as long as the same results are known."""
         columns = tuple(name for name, column in self.columns.items() if column.settled)
-        return columns, self.random_control is not None, len(self.narratives), len(self.narrator_failures)
+        checks = len(self.narrative_checks), len(self.operator_checks)
+        return columns, self.random_control is not None, len(self.narratives), len(self.narrator_failures), *checks
 
     def view(self, name: str, key: object, make: Callable[[], View]) -> View:
         """What `make` returns, made anew only where `key` differs from that of the last call with this `name`."""
@@ -115,13 +137,14 @@ class Run:
         """What is finished so far, for plots, tables and downloads."""
         if self.question is None:
             raise ValueError("the run has no prediction yet")
-        return self.view("comparison", self.settled, self._comparison)
+        duels = tuple(state.duel for state in list(self.duels.values()) if state.duel is not None)
+        return self.view("comparison", (self.settled, self.active, duels), lambda: self._comparison(duels))
 
-    def _comparison(self) -> Comparison:
+    def _comparison(self, duels: tuple[Duel, ...]) -> Comparison:
         if self.question is None:
             raise ValueError("the run has no prediction yet")
         columns = list(self.columns.values())  # read once: the worker goes on
-        return Comparison(
+        comparison = Comparison(
             self.question,
             self.probabilities,
             tuple(column.result for column in columns if column.result),
@@ -130,4 +153,8 @@ class Run:
             self.request.removed,
             self.ablated_inputs,
             self.narratives,
+            self.narrative_checks,
+            self.operator_checks,
+            duels,
         )
+        return replace(comparison, verdict=verdict(comparison, finished=not self.active))

@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from app.compare import guess
 from app.compare.engine import Engine
 from app.compare.leases import Lease
 from app.compare.runs import Request, Run
@@ -25,7 +26,8 @@ def engine() -> Engine:
 
 def run_for(engine: Engine, model: str, example: Example, label: str | None, options: ComparisonOptions) -> Run:
     removed = st.session_state["removed"]
-    request = Request(model, example, label, options.methods, options.settings, removed)
+    order = guess.order(model, example, options.settings.unit)
+    request = Request(model, example, label, options.methods, options.settings, removed, options.narrators, order)
     current: Run | None = st.session_state.get("run")
     if current is not None and current.request == request and not current.abandoned:
         current.lease.renew()
@@ -46,6 +48,8 @@ def start(engine: Engine, request: Request, *, fresh: bool = False) -> Run:
             request.settings.unit,
         ):
             run.whole = run.whole or before.whole
+            run.previous = before if before.settled[0] or before.previous is None else before.previous
+        before.previous = None  # one step back is enough
         if before.status == "done":
             st.session_state["last good run"] = before
     st.session_state["run"] = run

@@ -1,17 +1,16 @@
-"""The sidebar of the Compare page: which methods, with which settings, in which colours."""
+"""The upper part of the sidebar of the Compare page: which methods, and with which settings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import streamlit as st
 
-from app.compare import url_state
+from app.compare import address_check, guess, narrator_choice, url_state
 from app.model_info import ModelInfo, chosen_model, model_info
 from app.model_pool import ModelPool
 from explainers.methods.registry import METHODS, groups, select, using_weights_of
 from explainers.methods.spec import MethodSpec
 from explainers.models.inputs.encoding import UNIT_KINDS, Erasure
-from explainers.report.colours import PRESETS, Scale
 from explainers.results.settings import Settings
 from explainers.training.artifacts import available_artifacts
 
@@ -19,9 +18,8 @@ from explainers.training.artifacts import available_artifacts
 @dataclass(frozen=True)
 class ComparisonOptions:
     methods: tuple[str, ...]
+    narrators: tuple[str, ...] | None  # None: all that are fitted to the model
     settings: Settings
-    preset: str
-    scale: Scale
 
 
 def sidebar(pool: ModelPool) -> ComparisonOptions:
@@ -30,7 +28,9 @@ def sidebar(pool: ModelPool) -> ComparisonOptions:
     with st.sidebar:
         st.subheader("Methods", anchor=False)
         methods = (*_general_methods(), *_controls_of_inputs(info), *_variants(model, info.version))
+        narrators = narrator_choice.picked(model, info.version) if info.version else None
         st.subheader("Question", anchor=False)
+        guess.switch()
         unit = st.segmented_control(
             "Unit",
             UNIT_KINDS,
@@ -44,10 +44,8 @@ def sidebar(pool: ModelPool) -> ComparisonOptions:
             on_change=url_state.restore_all,
         )
         erasure = _erasure(info)
-        st.subheader("Drawing", anchor=False)
-        preset, scale = _colours()
         samples, steps, seed = _sampling()
-    return ComparisonOptions(methods, Settings(unit or "word", erasure, samples, steps, seed), preset, scale)
+    return ComparisonOptions(methods, narrators, Settings(unit or "word", erasure, samples, steps, seed))
 
 
 def _general_methods() -> tuple[str, ...]:
@@ -71,6 +69,7 @@ def _controls_of_inputs(info: ModelInfo) -> list[str]:
 
 def _picked(title: str, key: str, offered: Iterable[MethodSpec]) -> list[str]:
     specs = {spec.name: spec for spec in offered}
+    address_check.check(key, specs, "method")
     names = st.pills(
         title,
         list(specs),
@@ -109,6 +108,7 @@ def _variants(model: str, version: str) -> list[str]:
 def _erasure(info: ModelInfo) -> Erasure:
     if st.session_state.get("erase", "mask") not in info.erasures:
         st.session_state["erase"] = "mask"
+    address_check.check("erase", info.erasures, "erasure operator")
     in_images = " In an image, mask and delete give a patch the image's mean colour, and blur removes its detail."
     erasure = st.segmented_control(
         "Erase by",
@@ -122,29 +122,6 @@ def _erasure(info: ModelInfo) -> Erasure:
         f"its embedding to 0. All metrics depend on it.{in_images if info.multimodal else ''}",
     )
     return erasure or "mask"
-
-
-def _colours() -> tuple[str, Scale]:
-    preset = st.selectbox(
-        "Colours",
-        list(PRESETS),
-        key="colours",
-        bind="query-params",
-        persist_state="session",
-        format_func=lambda name: PRESETS[name].title,
-    )
-    scale = st.segmented_control(
-        "Scale",
-        ("per method", "shared"),
-        default="per method",
-        required=True,
-        key="scale",
-        bind="query-params",
-        persist_state="session",
-        help="Per method: the strongest unit of each card has the full colour. Shared: one scale for all cards, so "
-        "that colours can be compared; methods with small scores look pale.",
-    )
-    return preset or "safe", "shared" if scale == "shared" else "method"
 
 
 def _sampling() -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""The results of a run as they come in: prediction, sentences, cards."""
+"""The results of a run as they come in: prediction, verdict, score sheet, sentences; and below them the rest."""
 
 import time
 from typing import NamedTuple
@@ -6,11 +6,21 @@ from typing import NamedTuple
 import streamlit as st
 
 from app import plain_text
-from app.compare import drawing_options, image_input, measurements, method_cards, narratives, panels, session, url_state
+from app.compare import (
+    guess,
+    history,
+    image_input,
+    measurements,
+    narratives,
+    panels,
+    score_sheet,
+    session,
+    url_state,
+    verdict_strip,
+)
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
 from app.compare.runs import Run
-from app.compare.sidebar import ComparisonOptions
 from app.model_info import info_on_card
 
 QUICKEST, WAITING, SLOWEST = 0.5, 1.0, 3.0  # seconds between two redraws of a run that is on its way
@@ -26,15 +36,17 @@ class Drawn(NamedTuple):
     tick: float | None
     moment: float
     narrow: bool
+    view: str
 
 
-def live(engine: Engine, run: Run, options: ComparisonOptions) -> None:
-    """Draws the run: prediction, sentences and cards again and again as long as it is on its way, plots less often."""
-    drawn = Drawn(run.active, run.settled, tick(engine, run), time.monotonic(), url_state.is_narrow())
-    drawing = drawing_options.drawing_options(options.preset, options.scale, run.request.example)
+def live(engine: Engine, run: Run, drawing: DrawingOptions) -> None:
+    """Draws the run: prediction, verdict and sheet again and again as long as it is on its way, plots less often."""
+    drawn = Drawn(
+        run.active, run.settled, tick(engine, run), time.monotonic(), url_state.is_narrow(), url_state.sheet_view()
+    )
     st.fragment(run_every=drawn.tick)(_upper_half)(engine, run, drawing, drawn)
     pending = measurements.pending(displayed(run))
-    st.fragment(run_every=WAITING if pending else None)(_measurements)(engine, run, drawing, drawn.narrow, pending)
+    st.fragment(run_every=WAITING if pending else None)(_measurements)(engine, run, drawing, pending)
 
 
 def tick(engine: Engine, run: Run) -> float | None:
@@ -54,28 +66,41 @@ def displayed(run: Run) -> Run | None:
 
 def _upper_half(engine: Engine, run: Run, drawing: DrawingOptions, drawn: Drawn) -> None:
     """All that changes with every tick. Draws the whole page again where more has changed."""
-    if st.session_state["run"] is not run or run.abandoned:
+    if st.session_state["run"] is not run or run.abandoned or history.undone():
         st.rerun(scope="app")
     run.lease.renew()
     active = run.active
-    _head(engine, run, finished=not active)
-    _narratives(run)
-    _cards(run, drawing, drawn.narrow)
+    if run.whole is not None:
+        url_state.drop_unknown_units(len(run.whole.encoding.units))
+    _head(engine, run)
+    visible = displayed(run)
+    if visible is not None and guess.waiting(visible):
+        guess.show(visible)
+    elif visible is not None:
+        _explanations(run, visible, drawing, drawn)
     pause = TICKS_PER_PLOT * (drawn.tick or 0.0)
     more = run.settled != drawn.settled and time.monotonic() - drawn.moment >= pause
     if drawn.active and (more or not active):
         st.rerun(scope="app")
 
 
-def _head(engine: Engine, run: Run, *, finished: bool) -> None:
-    """The state of the run, the prediction, and what follows from the metrics."""
-    _status(engine, run)
+def _head(engine: Engine, run: Run) -> None:
+    """The prediction beside the state of the run."""
     visible = displayed(run)
+    if run.status == "failed":
+        plain_text.error(run.error)
+    if visible is not None and visible is not run:
+        st.caption("Below: the last comparison that worked.")
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    with left:
+        if visible is not None:
+            panels.prediction(visible)
+    with right:
+        _status(engine, run)
     if visible is not None:
-        if visible is not run:
-            st.caption("Below: the last comparison that worked.")
-        panels.prediction(visible, _correct_class(visible))
-        panels.summary(visible, finished=finished)
+        panels.about_prediction(visible, _correct_class(visible))
+    if run.whole is not None and run.whole.encoding.warning:
+        plain_text.warning(run.whole.encoding.warning)
 
 
 def _correct_class(run: Run) -> int | None:
@@ -86,58 +111,66 @@ def _correct_class(run: Run) -> int | None:
     return reference.label if reference is not None else None
 
 
-def _narratives(run: Run) -> None:
-    visible = displayed(run)
-    if visible is not None:
-        reference = image_input.reference(visible.request.example)
-        narratives.show(visible, reference.explanations if reference is not None else ())
-
-
-def _cards(run: Run, drawing: DrawingOptions, narrow: bool) -> None:
-    if st.session_state["removed"] != run.request.removed or url_state.is_narrow() != narrow:
+def _explanations(run: Run, visible: Run, drawing: DrawingOptions, drawn: Drawn) -> None:
+    """The verdict, the score sheet and the sentences."""
+    changed = st.session_state["removed"] != run.request.removed
+    if changed or url_state.is_narrow() != drawn.narrow or url_state.sheet_view() != drawn.view:
         st.rerun(scope="app")
-    visible = displayed(run)
-    if visible is not None:
-        method_cards.show(visible, drawing, url_state.unit_clicked, url_state.resized, narrow=narrow)
-        panels.removed(visible, url_state.restore_all)
+    verdict_strip.show(visible)
+    callbacks = {"toggled": url_state.unit_clicked, "narrow": url_state.resized, "view": url_state.view_chosen}
+    score_sheet.show(visible, drawing, view=drawn.view, narrow=drawn.narrow, callbacks=callbacks)
+    panels.changes(visible, drawing.sort)
+    reference = image_input.reference(visible.request.example)
+    narratives.show(visible, reference.explanations if reference is not None else ())
 
 
-def _measurements(engine: Engine, run: Run, drawing: DrawingOptions, narrow: bool, was_pending: bool) -> None:
+def _measurements(engine: Engine, run: Run, drawing: DrawingOptions, was_pending: bool) -> None:
     visible = displayed(run)
-    if visible is None or visible.question is None:
+    if visible is None or visible.question is None or guess.waiting(visible):
         return
     run.lease.renew()
     visible.lease.renew()  # curves of the last comparison that worked may still be computed
-    measurements.show(engine, visible, drawing, narrow=narrow, disabled=run.active)
-    if measurements.pending(displayed(run)) != was_pending:
+    waits = measurements.show(engine, visible, drawing, disabled=run.active)
+    if waits != was_pending:
         st.rerun(scope="app")  # begins or ends the ticking
 
 
 def _status(engine: Engine, run: Run) -> None:
     """One line that is always there, so that nothing jumps: the progress, and the button to stop it."""
     status = run.status  # read once: the worker may be done a moment later
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right", key="state"):
         if status in ("waiting", "loading", "running"):
             settled = sum(column.settled for column in run.columns.values())
             ahead = engine.ahead_of(run)
             progress = {
                 "waiting": f"{ahead} other comparison{'s' if ahead != 1 else ''} first" if ahead else "Starting",
                 "loading": "Loading the model",
-                "running": f"{settled} of {len(run.columns)} methods done",
+                "running": f"{settled} of {len(run.columns)} methods done"
+                if settled < len(run.columns)
+                else "Measuring random orders and other operators",
             }
             st.progress(settled / max(len(run.columns), 1), text=progress[status])
             st.button("Stop", on_click=run.stop, key="stop")
         elif status == "done":
-            methods = f"All {len(run.columns)} methods" if run.columns else "The prediction alone"
-            remembered = run.columns and all(column.remembered for column in run.columns.values())
-            how = "remembered from before" if remembered else f"in {run.seconds:.1f} s"
-            st.caption(f"{methods} {how}, curves and metrics included.")
+            st.caption(_how(run))
             st.button("Compute again", on_click=session.again, args=(engine, run), key="again")
         elif status == "stopped":
             st.caption("Stopped. Finished results stay.")
             st.button("Continue", on_click=session.go_on, args=(engine, run), key="again")
         elif status == "failed":
-            plain_text.error(run.error)
+            st.caption("Nothing was computed.")
             st.button("Try again", on_click=session.go_on, args=(engine, run), key="again")
-    if run.whole is not None and run.whole.encoding.warning:
-        plain_text.warning(run.whole.encoding.warning)
+
+
+def _how(run: Run) -> str:
+    if not run.columns:
+        return f"The prediction alone in {run.seconds:.1f} s."
+    methods = f"{len(run.columns)} method{'s' if len(run.columns) != 1 else ''}"
+    if run.stored is not None and all(column.stored for column in run.columns.values()):
+        return f"{methods}, stored results (Crosslight {run.stored.model.crosslight})."
+    known = sum(column.remembered or column.stored for column in run.columns.values())
+    if known == len(run.columns):
+        return f"{methods}, remembered from before."
+    if known:
+        return f"{methods}, {known} of them remembered; the others in {run.seconds:.1f} s."
+    return f"{methods} in {run.seconds:.1f} s, curves and metrics included."

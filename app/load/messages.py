@@ -13,7 +13,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-CARDS = "crosslight_cards"  # the component that draws the method cards
+SHEET = "crosslight_sheet"  # the component that draws the score sheet
 MOST_RUNS = 2  # script runs for which an unused element is held; Streamlit's own default
 
 
@@ -56,8 +56,8 @@ class HeldMessages:
 
 
 @dataclass(frozen=True)
-class Cards:
-    """What the method cards say. `text` is what is explained, `failures` are the sentences of failed methods."""
+class Sheet:
+    """What the score sheet says. `text` is what is explained, `failures` are the sentences of failed methods."""
 
     time: float
     text: str
@@ -69,18 +69,18 @@ class Cards:
         return bool(self.statuses) and all(status in ("done", "failed") for status in self.statuses)
 
 
-def cards_of(element: Element) -> Cards | None:
-    """The method cards, if the element draws them."""
+def sheet_of(element: Element) -> Sheet | None:
+    """The score sheet, if the element draws it."""
     component = element.bidi_component
-    if element.WhichOneof("type") != "bidi_component" or not component.component_name.endswith(CARDS):
+    if element.WhichOneof("type") != "bidi_component" or not component.component_name.endswith(SHEET):
         return None
     data: dict[str, Any] = json.loads(component.mixed.json if component.HasField("mixed") else component.json)
-    cards = data["cards"]
-    return Cards(
+    rows = data["rows"]
+    return Sheet(
         data.get("time", 0.0),
         "".join(piece for segment in data["segments"][:1] for piece, _ in segment),
-        tuple(card["status"] for card in cards),
-        tuple(f"{card['name']}: {card['foot']}" for card in cards if card["status"] == "failed"),
+        tuple(row["status"] for row in rows),
+        tuple(f"{row['name']}: {row['problem']}" for row in rows if row["status"] == "failed"),
     )
 
 

@@ -123,15 +123,15 @@ async def compared(tab: Tab, text: str, *, since: float, patience: float) -> End
     first: float | None = None
     while (left := since + patience - clock()) > 0:
         await tab.hear(left)
-        cards, passed = tab.cards, clock() - since
-        if cards is not None and cards.text == text:
-            if first is None and "done" in cards.statuses:
+        sheet, passed = tab.sheet, clock() - since
+        if sheet is not None and sheet.text == text:
+            if first is None and "done" in sheet.statuses:
                 first = passed
-            if cards.settled:
-                return Ended("failed" if cards.failures else "done", first, passed, cards.failures)
+            if sheet.settled:
+                return Ended("failed" if sheet.failures else "done", first, passed, sheet.failures)
         if tab.errors:
             return Ended("failed", first, None, tuple(tab.errors))
-        stopped = cards is not None and cards.text == text and "stopped" in cards.statuses
+        stopped = sheet is not None and sheet.text == text and "stopped" in sheet.statuses
         if stopped or tab.alarms or any(REFUSED.search(sentence) for sentence in tab.sentences):
             return _stopped(tab, first)
     return Ended("late", first, None, (f"Not done after {patience:.0f} s.",))

@@ -17,7 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Origin, Subprotocol
 
-from app.load.messages import Cards, HeldMessages, cards_of, rerun
+from app.load.messages import HeldMessages, Sheet, rerun, sheet_of
 
 ERROR_BOX = re.compile(r'<div class="plain-error"[^>]*>(.*?)</div>', re.DOTALL)  # of app/plain_text.py
 TEXT_BOX = "-text"  # how Streamlit ends the id of the widget with the key "text"
@@ -37,7 +37,7 @@ class Tab:
         self.held = HeldMessages()
         self.page, self.text_box, self.typed = "", "", ""
         self.timers: dict[str, tuple[float, asyncio.Task[None]]] = {}
-        self.cards: Cards | None = None
+        self.sheet: Sheet | None = None
         self.errors: list[str] = []
         self.alarms: list[str] = []
         self.sentences: list[str] = []
@@ -104,9 +104,9 @@ class Tab:
             self.sentences.append(element.text.body)
         elif kind == "text_area" and element.text_area.id.endswith(TEXT_BOX):
             self.text_box = element.text_area.id
-        cards = cards_of(element)
-        if cards is not None and (self.cards is None or cards.time >= self.cards.time):
-            self.cards = cards
+        sheet = sheet_of(element)
+        if sheet is not None and (self.sheet is None or sheet.time >= self.sheet.time):
+            self.sheet = sheet
 
     def _tick(self, fragment: str, seconds: float) -> None:
         if self.timers.get(fragment, (0.0, None))[0] != seconds:

@@ -3,8 +3,8 @@
     run model=sst2 input=text units=12 outcome=done waited=0.02 seconds=3.41 calls=512 methods=lime:1.20,aml:0.31
 
 No text, file, class, name of foreign weights or of a foreign model is in it: such a model is "other", a method has its
-registered name. A method that answered from memory has "remembered" for its seconds, one that could not explain
-"failed", one that was not reached "open".
+registered name. A method that answered from memory has "remembered" for its seconds, one whose result comes with the
+project "stored", one that could not explain "failed", one that was not reached "open".
 """
 
 import logging
@@ -47,6 +47,8 @@ def _cost(column: "Column") -> str:
 
 
 def _seconds(column: "Column") -> str:
+    if column.stored:
+        return "stored"
     if column.remembered:
         return "remembered"
     if column.failure:

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.server.headers import security_headers
 from app.server.hosts import HOSTS_VARIABLE, allowed_hosts, is_allowed, is_same_origin
 from app.server.messages import refused
+from app.server.preloads import link_header
 from explainers.errors import ExplanationError
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,10 @@ class Edge:
 def _with_headers(send: Send) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] in ("http.response.start", "websocket.http.response.start"):
-            MutableHeaders(scope=message).update(security_headers())
+            headers = MutableHeaders(scope=message)
+            headers.update(security_headers())
+            if headers.get("content-type", "").startswith("text/html") and "content-disposition" not in headers:
+                headers["Link"] = ", ".join(filter(None, [headers.get("link"), link_header()]))
         await send(message)
 
     return send_with_headers

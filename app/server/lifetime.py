@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from app.operations.log_setup import set_up_log
 from app.operations.status import StatusWriter
-from app.server import memory
+from app.server import memory, preloads, sockets
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +47,8 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
     """For the app."""
     set_up_log()
     memory.bound_arenas()
+    sockets.send_at_once()
+    preloads.import_page()
     status = StatusWriter(snapshot).start()
     yield
     watchdog = Timer(LONGEST, _end)

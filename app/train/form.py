@@ -93,7 +93,7 @@ def start(jobs: Jobs, spec: FitSpec, submitted: SubmittedTexts, account: Account
     st.caption("The same on the command line:")
     file = "texts.csv" if any(text.pair for text in submitted.texts) else "texts.txt"
     data = "" if submitted.generated else file
-    st.code(spec.shell_command(data, extra=device_arguments()), "sh", wrap_lines=True)
+    st.code(spec.shell_command(data, extra=device_arguments()), None, wrap_lines=True)
 
 
 def _expected_time(jobs: Jobs, spec: FitSpec, texts: int) -> str:

@@ -147,7 +147,7 @@ def _record(job: Job, *, newest: bool) -> None:
                 if part.open:
                     curves(job, log)
     with st.expander("Command", key=f"command {job.id}"):
-        st.code(job.typed, "sh", wrap_lines=True)
+        st.code(job.typed, None, wrap_lines=True)
 
 
 def _progress(job: Job, log: Log | None) -> tuple[float, str]:

@@ -14,9 +14,11 @@ from explainers.commands.fit import fit_command
 from explainers.commands.identifiability import identifiability_command
 from explainers.commands.methods import methods_command
 from explainers.commands.narratives import narratives_command
+from explainers.commands.stored_results import stored_results_command
 from explainers.commands.train_head import train_head_command
 from explainers.commands.train_model import train_model_command
 from explainers.commands.tune import tune_command
+from explainers.commands.verdicts import verdicts_command
 
 ABOUT = "Explanations of frozen Transformer classifiers side by side, and how far each can be trusted."
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -29,9 +31,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "ablate": ablate_command,
     "identifiability": identifiability_command,
     "evaluate": evaluate_command,
+    "verdicts": verdicts_command,
     "narratives": narratives_command,
     "bench": bench_command,
     "cards": cards_command,
+    "stored-results": stored_results_command,
 }
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=ABOUT)

@@ -17,7 +17,9 @@ from explainers.commands.options import (
     user_errors,
 )
 from explainers.errors import ExplanationError
+from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import base_id, check_applicable, default_methods, select
+from explainers.methods.selection import selection
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
@@ -34,7 +36,11 @@ def explain_command(
     ] = None,
     model: ModelName = "sst2",
     methods: Annotated[
-        str | None, typer.Option(help=f"Method ids, separated by commas; by default {', '.join(default_methods())}.")
+        str | None,
+        typer.Option(
+            help=f"Ids of methods and narrators, separated by commas; by default {', '.join(default_methods())}, and "
+            f"those of the narrators ({', '.join(NARRATORS.ids)}) that are fitted to the model."
+        ),
     ] = None,
     label: Annotated[str | None, typer.Option(help="The class to explain; by default the predicted one.")] = None,
     erasure: Annotated[str, typer.Option(help="mask, delete, zero, or blur for images.")] = "mask",
@@ -67,7 +73,8 @@ def explain_command(
         settings = checked_settings(unit, erasure, samples, steps, seed)
         check_table(table)
         example = Example(text, text_pair, image=InputImage(path=image) if image else None)
-        chosen = () if methods is None else split_ids(methods)
+        ids = None if methods is None else split_ids(methods)
+        chosen = () if ids is None else selection(ids).methods
         frozen = load(model, device=device)
         check_image(frozen.name, example, multimodal=frozen.multimodal)
         check_text_count(frozen.name, frozen.input_names, example)
@@ -75,8 +82,8 @@ def explain_command(
         check_fitted(frozen.name, frozen.version, [spec for spec in select(chosen) if spec.id != base_id(spec.id)])
         if superpixels:
             frozen = with_superpixels(frozen, superpixels)
-        comparison = compare(frozen, example, chosen or default_methods(), label=label, settings=settings)
-        if comparison.failures and not comparison.results:
+        comparison = compare(frozen, example, ids, label=label, settings=settings)
+        if comparison.failures and not (comparison.results or comparison.narratives):
             raise ExplanationError(comparison.failures[0].reason)
         if html is not None:
             write_page(html, document(comparison))

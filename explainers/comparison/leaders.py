@@ -8,13 +8,18 @@ VISIBLE = 0.005  # two decimals show no smaller difference
 
 
 def leaders(
-    scores: dict[str, float], noise: dict[str, float], random_scores: list[float], *, higher: bool
+    scores: dict[str, float],
+    noise: dict[str, float],
+    random_scores: list[float],
+    *,
+    higher: bool,
+    smallest: float = VISIBLE,
 ) -> frozenset[str]:
     """The methods whose metric is best, if that is a real difference; otherwise none.
 
     Real means: outside the 95 % band of the random orders, and ahead of every method that is not itself among the
-    best by more than 1.96 standard deviations of sampling noise and by more than two decimals show. A method with a
-    better value than one of the best is among them too. Methods for which the metric is not defined (NaN) take no part;
+    best by more than 1.96 standard deviations of sampling noise and by more than `smallest`. A method with a better
+    value than one of the best is among them too. Methods for which the metric is not defined (NaN) take no part;
     where it is not defined for a random order, none leads. Noise that is not defined counts as infinite.
     """
     scores = {method: score for method, score in scores.items() if not math.isnan(score)}
@@ -27,7 +32,7 @@ def leaders(
         method
         for method in scores
         if method == best
-        or abs(scores[best] - scores[method]) <= max(VISIBLE, 1.96 * float(np.hypot(noise[best], noise[method])))
+        or abs(scores[best] - scores[method]) <= max(smallest, 1.96 * float(np.hypot(noise[best], noise[method])))
     }
     worst = min(sign * scores[method] for method in tied)
     tied = {method for method in scores if sign * scores[method] >= worst}

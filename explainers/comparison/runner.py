@@ -2,13 +2,14 @@
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from explainers.attribution.random_order import RandomOrder
+from explainers.comparison.operator_check import check_operator, other_operators
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
-from explainers.methods.registry import applicable
+from explainers.methods.registry import applicable, method_spec
 from explainers.methods.spec import IMMEDIATE, KINDS, SLOW, MethodSpec
 from explainers.metrics.erasure import Answers, erasure_curves
 from explainers.metrics.faithfulness import all_metrics, random_control, sampling_noise
@@ -17,7 +18,8 @@ from explainers.models.inputs.encoding import Encoding
 from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Failure, MethodResult, Question, RandomControl
-from explainers.results.narrative import Narrative
+from explainers.results.narrative import Narrative, NarrativeCheck
+from explainers.results.operator_check import OperatorCheck
 from explainers.results.settings import RANDOM_ORDERS
 from explainers.training.artifacts import available_artifacts
 
@@ -29,13 +31,25 @@ class MethodStarted:
     method: str
 
 
-Event = MethodStarted | Attribution | MethodResult | RandomControl | Failure | Narrative
+Event = (
+    MethodStarted | Attribution | MethodResult | RandomControl | Failure | Narrative | NarrativeCheck | OperatorCheck
+)
 
 
 def run(
-    question: Question, specs: Iterable[MethodSpec], meter: Meter, *, control_known: bool = False, narrate: bool = True
+    question: Question,
+    specs: Iterable[MethodSpec],
+    meter: Meter,
+    *,
+    control_known: bool = False,
+    narrators: Sequence[str] | None = None,
+    known: Sequence[Attribution] = (),
+    known_checks: Sequence[OperatorCheck] = (),
 ) -> Iterator[Event]:
     """Estimates and results as they come, the narratives, and the random control unless it is known already.
+
+    `narrators` are ids, None for all that are fitted to the model; their sentences are checked before the slow methods.
+    The other erasure operators are asked last, about the new results and those `known`, except for `known_checks`.
 
     `meter.cancel` stops it within one batch by raising `Cancelled`. A method that fails yields `Failure`, and the
     others go on.
@@ -43,19 +57,49 @@ def run(
     model, encoding, label = question.model.metered(meter), question.encoding, question.label
     answers = Answers(model, encoding, question.settings.erasure)
     specs = sorted(applicable(specs, example_of(encoding)), key=lambda spec: KINDS.index(spec.kind))
+    explained = list(known)
     for spec in specs:
         if spec.kind in IMMEDIATE:
-            yield from run_method(spec, question, meter, answers)
-    if narrate:
-        yield from run_narrators(model, encoding)
+            yield from noting(explained, run_method(spec, question, meter, answers))
+    narratives: list[Narrative] = []
+    for event in run_narrators(model, encoding, narrators):
+        yield event
+        narratives += [event] if isinstance(event, Narrative) else []
     for spec in specs:
         if spec.kind not in (*IMMEDIATE, *SLOW):
-            yield from run_method(spec, question, meter, answers)
+            yield from noting(explained, run_method(spec, question, meter, answers))
     if not control_known:
         yield run_random_control(answers, label, question.settings.seed)
+    for narrative in narratives:
+        yield check(narrative, answers, question.settings.seed)
     for spec in specs:
         if spec.kind in SLOW:
-            yield from run_method(spec, question, meter, answers)
+            yield from noting(explained, run_method(spec, question, meter, answers))
+    yield from run_operator_checks(question, explained, meter, known_checks)
+
+
+def noting(explained: list[Attribution], events: Iterator[Event]) -> Iterator[Event]:
+    """The events; the attributions that were measured are added to `explained`."""
+    for event in events:
+        if isinstance(event, MethodResult):
+            explained.append(event.attribution)
+        yield event
+
+
+def run_operator_checks(
+    question: Question, explained: Sequence[Attribution], meter: Meter, known: Sequence[OperatorCheck] = ()
+) -> Iterator[OperatorCheck]:
+    """The same explanations and random orders under the model's other operators; none without an explanation."""
+    explained = [each for each in explained if not method_spec(each.method).is_random]
+    orders = random_orders(question.model, question.encoding, question.settings.seed) if explained else []
+    for erasure in other_operators(question) if explained else ():
+        before = next((check for check in known if check.erasure == erasure), None)
+        try:
+            yield check_operator(question, erasure, explained, orders, meter, before)
+        except Cancelled:
+            raise
+        except Exception as error:  # the verdict under the chosen operator stands
+            yield OperatorCheck(erasure, failure=failure(erasure, error).reason)
 
 
 def example_of(encoding: Encoding) -> Example:
@@ -79,20 +123,37 @@ def run_method(spec: MethodSpec, question: Question, meter: Meter, answers: Answ
         yield failure(spec.id, error)
 
 
-def run_narrators(model: FrozenModel, encoding: Encoding) -> Iterator[Narrative | Failure]:
-    """The sentence of every narrator that was fitted to the model."""
-    artifacts = available_artifacts(model.name, model.version, "narrative")
-    if not artifacts:
+def run_narrators(
+    model: FrozenModel, encoding: Encoding, narrators: Sequence[str] | None = None
+) -> Iterator[Narrative | Failure]:
+    """The sentence of each of the narrators, by default of every one that was fitted to the model."""
+    if narrators is None:
+        artifacts = available_artifacts(model.name, model.version, "narrative")
+        narrators = tuple(artifact.method for artifact in artifacts)
+    if not narrators:
         return
     from explainers.narrative.narrate import narrate
 
-    for name in (artifact.method for artifact in artifacts):
+    for name in narrators:
         try:
             yield narrate(model, encoding, name)
         except Cancelled:
             raise
         except Exception as error:  # as above
             yield failure(name, error)
+
+
+def check(narrative: Narrative, answers: Answers, seed: int) -> NarrativeCheck:
+    """What can be checked about the narrative, or why that failed."""
+    from explainers.narrative.checks import check_narrative
+
+    try:
+        return check_narrative(narrative, answers, example_of(answers.encoding), seed=seed)
+    except Cancelled:
+        raise
+    except Exception as error:  # the sentence itself is there
+        reason = failure(narrative.method, error).reason
+        return NarrativeCheck(narrative.method, true_note=reason, use_note=reason)
 
 
 def failure(method: str, error: Exception) -> Failure:

@@ -157,5 +157,5 @@ def _evidence_metrics(question: Question, example: Example, method: str, orders:
     if example.evidence is None or question.label != example.label:
         return {}
     if method == RANDOM:
-        return evidence.expected_by_chance(question.encoding, example.evidence)
+        return evidence.expected_at_random(question.encoding, example.evidence)
     return evidence.evidence_scores(question.encoding, example.evidence, orders[0])

@@ -7,7 +7,7 @@ import random
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,11 @@ from explainers.evaluation.narrators import (
 from explainers.models.bundle_cards import is_generated
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
+from explainers.models.tasks import TASKS, reason_truth
 from explainers.narrative.fit import make, recipe_for, run_folder
 from explainers.narrative.loading import read_narrator
 from explainers.narrative.reason_sources import reason_source
-from explainers.narrative.sentences import NarratorItem, narrator_items, sentence, shortened
+from explainers.narrative.sentences import NarratorItem, narrator_items, reason_of, sentence, shortened
 from explainers.training.artifacts import Artifact, available_artifacts
 from explainers.training.fit_spec import FitSpec
 
@@ -89,7 +90,7 @@ def evaluate_narrators(spec: NarratorEvaluationSpec, model: FrozenModel, progres
     if len(inputs) < 2:
         raise ExplanationError("Counterfactuals need at least two pairs. Give a larger --n.")
     data = _with_counterfactuals(model, inputs, narrator_items(model, inputs))
-    runs = _run_all(spec, model, data, progress)
+    runs = with_truths(_run_all(spec, model, data, progress), inputs, model.name)
     reasons = {"", *(shortened(reason) for example in source.training for reason in example.explanations)}
     training_sentences = [sentence(label, reason) for reason in reasons for label in model.labels]
     about = {
@@ -126,6 +127,25 @@ def evaluate_fitted_narrators(model: FrozenModel, inputs: Sequence[Example], dra
     return narrator_rows(data, runs, ())
 
 
+def with_truths(
+    runs: dict[str, list[NarratorRun]], inputs: Sequence[Example], model: str
+) -> dict[str, list[NarratorRun]]:
+    """The runs with the truth of every reason, about its own input and about the next one; where rules can tell it."""
+    task = TASKS.get(model)
+    if task is None or task.check_reason is None:
+        return runs
+
+    def truths(run: NarratorRun, about: Sequence[Example]) -> tuple[bool | None, ...]:
+        reasons = map(reason_of, run.sentences)
+        return tuple(reason_truth(model, reason, each).true for reason, each in zip(reasons, about, strict=True))
+
+    elsewhere = [*inputs[1:], inputs[0]]
+    return {
+        method: [replace(run, truths=truths(run, inputs), truths_elsewhere=truths(run, elsewhere)) for run in mine]
+        for method, mine in runs.items()
+    }
+
+
 def input_text(example: Example) -> str:
     """All words of an example."""
     return " ".join(filter(None, (example.text, example.pair)))
@@ -144,9 +164,15 @@ def item_records(
             "predicted": labels[predicted[number]],
             "people": list(example.explanations),
             **{method: mine[0].sentences[number] for method, mine in runs.items()},
+            **({"true": truths} if (truths := _truths_of(number, runs)) else {}),
         }
         for number, example in enumerate(inputs)
     ]
+
+
+def _truths_of(number: int, runs: dict[str, list[NarratorRun]]) -> dict[str, bool | None]:
+    """By narrator, whether its reason for this input is true; empty where that was not checked."""
+    return {method: mine[0].truths[number] for method, mine in runs.items() if mine[0].truths}
 
 
 def narrator_artifact(

@@ -13,6 +13,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from explainers.narrative.cause import Narrator
+from explainers.narrative.content_words import words
 from explainers.narrative.counterfactual import Counterfactual, counterfactuals
 from explainers.narrative.generation import generate, readings
 from explainers.narrative.sentences import NarratorItem, sentence, stack_items, stated_class, without_label
@@ -29,7 +30,6 @@ from explainers.narrative.text_metrics import (
     simulatability,
     voted,
     word_for_word,
-    words,
 )
 
 TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -46,6 +46,8 @@ class NarratorRun:
     counterfactual_votes: tuple[int, ...]  # stated class of each counterfactual state
     c2_classes: tuple[int, ...]  # class that C2 reads from the likeliest sentence; empty without C2
     c2_counterfactual_classes: tuple[int, ...]
+    truths: tuple[bool | None, ...] = ()  # of each item, whether its reason is true; empty where nothing can check it
+    truths_elsewhere: tuple[bool | None, ...] = ()  # the same reason about the next item's input
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,14 @@ def _run_metrics(data: CounterfactualItems, run: NarratorRun, weights: Floats) -
     if run.c2_classes:
         metrics["c2_agreement"], _ = f1(data.predicted, run.c2_classes, weights)
         metrics["ccmr_c2"], _ = f1(targets, run.c2_counterfactual_classes, weights * met)
+    if run.truths:
+        undecided = [each is None for each in run.truths]
+        for name, hits in {
+            "reason_true": run.truths,
+            "reason_undecided": undecided,
+            "reason_true_elsewhere": run.truths_elsewhere,
+        }.items():
+            metrics[name] = (weights @ np.array([bool(hit) for hit in hits], dtype=float)) / weights.sum(1)
     return metrics
 
 

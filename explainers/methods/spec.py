@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, Protocol, cast, get_args
 
 from explainers.datasets.example import Example
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from explainers.models.inputs.encoding import Encoding, Erasure
     from explainers.results.attribution import Attribution
 
-Group = Literal["Learned", "Captum", "Controls"]
-Kind = Literal["one pass", "one part", "random order", "gradients", "one by one", "fine-tuned", "sampled"]
-KINDS: tuple[Kind, ...] = ("one pass", "one part", "random order", "gradients", "one by one", "fine-tuned", "sampled")
-IMMEDIATE, SLOW = KINDS[:2], KINDS[-2:]  # in the order in which they run
+Group = Literal["Learned", "Captum", "Controls", "Given"]
+Kind = Literal["given", "one pass", "one part", "random order", "gradients", "one by one", "fine-tuned", "sampled"]
+KINDS: tuple[Kind, ...] = get_args(Kind)  # in the order in which they run
+IMMEDIATE, SLOW = KINDS[:3], KINDS[-2:]
 Dash = Literal["solid", "dash", "dot"]
 Passes = Callable[[int, int, int], int]
 
@@ -72,14 +72,19 @@ class MethodSpec:
         return self.kind == "one part"
 
     @property
+    def is_given(self) -> bool:
+        """Whether a person made it; its place among the methods is told, but it is none of them."""
+        return self.kind == "given"
+
+    @property
     def explains(self) -> bool:
         """Whether its scores come from the model; those of the others do not stretch a shared colour scale."""
-        return not self.is_random and not self.is_single_part
+        return not self.is_random and not self.is_single_part and not self.is_given
 
     @property
     def comparable(self) -> bool:
-        """Whether it may lead: it is not optimised on the metrics and not a control of one part."""
-        return not self.optimised and not self.is_single_part
+        """Whether it may lead: not optimised on the metrics, no control of one part, and not a person's order."""
+        return not self.optimised and not self.is_single_part and not self.is_given
 
     @property
     def repeatable(self) -> bool:
@@ -95,7 +100,7 @@ class MethodSpec:
     @property
     def dash(self) -> Dash:
         """How its line is drawn; the dashes tell the groups apart."""
-        dashes: dict[Group, Dash] = {"Learned": "dash", "Captum": "solid", "Controls": "dot"}
+        dashes: dict[Group, Dash] = {"Learned": "dash", "Captum": "solid", "Controls": "dot", "Given": "solid"}
         return dashes[self.group]
 
     @property

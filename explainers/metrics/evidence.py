@@ -52,7 +52,7 @@ def evidence_scores(encoding: Encoding, evidence: Evidence, scores: tuple[float,
     return metrics
 
 
-def expected_by_chance(encoding: Encoding, evidence: Evidence) -> dict[str, float]:
+def expected_at_random(encoding: Encoding, evidence: Evidence) -> dict[str, float]:
     """The exact expectation of `evidence_scores` for a random order."""
     metrics = {}
     for kind, units, truth in ranked_kinds(encoding, evidence):

@@ -14,7 +14,7 @@ from explainers.results.comparison import RandomControl
 from explainers.results.erasure_curves import PERCENTS, ErasureCurves, curve_counts, metric_counts, top_count
 from explainers.results.registry import Registry
 
-FLOOR = 1e-9  # of p in log-odds
+LEAST_P = 1e-9  # of p in log-odds
 SEARCHED_AT_ONCE = 5  # counts per step of the search for a decision flip
 DRAWS = 10  # alternative scores at most from which sampling noise is estimated
 
@@ -41,24 +41,30 @@ def aopc_sufficiency(curves: ErasureCurves) -> float:
 
 def log_odds(curves: ErasureCurves) -> float:
     """ln p(x without the top 20 %) - ln p(x), p at least 1e-9."""
-    return math.log(max(curves.when_removed(20), FLOOR)) - math.log(max(curves.full, FLOOR))
+    return math.log(max(curves.when_removed(20), LEAST_P)) - math.log(max(curves.full, LEAST_P))
 
 
 def decision_flip(curves: ErasureCurves) -> float:
     """DFFOT: the smallest share of units whose removal changes the predicted class; 1 if none does.
 
-    Read at the counts of the curve: all of them, for inputs of more than 60 units every 2 %.
+    Read at the counts of the curve: all of them, for inputs of more than 60 units every 2 %. NaN where another class
+    than the predicted one is explained: its strongest units are not expected to change the prediction.
     """
     classes = curves.removed.argmax(axis=1)
+    if classes[0] != curves.label:
+        return math.nan
     flipped = np.flatnonzero(classes != classes[0])
     return float(curves.shares[flipped[0]]) if flipped.size else 1.0
 
 
 def search_decision_flip(curves_at: CurvesAt, units: int) -> float:
-    """DFFOT exactly, asking for counts only up to the first flip."""
+    """DFFOT exactly, asking for counts only up to the first flip; NaN as in `decision_flip`."""
     for start in range(1, units + 1, SEARCHED_AT_ONCE):
         counts = (0, *range(start, min(start + SEARCHED_AT_ONCE, units + 1)))
-        classes = curves_at(counts).removed.argmax(axis=1)
+        curves = curves_at(counts)
+        classes = curves.removed.argmax(axis=1)
+        if classes[0] != curves.label:
+            return math.nan
         flipped = np.flatnonzero(classes != classes[0])
         if flipped.size:
             return float(counts[flipped[0]] / units)
@@ -104,7 +110,8 @@ METRICS: Registry[MetricSpec] = Registry(
             name="DFFOT",
             score=decision_flip,
             higher_is_better=False,
-            meaning="Decision flip: the smallest share of units, from the top, whose removal changes the prediction.",
+            meaning="Decision flip: the smallest share of units, from the top, whose removal changes the prediction. "
+            "Only where the predicted class is explained.",
             every_count=True,
             noise="resolution",
             search=search_decision_flip,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from explainers.datasets.example import Example, Splits
+from explainers.datasets.reason_truth import ReasonChecker
 from explainers.models.inputs.requirements import SINGLE_TEXT
 
 RecipeType = TypeVar("RecipeType")
@@ -49,6 +50,7 @@ class Task:
     reason_source: str = ""  # name of the set of reasons in `data`; empty where the data have none
     sentences: Callable[[Path | None], Sequence[str]] | None = None  # more sentences than the splits hold
     generated_example: Callable[[int], Example] | None = None  # by seed; None where the data are not generated
+    check_reason: ReasonChecker | None = None  # None where no rules tell whether a reason is true of its input
 
     @property
     def generated(self) -> bool:

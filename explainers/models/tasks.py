@@ -3,6 +3,7 @@
 from typing import Any
 
 from explainers.datasets.example import Example
+from explainers.datasets.reason_truth import NO_RULES, ReasonTruth
 from explainers.errors import ModelUnavailable
 from explainers.models.architectures import architecture_module, architectures_with
 from explainers.models.bundle_cards import bundle_names, generator_noun
@@ -34,3 +35,11 @@ def generated_example(name: str) -> Example:
         if task is not None and task.generated_example is not None and generator_noun(model) == noun:
             return task.generated_example(int(number))
     raise ValueError(f"no generator of examples such as {name!r}")
+
+
+def reason_truth(model: str, reason: str, example: Example) -> ReasonTruth:
+    """Whether the reason is true of the input, by the rules of the model's task if it has any."""
+    task = TASKS.get(model)
+    if task is None or task.check_reason is None:
+        return NO_RULES
+    return task.check_reason(reason, example)

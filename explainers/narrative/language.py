@@ -17,10 +17,10 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel
 from explainers.errors import ModelUnavailable
 from explainers.models.foreign.sentences import first_sentence
 from explainers.models.model_files import ModelFiles
+from explainers.narrative.content_words import OPENING
 
 SMALL = "small"
 LANGUAGE_MODELS = {SMALL: (224, 4), "tiny": (160, 3)}  # width and layers of the language models that are trained here
-OPENING = "The answer is"
 PIECES = 3000
 LONGEST = 40  # tokens of a sentence, the one that carries the state included
 PAD, END, RESERVED = "<pad>", "<end>", "<hidden>"  # the last is in no text and is never generated

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
+from explainers.narrative.content_words import content, stem
 from explainers.narrative.generation import generate, readings
 from explainers.narrative.loading import load_narrator
 from explainers.narrative.sentences import stated_class, without_label
-from explainers.narrative.text_metrics import content, stem
 from explainers.results.narrative import Narrative
 from explainers.training.artifacts import available_artifacts
 

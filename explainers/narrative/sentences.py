@@ -13,7 +13,7 @@ from torch import Tensor
 
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
-from explainers.narrative.language import OPENING
+from explainers.narrative.content_words import OPENING
 
 AT_ONCE = 32
 MOST_AT_ONCE = 256
@@ -34,6 +34,11 @@ def sentence(label: str, reason: str = "") -> str:
     """ "The answer is neutral because the sisters may not be …"."""
     reason = reason.strip().rstrip(".")
     return f"{OPENING} {label} because {reason}." if reason else f"{OPENING} {label}."
+
+
+def reason_of(text: str) -> str:
+    """What stands after "because", without the full stop; "" where no reason is given."""
+    return text.partition(" because ")[2].strip().rstrip(".")
 
 
 def narrator_items(model: FrozenModel, examples: Sequence[Example]) -> list[NarratorItem]:

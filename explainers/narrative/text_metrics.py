@@ -5,26 +5,17 @@ because F1 ignores the others. The composite is the harmonic mean of CCMR and th
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explainers.narrative.language import OPENING
+from explainers.narrative.content_words import content, stem, words
 from explainers.narrative.sentences import without_label
 
 Floats = NDArray[np.float64]
 NONE = -1  # the class of a sentence that states none
-STOP = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be because been being but by can could do does doing for from had has have he her his in "
-        "into is it its may might not of on one or our she so some than that the their them then there they this to "
-        f"was were what when which while who will with would you {OPENING.lower()}",  # with which every sentence begins
-    )
-)
 
 
 def voted(classes: Sequence[int]) -> int:
@@ -74,10 +65,6 @@ def bleu(sentences: Sequence[str], references: Sequence[Sequence[str]]) -> dict[
     return scores
 
 
-def words(text: str) -> list[str]:
-    return re.findall(r"\w+(?:['’-]\w+)*", text.lower())
-
-
 def distinct(sentences: Sequence[str], order: int) -> float:
     """Distinct-n: different n-grams per n-gram, over all sentences."""
     grams = [tuple(row[at : at + order]) for row in map(words, sentences) for at in range(len(row) - order + 1)]
@@ -102,19 +89,6 @@ def mentioned(sentence: str, text: str) -> float:
     content_words = content(sentence)
     stems = {stem(word) for word in words(text)}
     return sum(stem(word) in stems for word in content_words) / max(len(content_words), 1)
-
-
-def content(text: str) -> list[str]:
-    """The words that carry meaning, in lower case."""
-    return [word for word in words(text) if word not in STOP]
-
-
-def stem(word: str) -> str:
-    """A word without a common English ending, so that "dancing" and "dances" are one."""
-    for ending, rest in (("ies", "y"), ("ing", ""), ("es", ""), ("ed", ""), ("s", "")):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return (word.removesuffix(ending) + rest).removesuffix("e")
-    return word.removesuffix("e") if len(word) > 3 else word
 
 
 def simulatability(sentences: Sequence[str], classes: Sequence[int], labels: Sequence[str], *, seed: int = 0) -> float:

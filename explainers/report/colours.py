@@ -29,7 +29,7 @@ class Preset:
 
 
 PRESETS = {
-    "safe": Preset("Colour-blind safe: blue for, orange against", (50, 130, 230), (230, 110, 10)),
+    "safe": Preset("Colour-blind safe: blue for, orange against", (50, 130, 230), (222, 104, 8)),
     "captum": Preset("Captum: green for, red against", (40, 160, 70), (230, 85, 80)),
     "shap": Preset("SHAP: red for, blue against", (255, 70, 120), (0, 138, 250)),
 }

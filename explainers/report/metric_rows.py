@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from explainers.comparison.candidates import abstains
 from explainers.comparison.leaders import leaders
 from explainers.methods.registry import method_spec
 from explainers.metrics.faithfulness import METRICS, tied_at
@@ -45,7 +46,7 @@ class MetricRow:
 
 def metric_rows(comparison: "Comparison") -> list[MetricRow]:
     """A row per method in the order of display, then the random control with the aggregate over its orders."""
-    rows, control = [_row(result) for result in comparison.displayed_results], comparison.random_control
+    rows, control = [_row(result, comparison) for result in comparison.displayed_results], comparison.random_control
     if control is None:
         return rows
     best = {metric.id: _leading(rows, control, metric) for metric in METRICS}
@@ -61,7 +62,7 @@ def metric_rows(comparison: "Comparison") -> list[MetricRow]:
     return [*marked, _random_row(control)]
 
 
-def _row(result: "MethodResult") -> MetricRow:
+def _row(result: "MethodResult", comparison: "Comparison") -> MetricRow:
     attribution, spec = result.attribution, method_spec(result.attribution.method)
     return MetricRow(
         spec.id,
@@ -69,7 +70,7 @@ def _row(result: "MethodResult") -> MetricRow:
         _registered(result.metrics),
         _registered(result.noise),
         control=spec.is_control,
-        comparable=spec.comparable,
+        comparable=spec.comparable and not abstains(result, comparison),
         optimised=spec.optimised,
         seconds=attribution.seconds,
         calls=attribution.model_calls,

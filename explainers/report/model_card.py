@@ -23,7 +23,7 @@ from explainers.report.evaluation_tables import (
 )
 from explainers.report.fitted_weights_card import learned_weights, narrator_weights
 from explainers.report.markdown_table import as_percent, command_block, markdown_table
-from explainers.report.narrator_tables import narrator_markdown
+from explainers.report.narrator_tables import narrator_markdown, truth_markdown
 
 MODEL_CARD = "README.md"  # in a bundle's folder
 NARRATOR_EVALUATION = f"narrative/{EVALUATION}"
@@ -48,6 +48,14 @@ NARRATOR_NOTE = (
     "the other text metrics measure how similar to the given reasons the sentences are, not whether they are true. ± "
     "is half of the 95 % bootstrap interval over inputs; brackets hold paired 95 % intervals."
 )
+
+TRUTH_NOTE = (
+    "Whether the reason is true of its input is checked by the generator's own rules: the sentence is parsed and "
+    "compared with what the image holds, over all {inputs:,} inputs, one sentence each. A reason that depends on a "
+    "covered box, or has none of the generator's forms, cannot be told and does not count as true. The control is the "
+    "same reason checked on the next input. [How the checker was checked](../../docs/narratives.md)."
+)
+NO_TRUTH_NOTE = "Whether a reason is true of its input is not checked: no rules are known that could."
 
 
 def write_model_cards(bundles: Path = BUNDLES) -> tuple[Path, ...]:
@@ -189,6 +197,7 @@ def _narratives(folder: Path) -> Iterator[str]:
         yield "## Explanations in words"
         yield command_block(table["command"])
         yield NARRATOR_NOTE.format(inputs=data["pairs"], split=data["split"], trainings=trainings)
+        yield (TRUTH_NOTE if truth_markdown(rows) else NO_TRUTH_NOTE).format(inputs=data["pairs"])
         tables, gains = narrator_markdown(rows).rsplit("\n\n", 1)
         yield tables
         yield "\n".join(f"- {line}" for line in gains.splitlines())

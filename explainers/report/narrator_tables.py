@@ -9,6 +9,7 @@ from explainers.report.markdown_table import markdown_table
 from explainers.report.text import UNDEFINED
 
 Row = dict[str, Any]
+TRUTHS = {True: "yes", False: "no", None: "cannot be told"}
 LABELS = ("entailment", "neutral", "contradiction")
 IMAGE_FOLDER = "examples"  # of the page's images
 COLUMNS = (
@@ -18,6 +19,11 @@ COLUMNS = (
     ("ccmr_states_class", "of counterfactuals, states a class ↑"),
     ("composite", "composite ↑"),
     ("ccmr_c2", "CCMR read by C2 ↑"),
+)
+TRUTH = (
+    ("reason_true", "reason true of the input ↑"),
+    ("reason_undecided", "cannot be told"),
+    ("reason_true_elsewhere", "control: true of another input"),
 )
 TEXTS = (
     ("true_reason", "a given reason, word for word ↑"),
@@ -48,6 +54,16 @@ def narrator_cells(rows: Sequence[Row]) -> list[dict[str, str]]:
     ]
 
 
+def truth_markdown(rows: Sequence[Row]) -> str:
+    """How often the reasons are true; empty where that was not checked."""
+    checked = [row for row in rows if all(name in row for name, _ in TRUTH)]
+    cells = [
+        {"method": narrator_spec(row["method"]).name} | {title: with_interval(row[name]) for name, title in TRUTH}
+        for row in checked
+    ]
+    return markdown_table(cells) if cells else ""
+
+
 def with_interval(value: dict[str, float]) -> str:
     return f"{value['mean']:.3f} ± {(value['high'] - value['low']) / 2:.3f}"
 
@@ -57,7 +73,8 @@ def narrator_markdown(rows: Sequence[Row]) -> str:
     cells = narrator_cells(rows)
     tables = (("method", *(title for _, title in COLUMNS)), ("method", *_complete(TEXTS, cells)))
     ready = [markdown_table([{name: line[name] for name in names} for line in cells]) for names in tables]
-    return "\n\n".join([*ready, "\n".join(gain_lines(rows))])
+    truth = [text] if (text := truth_markdown(rows)) else []
+    return "\n\n".join([*ready, *truth, "\n".join(gain_lines(rows))])
 
 
 def _complete(columns: Sequence[tuple[str, str]], cells: Sequence[dict[str, str]]) -> list[str]:
@@ -119,5 +136,6 @@ def _sentence_cells(method: str, row: Row, labels: Sequence[str]) -> dict[str, s
     return {
         "narrator": narrator_spec(method).name,
         "states": name if name == row["predicted"] else f"**{name}**",
+        **({"reason true": TRUTHS[row["true"][method]]} if "true" in row else {}),
         "sentence": row[method],
     }

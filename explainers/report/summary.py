@@ -6,32 +6,40 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from explainers.comparison.verdict import verdict
 from explainers.methods.registry import method_spec
-from explainers.metrics.faithfulness import verdict_metric
 from explainers.report.text import decimals, join_names, one_line
-from explainers.report.unit_names import name_of_units, quoted_unit
-from explainers.report.verdict import verdict
+from explainers.report.unit_names import name_of_units, quoted_among
+from explainers.report.verdict import verdict_sentences
 from explainers.results.attribution import Attribution, ranking
 
 if TYPE_CHECKING:
     from explainers.methods.spec import MethodSpec
     from explainers.results.comparison import Comparison, MethodResult
 
-PERCENT = 20  # of the units, for the sentence about removal
 Firsts = dict[str, int | None]  # by name of a method, the unit that it ranks first
 Group = tuple[int, list[str]]  # a unit and the methods that rank it first
 
 
 def summary(comparison: "Comparison") -> str:
-    """What the methods agree on, the effect of removing the best one's top units, and which explanation to trust.
+    """Which explanation the evidence supports, by what and how surely, and what the methods agree on.
 
-    Plain text, not escaped. Controls have no part in the agreement.
+    Plain text, not escaped. Controls and a person's order have no part in the agreement.
     """
     if len(comparison.question.encoding.units) == 1:
         return " ".join([*_other_class(comparison), *_single_unit(comparison)])
-    results = [result for result in comparison.results if not _spec(result).is_control]
-    sentences = [*_other_class(comparison), *_agreement(comparison, results), *_removal(comparison, results)]
-    return " ".join([*sentences, *verdict(comparison)])
+    provisional = comparison.verdict is not None and comparison.verdict.provisional
+    judged = verdict(comparison, finished=not provisional)
+    sentences = [*verdict_sentences(judged, comparison), *_agreement(comparison, _methods(comparison))]
+    return " ".join([*_other_class(comparison), *sentences])
+
+
+def agreement_sentence(comparison: "Comparison") -> str:
+    """Which methods rank which unit first; empty where there is a single unit. Controls and a person's
+    order have no part in it."""
+    if len(comparison.question.encoding.units) == 1:
+        return ""
+    return " ".join(_agreement(comparison, _methods(comparison)))
 
 
 def first_choice(attribution: Attribution) -> int | None:
@@ -40,6 +48,11 @@ def first_choice(attribution: Attribution) -> int | None:
     scores = [attribution.scores[unit] for unit in order[:2]]
     alone = len(scores) < 2 or not math.isclose(scores[0], scores[1], rel_tol=1e-6)
     return int(order[0]) if scores[0] > 0 and alone else None
+
+
+def _methods(comparison: "Comparison") -> list["MethodResult"]:
+    """Without controls and without a person's order."""
+    return [each for each in comparison.results if _spec(each).explains and not _spec(each).is_control]
 
 
 def _spec(result: "MethodResult") -> "MethodSpec":
@@ -75,7 +88,7 @@ def _agreement(comparison: "Comparison", results: Sequence["MethodResult"]) -> l
     firsts: Firsts = {_spec(result).name: first_choice(result.attribution) for result in results}
     if len(firsts) < 2:
         return [
-            f"{name} singles out no {unit}." if at is None else f"{name} ranks {_quoted(comparison, at)} first."
+            f"{name} singles out no {unit}." if at is None else f"{name} ranks {quoted_among(comparison, at)} first."
             for name, at in firsts.items()
         ]
     groups = _groups(firsts)
@@ -97,46 +110,14 @@ def _groups(firsts: Firsts) -> list[Group]:
 def _who_agrees(comparison: "Comparison", groups: Sequence[Group]) -> str:
     verbs = ["agree on", *["on"] * (len(groups) - 1)]
     return ", ".join(
-        f"{join_names(names)} {verb} {_quoted(comparison, at)}" for verb, (at, names) in zip(verbs, groups, strict=True)
+        f"{join_names(names)} {verb} {quoted_among(comparison, at)}"
+        for verb, (at, names) in zip(verbs, groups, strict=True)
     )
 
 
 def _who_differs(firsts: Firsts, groups: Sequence[Group]) -> str:
     others = [name for name in firsts if not any(name in names for _, names in groups)]
     return f"; {join_names(others)} differ{'s' if len(others) == 1 else ''}" if others else ""
-
-
-def _quoted(comparison: "Comparison", at: int) -> str:
-    """A patch by its position; a word with its text of a pair, and numbered if it occurs there more than once."""
-    units, unit = comparison.question.encoding.units, comparison.question.encoding.units[at]
-    if unit.kind == "patch":
-        return quoted_unit(unit, one_line(unit.text))
-    same = [index for index, other in enumerate(units) if (other.text, other.segment) == (unit.text, unit.segment)]
-    occurrence = [f"number {same.index(at) + 1} of {len(same)}"] if len(same) > 1 else []
-    details = ", ".join([*filter(None, [comparison.names[unit.segment].lower()]), *occurrence])
-    return f"{quoted_unit(unit, one_line(unit.text))}{f' ({details})' if details else ''}"
-
-
-def _removal(comparison: "Comparison", results: Sequence["MethodResult"]) -> list[str]:
-    """The probability without the top units of the method that is best when they are removed, and without random units.
-
-    Methods that were optimised on the metrics are no candidates.
-    """
-    metric = verdict_metric("removing")
-    candidates = [result for result in results if not _spec(result).optimised and metric.id in result.metrics]
-    defined = [result for result in candidates if not math.isnan(result.metrics[metric.id])]
-    best = max(defined, key=lambda result: metric.sign * result.metrics[metric.id], default=None)
-    if best is None:
-        return []
-    name, after = _spec(best).name, best.curves.when_removed(PERCENT)
-    whose = f"{name}'" if name.endswith("s") else f"{name}'s"
-    effect = f"Removing {whose} top {PERCENT} % {_change(one_line(comparison.label), best.curves.full, after)}"
-    if comparison.random_control is None:
-        return [f"{effect}."]
-    orders = [curves.when_removed(PERCENT) for curves in comparison.random_control.curves]
-    mean = float(np.mean(orders))
-    only = "only " if after < np.quantile(orders, 0.025) and mean < best.curves.full else ""
-    return [f"{effect}; a random {PERCENT} % takes it {only}to {decimals(mean)} on average."]
 
 
 def _change(label: str, before: float, after: float) -> str:

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from explainers.models.inputs.encoding import Unit
-from explainers.report.text import decimals
+from explainers.report.text import decimals, one_line
 
 if TYPE_CHECKING:
-    from explainers.results.comparison import Question
+    from explainers.results.comparison import Comparison, Question
 
 
 def name_of_units(question: "Question") -> str:
@@ -31,3 +31,14 @@ def share_line(share: float | None) -> str:
 def quoted_unit(unit: Unit, text: str) -> str:
     """`text` is the unit's text, ready for display: quoted for a word, the position for a patch."""
     return f"the patch in {text}" if unit.kind == "patch" else f"“{text}”"
+
+
+def quoted_among(comparison: "Comparison", at: int) -> str:
+    """A patch by its position; a word with its text of a pair, and numbered if it occurs there more than once."""
+    units, unit = comparison.question.encoding.units, comparison.question.encoding.units[at]
+    if unit.kind == "patch":
+        return quoted_unit(unit, one_line(unit.text))
+    same = [index for index, other in enumerate(units) if (other.text, other.segment) == (unit.text, unit.segment)]
+    occurrence = [f"number {same.index(at) + 1} of {len(same)}"] if len(same) > 1 else []
+    details = ", ".join([*filter(None, [comparison.names[unit.segment].lower()]), *occurrence])
+    return f"{quoted_unit(unit, one_line(unit.text))}{f' ({details})' if details else ''}"

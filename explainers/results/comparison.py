@@ -12,11 +12,14 @@ from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.inputs.requirements import display_input_names
 from explainers.results.ablated_inputs import AblatedInputs
 from explainers.results.attribution import Attribution
+from explainers.results.duel import Duel
 from explainers.results.erasure_curves import ErasureCurves
 from explainers.results.manifest import manifest
-from explainers.results.narrative import Narrative
+from explainers.results.narrative import Narrative, NarrativeCheck
+from explainers.results.operator_check import OperatorCheck
 from explainers.results.settings import Settings
 from explainers.results.strict_json import strict_json
+from explainers.results.verdict import Verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -88,6 +91,10 @@ class Comparison:
     removed: tuple[int, ...] = ()
     ablated_inputs: AblatedInputs | None = None  # of a pair, or of an image with text
     narratives: tuple[Narrative, ...] = ()
+    narrative_checks: tuple[NarrativeCheck, ...] = ()
+    operator_checks: tuple[OperatorCheck, ...] = ()
+    duels: tuple[Duel, ...] = ()
+    verdict: Verdict | None = None  # made of the rest, where somebody has asked for it
 
     @property
     def label(self) -> str:
@@ -114,6 +121,10 @@ class Comparison:
         control = self.random_control
         return tuple(each for each in self.results if control is None or each.attribution.method != control.method)
 
+    def narrative_check(self, narrator: str) -> NarrativeCheck | None:
+        """What was checked about the sentence of this narrator; None before it was."""
+        return next((each for each in self.narrative_checks if each.method == narrator), None)
+
     def to_frame(self, table: Table = "scores") -> "pandas.DataFrame":
         """A pandas frame with a row per method and unit ("scores"), method ("metrics") or curve point ("curves")."""
         from explainers.results import frames  # pandas takes a while, and the page does not need it
@@ -133,10 +144,13 @@ class Comparison:
             "one_text_alone": self.ablated_inputs.as_dict() if self.ablated_inputs else None,
             "narratives": [self._narrative(narrative) for narrative in self.narratives],
             "random_control": _defined(self.random_control.metrics) if self.random_control else None,
+            "other_operators": {check.erasure: _operator(check) for check in self.operator_checks},
+            "verdict": self.verdict.as_dict() if self.verdict else None,
             "failures": [asdict(failure) for failure in self.failures],
             "removed": list(self.removed),
             "notice": self.question.encoding.warning,
             "manifest": self.manifest(),
+            **({"duels": [duel.as_dict() for duel in self.duels]} if self.duels else {}),
         }
 
     def as_probabilities(self) -> dict[str, float]:
@@ -174,12 +188,15 @@ class Comparison:
 
     def _narrative(self, narrative: Narrative) -> dict[str, Any]:
         labels = self.question.model.labels
+        check = self.narrative_check(narrative.method)
         return {
             "method": narrative.method,
             "text": narrative.text,
             "stated_label": None if narrative.stated is None else labels[narrative.stated],
             "c2_probabilities": dict(zip(labels, narrative.read, strict=True)) if narrative.read else None,
             "mentioned_units": list(narrative.mentions),
+            "true": check.true if check else None,
+            "used": check.used if check else None,
             "seconds": narrative.seconds,
         }
 
@@ -192,6 +209,15 @@ def part_names(input_names: Sequence[str], encoding: Encoding) -> tuple[str, ...
 def _defined(metrics: Mapping[str, float]) -> dict[str, float | None]:
     """None where a metric is not defined, because JSON has no NaN."""
     return {metric: None if math.isnan(value) else value for metric, value in metrics.items()}
+
+
+def _operator(check: OperatorCheck) -> dict[str, Any]:
+    """Metrics by method, and of each the mean over the random orders."""
+    return {
+        "metrics": {method: _defined(values) for method, values in check.metrics.items()},
+        "random_control": _defined({metric: float(np.mean(values)) for metric, values in check.random.items()}),
+        "failure": check.failure or None,
+    }
 
 
 def _unit(unit: Unit) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from explainers.datasets.image import InputImage
 from explainers.models.inputs.encoding import Encoding
 from explainers.results.settings import RANDOM_ORDERS, Settings
+from explainers.results.stored_model import StoredModel
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
@@ -42,14 +43,13 @@ def image_checksum(image: InputImage | None) -> dict[str, Any] | None:
 
 def manifest(model: "FrozenModel", encoding: Encoding, settings: Settings, methods: Iterable[str]) -> dict[str, Any]:
     """Model with its checksum, inputs, methods, settings, seeds and versions."""
-    from explainers.models.catalog import fingerprint  # brings torch, which pages must not wait for
-
+    computed = versions(model)
     return {
-        "crosslight": VERSION,
+        "crosslight": computed.pop("crosslight"),
         "model": {
             "name": model.name,
             "version": model.version,
-            "sha256": fingerprint(model),
+            "sha256": checksum(model),
             "device": str(model.device),
         },
         "texts": list(encoding.texts),
@@ -57,6 +57,20 @@ def manifest(model: "FrozenModel", encoding: Encoding, settings: Settings, metho
         "settings": asdict(settings),
         "random_orders": RANDOM_ORDERS,
         "methods": list(methods),
-        "python": platform.python_version(),
-        "libraries": libraries(),
+        **computed,
     }
+
+
+def checksum(model: "FrozenModel | StoredModel") -> str:
+    if isinstance(model, StoredModel):
+        return model.sha256
+    from explainers.models.catalog import fingerprint  # brings torch, which pages must not wait for
+
+    return fingerprint(model)
+
+
+def versions(model: "FrozenModel | StoredModel") -> dict[str, Any]:
+    """Of this program, Python and the libraries: those that computed the results."""
+    if isinstance(model, StoredModel):
+        return {"crosslight": model.crosslight, "python": model.python, "libraries": dict(model.libraries)}
+    return {"crosslight": VERSION, "python": platform.python_version(), "libraries": libraries()}

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+NO_WORD = "it names no word of the input"
+
 
 @dataclass(frozen=True)
 class Narrative:
@@ -17,3 +19,23 @@ class Narrative:
     read: tuple[float, ...]
     mentions: tuple[int, ...]
     seconds: float
+
+
+@dataclass(frozen=True)
+class NarrativeCheck:
+    """What was checked about the narrative of `method`.
+
+    `true` tells whether its reason is true of the input, None where no checker knows; `true_note` says why. `used`
+    tells whether the probability of the stated class falls further without the words that the sentence mentions than
+    without any other set of as many (`random_removed`), None where `use_note` says why not. `full` and `removed` are
+    that probability with all units and without the mentioned words, None where nothing was erased.
+    """
+
+    method: str
+    true: bool | None = None
+    true_note: str = ""
+    used: bool | None = None
+    use_note: str = ""
+    full: float | None = None
+    removed: float | None = None
+    random_removed: tuple[float, ...] = ()

@@ -1,7 +1,7 @@
 """An engine with a small model, which can be held still between two of its batches."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -26,6 +26,14 @@ class Address(dict[str, str]):
 
     def get_all(self, name: str) -> list[str]:
         return [self[name]] if name in self else []
+
+    def update(self, values: Mapping[str, str | list[str]] = {}) -> None:  # type: ignore[override]
+        """In one step; a name without a value is not in the address."""
+        for name, value in values.items():
+            if isinstance(value, str):
+                self[name] = value
+            elif name in self:
+                del self[name]
 
 
 def finished(run: Run) -> Run:

@@ -39,6 +39,27 @@ def test_many_sessions_load_the_model_once(bert: FrozenModel, pool: ModelPool, m
     assert pool.loaded("bert") is bert
 
 
+def test_warming_up_waits_until_the_page_is_drawn_or_a_model_is_needed(
+    bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads = []
+
+    def load(name: str, **_rest: object) -> FrozenModel:
+        loads.append(name)
+        return replace(bert, name=name)
+
+    monkeypatch.setattr(catalog, "load", load)
+    for _ in range(2):
+        pool.warm_up("later", after=60)  # once
+    time.sleep(0.05)
+    assert loads == []
+    pool.model("now")
+    pool.wait()
+    assert sorted(loads) == ["later", "now"]
+    pool.warm_up("later")
+    assert len(pool.warming) == 1
+
+
 def test_the_models_used_last_are_kept(bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "load", lambda name, **_rest: replace(bert, name=name))
     for name in ("one", "two", "one", "three"):

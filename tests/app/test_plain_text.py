@@ -43,13 +43,16 @@ MARKDOWN = re.findall(
 WITH_OPTIONS = ("pills", "radio", "segmented_control")
 IN_LABELS = ("label", "text", "help", "caption", "options")
 OWN: dict[str, tuple[str, ...]] = {
+    "app/compare/drawing_options.py": ("('per method', 'shared')",),
+    "app/compare/duel.py": ("label",),
     "app/compare/exports.py": ("label", "LINK[url_state.left_out_of_address()]"),
     "app/compare/image_input.py": ("display.content", "noun"),
     "app/compare/measurements.py": ("[BOTH, *MODALITIES]", "PLURALS[kind]", "result.progress(run.comparison())"),
-    "app/compare/panels.py": ("count", "run.request.settings.erasure", "unit"),
+    "app/compare/narrator_choice.py": ("list(specs)",),
+    "app/compare/panels.py": ("count", "erased", "unit"),
     "app/compare/question_form.py": ("curated.why",),
-    "app/compare/sidebar.py": ("title", "list(specs)", "info.erasures", "in_images", "('per method', 'shared')"),
-    "app/compare/views.py": ("settled", "max(len(run.columns), 1)", "progress[status]", "methods", "how"),
+    "app/compare/sidebar.py": ("title", "list(specs)", "info.erasures", "in_images"),
+    "app/compare/views.py": ("settled", "max(len(run.columns), 1)", "progress[status]", "_how(run)"),
     "app/interventions/computations.py": ("text",),
     "app/interventions/examples.py": ("offered", "listed(SUFFIXES)", "name", "help_text", "key"),
     "app/interventions/interchange.py": (

@@ -80,8 +80,9 @@ class Visit:
             self.errors.append(f"{line.text} {address}")
 
     @property
-    def cards(self) -> Locator:
-        return self.page.locator(".crosslight-cards .card")
+    def rows(self) -> Locator:
+        """Of the score sheet, also those behind "more methods"."""
+        return self.page.locator(".crosslight-sheet [data-method]")
 
     @property
     def bars(self) -> str:
@@ -91,8 +92,8 @@ class Visit:
     def done(self) -> "Visit":
         """Waits for the end of the run that is on its way."""
         expect(self.page.get_by_role("button", name="Compute again")).to_be_visible()
-        expect(self.page.locator('.crosslight-cards .card:not([data-status="done"])')).to_have_count(0)
-        expect(self.cards).not_to_have_count(0)
+        expect(self.page.locator('.crosslight-sheet [data-method]:not([data-status="done"])')).to_have_count(0)
+        expect(self.rows).not_to_have_count(0)
         return self
 
     def write(self, text: str) -> "Visit":
@@ -101,13 +102,13 @@ class Visit:
         box.press("Control+Enter")
         self.page.wait_for_function(
             """text => [...document.querySelectorAll("*")].some(
-                element => element.shadowRoot?.querySelector(".card .text")?.textContent === text)""",
+                element => element.shadowRoot?.querySelector(".crosslight-sheet .text")?.textContent === text)""",
             arg=text,
         )
         return self.done()
 
-    def unit(self, word: str, card: int = 0) -> Locator:
-        return self.cards.nth(card).locator(".unit").filter(has_text=word).first
+    def unit(self, word: str, row: int = 0) -> Locator:
+        return self.rows.nth(row).locator(".unit").filter(has_text=word).first
 
     def leaves_nothing_behind(self) -> None:
         outside = [url for url in self.requests if urlsplit(url).hostname not in ("127.0.0.1", None)]

@@ -14,7 +14,7 @@ from explainers.methods.registry import applicable, default_methods, method_spec
 from explainers.models.bundle_cards import bundle_names
 
 Visit = Callable[..., Any]
-ALL = len(applicable(select(default_methods()), Example("a single text")))  # cards of a visit with the default methods
+ALL = len(applicable(select(default_methods()), Example("a single text")))  # rows of a visit with the default methods
 SENTENCE = "A dull plot, but a wonderful cast."
 ATTACKS = (
     "<script>__xss=1</script>",
@@ -23,13 +23,13 @@ ATTACKS = (
     "[a](javascript:__xss=4)",
     "</textarea><iframe srcdoc=<script>top.__xss=5</script>>",
 )
-CARDS = 6  # of a visit with few methods
+ROWS = 6  # of a visit with few methods
 pytestmark = pytest.mark.browser
 
 
-def labels(cards: Locator) -> list[str]:
-    """Every word of every card with its score and rank, as a screen reader says it."""
-    texts: list[str] = cards.locator(".unit").evaluate_all("units => units.map(unit => unit.ariaLabel)")
+def labels(rows: Locator) -> list[str]:
+    """Every word of every row with its score and rank, as a screen reader says it."""
+    texts: list[str] = rows.locator(".unit").evaluate_all("units => units.map(unit => unit.ariaLabel)")
     return texts
 
 
@@ -47,24 +47,24 @@ def sideways(visit: Any) -> dict[str, int]:
 def test_a_sentence_is_typed_explained_and_played_with(visit: Visit) -> None:
     window = visit(few=False).done().write(SENTENCE)
     page = window.page
-    expect(window.cards).to_have_count(ALL)
-    assert re.search(r"AOPC-C", window.cards.first.inner_text())
+    expect(window.rows).to_have_count(ALL)
+    expect(page.locator(".verdict")).to_contain_text(re.compile("Best supported here|No explanation can be preferred"))
     before = window.bars
 
     window.unit("wonderful").hover()
-    scores = page.locator(".card .score")
+    scores = page.locator(".row[data-method] .score")
     for index in range(ALL):
-        expect(scores.nth(index)).to_have_text(re.compile(r"^wonderful\s+[+-]?\d\.\d{4}( ± \d\.\d{4})?, rank \d of 9$"))
+        expect(scores.nth(index)).to_have_text(re.compile(r"^[+-]?\d\.\d{4}( ± \d\.\d{4})?, rank \d of 9$"))
     page.mouse.move(5, 5)
-    expect(scores.first).to_have_text("")
+    expect(scores.first).not_to_contain_text("rank")
 
-    window.unit("wonderful", card=3).click()
+    window.unit("wonderful", row=2).click()
     expect(page.locator(".unit.removed")).to_have_count(ALL)
     expect(page.locator(".bars")).to_contain_text("→")
     window.done()
     assert window.bars != before
     assert "removed=6" in page.url
-    assert all(" of 8;" in label for label in labels(window.cards) if "rank" in label)
+    assert all(" of 8;" in label for label in labels(window.rows) if "rank" in label)
 
     page.get_by_role("button", name="Restore all").click()
     expect(page.locator(".unit.removed")).to_have_count(0)
@@ -73,27 +73,210 @@ def test_a_sentence_is_typed_explained_and_played_with(visit: Visit) -> None:
     assert "removed" not in page.url
 
 
-def test_everything_can_be_done_from_the_keyboard(visit: Visit) -> None:
+def focused(window: Any, kind: str) -> bool:
+    """Whether the focus is on an element of this class in the score sheet."""
+    inside: bool = window.page.evaluate(
+        """kind => {
+            const host = [...document.querySelectorAll("*")].find(
+                each => each.shadowRoot?.querySelector(".crosslight-sheet"));
+            return Boolean(host?.shadowRoot.activeElement?.matches("." + kind));
+        }""",
+        kind,
+    )
+    return inside
+
+
+def test_from_the_text_to_a_removed_word_takes_few_keys(visit: Visit) -> None:
     window = visit(text="A wonderful film").done()
-    word = window.unit("wonderful")
-    word.focus()
-    expect(window.page.locator(".card .score").nth(2)).to_have_text(re.compile("^wonderful"))
-    word.press("Enter")
-    expect(window.page.locator(".unit.removed")).to_have_count(CARDS)
+    keyboard = window.page.keyboard
+    window.page.get_by_role("textbox", name="Text", exact=True).focus()
+    stops = 0
+    while not focused(window, "open"):
+        keyboard.press("Tab")
+        stops += 1
+        assert stops <= 10
+    for _ in range(2):
+        keyboard.press("ArrowRight")
+    assert focused(window, "unit")
+    expect(window.page.locator(".row[data-method] .score").nth(2)).to_have_text(re.compile(r", rank \d of 3$"))
+    keyboard.press("Enter")
+    expect(window.page.locator(".unit.removed")).to_have_count(ROWS)
     window.done()
-    window.unit("wonderful").press(" ")
+    assert focused(window, "unit")  # stays where it was
+    keyboard.press(" ")
     expect(window.page.locator(".unit.removed")).to_have_count(0)
     window.done()
 
 
-def test_when_not_to_believe_a_method_is_one_click_away(visit: Visit) -> None:
+def test_a_row_opens_for_what_it_is_and_its_exact_scores(visit: Visit) -> None:
     window = visit(text="A wonderful film").done()
-    card = window.cards.nth(1)
-    expect(card.locator(".caution")).to_be_hidden()
-    card.locator(".ask").click()
-    expect(card.locator(".caution")).to_be_visible()
-    expect(card.locator(".caution")).to_contain_text(method_spec("cimi").caution)
-    expect(card.locator(".ask")).to_have_attribute("aria-expanded", "true")
+    row = window.page.locator('[data-method="integrated_gradients"]')
+    expect(row.locator(".detail")).to_have_count(0)
+    row.locator(".open").click()
+    expect(row.locator(".detail")).to_contain_text(method_spec("integrated_gradients").caution)
+    expect(row.locator(".detail .entry")).to_have_count(3)
+    expect(row.locator(".open")).to_have_attribute("aria-expanded", "true")
+
+
+def test_nothing_moves_when_a_word_is_removed_and_comes_back(visit: Visit) -> None:
+    window = visit(few=False).done()
+    places = positions(window)
+    assert len(places) == 7  # probabilities, verdict, four rows, and the button below them
+    window.unit("rushed").click()
+    expect(window.page.locator(".row[data-method]").first).to_have_class(re.compile("old"))  # pale, and still there
+    assert positions(window) == places
+    expect(window.page.locator(".bars")).to_contain_text("→")
+    assert positions(window) == places
+    window.done()
+    assert positions(window) == places
+    window.page.get_by_role("button", name="Undo").click()
+    expect(window.page.locator(".unit.removed")).to_have_count(0)
+    window.done()
+    assert positions(window) == places
+
+
+def positions(window: Any) -> dict[str, list[float]]:
+    """Left, top, width and height of the verdict, of every row and of the button below them, to the pixel."""
+    result: dict[str, list[float]] = window.page.evaluate(
+        """() => {
+            const host = [...document.querySelectorAll("*")].find(
+                each => each.shadowRoot?.querySelector(".crosslight-sheet"));
+            const rows = [...host.shadowRoot.querySelectorAll(".row[data-method], .more")];
+            const nodes = [document.querySelector(".bars"), document.querySelector(".verdict"), ...rows]
+                .filter(each => each.getBoundingClientRect().height);
+            const scrolled = document.querySelector("[data-testid=stMain]").scrollTop; // to a button further down
+            const place = ({ left, top, width, height }) => [left, top + scrolled, width, height].map(Math.round);
+            return Object.fromEntries(nodes.map((each, i) => [
+                each.dataset.method ?? `${each.className.split(" ")[0]} ${i}`, place(each.getBoundingClientRect())]));
+        }"""
+    )
+    return result
+
+
+def test_two_people_at_once_each_have_their_own_page(visit: Visit) -> None:
+    one, other = visit(text=SENTENCE), visit(text="A wonderful film")
+    one.unit("dull").click()
+    expect(one.page.locator(".row.full .unit.removed").first).to_have_text("dull")
+    one.done()
+    other.done()
+    expect(other.page.locator(".unit.removed")).to_have_count(0)
+    assert other.rows.first.locator(".text").text_content() == "A wonderful film"
+    assert "removed" not in other.page.url
+
+
+def test_back_and_undo_take_one_step(visit: Visit) -> None:
+    window = visit(text=SENTENCE).done()
+    removed = window.page.locator(".row.full .unit.removed")
+    for count, word in enumerate(("dull", "wonderful"), start=1):
+        window.unit(word).click()
+        expect(removed).to_have_count(3 * count)
+        window.done()
+    window.page.go_back()
+    expect(removed).to_have_count(3)
+    window.done()
+    expect(window.page.get_by_role("textbox", name="Text", exact=True)).to_have_value(SENTENCE)
+    window.page.get_by_role("button", name="Undo").click()
+    expect(removed).to_have_count(6)
+    window.done()
+
+
+def test_undo_takes_back_a_text_a_unit_and_a_class(visit: Visit) -> None:
+    window = visit(text=SENTENCE).done()
+    page, box = window.page, window.page.get_by_role("textbox", name="Text", exact=True)
+    page.get_by_role("radio", name="token").or_(page.get_by_role("button", name="token", exact=True)).first.click()
+    expect(page).to_have_url(re.compile("unit=token"))
+    window.done()
+    window.write("A wonderful film")
+    for text, unit in (("A wonderful film", "token"), (SENTENCE, "token"), (SENTENCE, "word")):
+        expect(box).to_have_value(text)
+        expect(page).to_have_url(re.compile("unit=token") if unit == "token" else re.compile("^(?!.*unit=token)"))
+        window.done()
+        if unit == "token":
+            page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("button", name="Undo")).to_be_disabled()
+
+
+def test_back_goes_from_a_long_text_to_a_short_one_and_forward_again(visit: Visit) -> None:
+    window = visit(text=SENTENCE, captum="Occlusion", learned="", controls="").done()
+    box, long = window.page.get_by_role("textbox", name="Text", exact=True), "a good film and " * 30
+    window.write(long)
+    assert "text=" not in window.page.url
+    window.page.go_back()
+    expect(box).to_have_value(SENTENCE)
+    window.done()
+    window.page.go_forward()
+    expect(box).to_have_value(long)
+    window.done()
+
+
+def test_guess_first_hides_the_maps_and_adds_a_row(visit: Visit) -> None:
+    window = visit(text=SENTENCE, guess="first")
+    page = window.page
+    word = page.locator(".crosslight-guess .unit", has_text="wonderful")
+    expect(word).to_be_visible()
+    assert not page.locator(".crosslight-sheet, .verdict, .crosslight-curves").count()
+    word.click()
+    page.get_by_role("button", name="Show the explanations").click()
+    expect(page.locator('[data-method="guess"]')).to_have_attribute("data-status", "done")
+    expect(page.get_by_text(re.compile(r"Your order: AOPC-C .*of \d"))).to_be_visible()
+    window.done()
+
+
+def test_the_matrix_has_one_tab_stop_and_arrow_keys(visit: Visit) -> None:
+    window = visit(text="A wonderful film", view="matrix").done()
+    stops = window.page.locator('.matrix .unit[tabindex="0"]')
+    expect(stops).to_have_count(1)
+    stops.first.focus()
+    window.page.keyboard.press("ArrowRight")
+    window.page.keyboard.press("Enter")
+    expect(window.page.locator(".matrix .unit.removed")).to_have_text("wonderful")
+    window.done()
+
+
+def test_the_matrix_shows_the_same_scores_and_takes_clicks(visit: Visit) -> None:
+    window = visit(text=SENTENCE).done()
+    score = window.unit("wonderful").get_attribute("aria-label")
+    window.page.get_by_role("button", name="Matrix").click()
+    lines = window.page.locator(".matrix tbody tr")
+    expect(lines).to_have_count(ROWS)
+    assert window.page.locator(".matrix td").nth(6).get_attribute("title").split(": ")[1] in score
+    window.page.locator(".matrix .unit", has_text="wonderful").click()
+    expect(window.page.locator(".matrix .unit.removed")).to_have_count(1)
+    window.done()
+    assert "view=matrix" in window.page.url
+
+
+def test_a_touch_reads_a_word_and_a_second_one_removes_it(visit: Visit) -> None:
+    window = visit(text=SENTENCE).done()
+    word = window.unit("wonderful")
+    touch = """(unit) => { for (const kind of ["pointerdown", "pointerup", "click"]) {
+        const Kind = kind === "click" ? MouseEvent : PointerEvent;
+        unit.dispatchEvent(new Kind(kind, { bubbles: true, composed: true, button: 0, pointerType: "touch" })); } }"""
+    word.evaluate(touch)
+    expect(window.page.locator(".row[data-method] .score").first).to_contain_text("rank")
+    window.page.wait_for_timeout(700)
+    expect(window.page.locator(".unit.removed")).to_have_count(0)
+    word.evaluate(touch)
+    expect(window.page.locator(".unit.removed")).to_have_count(ROWS)
+    window.done()
+
+
+def test_a_slow_press_during_a_run_is_not_lost(visit: Visit) -> None:
+    window = visit(few=False, text=SENTENCE)
+    word = window.unit("wonderful")
+    expect(word).to_be_visible()
+    word.hover()
+    window.page.mouse.down()
+    window.page.wait_for_timeout(1500)
+    window.page.mouse.up()
+    expect(window.page.locator(".row.full .unit.removed").first).to_have_text("wonderful")
+
+
+@pytest.mark.parametrize(("name", "noun"), [("example", "example"), ("class", "class"), ("erase", "erasure operator")])
+def test_what_the_address_asks_for_and_is_not_there_is_named(visit: Visit, name: str, noun: str) -> None:
+    window = visit(**{name: "gibberish"}).done()
+    sentence = f"The address names the {noun} “gibberish”, which is not available here. Choose another one."
+    expect(window.page.get_by_role("alert")).to_have_text(sentence)
 
 
 def test_the_address_of_a_view_restores_it_for_somebody_else(visit: Visit) -> None:
@@ -103,14 +286,14 @@ def test_the_address_of_a_view_restores_it_for_somebody_else(visit: Visit) -> No
     expect(page.get_by_text("Erased by delete")).to_be_visible()
     first.done()
     first.unit("dull").click()
-    expect(page.locator(".unit.removed")).to_have_count(CARDS)
+    expect(page.locator(".unit.removed")).to_have_count(ROWS)
     first.done()
     assert "erase=delete" in page.url
     second = visit(page.url).done()
     expect(second.page.get_by_role("textbox", name="Text")).to_have_value(SENTENCE)
     expect(second.page.get_by_text("Erased by delete")).to_be_visible()
     assert second.bars == first.bars
-    assert labels(second.cards) == labels(first.cards)
+    assert sorted(labels(second.rows)) == sorted(labels(first.rows))  # sorted by evidence without the word
 
 
 def test_what_is_typed_is_shown_and_never_obeyed(visit: Visit) -> None:
@@ -118,10 +301,10 @@ def test_what_is_typed_is_shown_and_never_obeyed(visit: Visit) -> None:
     attack = " ".join(ATTACKS[:3])
     window.write(attack)
     window.unit("__xss").hover()
-    shown = window.cards.locator(".text").evaluate_all("texts => texts.map(text => text.textContent)")
+    shown = window.rows.locator(".text").evaluate_all("texts => texts.map(text => text.textContent)")
     assert set(shown) == {attack}
     assert window.page.evaluate("window.__xss") is None
-    assert not window.page.locator(".card :is(script, img, svg, iframe, a)").count()
+    assert not window.page.locator(".row :is(script, img, iframe, a)").count()
 
 
 @pytest.mark.parametrize("name", ["model", "class", "example", "removed", "sort", "nothing"])
@@ -161,12 +344,12 @@ def test_leaving_in_the_middle_of_a_run_leaves_a_right_address_and_one_step_back
 
 def test_stop_keeps_what_is_finished(visit: Visit) -> None:
     window = visit(few=False, example="A longer review", samples="5000")
-    window.page.locator('.card[data-status="done"]').first.wait_for()
+    window.page.locator('.row[data-status="done"]').first.wait_for()
     window.page.get_by_role("button", name="Stop", exact=True).last.click()
     expect(window.page.get_by_role("button", name="Continue")).to_be_visible()
     expect(window.page.get_by_text("Stopped. Finished results stay.")).to_be_visible()
-    assert window.page.locator('.card[data-status="done"]').count() > 0
-    expect(window.page.locator('.card[data-status="stopped"]')).not_to_have_count(0)
+    assert window.page.locator('.row[data-status="done"]').count() > 0
+    expect(window.page.locator('.row[data-status="stopped"]')).not_to_have_count(0)
 
 
 def test_everything_on_the_page_can_be_exported_as_files(visit: Visit, tmp_path: Path) -> None:
@@ -242,7 +425,7 @@ def test_a_pair_is_shown_and_clicked_in_both_texts(visit: Visit) -> None:
     expect(again).to_be_visible()
     expect(window.page.get_by_role("textbox", name="Premise")).to_have_value("Two dogs run.")
     expect(window.page.get_by_role("textbox", name="Hypothesis")).to_have_value("Animals are asleep.")
-    expect(window.cards.first.locator(".of")).to_have_text(["Premise", "Hypothesis"])
+    expect(window.rows.first.locator(".of")).to_have_text(["Premise", "Hypothesis"])
     window.unit("asleep").click()
     expect(window.page.locator(".unit.removed").first).to_have_text("asleep")
     expect(again).to_be_visible()
@@ -252,9 +435,9 @@ def test_a_word_that_a_sentence_mentions_is_outlined_in_the_heat_maps(visit: Vis
     if "nli" not in bundle_names():
         pytest.skip("the bundle nli is not in assets/bundles")
     window = visit(model="nli", example="Contradiction").done()
-    mentioned = window.page.locator(".crosslight-words button[data-units], .crosslight-words .chip").first
+    mentioned = window.page.locator(".crosslight-words .word").first
     word = mentioned.inner_text()
     mentioned.hover()
-    expect(window.page.locator(".crosslight-cards .unit.near").first).to_have_text(word)
+    expect(window.page.locator(".crosslight-sheet .unit.near").first).to_have_text(word)
     window.page.mouse.move(5, 5)
-    expect(window.page.locator(".crosslight-cards .unit.near")).to_have_count(0)
+    expect(window.page.locator(".crosslight-sheet .unit.near")).to_have_count(0)

@@ -88,7 +88,7 @@ def test_a_method_is_trained_cancelled_and_appears_on_the_compare_page(train: Vi
     assert list(store_of_its_own.glob("learned/sst2-*/aml-short.safetensors"))
 
     page.get_by_role("link", name="Compare with the other methods").click()
-    expect(page.locator('.card[data-status="done"]').filter(has_text="AML (short)")).to_be_visible()
+    expect(page.locator('.row[data-status="done"]').filter(has_text="AML (short)")).to_have_count(1)
     assert page.evaluate("window.__xss") is None
 
 

@@ -12,6 +12,7 @@ from explainers.commands.app import COMMANDS, app
 from explainers.commands.evaluate import signed
 from explainers.datasets.example import Example
 from explainers.evaluation import data_set
+from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, applicable, default_methods, select
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.intervals import Interval
@@ -108,6 +109,7 @@ def test_the_page_is_written_to_a_file(tmp_path: Path) -> None:
     [
         (("--methods", "shap"), "Unknown method 'shap'. Choose from: aml, faml, cimi,"),
         (("--methods", ""), "Unknown method ''."),
+        (("--methods", "occlusion,cause"), "cause puts one model's decisions into words, and it has not been fitted"),
         (("--methods", "premise_only"), "premise_only needs a pair of texts. Omit it, or add what is missing."),
         (("--methods", "occlusion,text_only"), "text_only needs an image with the text."),
         (("--methods", "aml:nope"), "This method learns to explain one model, and a variant 'nope' of it has not been"),
@@ -206,14 +208,14 @@ def test_a_paired_difference_is_shown_with_its_interval(difference: Interval | N
 
 def test_methods_are_listed_with_their_ids() -> None:
     lines = ran("methods").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == [spec.id for spec in METHODS]
-    assert all(spec.idea in line for spec, line in zip(METHODS, lines, strict=True))
+    assert [line.split()[0] for line in lines] == [*METHODS.ids, *NARRATORS.ids]
+    assert all(spec.idea in line for spec, line in zip((*METHODS, *NARRATORS), lines, strict=True))
 
 
 def test_a_method_registered_at_run_time_is_listed() -> None:
     METHODS.register(replace(METHODS.get("occlusion"), id="erasing"))
     try:
-        assert ran("methods").stdout.splitlines()[-1].startswith("erasing ")
+        assert "\nerasing " in ran("methods").stdout
     finally:
         METHODS.unregister("erasing")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from explainers import api
 from explainers.api import explain
 from explainers.comparison import runner
 from explainers.comparison.runner import Event, run
@@ -14,9 +15,9 @@ from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.meter import Meter
-from explainers.narrative import narrate
+from explainers.narrative import checks, narrate
 from explainers.results.comparison import Failure, MethodResult, Question, RandomControl
-from explainers.results.narrative import Narrative
+from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.results.settings import Settings
 from explainers.training.artifacts import Artifact
 
@@ -43,11 +44,11 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
 
 
 def kinds(events: Iterator[Event]) -> list[str]:
-    names = {Narrative: "narrative", RandomControl: "control"}
+    names = {Narrative: "narrative", RandomControl: "control", NarrativeCheck: "check"}
     return [
         event.attribution.method if isinstance(event, MethodResult) else names[type(event)]
         for event in events
-        if isinstance(event, MethodResult | Narrative | RandomControl)
+        if isinstance(event, MethodResult | Narrative | RandomControl | NarrativeCheck)
     ]
 
 
@@ -55,13 +56,35 @@ def kinds(events: Iterator[Event]) -> list[str]:
 def test_narratives_come_after_the_methods_of_one_pass_and_before_those_of_many(question: Question) -> None:
     specs = select(["lime", "occlusion", "attention_mean"])
     order = kinds(run(question, specs, Meter()))
-    assert order == ["attention_mean", *["narrative"] * 3, "occlusion", "control", "lime"]
+    assert order == ["attention_mean", *["narrative"] * 3, "occlusion", "control", *["check"] * 3, "lime"]
 
 
 @pytest.mark.usefixtures("failing")
 def test_narratives_come_without_methods_too(question: Question) -> None:
-    assert kinds(run(question, (), Meter(), control_known=True)) == ["narrative"] * 3
-    assert kinds(run(question, (), Meter(), control_known=True, narrate=False)) == []
+    assert kinds(run(question, (), Meter(), control_known=True)) == ["narrative"] * 3 + ["check"] * 3
+    assert kinds(run(question, (), Meter(), control_known=True, narrators=())) == []
+
+
+@pytest.mark.usefixtures("failing")
+def test_only_the_chosen_narrators_run_and_are_checked(question: Question) -> None:
+    events = list(run(question, (), Meter(), control_known=True, narrators=("cause_phi_ts",)))
+    assert [(type(event), event.method) for event in events] == [  # type: ignore[union-attr]
+        (Narrative, "cause_phi_ts"),
+        (NarrativeCheck, "cause_phi_ts"),
+    ]
+
+
+@pytest.mark.usefixtures("failing")
+def test_a_check_that_fails_says_why_and_the_sentence_stays(
+    question: Question, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: object, **_options: object) -> NarrativeCheck:
+        raise KeyError("x")
+
+    monkeypatch.setattr(checks, "check_narrative", broken)
+    *_, check = run(question, (), Meter(), control_known=True)
+    reason = "Internal error in Crosslight (KeyError)."
+    assert check == NarrativeCheck("cause", true_note=reason, use_note=reason)
 
 
 def test_a_narrator_that_fails_gives_its_reason_and_the_others_go_on(
@@ -69,7 +92,7 @@ def test_a_narrator_that_fails_gives_its_reason_and_the_others_go_on(
 ) -> None:
     failing["cause_phi"] = ExplanationError("The file is damaged.")
     failing["cause_phi_ts"] = KeyError("x")
-    first, second, third = run(question, (), Meter(), control_known=True)
+    first, second, third, _ = run(question, (), Meter(), control_known=True)
     assert first == Failure("cause_phi", "The file is damaged.")
     assert isinstance(second, Failure)
     assert second.reason == "Internal error in Crosslight (KeyError)."
@@ -83,10 +106,27 @@ def test_stopping_is_no_failure(question: Question, failing: dict[str, Exception
 
 
 @pytest.mark.usefixtures("failing")
-def test_the_json_has_sentence_and_stated_label(bert: FrozenModel) -> None:
-    narratives = explain(bert, "the film was not good", methods=["random"]).as_dict()["narratives"]
+def test_the_json_has_sentence_stated_label_and_what_was_checked(
+    bert: FrozenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "find_artifact", lambda *_arguments: None)
+    narratives = explain(bert, "the film was not good", methods=["random", *NARRATORS.ids]).as_dict()["narratives"]
     assert [each["method"] for each in narratives] == ["cause_phi", "cause_phi_ts", "cause"]
     assert {(each["text"], each["stated_label"]) for each in narratives} == {("The answer is good.", bert.labels[0])}
+    assert {each["true"] for each in narratives} == {None}
+    assert {type(each["used"]) for each in narratives} <= {bool, type(None)}
+
+
+@pytest.mark.usefixtures("failing")
+def test_methods_without_a_narrator_give_no_sentence(bert: FrozenModel) -> None:
+    assert explain(bert, "the film was not good", methods=["random"]).narratives == ()
+
+
+def test_a_narrator_that_is_not_fitted_is_a_sentence(bert: FrozenModel) -> None:
+    with pytest.raises(
+        ExplanationError, match="cause puts one model's decisions into words, and it has not been fitted"
+    ):
+        explain(bert, "good", methods=["random", "cause"])
 
 
 def test_a_model_without_narrators_has_no_narratives(bert: FrozenModel) -> None:

@@ -16,6 +16,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Failure, MethodResult, Question, RandomControl
+from explainers.results.operator_check import OperatorCheck
 from explainers.results.settings import RANDOM_ORDERS, Settings
 
 SETTINGS = Settings(samples=40, steps=5)
@@ -24,11 +25,12 @@ TEXT = "the film was not good"
 
 @pytest.fixture
 def question(bert: FrozenModel) -> Question:
-    return Question(bert, bert.encode(TEXT), 0, SETTINGS)
+    encoding = bert.encode(TEXT)
+    return Question(bert, encoding, int(bert.probabilities(encoding, np.ones((1, 5))).argmax()), SETTINGS)
 
 
 def line(event: Event) -> str:
-    """started lime | lime 4 | measured lime | failed lime | control"""
+    """started lime | lime 4 | measured lime | failed lime | control | checked delete"""
     match event:
         case MethodStarted(method):
             return f"started {method}"
@@ -38,6 +40,8 @@ def line(event: Event) -> str:
             return f"measured {attribution.method}"
         case RandomControl():
             return "control"
+        case OperatorCheck(erasure):
+            return f"checked {erasure}"
         case Attribution(method=method, samples=samples):
             return f"{method} {samples}"
 
@@ -77,6 +81,8 @@ def test_a_method_starts_yields_its_estimates_and_is_measured(question: Question
         "lime 20",
         "lime 40",
         "measured lime",
+        "checked delete",
+        "checked zero",
     ]
 
 
@@ -129,7 +135,9 @@ def test_a_programmers_error_reaches_the_log_and_leaves_the_other_methods(
     assert "a shape is wrong" in caplog.text
 
 
-@pytest.mark.parametrize("stopped_after", ["started attention_mean", "occlusion 0", "control", "lime 10"])
+@pytest.mark.parametrize(
+    "stopped_after", ["started attention_mean", "occlusion 0", "control", "lime 10", "checked delete"]
+)
 def test_a_stop_is_raised_wherever_the_run_is(question: Question, stopped_after: str) -> None:
     meter, lines = Meter(), []
 
@@ -171,7 +179,7 @@ def test_estimates_end_with_the_attribution_of_the_method(question: Question, sp
 
 
 def test_the_control_is_ten_different_orders_with_their_mean(question: Question) -> None:
-    control = run_random_control(Answers(question.model, question.encoding, "mask"), 0, seed=0)
+    control = run_random_control(Answers(question.model, question.encoding, "mask"), question.label, seed=0)
     assert len({curves.removed.tobytes() for curves in control.curves}) == RANDOM_ORDERS == 10
     for metric in METRICS:
         assert control.scores[metric.id] == tuple(metric.score(curves) for curves in control.curves)

@@ -9,7 +9,7 @@ from explainers.metrics.evidence import (
     EVIDENCE_METRICS,
     area,
     evidence_scores,
-    expected_by_chance,
+    expected_at_random,
     is_evidence,
     overlap,
     ranked_kinds,
@@ -133,7 +133,7 @@ def test_high_words_do_not_hide_patches() -> None:
     ids=["nothing", "no patch", "no word", "every patch", "every word", "everything"],
 )
 def test_a_kind_of_which_all_or_none_is_evidence_has_no_metric(evidence: Evidence, kinds: set[str]) -> None:
-    for metrics in (evidence_scores(ALL, evidence, (1, 2, 3, 4, 5, 6, 7)), expected_by_chance(ALL, evidence)):
+    for metrics in (evidence_scores(ALL, evidence, (1, 2, 3, 4, 5, 6, 7)), expected_at_random(ALL, evidence)):
         assert set(metrics) == {name for name in EVIDENCE_METRICS if name.partition("_")[0] in kinds}
 
 
@@ -152,7 +152,7 @@ def test_chance_is_the_mean_over_all_orders(numbers: tuple[int, ...]) -> None:
         evidence_scores(ALL, evidence, (*words, *order)) for words in [(0, 1, 2)] for order in permutations(range(4))
     ]
     every += [evidence_scores(ALL, evidence, (*words, 0, 1, 2, 3)) for words in permutations(range(3))]
-    exact = expected_by_chance(ALL, evidence)
+    exact = expected_at_random(ALL, evidence)
     assert set(exact) == set(EVIDENCE_METRICS)
     for name in EVIDENCE_METRICS:
         values = every[:24] if name.startswith("patch") else every[24:]
@@ -161,7 +161,7 @@ def test_chance_is_the_mean_over_all_orders(numbers: tuple[int, ...]) -> None:
 
 def test_chance_of_two_in_four_by_hand() -> None:
     # of two drawn from four with two right: 0, 1 and 2 are right in 1, 4 and 1 of 6 draws, and the IOU is 0, 1/3 and 1
-    metrics = expected_by_chance(ALL, of_patches(0, 3))
+    metrics = expected_at_random(ALL, of_patches(0, 3))
     assert metrics["patch_iou"] == pytest.approx((4 / 3 + 1) / 6)
     assert (metrics["patch_auc"], metrics["patch_pointing"]) == (0.5, 0.5)
     assert metrics["word_pointing"] == metrics["word_iou"] == pytest.approx(1 / 3)

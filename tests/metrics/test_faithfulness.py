@@ -14,6 +14,7 @@ from explainers.metrics.faithfulness import (
     decision_flip,
     log_odds,
     sampling_noise,
+    search_decision_flip,
     sufficiency,
     tied_at,
 )
@@ -63,8 +64,8 @@ def test_log_odds_stay_finite_at_probability_zero() -> None:
         ([0.9, 0.4, 0.3], 0.5),
         ([0.9, 0.6, 0.4], 1.0),
         ([0.9, 0.8, 0.7], 1.0),  # none changes it
-        ([0.4, 0.3, 0.6], 1.0),  # class 0 is predicted until everything is erased
-        ([0.4, 0.6, 0.3], 0.5),
+        ([0.6, 0.7, 0.4], 1.0),  # class 0 is predicted until everything is erased
+        ([0.6, 0.4, 0.7], 0.5),
         (REMOVED, 0.5),  # 0.52 after four of ten, 0.4 after five
     ],
 )
@@ -72,8 +73,10 @@ def test_the_decision_flips_at_the_smallest_share_that_changes_the_class(removed
     assert decision_flip(curves(removed, removed)) == pytest.approx(expected)
 
 
-def test_the_flip_does_not_depend_on_the_class_that_is_explained() -> None:
-    assert decision_flip(curves(REMOVED, KEPT, label=0)) == decision_flip(TEN)
+def test_the_decision_flip_is_not_defined_for_a_class_that_is_not_predicted() -> None:
+    other_class = curves([0.4, 0.3, 0.6], [0.4, 0.3, 0.6])  # class 0 is explained and class 1 predicted
+    assert math.isnan(decision_flip(other_class))
+    assert math.isnan(search_decision_flip(lambda _counts: other_class, 2))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from explainers.datasets import esnli
 from explainers.datasets.example import Example, Splits
 from explainers.datasets.image import InputImage
 from explainers.datasets.images.sets import ImageFiles
+from explainers.datasets.reason_truth import ReasonTruth
 from explainers.errors import ExplanationError
 from explainers.evaluation import narrator_runs
 from explainers.evaluation.narrator_runs import (
@@ -21,11 +22,13 @@ from explainers.evaluation.narrator_runs import (
     input_text,
     item_records,
     narrator_artifact,
+    with_truths,
 )
 from explainers.evaluation.narrators import NarratorRun
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.tasks import TASKS
 from explainers.narrative.fit import run_folder
 from explainers.narrative.reason_sources import ReasonSource
 from explainers.training.fit_spec import FitSpec
@@ -136,6 +139,19 @@ def test_a_record_has_both_classes_and_the_first_seeds_sentence() -> None:
         "people": ["why"],
         "cause": "first",
     }
+
+
+def test_a_reason_is_checked_on_its_own_input_and_on_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = [Example("a cat"), Example("a dog"), Example("a dog and a cat")]
+    task = replace(TASKS["scenes"], check_reason=lambda reason, example: ReasonTruth(reason in example.text, ""))
+    monkeypatch.setitem(narrator_runs.TASKS, "scenes", task)
+    sentences = ("It is yes because a cat.", "It is yes because a cat.", "It is yes because a dog.")
+    runs = {"cause": [NarratorRun(sentences, (0, 0, 0), (0, 0, 0), (), ())]}
+    (run,) = with_truths(runs, inputs, "scenes")["cause"]
+    assert run.truths == (True, False, True)
+    assert run.truths_elsewhere == (False, True, False)
+    assert item_records(inputs, [0, 0, 0], {"cause": [run]}, ("yes",))[1]["true"] == {"cause": False}
+    assert with_truths(runs, inputs, "nli") is runs
 
 
 def image(colour: int) -> InputImage:

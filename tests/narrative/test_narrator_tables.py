@@ -3,9 +3,11 @@ from typing import Any
 from explainers.report.narrator_tables import (
     COLUMNS,
     TEXTS,
+    TRUTH,
     examples_page,
     narrator_cells,
     narrator_markdown,
+    truth_markdown,
     with_interval,
 )
 
@@ -36,6 +38,22 @@ def test_ccmr_never_stands_without_the_share_that_states_a_class() -> None:
     header = narrator_markdown([row("cause_phi")]).splitlines()[0]
     assert "CCMR ↑ | of counterfactuals, states a class ↑ | composite ↑" in header
     assert "agreement F1 ↑ | states a class ↑" in header
+
+
+def test_the_truth_of_reasons_has_a_table_only_where_it_was_checked() -> None:
+    assert truth_markdown([row("cause_phi")]) == ""
+    assert "cannot be told" not in narrator_markdown([row("cause_phi")])
+    checked = row("cause_phi", **{name: FIGURE for name, _ in TRUTH})
+    table = truth_markdown([checked])
+    assert table in narrator_markdown([checked])
+    assert table.splitlines()[-1] == "| φ | 0.500 ± 0.110 | 0.500 ± 0.110 | 0.500 ± 0.110 |"
+
+
+def test_the_page_says_whether_a_reason_is_true_where_that_was_checked() -> None:
+    page = examples_page([shown(true={"cause_phi": False, "cause": None})], "command", ("premise", "hypothesis"))
+    assert "| φ | neutral | no | The answer is neutral because" in page
+    assert "| CAuSE | **contradiction** | cannot be told | The answer is contradiction. |" in page
+    assert "reason true" not in examples_page([shown()], "command", ("premise", "hypothesis"))
 
 
 def test_gains_are_over_the_first_narrator_with_their_interval() -> None:

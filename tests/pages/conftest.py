@@ -68,14 +68,14 @@ class Page:
         return str(self.at.text_area(key="text").value)
 
     @property
-    def cards(self) -> dict[str, Any]:
+    def sheet(self) -> dict[str, Any]:
         """The data of the component."""
-        data: dict[str, Any] = json.loads(self.at.get_by_key("cards").proto.json)
+        data: dict[str, Any] = json.loads(self.at.get_by_key("sheet").proto.json)
         return data
 
     @property
     def words(self) -> list[str]:
-        return [piece for pieces in self.cards["segments"] for piece, index in pieces if index >= 0]
+        return [piece for pieces in self.sheet["segments"] for piece, index in pieces if index >= 0]
 
     @property
     def sentences(self) -> list[str]:
@@ -98,7 +98,7 @@ class Page:
     @property
     def patches(self) -> list[int]:
         """Numbers of the units that lie in the image."""
-        return [int(number) for number in self.cards["image"]["patches"]]
+        return [int(number) for number in self.sheet["image"]["patches"]]
 
     @property
     def captions(self) -> list[str]:

@@ -1,5 +1,6 @@
 """The Compare page with a model that reads an image with a text."""
 
+import json
 import re
 from collections.abc import Callable
 from io import BytesIO
@@ -36,13 +37,13 @@ def scenes(opened: Opened) -> Any:
 
 
 def ids(page: Any) -> set[str]:
-    return {card["id"] for card in page.cards["cards"]}
+    return {card["id"] for card in page.sheet["rows"]}
 
 
 def test_a_text_model_has_no_image_controls(opened: Opened) -> None:
     page = opened(**FEW).settle()
     assert not page.at.file_uploader
-    assert page.cards["image"] is None
+    assert page.sheet["image"] is None
     assert not ONLY & ids(page)
     assert "blur" not in page.at.get_by_key("erase").options
     assert not [each for each in ("erased", "opacity", "evidence", "another") if has(page, each)]
@@ -61,11 +62,11 @@ def test_choosing_a_multimodal_model_brings_its_image_example_and_controls(opene
     assert page.text == FIRST.text
     assert FIRST.why in page.captions
     assert ids(page) == {"occlusion", "attention_mean", *ONLY}
-    assert {card["status"] for card in page.cards["cards"]} == {"done"}
-    assert page.cards["image"]["src"].startswith("data:image/png;base64,")
-    assert (page.cards["image"]["width"], page.cards["image"]["height"]) == (400, 100)
+    assert {card["status"] for card in page.sheet["rows"]} == {"done"}
+    assert page.sheet["image"]["src"].startswith("data:image/png;base64,")
+    assert (page.sheet["image"]["width"], page.sheet["image"]["height"]) == (400, 100)
     assert len(page.patches) == 48
-    assert page.cards["image"]["patches"][str(page.patches[0])] == [0.0, 0.0, 6.25, 25.0, "patch row 1, column 1"]
+    assert page.sheet["image"]["patches"][str(page.patches[0])] == [0.0, 0.0, 6.25, 25.0, "patch row 1, column 1"]
     assert "blur" in page.at.get_by_key("erase").options
     page.choose("erase", "blur").choose("model", "sst2")
     assert (page.text, page.at.get_by_key("erase").value) == (TEXT.text, "mask")
@@ -73,13 +74,13 @@ def test_choosing_a_multimodal_model_brings_its_image_example_and_controls(opene
 
 
 def test_words_and_patches_have_one_scale_and_one_ranking(scenes: Any) -> None:
-    card = next(each for each in scenes.cards["cards"] if each["id"] == "occlusion")
+    card = next(each for each in scenes.sheet["rows"] if each["id"] == "occlusion")
     assert len(card["cells"]) == len(scenes.words) + 48
     assert sorted(cell["rank"] for cell in card["cells"].values()) == list(range(1, len(card["cells"]) + 1))
     assert sum(cell["top"] for cell in card["cells"].values()) == -(-len(card["cells"]) // 5)
     assert card["shares"].startswith("image ")
     assert card["shares"].endswith(" % of the importance")
-    (alone,) = [each for each in scenes.cards["cards"] if each["id"] == "picture_only"]
+    (alone,) = [each for each in scenes.sheet["rows"] if each["id"] == "picture_only"]
     assert alone["shares"] == "image 100 % · text 0 % of the importance"
 
 
@@ -88,8 +89,8 @@ def test_a_patch_that_is_removed_changes_the_prediction_and_comes_back(scenes: A
     patch = scenes.patches[10]
     scenes.remove(patch)
     assert scenes.session["run"].probabilities != before
-    assert scenes.cards["removed"] == [patch]
-    assert all(str(patch) not in card["cells"] for card in scenes.cards["cards"])
+    assert scenes.sheet["removed"] == [patch]
+    assert all(str(patch) not in card["cells"] for card in scenes.sheet["rows"])
     assert scenes.address["removed"] == [str(patch)] or scenes.address["removed"] == str(patch)
     scenes.press("back").settle()
     assert scenes.session["run"].probabilities == before
@@ -100,9 +101,9 @@ def test_an_image_is_given_and_the_text_stays(scenes: Any, kind: str, name: str)
     scenes.give(file(kind, (60, 90)), name)
     assert scenes.text == FIRST.text
     assert scenes.at.get_by_key("example").value == OWN_TEXT
-    assert (scenes.cards["image"]["width"], scenes.cards["image"]["height"]) == (60, 90)
+    assert (scenes.sheet["image"]["width"], scenes.sheet["image"]["height"]) == (60, 90)
     assert 0 < len(scenes.patches) < 48  # the rest of what is read lies beside the picture
-    assert {card["status"] for card in scenes.cards["cards"]} == {"done"}
+    assert {card["status"] for card in scenes.sheet["rows"]} == {"done"}
     assert not scenes.sentences
     assert any("not your own image" in caption for caption in scenes.captions)
 
@@ -113,23 +114,23 @@ def test_an_image_is_given_and_the_text_stays(scenes: Any, kind: str, name: str)
     ids=["empty", "text", "cut", "junk"],
 )
 def test_a_wrong_file_is_one_sentence_and_nothing_is_lost(scenes: Any, wrong: bytes) -> None:
-    run, image = scenes.session["run"], scenes.cards["image"]
+    run, image = scenes.session["run"], scenes.sheet["image"]
     scenes.give(wrong)
     assert len(scenes.sentences) == 1
     assert re.search("PNG, JPEG, WebP, GIF or BMP file|another file", scenes.sentences[0])
     assert scenes.session["run"] is run
-    assert (scenes.cards["image"], scenes.text) == (image, FIRST.text)
+    assert (scenes.sheet["image"], scenes.text) == (image, FIRST.text)
     assert not scenes.give(file()).sentences
 
 
 def test_the_text_is_changed_and_the_image_stays(scenes: Any) -> None:
-    image = scenes.cards["image"]["src"]
+    image = scenes.sheet["image"]["src"]
     scenes.write("all the blocks are yellow")
-    assert scenes.cards["image"]["src"] == image
+    assert scenes.sheet["image"]["src"] == image
     assert scenes.address["picture"] in (FIRST.title, [FIRST.title])
     scenes.write(" ")
     assert len(scenes.sentences) == 1
-    assert scenes.cards["image"]["src"] == image
+    assert scenes.sheet["image"]["src"] == image
 
 
 def test_another_generated_example_brings_its_statement_and_the_address_restores_it(
@@ -152,19 +153,19 @@ def address(page: Any) -> dict[str, str]:
 
 
 def test_the_true_evidence_is_shown_where_it_is_known(scenes: Any) -> None:
-    assert scenes.cards["evidence"] == {"boxes": [], "words": []}
+    assert scenes.sheet["evidence"] == {"boxes": [], "words": []}
     scenes.choose("evidence", True)
-    assert len(scenes.cards["evidence"]["boxes"]) == len(FIRST.evidence.boxes)
-    words = [scenes.words[number] for number in scenes.cards["evidence"]["words"]]
+    assert len(scenes.sheet["evidence"]["boxes"]) == len(FIRST.evidence.boxes)
+    words = [scenes.words[number] for number in scenes.sheet["evidence"]["words"]]
     assert words == [FIRST.text[start:end] for start, end in FIRST.evidence.words]
     scenes.write("something else")
-    assert scenes.cards["evidence"] == {"boxes": [], "words": []}
+    assert scenes.sheet["evidence"] == {"boxes": [], "words": []}
     assert not has(scenes, "evidence")
 
 
 def test_opacity_needs_no_other_run(scenes: Any) -> None:
     run = scenes.session["run"]
-    assert scenes.choose("opacity", 30).cards["opacity"] == 0.3
+    assert scenes.choose("opacity", 30).sheet["opacity"] == 0.3
     assert scenes.session["run"] is run
 
 
@@ -183,9 +184,9 @@ def test_curves_over_one_kind_of_units_are_drawn_when_asked_for(
     assert not curves.error
     assert set(curves.curves) == {"occlusion", "attention_mean"}
     assert {each.units for each in curves.curves.values()} == {48 if kind == "patch" else len(scenes.words)}
-    spec = scenes.at.get("plotly_chart")[0].proto.spec
-    assert f"% of the {units} removed" in spec
-    assert "random orders" in spec
+    drawn = json.loads(scenes.at.get_by_key("curves").proto.json)
+    assert drawn["axes"][0] == f"% of the {units} removed (mask)"
+    assert drawn["random"]["shares"]
 
 
 def test_a_reference_reason_is_not_shown_with_another_image(scenes: Any) -> None:
@@ -203,7 +204,7 @@ def test_an_image_survives_a_visit_to_another_page_and_to_a_text_model(scenes: A
     scenes.settle()
     assert scenes.session["run"].request == request
     scenes.choose("model", "sst2")
-    assert (scenes.session["run"].request.example.image, scenes.cards["image"]) == (None, None)
+    assert (scenes.session["run"].request.example.image, scenes.sheet["image"]) == (None, None)
     scenes.choose("model", "scenes")
     assert scenes.session["run"].request.example.image == request.example.image
 
@@ -213,7 +214,7 @@ def test_without_an_image_the_model_asks_for_one(opened: Opened) -> None:
     (sentence,) = page.sentences
     assert "needs an image and a text; the image is missing" in sentence
     assert not page.give(file()).sentences
-    assert len(page.cards["cards"]) == 4
+    assert len(page.sheet["rows"]) == 4
 
 
 def test_of_an_unknown_multimodal_model_an_image_can_be_given_once_it_is_loaded(

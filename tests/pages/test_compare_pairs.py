@@ -16,17 +16,17 @@ pytestmark = pytest.mark.usefixtures("both")
 
 
 def ids(page: Any) -> set[str]:
-    return {card["id"] for card in page.cards["cards"]}
+    return {card["id"] for card in page.sheet["rows"]}
 
 
 def pieces(page: Any) -> list[str]:
-    return ["".join(piece for piece, _ in each) for each in page.cards["segments"]]
+    return ["".join(piece for piece, _ in each) for each in page.sheet["segments"]]
 
 
 def test_it_opens_with_a_single_text_and_no_control_for_pairs(opened: Opened) -> None:
     page = opened().settle()
     assert page.boxes == ["Text"]
-    assert page.cards["labels"] == [""]
+    assert page.sheet["labels"] == [""]
     assert not ONLY & ids(page)
     assert "pairs" not in [element.key for element in page.at.sidebar if getattr(element, "key", None)]
 
@@ -35,10 +35,10 @@ def test_choosing_a_model_of_pairs_brings_its_boxes_example_and_controls(opened:
     page = opened().settle().choose("model", "nli")
     assert page.boxes == ["Premise", "Hypothesis"]
     assert (page.text, page.pair) == (PAIR.text, PAIR.pair)
-    assert page.cards["labels"] == ["Premise", "Hypothesis"]
+    assert page.sheet["labels"] == ["Premise", "Hypothesis"]
     assert pieces(page) == [PAIR.text, PAIR.pair]
     assert ids(page) >= ONLY
-    assert {card["status"] for card in page.cards["cards"]} == {"done"}
+    assert {card["status"] for card in page.sheet["rows"]} == {"done"}
     assert SINGLE.title not in page.at.get_by_key("example").options
     page.choose("model", "sst2")
     assert (page.boxes, page.text) == (["Text"], SINGLE.text)
@@ -48,7 +48,7 @@ def test_choosing_a_model_of_pairs_brings_its_boxes_example_and_controls(opened:
 def test_both_texts_are_there_while_the_model_is_asked(opened: Opened, gate: Event) -> None:
     gate.clear()
     page = opened(model="nli", text="good film", pair="dull plot")
-    assert page.cards["labels"] == ["Premise", "Hypothesis"]
+    assert page.sheet["labels"] == ["Premise", "Hypothesis"]
     assert pieces(page) == ["good film", "dull plot"]
     gate.set()
     page.settle()
@@ -92,8 +92,8 @@ def test_an_own_text_stays_when_a_model_of_pairs_is_chosen(opened: Opened) -> No
 
 def test_units_of_both_texts_can_be_removed(opened: Opened) -> None:
     page = opened(model="nli", text="good film", pair="dull plot").settle().remove(0, 3)
-    assert page.cards["removed"] == [0, 3]
-    assert all(list(card["cells"]) == ["1", "2"] for card in page.cards["cards"])
+    assert page.sheet["removed"] == [0, 3]
+    assert all(list(card["cells"]) == ["1", "2"] for card in page.sheet["rows"])
     page.press("back").settle()
     assert page.session["removed"] == ()
 
@@ -128,6 +128,6 @@ def test_of_an_unknown_model_a_second_text_may_be_asked(
     monkeypatch.setattr("app.model_info.model_box", lambda: "owner/model")
     page = opened(text="good film", model="owner/model", **({"pair": pair} if pair else {})).settle()
     assert page.boxes == ["Text", "Second text (only for models of pairs)"]
-    assert page.cards["labels"] == labels
+    assert page.sheet["labels"] == labels
     assert bool(ONLY & ids(page)) is bool(pair)
     assert not page.sentences

@@ -75,7 +75,7 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("small")
 def test_both_appear_on_the_compare_page(opened: Callable[..., Any]) -> None:
     page = opened(learned=None, captum=None, controls=None).settle()
-    cards = {card["id"]: card for card in page.cards["cards"]}
+    cards = {card["id"]: card for card in page.sheet["rows"]}
     assert cards["first_word"]["name"] == "First word"
     assert cards["first_word"]["status"] == "done"
     assert "Half kept ↑" in page.html

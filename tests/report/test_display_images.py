@@ -72,7 +72,7 @@ def test_every_patch_is_at_its_position_in_the_image_with_its_score(compared: Co
     assert tiles[1].findtext("title") == "row 1, column 2: score −1, rank 5 of 5, against positive"
     # the strongest is full, half of it has half of the strength, zero is transparent
     fills = [tile.find("rect").get("fill") for tile in tiles]  # type: ignore[union-attr]
-    assert fills == ["rgba(50, 130, 230, 0.350)", "rgba(230, 110, 10, 0.700)", *["rgba(50, 130, 230, 0.000)"] * 2]
+    assert fills == ["rgba(50, 130, 230, 0.350)", "rgba(222, 104, 8, 0.700)", *["rgba(50, 130, 230, 0.000)"] * 2]
     bars = [tile.find("line") for tile in tiles]
     assert [bar is not None for bar in bars] == [True, True, False, False]
     assert bars[0] is not None
@@ -135,11 +135,9 @@ def test_units_are_named_by_what_they_are(compared: Compared) -> None:
 def test_the_summary_names_patches_and_units(compared: Compared) -> None:
     first, second = (0.0, 1.0, 0.0, 0.0, 0.0), (0.1, 1.0, 0.2, 0.3, 0.0)
     text = summary(compared("good", methods={"lime": first, "occlusion": second}, weights=first, image=GREY))
-    assert text.startswith("LIME and Occlusion agree on the patch in row 1, column 1.")
-    alone = summary(compared("good", methods={"lime": first}, weights=first, image=GREY))
-    assert "removing its top units costs more than removing random ones" in alone
+    assert text.endswith("LIME and Occlusion agree on the patch in row 1, column 1.")
     nobody = summary(compared("good", methods={"lime": first, "occlusion": first[::-1]}, weights=first, image=GREY))
-    assert nobody.startswith("LIME and Occlusion do not rank the same unit first.")
+    assert nobody.endswith("LIME and Occlusion do not rank the same unit first.")
 
 
 def test_the_heat_maps_of_all_methods_are_one_file(compared: Compared) -> None:
@@ -147,7 +145,7 @@ def test_the_heat_maps_of_all_methods_are_one_file(compared: Compared) -> None:
     comparison = compared("good", methods=methods, weights=SCORES, image=GREY, labels=("no", "$x^2$ فيلم"))
     figure = image_grids.draw_heatmaps(comparison)
     assert [len(axis.patches) for axis in figure.axes] == [4, 4, 4, 4, 0, 0]
-    assert figure.axes[0].patches[1].get_facecolor() == pytest.approx((230 / 255, 110 / 255, 10 / 255, 0.7))
+    assert figure.axes[0].patches[1].get_facecolor() == pytest.approx((222 / 255, 104 / 255, 8 / 255, 0.7))
     assert image_grids.heatmaps_png(comparison).startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="no image"):
         image_grids.heatmaps_png(compared("good"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from html import escape
 
 import pytest
 
@@ -9,7 +10,7 @@ from explainers.report.document import document
 from explainers.report.narratives import narrative_lines, narratives_section
 from explainers.report.terminal import comparison_lines
 from explainers.results.comparison import Comparison, Failure
-from explainers.results.narrative import Narrative
+from explainers.results.narrative import NO_WORD, Narrative, NarrativeCheck
 
 Compared = Callable[..., Comparison]
 
@@ -32,10 +33,50 @@ def test_it_is_stated_whether_the_class_is_the_models(comparison: Comparison) ->
     shares = comparison.probabilities
     best, worst = shares.index(max(shares)), shares.index(min(shares))
     labels = comparison.question.model.labels
-    assert f"states {labels[best]}, as the model" in narratives_section(narrated(comparison, best))
-    (line,) = narrative_lines(narrated(comparison, worst))
-    assert f"states {labels[worst]}, not the model's class" in line
-    assert "states no class" in narratives_section(narrated(comparison, None))
+    section = narratives_section(narrated(comparison, best))
+    assert f"names the model&#x27;s class: <b>yes</b> <small>The sentence states {labels[best]}" in section
+    _, line, *_ = narrative_lines(narrated(comparison, worst))
+    assert line.strip() == (
+        f"names the model's class: no. The sentence states {labels[worst]}; the model predicts {labels[best]}."
+    )
+    assert "names the model&#x27;s class: <b>names none</b>" in narratives_section(narrated(comparison, None))
+
+
+def test_a_document_and_a_terminal_tell_the_same_three_things(comparison: Comparison) -> None:
+    check = NarrativeCheck("cause", False, "the image shows 1 of them", True, "", 0.95, 0.41, (0.9, 0.91))
+    checked = replace(narrated(comparison, None), narrative_checks=(check,))
+    page, lines = narratives_section(checked), [line.strip() for line in narrative_lines(checked)][1:]
+    assert lines[1:] == [
+        "true of the input: no. The image shows 1 of them. Checked by the generator's rules.",
+        f"used by the model: yes. p({checked.question.model.labels[checked.predicted]}) without the named words: "
+        "0.95 → 0.41; without as many random words 0.91 on average, 0.90 at the lowest.",
+    ]
+    for line in lines:
+        question, _, rest = line.partition(": ")
+        answer, _, detail = rest.partition(". ")
+        assert f"{escape(question)}: <b>{answer}</b> <small>{escape(detail)}</small>" in page
+
+
+@pytest.mark.parametrize(
+    ("check", "answer"),
+    [
+        (NarrativeCheck("cause", use_note=NO_WORD), "names no word. The sentence names no word of the input."),
+        (NarrativeCheck("cause", use_note="There is not enough memory."), "not checked. There is not enough memory."),
+        (NarrativeCheck("cause", use_note="it is short", full=0.9, removed=0.0), "0.90 → 0.00. It is short."),
+        (NarrativeCheck("cause", used=False, full=0.0, removed=0.0, random_removed=(0.0,)), "no. p("),
+    ],
+)
+def test_why_nothing_can_be_said_about_the_use(comparison: Comparison, check: NarrativeCheck, answer: str) -> None:
+    *_, line = narrative_lines(replace(narrated(comparison, None), narrative_checks=(check,)))
+    assert answer in line
+
+
+def test_equal_sentences_stand_once_with_all_names(comparison: Comparison) -> None:
+    sentences = {"cause_phi": "The answer is yes.", "cause_phi_ts": "The answer is no.", "cause": "The answer is yes."}
+    narratives = tuple(Narrative(method, text, 0, (), (), 0.1) for method, text in sentences.items())
+    page = narratives_section(replace(comparison, narratives=narratives))
+    assert page.count("The answer is yes.") == page.count("The answer is no.") == 1
+    assert page.index("<dt>φ and CAuSE ") < page.index("<dt>φ + TS ")
 
 
 def test_sentences_are_marked_as_generated_and_their_words_as_derived(comparison: Comparison) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from explainers.datasets.entailment import LABELS
 from explainers.datasets.example import Example, Splits
+from explainers.datasets.reason_truth import ReasonTruth
 from explainers.datasets.scenes.generator import generate_items
 from explainers.models.scenes.recipe import SceneModelRecipe
 from explainers.models.task_spec import Task, TrainingOptions
@@ -24,6 +25,12 @@ def _make(options: TrainingOptions) -> dict[str, Any]:
 
 def _generated(seed: int) -> Example:
     return next(generate_items(seed, held_out=True)).example()
+
+
+def _check_reason(reason: str, example: Example) -> ReasonTruth:
+    from explainers.datasets.scenes.reason_checker import check_reason  # imports scipy
+
+    return check_reason(reason, example)
 
 
 def _first_of_test() -> Example:
@@ -46,5 +53,6 @@ TASKS = {
         multimodal=True,
         reason_source="scenes",
         generated_example=_generated,
+        check_reason=_check_reason,
     ),
 }

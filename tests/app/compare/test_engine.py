@@ -339,7 +339,7 @@ def test_a_run_without_a_prediction_has_nothing_to_compare(request_for: Ask) -> 
 def test_sentences_and_their_failures_are_in_the_comparison(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     narrative = Narrative("cause_phi", "The answer is good.", 1, (), (), 0.1)
     failed = Failure("cause", "The file is damaged.")
-    monkeypatch.setattr(runner, "run_narrators", lambda _model, _encoding: iter((narrative, failed)))
+    monkeypatch.setattr(runner, "run_narrators", lambda _model, _encoding, _narrators: iter((narrative, failed)))
     run = ran()
     assert run.narratives == (narrative,)
     assert run.comparison().narratives == (narrative,)

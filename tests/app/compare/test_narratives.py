@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,8 +18,9 @@ from explainers.datasets.example import Example
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
+from explainers.report.narratives import NOTE
 from explainers.results.comparison import Failure
-from explainers.results.narrative import Narrative
+from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.results.settings import Settings
 
 Ran = Callable[..., Run]
@@ -27,70 +29,151 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 def narrative(text: str = SENTENCE, stated: int | None = 1, **rest: Any) -> Narrative:
-    return Narrative("cause", text, stated, rest.get("read", (0.2, 0.8)), rest.get("mentions", (1, 2)), 0.125)
+    method, read = rest.get("method", "cause"), rest.get("read", (0.2, 0.8))
+    return Narrative(method, text, stated, read, rest.get("mentions", (1, 2)), 0.125)
 
 
-def card_of(run: Run, *narratives: Narrative) -> dict[str, Any]:
-    run.narratives = narratives
-    (card,) = payload(run)["cards"]
-    result: dict[str, Any] = card
+def entry_of(run: Run, *narratives: Narrative, checks: tuple[NarrativeCheck, ...] = ()) -> dict[str, Any]:
+    run.narratives, run.narrative_checks = narratives, checks
+    (entry,) = payload(run)["entries"]
+    result: dict[str, Any] = entry
     return result
 
 
+def answers(entry: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(each["state"], each["answer"]) for each in entry["checks"]]
+
+
 def test_a_model_without_narrators_shows_nothing(ran: Ran) -> None:
-    assert payload(ran())["cards"] == []
+    assert payload(ran())["entries"] == []
 
 
 def test_the_words_of_the_input_are_linked_in_whatever_form(ran: Ran) -> None:
-    card = card_of(ran("a good film but dull"), narrative())
-    assert [piece for piece in card["sentence"] if piece[1]] == [("films", [2]), ("good", [1])]
-    assert "".join(text for text, _ in card["sentence"]) == SENTENCE
-    assert card["mentions"] == [{"text": "good", "units": [1]}, {"text": "film", "units": [2]}]
+    entry = entry_of(ran("a good film but dull"), narrative())
+    assert [piece for piece in entry["sentence"] if piece[1]] == [("films", [2]), ("good", [1])]
+    assert "".join(text for text, _ in entry["sentence"]) == SENTENCE
+    assert entry["mentions"] == [{"text": "good", "units": [1]}, {"text": "film", "units": [2]}]
 
 
 def test_a_word_that_stands_twice_is_one_chip(ran: Ran) -> None:
-    card = card_of(ran("good film good"), narrative(mentions=(0, 1, 2)))
-    assert card["mentions"] == [{"text": "good", "units": [0, 2]}, {"text": "film", "units": [1]}]
+    entry = entry_of(ran("good film good"), narrative(mentions=(0, 1, 2)))
+    assert entry["mentions"] == [{"text": "good", "units": [0, 2]}, {"text": "film", "units": [1]}]
 
 
 def test_after_a_word_was_removed_the_others_keep_their_numbers(ran: Ran) -> None:
-    card = card_of(ran("a good film but dull", removed=(0,)), narrative(mentions=(0, 1)))
-    assert [each["units"] for each in card["mentions"]] == [[1], [2]]
+    entry = entry_of(ran("a good film but dull", removed=(0,)), narrative(mentions=(0, 1)))
+    assert [each["units"] for each in entry["mentions"]] == [[1], [2]]
 
 
 @pytest.mark.parametrize(
-    ("stated", "mark", "verdict"),
+    ("stated", "state", "answer", "detail"),
     [
-        (1, "✓", "states positive: agrees with the model"),
-        (0, "≠", "states negative: differs from the model, which predicts positive"),
-        (None, "–", "states no class"),
+        (1, "yes", "yes", "The sentence states positive, which the model predicts."),
+        (0, "no", "no", "The sentence states negative; the model predicts positive."),
+        (None, "none", "names none", "The sentence states no class."),
     ],
 )
-def test_the_stated_class_is_compared_in_words(ran: Ran, stated: int | None, mark: str, verdict: str) -> None:
-    card = card_of(ran("a good film"), narrative(stated=stated, mentions=()))
-    assert (card["mark"], card["verdict"]) == (mark, verdict)
+def test_the_stated_class_is_compared_in_words(
+    ran: Ran, stated: int | None, state: str, answer: str, detail: str
+) -> None:
+    check = entry_of(ran("a good film"), narrative(stated=stated, mentions=()))["checks"][0]
+    assert check == {"state": state, "answer": answer, "detail": detail}
+
+
+@pytest.mark.parametrize(
+    ("check", "truth", "use"),
+    [
+        (NarrativeCheck("cause", True, "so", True, "", 0.9, 0.4, (0.8, 0.9)), ("yes", "yes"), ("yes", "yes")),
+        (NarrativeCheck("cause", False, "not so", False, "", 0.9, 0.9, (0.8, 0.9)), ("no", "no"), ("no", "no")),
+        (
+            NarrativeCheck("cause", None, "no rules are known that could check it", None, "few", 0.9, 0.9),
+            ("none", "not checked"),
+            ("none", "undecided"),
+        ),
+        (NarrativeCheck("cause", None, "a box is covered"), ("none", "undecided"), ("none", "not checked")),
+    ],
+)
+def test_each_check_has_a_state_and_a_word(
+    ran: Ran, check: NarrativeCheck, truth: tuple[str, str], use: tuple[str, str]
+) -> None:
+    assert answers(entry_of(ran("a good film"), narrative(), checks=(check,)))[1:] == [truth, use]
+
+
+def test_the_numbers_stand_beside_the_word(ran: Ran) -> None:
+    check = NarrativeCheck("cause", False, "the image shows 1 of them", True, "", 0.95, 0.41, (0.9, 0.9))
+    _, truth, use = entry_of(ran("a good film"), narrative(), checks=(check,))["checks"]
+    assert truth["detail"] == "The image shows 1 of them. Checked by the generator's rules."
+    assert use["detail"] == (
+        "p(positive) without the named words: 0.95 → 0.41; "
+        "without as many random words 0.90 on average, 0.90 at the lowest."
+    )
+
+
+def test_a_sentence_that_names_no_word_has_nothing_to_erase(ran: Ran) -> None:
+    assert answers(entry_of(ran("a good film"), narrative(mentions=())))[2] == ("none", "names no word")
+
+
+def test_checks_that_are_to_come_have_their_place_and_after_a_stop_none_is_waited_for(ran: Ran) -> None:
+    run = ran("a good film")
+    run.status = "running"
+    assert answers(entry_of(run, narrative()))[1:] == [("waiting", "…")] * 2
+    run.status = "stopped"
+    assert answers(entry_of(run, narrative()))[1:] == [("none", "not checked")] * 2
+
+
+def test_equal_sentences_are_one_entry_with_all_names_and_three_lines_stay_reserved(ran: Ran) -> None:
+    run = ran("a good film")
+    texts = {"cause_phi": SENTENCE, "cause_phi_ts": "The answer is negative.", "cause": SENTENCE}
+    run.narratives = tuple(narrative(text, method=method) for method, text in texts.items())
+    data = payload(run)
+    assert [(each["id"], each["name"]) for each in data["entries"]] == [
+        ("cause_phi cause", "φ and CAuSE"),
+        ("cause_phi_ts", "φ + TS"),
+    ]
+    assert [about["name"] for about in data["entries"][0]["about"]] == ["φ", "CAuSE"]
+    assert data["lines"] == 3
+
+
+def test_until_a_sentence_comes_that_of_the_run_before_is_shown_as_old(ran: Ran) -> None:
+    before, run = ran("a good film"), ran("a good film", removed=(0,))
+    before.narratives, before.narrative_checks = (narrative(),), (NarrativeCheck("cause", True, "so"),)
+    run.previous, run.status, run.request = before, "running", replace(run.request, narrators=("cause",))
+    (entry,) = payload(run)["entries"]
+    assert (entry["old"], entry["status"], answers(entry)[1]) == (True, "done", ("yes", "yes"))
+    assert [units for _, units in entry["sentence"] if units] == [[2], [1]]  # of the earlier run, which had every word
+    new = entry_of(run, narrative(mentions=()))
+    assert (new["old"], [units for _, units in new["sentence"] if units]) == (False, [])
+
+
+def test_only_the_chosen_narrators_have_a_line(ran: Ran) -> None:
+    run = ran("a good film")
+    run.request, run.status = replace(run.request, narrators=("cause_phi", "cause")), "running"
+    assert [each["id"] for each in payload(run)["entries"]] == ["cause_phi", "cause"]
 
 
 def test_the_class_that_c2_reads_is_named_where_there_is_a_c2(ran: Ran) -> None:
     run = ran("a good film")
-    assert card_of(run, narrative(mentions=()))["reading"] == "C2 reads positive, 0.80, as the model"
-    assert (
-        card_of(run, narrative(mentions=(), read=(0.7, 0.3)))["reading"] == "C2 reads negative, 0.70, unlike the model"
-    )
-    assert "no second classifier" in card_of(run, narrative(mentions=(), read=()))["reading"]
+
+    def reading(read: tuple[float, ...]) -> str:
+        return str(entry_of(run, narrative(mentions=(), read=read))["about"][0]["reading"])
+
+    assert reading((0.2, 0.8)) == "C2 reads positive, 0.80, as the model."
+    assert reading((0.7, 0.3)) == "C2 reads negative, 0.70, unlike the model."
+    assert "No second classifier" in reading(())
 
 
-def test_a_card_has_its_caution_and_every_deviation(ran: Ran) -> None:
-    card, spec = card_of(ran(), narrative()), NARRATORS[-1]
-    assert (card["name"], card["deviations"], card["foot"]) == (spec.name, list(spec.deviations), "0.12 s")
-    assert spec.caution in card["caution"]
+def test_an_entry_has_the_narrators_caution_and_every_deviation(ran: Ran) -> None:
+    entry, spec = entry_of(ran(), narrative()), NARRATORS[-1]
+    (about,) = entry["about"]
+    assert (about["name"], about["deviations"], about["seconds"]) == (spec.name, list(spec.deviations), "0.12 s")
+    assert spec.caution in about["caution"]
 
 
 def test_a_narrator_that_failed_says_why(ran: Ran) -> None:
     run = ran()
     run.narrator_failures = (Failure("cause", f"Damaged {SCRIPT}."),)
-    (card,) = payload(run)["cards"]
-    assert (card["status"], card["foot"], card["sentence"]) == ("failed", f"Damaged {SCRIPT}.", [])
+    (entry,) = payload(run)["entries"]
+    assert (entry["status"], entry["problem"], entry["sentence"]) == ("failed", f"Damaged {SCRIPT}.", [])
 
 
 @pytest.mark.parametrize(
@@ -102,7 +185,7 @@ def test_whatever_was_typed_or_generated_stays_text(ran: Ran, text: str) -> None
     run.narratives = (narrative(f"Because {SCRIPT} & {text}", mentions=tuple(range(len(run.whole.encoding.units)))),)  # type: ignore[union-attr]
     data = payload(run, (f"People {SCRIPT}",))
     assert json.loads(json.dumps(data))["reasons"] == [f"People {SCRIPT}"]
-    sentence = "".join(piece for piece, _ in data["cards"][0]["sentence"])
+    sentence = "".join(piece for piece, _ in data["entries"][0]["sentence"])
     assert SCRIPT in sentence
     assert "&lt;" not in json.dumps(data)
 
@@ -110,13 +193,19 @@ def test_whatever_was_typed_or_generated_stays_text(ran: Ran, text: str) -> None
 def test_every_name_that_the_component_reads_is_in_the_data(ran: Ran) -> None:
     source = (ASSETS / "words.js").read_text(encoding="utf-8")
     run = ran()
-    card = card_of(run, narrative())
-    assert set(re.findall(r"\bcard\.(\w+)", source)) <= set(card)
+    entry = entry_of(run, narrative())
+    assert set(re.findall(r"\bentry\.(\w+)", source)) <= set(entry)
+    assert set(re.findall(r"\bcheck\.(\w+)", source)) == set(entry["checks"][0])
+    assert set(re.findall(r"\beach\.(reading|seconds|name|idea|caution|deviations)", source)) == set(entry["about"][0])
     assert set(re.findall(r"\bdata\.(\w+)", source)) <= {*payload(run), "time"}
 
 
+def test_no_answer_is_a_tick() -> None:
+    assert not re.search("[✓✔☑]", (ASSETS / "words.js").read_text(encoding="utf-8") + NOTE)
+
+
 @pytest.mark.usefixtures("narrators")
-def test_a_run_of_a_model_with_narrators_has_a_card_for_each_from_the_beginning(
+def test_a_run_of_a_model_with_narrators_has_a_line_for_each_from_the_beginning(
     speaker: FrozenModel, monkeypatch: pytest.MonkeyPatch, over: Callable[[Run], Run]
 ) -> None:
     monkeypatch.setattr(catalog, "load", lambda name, **_rest: speaker)
@@ -125,17 +214,19 @@ def test_a_run_of_a_model_with_narrators_has_a_card_for_each_from_the_beginning(
     run = engine.submit(Request("speaker", example, None, (), Settings()))
     over(run)
     assert run.status == "done", run.error
-    cards = payload(run)["cards"]
-    assert [(card["name"], card["status"]) for card in cards] == [(spec.name, "done") for spec in NARRATORS]
-    assert SCRIPT in "".join(piece for piece, _ in payload(run)["segments"][0])
+    entries = payload(run)["entries"]
+    names = [about["name"] for entry in entries for about in entry["about"]]
+    assert names == [spec.name for spec in NARRATORS]
+    assert {entry["status"] for entry in entries} == {"done"}
+    assert [check.method for check in run.narrative_checks] == list(NARRATORS.ids)
     run.narratives, run.status = (), "running"
-    assert [card["status"] for card in payload(run)["cards"]] == ["waiting"] * 3
+    assert [entry["status"] for entry in payload(run)["entries"]] == ["waiting"] * 3
     run.status = "stopped"
-    assert [card["foot"] for card in payload(run)["cards"]] == ["stopped before it was done"] * 3
+    assert [entry["problem"] for entry in payload(run)["entries"]] == ["stopped before it was done"] * 3
     engine.close()
 
 
 @pytest.mark.usefixtures("narrators")
-def test_nothing_is_drawn_without_cards(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_drawn_without_entries(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words.st, "subheader", lambda *_a, **_k: pytest.fail("an empty panel"))
     words.show(ran())

@@ -171,22 +171,22 @@ def test_typing_the_example_itself_leaves_it_an_example(page: Any) -> None:
 def test_a_click_removes_a_unit_and_the_next_one_brings_it_back(page: Any) -> None:
     state = opened(page)
     for moment, (unit, removed) in enumerate(((5, (5,)), (2, (2, 5)), (5, (2,)), (2, ()))):
-        state["cards"] = {"toggled": {"unit": unit, "moment": moment}}
+        state["sheet"] = {"toggled": {"unit": unit, "moment": moment}}
         for _ in range(2):  # delivered twice
             url_state.unit_clicked()
             assert state["removed"] == removed
-    state["cards"] = {"toggled": None}
+    state["sheet"] = {"toggled": None}
     url_state.unit_clicked()
     assert state["removed"] == ()
 
 
 def test_the_address_is_written_only_where_it_changes(page: Any) -> None:
-    state, written = opened(page, text="mine"), list[str]()
+    state, written = opened(page, text="mine"), list[list[str]]()
 
     class Watched(dict[str, str]):
-        def __setitem__(self, name: str, value: str) -> None:
-            written.append(name)
-            super().__setitem__(name, value)
+        def update(self, values: dict[str, str]) -> None:  # type: ignore[override]
+            written.append(sorted(values))
+            super().update(values)
 
     page.query_params = Watched(page.query_params)
     for _ in range(2):
@@ -195,7 +195,10 @@ def test_the_address_is_written_only_where_it_changes(page: Any) -> None:
     state["removed"] = (1,)
     for _ in range(2):
         url_state.to_address(explained(page))
-    assert written == ["removed"]
+    assert written == [["removed"]]
+    state["removed"], state["view"] = (2,), "matrix"
+    url_state.to_address(explained(page))
+    assert written[1:] == [["removed", "view"]]  # two changes are one step of the browser's history
 
 
 def test_all_words_come_back_at_once(page: Any) -> None:
@@ -226,6 +229,31 @@ def test_a_long_text_is_not_put_into_the_address(page: Any, length: int, carried
     url_state.to_address(explained(page))
     assert ("text" in page.query_params) is carried
     assert (url_state.left_out_of_address() == "") is carried
+
+
+def test_back_brings_a_long_text_that_the_session_still_has(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = "x" * 401
+    state = opened(page, text=long)
+    url_state.to_address(explained(page))
+    there = dict(page.query_params)
+    monkeypatch.setattr(url_state, "stepped_back", lambda: True)
+    page.query_params.clear()
+    page.query_params["text"] = "short"
+    url_state.begin()
+    assert state["text"] == "short"
+    page.query_params.clear()
+    page.query_params.update(there)
+    url_state.begin()
+    assert (state["text"], state["example"]) == (long, OWN_TEXT)
+
+
+def test_the_address_of_a_long_text_says_in_another_session_that_it_has_none(
+    page: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[str] = []
+    monkeypatch.setattr(url_state.address_check, "note", lambda _name, sentence: noted.append(sentence))
+    assert opened(page, own="0123abcd")["text"] == FIRST.text
+    assert noted == ["The text of this address was too long for it. Paste the text to see the same page."]
 
 
 def test_what_the_address_carries_opens_the_same_page(page: Any) -> None:

@@ -5,7 +5,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from app.load.messages import MOST_RUNS, Cards, HeldMessages, cards_of, rerun
+from app.load.messages import MOST_RUNS, HeldMessages, Sheet, rerun, sheet_of
 
 
 def large(body: str, fragment: str = "") -> bytes:
@@ -52,30 +52,30 @@ def test_runs_of_a_fragment_leave_the_elements_of_others() -> None:
 
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["JSON", "JSON beside Arrow"])
-def test_the_cards_are_read_from_the_component(mixed: bool) -> None:
+def test_the_sheet_is_read_from_the_component(mixed: bool) -> None:
     data = {
         "time": 5.0,
         "segments": [[["good", 0], [" ", -1], ["film", 1]]],
-        "cards": [
-            {"name": "LIME", "status": "done", "foot": "0.1 s"},
-            {"name": "AML", "status": "failed", "foot": "No weights."},
+        "rows": [
+            {"name": "LIME", "status": "done", "problem": ""},
+            {"name": "AML", "status": "failed", "problem": "No weights."},
         ],
     }
     element = Element()
-    element.bidi_component.component_name = "crosslight_cards"
+    element.bidi_component.component_name = "crosslight_sheet"
     if mixed:
         element.bidi_component.mixed.json = json.dumps(data)
     else:
         element.bidi_component.json = json.dumps(data)
-    cards = cards_of(element)
-    assert cards == Cards(5.0, "good film", ("done", "failed"), ("AML: No weights.",))
-    assert cards.settled
+    sheet = sheet_of(element)
+    assert sheet == Sheet(5.0, "good film", ("done", "failed"), ("AML: No weights.",))
+    assert sheet.settled
 
 
-def test_other_elements_are_no_cards() -> None:
+def test_other_elements_are_no_sheet() -> None:
     element = Element()
     element.text.body = "words"
-    assert cards_of(element) is None
+    assert sheet_of(element) is None
 
 
 def test_a_tick_names_its_fragment_and_what_the_tab_holds() -> None:

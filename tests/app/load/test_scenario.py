@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.load.messages import Cards
+from app.load.messages import Sheet
 from app.load.scenario import Ended, compared
 
 TEXT = "good film"
@@ -16,7 +16,7 @@ class ScriptedTab:
 
     def __init__(self, *scenes: Callable[["ScriptedTab"], None]) -> None:
         self.scenes = list(scenes)
-        self.cards: Cards | None = None
+        self.sheet: Sheet | None = None
         self.errors: list[str] = []
         self.alarms: list[str] = []
         self.sentences: list[str] = []
@@ -28,9 +28,9 @@ class ScriptedTab:
             await asyncio.sleep(seconds)
 
 
-def cards(*statuses: str, text: str = TEXT) -> Callable[[ScriptedTab], None]:
+def sheet(*statuses: str, text: str = TEXT) -> Callable[[ScriptedTab], None]:
     failures = tuple("LIME: no weights" for status in statuses if status == "failed")
-    return lambda tab: setattr(tab, "cards", Cards(0.0, text, statuses, failures))
+    return lambda tab: setattr(tab, "sheet", Sheet(0.0, text, statuses, failures))
 
 
 def says(*sentences: str, alarm: bool = False) -> Callable[[ScriptedTab], None]:
@@ -50,24 +50,24 @@ def ended(*scenes: Callable[[ScriptedTab], None]) -> Ended:
 
 
 def test_the_first_column_and_all_columns_are_timed() -> None:
-    result = ended(cards("waiting", "waiting"), cards("done", "running"), cards("done", "done"))
+    result = ended(sheet("waiting", "waiting"), sheet("done", "running"), sheet("done", "done"))
     assert result.end == "done"
     assert 0 <= (result.first or 0) <= (result.last or 0)
 
 
 def test_columns_of_the_text_before_do_not_count() -> None:
-    assert ended(cards("done", text="the text before")).end == "late"
+    assert ended(sheet("done", text="the text before")).end == "late"
 
 
 @pytest.mark.parametrize(
     ("scenes", "end", "sentence"),
     [
-        ([cards("done", "failed")], "failed", "LIME: no weights"),
+        ([sheet("done", "failed")], "failed", "LIME: no weights"),
         ([lambda tab: tab.errors.append("ValueError: no")], "failed", "ValueError: no"),
-        ([cards("stopped"), says("The model is not available.", alarm=True)], "failed", "Stopped without a reason."),
+        ([sheet("stopped"), says("The model is not available.", alarm=True)], "failed", "Stopped without a reason."),
         ([says("The model is not available.", alarm=True)], "failed", "The model is not available."),
         ([says("Words.", "The server is busy with 9 comparisons. Try again in a moment.")], "refused", "busy"),
-        ([cards("waiting")], "late", "Not done after"),
+        ([sheet("waiting")], "late", "Not done after"),
     ],
     ids=["a failed column", "an exception", "stopped", "an error box", "refused", "too slow"],
 )

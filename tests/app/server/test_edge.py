@@ -25,6 +25,7 @@ from app.server import edge
 from app.server.headers import security_headers
 from app.server.hosts import allowed_hosts
 from app.server.messages import refused
+from app.server.preloads import link_header
 from explainers.errors import ExplanationError
 from explainers.evaluation import cold_start
 
@@ -137,6 +138,11 @@ def test_every_answer_has_the_headers(served: Served, path: str) -> None:
     answer = served.get(path)
     assert HEADERS.items() <= answer.headers.items()
     assert "unsafe-eval" not in security_headers()["Content-Security-Policy"]
+
+
+def test_the_page_names_the_scripts_that_its_first_elements_need(served: Served) -> None:
+    assert link_header() in served.get("/").headers["link"]
+    assert "link" not in served.get("/_stcore/health").headers
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ async def tabs_computing(address: str, query: Query, then: signal.Signals, proce
             tab = await stack.enter_async_context(opened(address, {**query, "text": text, "samples": "5000"}))
             await tab.idle(1.0)
         for _ in range(240):
-            if tab.cards is not None and any(status == "running" for status in tab.cards.statuses):
+            if tab.sheet is not None and any(status == "running" for status in tab.sheet.statuses):
                 break
             await tab.idle(0.25)
         else:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from app import components
-from app.compare.card_texts import age
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
 from app.compare.heat_maps import score_text
-from app.compare.method_cards import payload
+from app.compare.row_texts import age
 from app.compare.runs import Column, Request, Run
+from app.compare.score_sheet import payload
 from app.components import ASSETS
 from explainers.datasets.example import Example
 from explainers.methods.registry import METHODS, method_spec, select
@@ -48,7 +48,7 @@ def scored(run: Run, method: str, *scores: float, **rest: Any) -> Column:
 
 def cards_of(run: Run, *columns: Column, options: DrawingOptions = DrawingOptions()) -> list[dict[str, Any]]:  # noqa: B008
     run.columns = {column.spec.id: column for column in columns}
-    cards: list[dict[str, Any]] = payload(run, options)["cards"]
+    cards: list[dict[str, Any]] = payload(run, options)["rows"]
     return cards
 
 
@@ -90,7 +90,7 @@ def test_what_changes_nothing_is_not_built_again(ran: Ran) -> None:
     assert payload(run, DrawingOptions()) is data
     other = payload(run, DrawingOptions(opacity=50))
     assert other is not data
-    assert all(one["cells"] is two["cells"] for one, two in zip(other["cards"], data["cards"], strict=True))
+    assert all(one["cells"] is two["cells"] for one, two in zip(other["rows"], data["rows"], strict=True))
 
 
 def test_a_new_score_is_drawn(ran: Ran) -> None:
@@ -103,7 +103,7 @@ def test_a_new_score_is_drawn(ran: Ran) -> None:
 def test_a_later_drawing_can_be_told_from_an_earlier_one(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(components.st, "session_state", {})
     one, other = payload(ran("good"), DrawingOptions()), payload(ran("film"), DrawingOptions())
-    first, same, second, again = (components.newest("cards", data) for data in (one, one, other, one))
+    first, same, second, again = (components.newest("sheet", data) for data in (one, one, other, one))
     assert same is first
     assert first["time"] < second["time"] < again["time"]
 
@@ -111,18 +111,18 @@ def test_a_later_drawing_can_be_told_from_an_earlier_one(ran: Ran, monkeypatch: 
 def test_no_card_repeats_what_was_typed(ran: Ran) -> None:
     mark = "zzyzx"
     run = ran(f"good {mark} film", methods=MANY)
-    assert not [each for each in strings(payload(run, DrawingOptions())["cards"]) if mark in each]
+    assert not [each for each in strings(payload(run, DrawingOptions())["rows"]) if mark in each]
 
 
 @pytest.mark.parametrize("preset", ["safe", "captum", "shap"])
 @pytest.mark.parametrize("scale", ["method", "shared"])
 def test_colours_are_ready_for_the_browser(ran: Ran, preset: str, scale: Any) -> None:
-    for card in payload(ran(methods=MANY), DrawingOptions(preset, scale))["cards"]:
+    for card in payload(ran(methods=MANY), DrawingOptions(preset, scale))["rows"]:
         assert card["cells"]
         for cell in card["cells"].values():
             assert RGBA.fullmatch(cell["colour"])
             assert LINE.fullmatch(cell["line"])
-        assert all(RGBA.fullmatch(end["colour"]) for end in card["legend"])
+        assert all(RGBA.fullmatch(end["colour"]) for end in card["detail"]["legend"])
 
 
 def test_scores_ranks_and_the_top_share(ran: Ran) -> None:
@@ -137,9 +137,20 @@ def test_scores_ranks_and_the_top_share(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize(("percent", "outlined"), [(0, 0), (5, 1), (20, 1), (50, 3), (100, 5)])
-def test_the_slider_outlines_the_same_share_in_every_card(ran: Ran, percent: int, outlined: int) -> None:
-    for card in payload(ran(methods=MANY), DrawingOptions(percent=percent))["cards"]:
+def test_the_slider_outlines_the_same_share_in_every_row(ran: Ran, percent: int, outlined: int) -> None:
+    run = ran()
+    columns = [
+        scored(run, "occlusion", 0.1, 0.2, 0.3, 0.4, 0.5),
+        scored(run, "attention_mean", 0.5, 0.1, 0.1, 0.2, 0.1),
+    ]
+    for card in cards_of(run, *columns, options=DrawingOptions(percent=percent)):
         assert sum(cell["top"] for cell in card["cells"].values()) == outlined
+
+
+def test_a_unit_that_does_not_support_the_class_is_never_outlined(ran: Ran) -> None:
+    run = ran()
+    (card,) = cards_of(run, scored(run, "occlusion", 0.4, 0.0, -0.1, -0.2, -0.4), options=DrawingOptions(percent=100))
+    assert [unit for unit, cell in card["cells"].items() if cell["top"]] == ["0"]
 
 
 def test_cells_are_numbered_by_the_whole_text_when_words_are_removed(ran: Ran) -> None:
@@ -147,7 +158,7 @@ def test_cells_are_numbered_by_the_whole_text_when_words_are_removed(ran: Ran) -
     data = payload(run, DrawingOptions())
     assert data["removed"] == [0, 3]
     assert [piece for piece, index in data["segments"][0] if index in (0, 3)] == ["a", "but"]
-    for card in data["cards"]:
+    for card in data["rows"]:
         assert list(card["cells"]) == ["1", "2", "4"]
         assert card["cells"]["1"]["rank"] == 1  # "good"
         assert card["cells"]["1"]["of"] == 3
@@ -161,15 +172,18 @@ def test_a_shared_scale_compares_cards_and_an_own_one_does_not(ran: Ran) -> None
     assert own[0]["cells"]["0"]["colour"] == own[1]["cells"]["0"]["colour"]
     assert shared[0]["cells"]["0"]["colour"] == own[0]["cells"]["0"]["colour"]
     assert shared[1]["cells"]["0"]["colour"].endswith("0.175)")  # 0.7 · 0.25
-    assert [end["text"] for end in own[1]["legend"]] == ["against positive -0.2500", "for positive +0.2500"]
-    assert [end["text"] for end in shared[1]["legend"]] == ["against positive -1.0000", "for positive +1.0000"]
+    assert [end["text"] for end in own[1]["detail"]["legend"]] == ["against positive -0.2500", "for positive +0.2500"]
+    assert [end["text"] for end in shared[1]["detail"]["legend"]] == [
+        "against positive -1.0000",
+        "for positive +1.0000",
+    ]
 
 
 def test_an_unsigned_method_has_one_end(ran: Ran) -> None:
     run = ran("good film")
     (card,) = cards_of(run, scored(run, "attention_mean", 0.3, 0.1))
-    assert [end["text"] for end in card["legend"]] == ["most 0.3000"]
-    assert card["kind"] == "unsigned · one pass"
+    assert [end["text"] for end in card["detail"]["legend"]] == ["most 0.3000"]
+    assert card["kind"] == "unsigned, one pass, a control"
     assert card["cells"]["0"]["score"] == "0.3000"
 
 
@@ -186,20 +200,20 @@ def test_chance_and_the_gap_are_told(ran: Ran) -> None:
     gradients = scored(run, "integrated_gradients", 0.5, 0.1, gap=0.0042)
     first, second = cards_of(run, lime, gradients)
     assert first["cells"]["0"]["score"] == "+0.5000 ± 0.0200"
-    assert first["kind"] == "signed · sampled · ± 0.040 at most, 50 samples"
-    assert second["kind"] == "signed · gradients · gap 0.004"
+    assert first["detail"]["facts"][-2:] == ["50 samples", "standard deviation of a score at most 0.040"]
+    assert second["detail"]["facts"][-1] == "completeness gap 0.004"
 
 
 def test_cards_stand_in_the_usual_order_unless_they_are_sorted(ran: Ran) -> None:
     run = ran(methods=MANY)
-    assert [card["id"] for card in payload(run, DrawingOptions())["cards"]] == list(MANY)
+    assert [card["id"] for card in payload(run, DrawingOptions())["rows"]] == list(MANY)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=[metric.id for metric in METRICS])
 def test_sorting_puts_the_best_first(ran: Ran, metric: Any) -> None:
     run = ran(methods=MANY)
     values = []
-    for card in payload(run, DrawingOptions(sort=metric.id))["cards"]:
+    for card in payload(run, DrawingOptions(sort=metric.id))["rows"]:
         result = run.columns[card["id"]].result
         assert result is not None
         values.append(result.metrics[metric.id])
@@ -209,7 +223,7 @@ def test_sorting_puts_the_best_first(ran: Ran, metric: Any) -> None:
 def test_cards_without_a_metric_come_last_when_sorted(ran: Ran) -> None:
     run = ran(methods=("integrated_gradients", "occlusion"))
     run.columns["integrated_gradients"].result = None
-    cards = payload(run, DrawingOptions(sort="aopc_c"))["cards"]
+    cards = payload(run, DrawingOptions(sort="aopc_c"))["rows"]
     assert [card["id"] for card in cards] == ["occlusion", "integrated_gradients"]
 
 
@@ -217,34 +231,35 @@ def test_before_the_model_has_read_the_text_it_is_one_piece(request_for: Ask) ->
     run = Run(request_for("a good film"), {spec.id: Column(spec) for spec in select(MANY)})
     data = payload(run, DrawingOptions())
     assert data["segments"] == [[("a good film", -1)]]
-    assert {card["status"] for card in data["cards"]} == {"waiting"}
-    assert {card["note"] for card in data["cards"]} == {"waiting"}
-    assert not any(card["cells"] or card["legend"] or card["foot"] for card in data["cards"])
+    assert {card["status"] for card in data["rows"]} == {"waiting"}
+    assert {card["note"] for card in data["rows"]} == {"waiting"}
+    assert not any(card["cells"] or card["detail"]["facts"] or card["curve"] for card in data["rows"])
 
 
 def test_a_card_tells_how_far_its_method_is(engine: Engine, request_for: Ask, hold: Any) -> None:
     hold.when = lambda: any(run.columns["lime"].base is not None for run in engine.queue)
     run = engine.submit(request_for(methods=("kernel_shap", "occlusion", "lime")))
     assert hold.reached.wait(10)
-    status = {card["id"]: card["status"] for card in payload(run, DrawingOptions())["cards"]}
+    status = {card["id"]: card["status"] for card in payload(run, DrawingOptions())["rows"]}
     assert status == {"lime": "running", "kernel_shap": "waiting", "occlusion": "done"}
-    lime = next(card for card in payload(run, DrawingOptions())["cards"] if card["id"] == "lime")
+    lime = next(card for card in payload(run, DrawingOptions())["rows"] if card["id"] == "lime")
     assert lime["progress"] == 0
     assert lime["note"] == "0%"
     run.columns["lime"].base = run.meter.calls - 25  # half of the 50 samples
-    lime = next(card for card in payload(run, DrawingOptions())["cards"] if card["id"] == "lime")
+    lime = next(card for card in payload(run, DrawingOptions())["rows"] if card["id"] == "lime")
     assert lime["progress"] == 0.5
     assert lime["note"].startswith("50%, about ")
     hold.go.set()
 
 
-def test_a_card_tells_cost_metric_and_age(ran: Ran) -> None:
+def test_a_row_tells_cost_metrics_and_age(ran: Ran) -> None:
     fresh, remembered = ran(methods=("occlusion",)), ran(methods=("occlusion",))
-    (card,) = payload(fresh, DrawingOptions())["cards"]
-    assert re.fullmatch(r"\d\.\d\d s · 6 calls · AOPC-C -?\d\.\d\d", card["foot"])
-    assert (card["status"], card["note"], card["progress"]) == ("done", "", 1)
-    (card,) = payload(remembered, DrawingOptions())["cards"]
-    assert card["foot"].endswith("· remembered from 0 s ago")
+    (row,) = payload(fresh, DrawingOptions())["rows"]
+    assert re.fullmatch(r"\d\.\d\d s, 6 model calls", row["detail"]["facts"][0])
+    assert set(row["metrics"]) == set(METRICS.ids)
+    assert (row["status"], row["note"], row["progress"]) == ("done", "", 1)
+    (row,) = payload(remembered, DrawingOptions())["rows"]
+    assert row["detail"]["facts"][-1] == "remembered from 0 s ago"
 
 
 @pytest.mark.parametrize(
@@ -253,7 +268,7 @@ def test_a_card_tells_cost_metric_and_age(ran: Ran) -> None:
 def test_age_is_told_in_steps_so_that_cards_stand_still(
     monkeypatch: pytest.MonkeyPatch, seconds: int, text: str
 ) -> None:
-    monkeypatch.setattr("app.compare.card_texts.time.time", lambda: 10_000.0 + seconds)
+    monkeypatch.setattr("app.compare.row_texts.time.time", lambda: 10_000.0 + seconds)
     assert age(10_000.0) == text
 
 
@@ -261,17 +276,17 @@ def test_a_failed_method_says_why(ran: Ran) -> None:
     run = ran("good film")
     column = replace(scored(run, "occlusion", 0.0, 0.0), attribution=None, failure="Too little <memory>.")
     (card,) = cards_of(run, column)
-    assert (card["status"], card["foot"], card["cells"]) == ("failed", "Too little <memory>.", {})
+    assert (card["status"], card["problem"], card["cells"]) == ("failed", "Too little <memory>.", {})
 
 
 def test_a_stopped_card_says_so_and_a_failed_run_does_not_call_its_cards_stopped(ran: Ran) -> None:
     run = ran("good film")
     run.columns["lime"].result = None
     run.status = "stopped"
-    notes = {card["id"]: (card["status"], card["note"]) for card in payload(run, DrawingOptions())["cards"]}
+    notes = {card["id"]: (card["status"], card["note"]) for card in payload(run, DrawingOptions())["rows"]}
     assert notes == {"lime": ("stopped", "stopped before it was done"), "occlusion": ("done", "")}
     run.status = "failed"
-    notes = {card["id"]: (card["status"], card["note"]) for card in payload(run, DrawingOptions())["cards"]}
+    notes = {card["id"]: (card["status"], card["note"]) for card in payload(run, DrawingOptions())["rows"]}
     assert notes["lime"] == ("stopped", "")
 
 
@@ -298,10 +313,12 @@ def test_a_long_text_is_not_repeated_in_every_card_where_it_was_not_read(ran: Ra
     assert sum(len(piece) for piece, _ in pieces) < 10_000
 
 
-@pytest.mark.parametrize("name", ["card", "cards", "words"])
+@pytest.mark.parametrize("name", sorted(path.stem for path in ASSETS.glob("*.js")))
 def test_the_components_write_text_and_never_html(name: str) -> None:
     source = (ASSETS / f"{name}.js").read_text(encoding="utf-8")
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|\bFunction\(|\.srcdoc", source
     )
-    assert not re.search(r"https?:", source + (ASSETS / f"{name}.css").read_text(encoding="utf-8"))
+    style = ASSETS / f"{name}.css"
+    source = source.replace("http://www.w3.org/2000/svg", "") + (style.read_text("utf-8") if style.exists() else "")
+    assert not re.search(r"https?:", source)

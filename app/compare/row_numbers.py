@@ -1,0 +1,161 @@
+"""The numbers in a row of the score sheet: metrics against the random orders, the curve, agreement with the others."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from app.compare.runs import Run
+from explainers.methods.registry import method_spec
+from explainers.metrics.agreement import spearman
+from explainers.metrics.faithfulness import METRICS, verdict_metric
+from explainers.metrics.spec import MetricSpec
+from explainers.report.text import decimals
+
+if TYPE_CHECKING:
+    from explainers.report.metric_rows import MetricRow
+    from explainers.results.comparison import Comparison, RandomControl
+    from explainers.results.erasure_curves import ErasureCurves
+
+EXPERIMENTS = ("removed", "kept")
+BAND = (0.025, 0.975)  # quantiles over the random orders
+NOTHING: dict[str, Any] = {"metrics": {}, "curve": None, "agreement": ""}
+
+
+@dataclass(frozen=True)
+class RowNumbers:
+    """What the head of the sheet needs, and the numbers by method."""
+
+    metrics: list[dict[str, Any]]
+    random: dict[str, Any] | None
+    by_method: dict[str, dict[str, Any]]
+
+    def of(self, method: str) -> dict[str, Any]:
+        return self.by_method.get(method, NOTHING)
+
+
+def columns() -> tuple[MetricSpec, ...]:
+    """The metrics that stand in closed rows: those that decide the verdict, and then the others."""
+    first = (verdict_metric("removing"), verdict_metric("keeping"))
+    return (*first, *(metric for metric in METRICS if metric not in first))
+
+
+def row_numbers(run: Run) -> RowNumbers:
+    """Of the run, and of the one before where this one has no result yet."""
+    own = _of_run(run)
+    if run.previous is None or not run.active:
+        return own
+    before = _of_run(run.previous)
+    heads, random = (own.metrics, own.random) if own.random is not None else (before.metrics, before.random)
+    return RowNumbers(heads, random, before.by_method | own.by_method)
+
+
+def _of_run(run: Run) -> RowNumbers:
+    if run.question is None:
+        return RowNumbers([_head(metric, [], ()) for metric in columns()], None, {})
+    return run.view("row numbers", run.settled, lambda: _row_numbers(run.comparison()))
+
+
+def _row_numbers(comparison: "Comparison") -> RowNumbers:
+    from explainers.report.metric_rows import metric_rows
+
+    control = comparison.random_control
+    rows = {row.method: row for row in metric_rows(comparison)}
+    heads = [
+        _head(metric, [row.metrics[metric.id] for row in rows.values()], _scores(control, metric))
+        for metric in columns()
+    ]
+    by_method = {
+        result.attribution.method: {
+            "metrics": _metrics(rows.get(result.attribution.method), known=control is not None),
+            "curve": curve_values(result.curves),
+            "agreement": _agreement(comparison, result.attribution.method),
+        }
+        for result in comparison.results
+    }
+    random = random_values(control) if control is not None else None
+    if control is not None and random is not None and control.method in by_method:
+        mean = {"shares": random["shares"], **{each: random[each]["mean"] for each in EXPERIMENTS}}
+        by_method[control.method]["curve"] = mean
+    return RowNumbers(heads, random, by_method)
+
+
+def _scores(control: "RandomControl | None", metric: MetricSpec) -> tuple[float, ...]:
+    return tuple(control.scores.get(metric.id, ())) if control is not None else ()
+
+
+def _head(metric: MetricSpec, values: list[float], random: tuple[float, ...]) -> dict[str, Any]:
+    """The column of a metric; its bars reach from the lowest to the highest value of any row."""
+    defined = [value for value in (*values, *random, 0.0) if not math.isnan(value)]
+    band = (
+        [_number(float(np.quantile(random, each))) for each in BAND]
+        if random and not any(map(math.isnan, random))
+        else []
+    )
+    return {
+        "id": metric.id,
+        "name": metric.name,
+        "arrow": metric.arrow,
+        "meaning": f"{metric.meaning} {'Higher' if metric.higher_is_better else 'Lower'} is better.",
+        "low": _number(min(defined)),
+        "high": _number(max(defined)),
+        "band": band,
+    }
+
+
+def _metrics(row: "MetricRow | None", *, known: bool) -> dict[str, dict[str, Any]]:
+    """By metric: the text, the value, and whether it is beyond the random band ("yes", "no", or "" if not known)."""
+    if row is None:
+        return {}
+    return {
+        metric.id: {
+            "text": decimals(row.metrics[metric.id], 2),
+            "exact": _exact(row, metric),
+            "value": None if math.isnan(row.metrics[metric.id]) else _number(row.metrics[metric.id]),
+            "beyond": "" if not known or row.optimised else "yes" if metric.id in row.beats_random else "no",
+            "best": metric.id in row.best,
+        }
+        for metric in columns()
+    }
+
+
+def _exact(row: "MetricRow", metric: MetricSpec) -> str:
+    noise = row.noise[metric.id]
+    spread = f" ± {decimals(noise, metric.places)}" if metric.sampling_noise and noise > 0 else ""
+    return f"{decimals(row.metrics[metric.id], metric.places)}{spread}"
+
+
+def curve_values(curves: "ErasureCurves") -> dict[str, list[float]]:
+    lines = {each: rounded(getattr(curves, each)[:, curves.label]) for each in EXPERIMENTS}
+    return {"shares": rounded(curves.shares), **lines}
+
+
+def random_values(control: "RandomControl") -> dict[str, Any]:
+    result: dict[str, Any] = {"shares": rounded(control.curves[0].shares)}
+    for each in EXPERIMENTS:
+        lines = np.stack([getattr(order, each)[:, order.label] for order in control.curves])
+        low, high = np.quantile(lines, BAND, axis=0)
+        result[each] = {"mean": rounded(lines.mean(axis=0)), "low": rounded(low), "high": rounded(high)}
+    return result
+
+
+def _agreement(comparison: "Comparison", method: str) -> str:
+    """Mean ρ with the other methods that explain."""
+    specs = {each.attribution.method: method_spec(each.attribution.method) for each in comparison.results}
+    own = next(each.attribution.scores for each in comparison.results if each.attribution.method == method)
+    values = [
+        spearman(own, each.attribution.scores)
+        for each in comparison.results
+        if each.attribution.method != method and specs[each.attribution.method].explains
+    ]
+    defined = [value for value in values if not math.isnan(value)]
+    return decimals(float(np.mean(defined))) if defined else ""
+
+
+def rounded(values: Any) -> list[float]:
+    return [_number(float(value)) for value in values]
+
+
+def _number(value: float) -> float:
+    return round(value, 4) + 0.0

@@ -1,0 +1,209 @@
+// The rows of the score sheet: name, heat map, small curves, metrics beside the random orders, and what opens.
+
+const SVG = "http://www.w3.org/2000/svg";
+const EXPERIMENTS = ["removed", "kept"];
+
+function drawn(tag, attributes) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  return node;
+}
+
+const WIDTH = 64;
+const HEIGHT = 40;
+
+function path(shares, values) {
+  return shares.map((x, i) => `${i ? "L" : "M"}${(x * WIDTH).toFixed(1)} ${((1 - values[i]) * HEIGHT).toFixed(1)}`).join("");
+}
+
+// Two small plots: p(class) while the top units are removed, and with only them.
+function curveElement(row, data) {
+  const box = element("div", "curve");
+  for (const experiment of EXPERIMENTS) {
+    const svg = drawn("svg", { viewBox: `-1 -2 ${WIDTH + 2} ${HEIGHT + 4}`, role: "img", class: experiment });
+    const title = drawn("title", {});
+    title.textContent = `${row.name}: probability with the top words ${experiment}, grey the random orders`;
+    svg.append(title, drawn("path", { class: "axis", d: `M0 0V${HEIGHT}H${WIDTH}` }));
+    if (data.random) {
+      const { shares } = data.random;
+      const { low, high, mean } = data.random[experiment];
+      const back = path([...shares].reverse(), [...low].reverse()).replace("M", "L");
+      svg.append(drawn("path", { class: "band", d: `${path(shares, high)}${back}Z` }));
+      svg.append(drawn("path", { class: "mean", d: path(shares, mean) }));
+    }
+    if (row.curve) svg.append(drawn("path", { class: "trace", stroke: row.colour, d: path(row.curve.shares, row.curve[experiment]) }));
+    box.append(svg);
+  }
+  return box;
+}
+
+function metricElement(row, metric, place) {
+  const value = row.metrics[metric.id];
+  const box = element("div", `metric place-${place}`);
+  if (!value) return box;
+  const name = element("span", "metric-name", `${metric.name} `);
+  const number = element("span", value.best ? "number best" : value.beyond === "no" ? "number chance" : "number", value.text);
+  const compared = { yes: "beyond the 95 % band of the random orders", no: "within the 95 % band of the random orders", "": "" }[value.beyond];
+  box.title = `${metric.name} ${value.exact}${compared ? `, ${compared}` : ""}. ${metric.meaning}`;
+  box.append(name, number);
+  if (value.value !== null) box.append(barElement(value, metric));
+  return box;
+}
+
+// The value as a mark on a line, over the band of the random orders.
+function barElement(value, { low, high, band }) {
+  const at = (number) => 100 * (high > low ? (number - low) / (high - low) : 0.5);
+  const bar = element("span", "bar");
+  if (band.length) {
+    const random = element("i", "random");
+    Object.assign(random.style, { left: `${at(band[0])}%`, width: `${Math.max(2, at(band[1]) - at(band[0]))}%` });
+    bar.append(random);
+  }
+  const mark = element("i", value.beyond === "yes" ? "mark beyond" : "mark");
+  mark.style.left = `${at(value.value)}%`;
+  bar.append(mark);
+  return bar;
+}
+
+function detailElement(row, data) {
+  const { idea, caution, source, deviations, facts, legend } = row.detail;
+  const box = element("div", "detail");
+  box.id = `detail-${row.id}`;
+  box.append(element("p", "", idea), labelled("When not to believe it", caution));
+  if (facts.length) box.append(labelled("This result", `${row.kind}; ${facts.join("; ")}`));
+  const exact = data.metrics.filter((metric) => row.metrics[metric.id]);
+  if (exact.length) {
+    box.append(labelled("Metrics", exact.map((each) => `${each.name} ${row.metrics[each.id].exact}`).join(", ")));
+  }
+  const keys = element("p", "legend");
+  for (const { colour, text } of legend) {
+    const swatch = element("span", "swatch");
+    swatch.style.backgroundColor = colour;
+    keys.append(swatch, element("span", "", text));
+  }
+  if (legend.length) box.append(keys);
+  box.append(scoresElement(row, data), labelled("Source", source));
+  if (deviations.length) {
+    const list = element("ul");
+    for (const each of deviations) list.append(element("li", "", each));
+    box.append(element("p", "label", "Deviations from the paper"), list);
+  }
+  return box;
+}
+
+function labelled(label, text) {
+  const line = element("p");
+  line.append(element("span", "label", `${label}: `), text);
+  return line;
+}
+
+// Every unit with its exact score, the strongest first.
+function scoresElement(row, data) {
+  const box = element("p", "scores");
+  const ranked = Object.entries(row.cells).sort(([, one], [, other]) => one.rank - other.rank);
+  for (const [index, cell] of ranked) {
+    const entry = element("span", "entry");
+    entry.append(element("bdi", "", unitName(data, Number(index))), ` ${cell.score}`);
+    box.append(entry);
+  }
+  return box;
+}
+
+function unitName(data, index) {
+  return data.segments.flat().find((piece) => piece[1] === index)?.[0] ?? data.image?.patches[index]?.[4] ?? "";
+}
+
+function nameElement(row, open) {
+  const box = element("div", "name");
+  const button = element("button", "open", row.name);
+  button.type = "button";
+  button.setAttribute("aria-expanded", String(open));
+  button.setAttribute("aria-controls", `detail-${row.id}`);
+  button.title = `${row.detail.idea} Press for details.`;
+  const dot = element("i", "dot");
+  dot.style.backgroundColor = row.colour;
+  box.append(dot, button);
+  if (row.tag) {
+    const tag = element("span", `tag ${row.tag.kind}`, row.tag.text);
+    tag.title = row.tag.meaning;
+    box.append(tag);
+  }
+  box.append(element("div", row.aside ? "score aside" : "score", resting(row)));
+  return box;
+}
+
+const resting = (row) => row.note || row.aside || (row.status === "failed" ? "failed" : row.range);
+
+function rowElement(row, data) {
+  const open = memory.open.has(row.id);
+  const full = row.featured || open;
+  const box = element("section", full ? "row full" : "row line");
+  box.dataset.method = row.id;
+  box.dataset.status = row.status;
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", `${row.name}: arrow keys go through its words`);
+  box.classList.toggle("old", row.old || (row.status !== "done" && row.status !== "failed"));
+  box.classList.toggle("excluded", Boolean(row.aside));
+  box.append(nameElement(row, open), mapElement(row, data), curveElement(row, data));
+  for (const [place, metric] of data.metrics.entries()) box.append(metricElement(row, metric, place));
+  const agreement = element("div", "agreement", row.agreement);
+  agreement.title = "Mean Spearman's ρ with the ranks of the other methods";
+  const seconds = element("div", "seconds", row.seconds);
+  const progress = element("div", "progress");
+  if (row.status === "running") progress.style.width = `${Math.round(100 * row.progress)}%`;
+  box.append(agreement, seconds, progress);
+  if (open) box.append(detailElement(row, data));
+  return box;
+}
+
+function sheetHead(data) {
+  const head = element("div", "row head");
+  const views = element("div", "views");
+  views.setAttribute("role", "group");
+  views.setAttribute("aria-label", "View");
+  for (const view of ["rows", "matrix"]) {
+    const button = element("button", "view", view === "rows" ? "Rows" : "Matrix");
+    button.type = "button";
+    button.dataset.view = view;
+    button.setAttribute("aria-pressed", String(data.view === view));
+    button.disabled = view === "matrix" && !data.matrix;
+    if (button.disabled) button.title = "The matrix shows texts of up to 40 words.";
+    views.append(button);
+  }
+  head.append(views);
+  if (data.view === "matrix" && data.matrix) return head;
+  head.append(element("div", "map"), element("div", "curve", "removed · kept"));
+  for (const [place, metric] of data.metrics.entries()) {
+    const box = element("div", `metric place-${place}`, `${metric.name} ${metric.arrow}`);
+    box.title = metric.meaning;
+    head.append(box);
+  }
+  const agreement = element("div", "agreement", "agree");
+  agreement.title = "Agreement: mean Spearman's ρ with the ranks of the other methods";
+  const seconds = element("div", "seconds", "s");
+  seconds.title = "Seconds of computing";
+  head.append(agreement, seconds);
+  return head;
+}
+
+function moreElement(count) {
+  const button = element("button", "more", memory.more ? "Show fewer methods" : `${count} more methods, a line each`);
+  button.type = "button";
+  button.setAttribute("aria-expanded", String(memory.more));
+  return button;
+}
+
+function drawRows(root, data) {
+  const first = data.rows.filter((row) => row.featured);
+  const others = data.rows.filter((row) => !row.featured);
+  const nodes = [once("head", [data.view, data.matrix, data.metrics], () => sheetHead(data))];
+  const common = [data.labels, data.segments, data.removed, data.metrics, data.random, data.image, data.evidence];
+  const shared = JSON.stringify(common);
+  const make = (row) => once(`row ${row.id}`, [row, memory.open.has(row.id), shared], () => rowElement(row, data));
+  nodes.push(...first.map(make));
+  if (others.length) nodes.push(once("more", [others.length, memory.more], () => moreElement(others.length)));
+  const rest = element("div", "others");
+  rest.hidden = !memory.more;
+  rest.append(...others.map(make));
+  root.replaceChildren(...nodes, rest);
+}

@@ -1,0 +1,71 @@
+"""What can be checked about a narrative: whether its reason is true of the input, and whether the model uses its words.
+
+used: p(class | input without the mentioned words) is below what is left without any other set of as many words, and at
+least NOTICEABLE below p(class | input). The class is the one that the sentence states.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explainers.datasets.example import Example
+from explainers.metrics.erasure import Answers
+from explainers.models.tasks import reason_truth
+from explainers.narrative.sentences import reason_of
+from explainers.results.narrative import NO_WORD, Narrative, NarrativeCheck
+
+DRAWS = 40  # sets of random words; all of them where there are no more
+FEWEST = 20  # other sets; one set in 21 is the lowest by luck, and with fewer more than that
+NOTICEABLE = 0.01  # of a probability
+FEW = "there are only {there} other sets of as many words to compare with, and {needed} are needed"
+
+
+def check_narrative(narrative: Narrative, answers: Answers, example: Example, *, seed: int = 0) -> NarrativeCheck:
+    """Its truth by the rules of the model's task, and its use by erasing words with the operator of `answers`."""
+    reason = reason_of(narrative.text)
+    check = NarrativeCheck(narrative.method, true_note="it gives no reason")
+    if reason:
+        truth = reason_truth(answers.model.name, reason, example)
+        check = replace(check, true=truth.true, true_note=truth.note)
+    words = [number for number, unit in enumerate(answers.encoding.units) if unit.kind == "word"]
+    mentioned = sorted(set(narrative.mentions) & set(words))
+    if not mentioned:
+        return replace(check, use_note=NO_WORD)
+    return _with_use(check, narrative.stated, mentioned, words, answers, seed)
+
+
+def _with_use(
+    check: NarrativeCheck, stated: int | None, mentioned: list[int], words: list[int], answers: Answers, seed: int
+) -> NarrativeCheck:
+    others = other_sets(words, mentioned, seed)
+    probabilities = answers.probabilities(_masks(len(answers.encoding.units), [(), mentioned, *others]))
+    label = int(probabilities[0].argmax()) if stated is None else stated
+    full, removed, *random = (float(p) for p in probabilities[:, label])
+    check = replace(check, full=full, removed=removed, random_removed=tuple(random))
+    if len(random) < FEWEST:
+        return replace(check, use_note=FEW.format(needed=FEWEST, there=len(random)))
+    return replace(check, used=removed < min(random) and full - removed >= NOTICEABLE)
+
+
+def other_sets(words: Sequence[int], mentioned: Sequence[int], seed: int) -> list[tuple[int, ...]]:
+    """Sets of as many words as are mentioned, never exactly those: all of them, or `DRAWS` at random."""
+    if comb(len(words), len(mentioned)) <= DRAWS + 1:
+        return [each for each in combinations(words, len(mentioned)) if each != tuple(mentioned)]
+    rng, drawn = np.random.default_rng(seed), dict[tuple[int, ...], None]()
+    while len(drawn) < DRAWS:
+        each = tuple(sorted(rng.choice(words, len(mentioned), replace=False).tolist()))
+        if each != tuple(mentioned):
+            drawn[each] = None
+    return list(drawn)
+
+
+def _masks(units: int, erased: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
+    """(sets, units), true = kept."""
+    keeps = np.ones((len(erased), units), dtype=bool)
+    for row, numbers in enumerate(erased):
+        keeps[row, list(numbers)] = False
+    return keeps

@@ -1,0 +1,56 @@
+"""How a person's order compares with the methods, in one sentence of plain text."""
+
+import math
+from typing import TYPE_CHECKING
+
+from explainers.methods.registry import method_spec
+from explainers.metrics.faithfulness import verdict_metric
+from explainers.metrics.spec import MetricSpec
+from explainers.report.text import decimals
+
+if TYPE_CHECKING:
+    from explainers.results.comparison import Comparison, MethodResult
+
+ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
+def guess_sentence(comparison: "Comparison") -> str:
+    """Its metrics and its places among the methods that may lead; empty without an order, or without its metrics."""
+    guess = next((each for each in comparison.results if method_spec(each.attribution.method).is_given), None)
+    if guess is None:
+        return ""
+    name = method_spec(guess.attribution.method).name
+    metrics = [verdict_metric(experiment) for experiment in ("removing", "keeping")]
+    places = [_place(metric, guess, _rivals(comparison, metric)) for metric in metrics if _defined(metric, guess)]
+    return f"{name}: {'; '.join(places)}." if places else ""
+
+
+def _defined(metric: MetricSpec, result: "MethodResult") -> bool:
+    return not math.isnan(result.metrics.get(metric.id, math.nan))
+
+
+def _rivals(comparison: "Comparison", metric: MetricSpec) -> list["MethodResult"]:
+    """Those that may lead and answered for the explained class; a single random order is none."""
+    specs = {each.attribution.method: method_spec(each.attribution.method) for each in comparison.results}
+    return [
+        each
+        for each in comparison.results
+        if (spec := specs[each.attribution.method]).comparable
+        and not spec.is_random
+        and each.attribution.label == comparison.question.label
+        and _defined(metric, each)
+    ]
+
+
+def _place(metric: MetricSpec, guess: "MethodResult", rivals: list["MethodResult"]) -> str:
+    """Shared places count as the better one."""
+    value = metric.sign * guess.metrics[metric.id]
+    place = 1 + sum(metric.sign * rival.metrics[metric.id] > value for rival in rivals)
+    text = f"{metric.name} {decimals(guess.metrics[metric.id])}"
+    return f"{text}, {ordinal(place)} of {len(rivals) + 1}" if rivals else text
+
+
+def ordinal(number: int) -> str:
+    """ "1st", "2nd", "3rd", "11th"."""
+    ending = "th" if 10 <= number % 100 <= 20 else ENDINGS.get(number % 10, "th")
+    return f"{number}{ending}"

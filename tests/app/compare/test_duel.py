@@ -1,0 +1,171 @@
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Event
+from typing import Any
+
+import pytest
+import streamlit as st
+
+from app.compare import duel, duel_runs
+from app.compare.duel import chosen_pair, contenders
+from app.compare.duel_drawing import duel_html
+from app.compare.duel_runs import DuelState, duel_state
+from app.compare.engine import Engine
+from app.compare.runs import Run
+from explainers.models.meter import Meter
+from explainers.results.duel import Duel, DuelSide
+
+Ran = Callable[..., Run]
+PAIR = ("occlusion", "guess")
+METHODS = ("occlusion", "gradient_x_input", "random")
+
+
+def settled(state: DuelState) -> DuelState:
+    end = time.monotonic() + 20
+    while state.active and time.monotonic() < end:
+        time.sleep(0.002)
+    assert not state.active
+    return state
+
+
+@pytest.fixture
+def guessed(engine: Engine, request_for: Callable[..., Any], over: Callable[[Run], Run]) -> Run:
+    """A run about "a good film but dull" in which a person has marked "but"."""
+    return over(engine.submit(replace(request_for(methods=METHODS), guess=(3,))))
+
+
+def test_a_person_has_a_row_and_can_be_asked_to_a_duel(guessed: Run) -> None:
+    assert list(guessed.columns) == ["guess", *METHODS]
+    assert contenders(guessed) == ["guess", "occlusion", "gradient_x_input"]  # random ranks nothing
+
+
+def test_a_duel_is_computed_once_and_becomes_part_of_the_comparison(engine: Engine, guessed: Run) -> None:
+    assert guessed.comparison().duels == ()
+    state = settled(duel_state(engine, guessed, PAIR))
+    assert state.error == ""
+    assert state.duel is not None
+    assert [side.units for side in state.duel.sides] == [(1,), (3,)]  # "good" and "but"
+    assert state.duel.winner is None  # with five words it may be luck
+    assert guessed.comparison().duels == (state.duel,)
+    assert duel_state(engine, guessed, PAIR) is state
+
+
+def test_answers_are_shared_with_other_runs_about_the_input(
+    engine: Engine, guessed: Run, over: Callable[[Run], Run]
+) -> None:
+    settled(duel_state(engine, guessed, PAIR))
+    again = over(engine.submit(guessed.request))
+    state = settled(duel_state(engine, again, PAIR))
+    assert state.duel == guessed.duels[PAIR].duel
+    assert state.meter.calls == 0
+
+
+def test_another_guess_is_another_row_and_the_methods_stay(
+    engine: Engine, guessed: Run, over: Callable[[Run], Run]
+) -> None:
+    other = over(engine.submit(replace(guessed.request, guess=(1, 0))))
+    assert [name for name, column in other.columns.items() if not column.remembered] == ["guess"]
+    assert other.columns["guess"].attribution is not None
+    assert other.columns["guess"].attribution.scores == (1.0, 2.0, 0.0, 0.0, 0.0)
+    without = over(engine.submit(replace(other.request, removed=(1,))))
+    assert without.columns["guess"].attribution is not None
+    assert without.columns["guess"].attribution.scores == (1.0, 0.0, 0.0, 0.0)
+
+
+def test_a_stored_duel_needs_no_model(engine: Engine, guessed: Run) -> None:
+    sides = DuelSide("guess", (3,), 0.7, 0.5), DuelSide("occlusion", (1,), 0.4, 0.8)
+    guessed.stored_duels = (Duel(sides, 0.78, (0.7,), (0.5,), "occlusion"),)
+    state = duel_state(engine, guessed, PAIR)
+    assert not state.active
+    assert state.duel is not None
+    assert state.duel.sides == sides[::-1]
+
+
+@pytest.mark.parametrize("expired", [False, True])
+def test_a_duel_that_was_stopped_is_computed_when_somebody_looks(
+    engine: Engine, guessed: Run, hold: Any, monkeypatch: pytest.MonkeyPatch, expired: bool
+) -> None:
+    monkeypatch.setattr("explainers.comparison.duel.known_answers", lambda _comparison: {})  # so that it has to ask
+    hold.when = lambda: True
+    stopped = duel_state(engine, guessed, PAIR)
+    assert hold.reached.wait(10)
+    assert duel_runs.pending(guessed)
+    with monkeypatch.context() as patch:
+        if expired:
+            patch.setattr(type(guessed.lease), "expired", True)
+        else:
+            guessed.stop()
+        hold.when = lambda: False
+        hold.go.set()
+        assert settled(stopped).error == "Stopped."
+    assert guessed.duels == {}
+    again = settled(duel_state(engine, guessed, PAIR))
+    assert again is not stopped
+    assert (again.error, again.duel is not None) == ("", True)
+
+
+def test_a_run_can_be_stopped_while_its_page_asks_for_another_duel(guessed: Run) -> None:
+    class Asking(Event):
+        def set(self) -> None:
+            guessed.duels["lime", f"{len(guessed.duels)}"] = DuelState(PAIR)
+
+    guessed.duels[PAIR] = DuelState(PAIR, Meter(cancel=Asking()))
+    guessed.stop()
+    assert len(guessed.duels) == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "chosen", "problem"),
+    [
+        ("", ("a", "b"), ""),
+        ("c.a", ("c", "a"), ""),
+        ("a.a", ("a", "a"), ""),  # a sentence says that two are needed
+        ("a.<b>", ("a", "b"), "The address asks for the duel “a.<b>”, which is not possible here."),
+        ("nonsense", ("a", "b"), "The address asks for the duel “nonsense”, which is not possible here."),
+    ],
+)
+def test_the_pair_of_the_address(
+    query: dict[str, str], monkeypatch: pytest.MonkeyPatch, address: str, chosen: tuple[str, str], problem: str
+) -> None:
+    query |= {"duel": address} if address else {}
+    monkeypatch.setattr(st, "query_params", query)
+    assert chosen_pair(["a", "b", "c"], ("a", "b")) == (chosen, problem)
+    assert chosen_pair(["a", "c"], ("a", "b"))[0] == (chosen if "b" not in (*chosen, "") else None)
+
+
+def test_only_another_pair_than_the_shown_one_is_in_the_address(
+    query: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(st, "query_params", query)
+    for first, second, expected in (("a", "c", "a.c"), ("b", None, "a.c"), ("a", "b", None), ("b", None, None)):
+        state = {"first": first, "second": second, duel.BOXES: (1, ["a", "b", "c"], ("a", "b"))}
+        monkeypatch.setattr(st, "session_state", state)
+        duel._chosen(("first", "second"), ("a", "b"))
+        assert query.get("duel") == expected
+
+
+def test_the_drawing_has_the_same_rows_in_every_state_and_escapes_what_was_typed(
+    engine: Engine, ran: Ran, guessed: Run
+) -> None:
+    state = settled(duel_state(engine, guessed, PAIR))
+    before, after = duel_html(guessed, None, "…", ""), duel_html(guessed, state, "<b>", "<i>")
+    assert [html.count('class="duel-row') for html in (before, after)] == [4, 4]
+    assert [len(re.findall(r'class="duel-(sentence|note)"', html)) for html in (before, after)] == [2, 2]
+    assert "&lt;b&gt;" in after
+    assert "&lt;i&gt;" in after
+    assert "“good”" in after
+    assert state.duel is not None
+    state.duel = replace(state.duel, winner="occlusion")
+    assert 'class="duel-row duel-wins"' in duel_html(guessed, state, "", "")
+    hostile = ran("<b>good</b> film", methods=("occlusion", "gradient_x_input"))
+    other = settled(duel_state(engine, hostile, ("occlusion", "gradient_x_input")))
+    assert "<b>good" not in duel_html(hostile, other, "", "")
+
+
+def test_a_failure_is_a_sentence(engine: Engine, guessed: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duel_runs, "answers_about", lambda *_rest: 1 / 0)
+    state = settled(duel_state(engine, guessed, PAIR))
+    assert state.error == "Internal error in Crosslight (ZeroDivisionError)."
+    assert not duel_runs.pending(guessed)

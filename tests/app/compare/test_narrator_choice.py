@@ -1,0 +1,54 @@
+"""The narrators in the sidebar."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainers.methods.narrator_specs import NARRATORS
+from explainers.training.artifacts import STORE_VARIABLE
+
+
+def page() -> None:
+    import streamlit as st
+
+    from app.compare.narrator_choice import picked
+
+    st.json(picked("speaker", "1"))
+
+
+@pytest.fixture
+def fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the narrators of the model "speaker"."""
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path))
+    folder = tmp_path / "narrative" / "speaker-1"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.usefixtures("fitted")
+def test_without_fitted_narrators_there_is_nothing_to_choose() -> None:
+    app = AppTest.from_function(page).run()
+    assert not app.exception
+    assert not app.get("button_group")
+    assert app.json[0].value == "[]"
+
+
+def test_all_that_are_fitted_are_chosen_until_one_is_taken_away(fitted: Path) -> None:
+    for spec in NARRATORS[1:]:
+        (fitted / f"{spec.id}.safetensors").touch()
+    app = AppTest.from_function(page).run()
+    assert not app.exception
+    (pills,) = app.get("button_group")
+    assert pills.options == ["φ + TS", "CAuSE"]
+    assert app.json[0].value == '["cause_phi_ts", "cause"]'
+    pills.set_value(["CAuSE"]).run()
+    assert app.json[0].value == '["cause"]'
+
+
+def test_the_address_chooses(fitted: Path) -> None:
+    for spec in NARRATORS:
+        (fitted / f"{spec.id}.safetensors").touch()
+    app = AppTest.from_function(page)
+    app.query_params["narrators"] = "φ + TS"
+    assert app.run().json[0].value == '["cause_phi_ts"]'

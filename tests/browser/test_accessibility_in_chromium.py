@@ -1,0 +1,42 @@
+"""Every page against axe-core: nothing serious or critical, in light and dark."""
+
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+SEVERE = ("serious", "critical")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", ["", "interventions", "train", "methods"])
+def test_no_page_has_a_serious_fault(visit: Callable[..., Any], server: str, name: str, dark: bool) -> None:
+    window = visit(f"{server}{name}", dark=dark)
+    page = window.page
+    if name:
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(page.get_by_test_id("stSpinner")).to_have_count(0)
+        page.wait_for_timeout(1000)  # what fades in
+    else:
+        window.done()
+        page.get_by_role("button", name="more methods").click()
+        window.rows.first.locator(".open").click()
+    assert serious(page) == []
+
+
+def serious(page: Any) -> list[str]:
+    """A line per fault, with the element's beginning."""
+    page.evaluate((files(axe) / "axe.min.js").read_text(encoding="utf-8"))
+    result: dict[str, Any] = page.evaluate(
+        """axe.run({ exclude: [['[data-testid="stSpinner"]']] }, { resultTypes: ['violations'] })"""  # Streamlit's own
+    )
+    return [
+        f"{fault['id']}: {node['html'][:150]} {node['failureSummary'][:300]}"
+        for fault in result["violations"]
+        for node in fault["nodes"]
+        if fault["impact"] in SEVERE
+    ]

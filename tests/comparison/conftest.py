@@ -1,0 +1,74 @@
+"""Comparisons made of a probability that can be computed by hand: a function of the units that are kept."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from explainers.comparison.runner import measure, run_operator_checks, run_random_control
+from explainers.metrics.erasure import Answers
+from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.models.meter import Meter
+from explainers.results.attribution import Attribution
+from explainers.results.comparison import Comparison, Question
+from explainers.results.settings import Settings
+
+Scores = tuple[float, ...]
+Masks = np.ndarray  # (B, units), true = kept
+Probability = Callable[[Masks], np.ndarray]  # p of class 1, (B,)
+Compared = Callable[..., Comparison]
+
+
+def make_comparison(
+    p: Probability,
+    methods: dict[str, Scores],
+    *,
+    units: int = 10,
+    label: int = 1,
+    others: dict[str, Probability] | None = None,
+    noise: dict[str, float] | None = None,
+    control: bool = True,
+) -> Comparison:
+    """The results of `methods` where p(class 1) is `p`, under the operators in `others` another one."""
+    words = tuple(Unit(f"w{at}", 4 * at, 4 * at + 2) for at in range(units))
+    positions = tuple(range(units))
+    encoding = Encoding((" ".join(word.text for word in words),), words, positions, (0,) * units, positions)
+    by_erasure = {"mask": p, **(others or {})}
+
+    def probabilities(_encoding: Encoding, keeps: Masks, erasure: str) -> np.ndarray:
+        positive = by_erasure[erasure](np.asarray(keeps, dtype=bool).reshape(len(keeps), units))
+        return np.stack([1 - positive, positive], axis=1)
+
+    model: Any = SimpleNamespace(
+        name="stub",
+        labels=("negative", "positive"),
+        input_names=(),
+        erasures=tuple(by_erasure),
+        probabilities=probabilities,
+    )
+    model.metered = lambda _meter: model
+    question = Question(model, encoding, label, Settings())
+    answers = Answers(model, encoding, "mask")
+    whole = probabilities(encoding, np.ones((1, units)), "mask")[0]
+    results = [
+        measure(answers, Attribution(id, encoding, label, scores, signed=True)) for id, scores in methods.items()
+    ]
+    for at, result in enumerate(results):
+        if result.attribution.method in (noise or {}):
+            results[at] = replace(result, noise=dict.fromkeys(result.noise, noise[result.attribution.method]))
+    checks = run_operator_checks(question, [result.attribution for result in results], Meter())
+    return Comparison(
+        question,
+        cast(tuple[float, ...], tuple(float(each) for each in whole)),
+        tuple(results),
+        run_random_control(answers, label, 0) if control else None,
+        operator_checks=tuple(checks) if others else (),
+    )
+
+
+@pytest.fixture
+def compared() -> Compared:
+    return make_comparison

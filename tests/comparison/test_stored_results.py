@@ -1,0 +1,160 @@
+"""The stored results of the curated examples against the code, the models and the weights of today."""
+
+import json
+from dataclasses import fields, replace
+from functools import cache
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from explainers.commands import stored_results as command
+from explainers.commands.app import app
+from explainers.commands.stored_results import computed
+from explainers.comparison import stored_results as files
+from explainers.comparison.stored_differences import differences
+from explainers.comparison.stored_results import StoredResult, read_stored, storable, stored_path, weights
+from explainers.comparison.verdict import verdict
+from explainers.datasets.curated_examples import CuratedExample, curated_examples, example_of
+from explainers.methods.narrator_specs import NARRATORS
+from explainers.methods.registry import applicable, default_methods, select
+from explainers.models.bundle_cards import BUNDLES, bundle_names, read_card
+from explainers.models.catalog import fingerprint, load
+from explainers.results.packing import OMITTED, packed, unpacked
+from explainers.results.settings import Settings
+
+MODELS = ("sst2", "nli", "scenes")
+QUICK = ("aml", "integrated_gradients", "occlusion")
+HINT = "Write them again with `python -m explainers stored-results`."
+EXAMPLES = pytest.mark.parametrize("curated", curated_examples(), ids=lambda each: f"{each.model}, {each.title}")
+pytestmark = pytest.mark.skipif(not set(MODELS) <= set(bundle_names()), reason="not all bundles are in assets/bundles")
+
+
+@cache
+def stored(curated: CuratedExample) -> StoredResult:
+    result = read_stored(curated)
+    assert result is not None, HINT
+    return result
+
+
+def only(result: StoredResult, methods: tuple[str, ...]) -> StoredResult:
+    """Of these methods, without the duel, which depends on the others."""
+    comparison = result.comparison
+    checks = (
+        replace(check, metrics={name: values for name, values in check.metrics.items() if name in methods})
+        for check in comparison.operator_checks
+    )
+    return replace(
+        result,
+        weights={name: each for name, each in result.weights.items() if name in (*methods, *NARRATORS.ids)},
+        comparison=replace(
+            comparison,
+            results=tuple(each for each in comparison.results if each.attribution.method in methods),
+            operator_checks=tuple(checks),
+            duels=(),
+        ),
+    )
+
+
+@EXAMPLES
+def test_what_is_stored_fits_the_example_the_model_and_the_methods(curated: CuratedExample) -> None:
+    result, given = stored(curated), example_of(curated)
+    comparison, model = result.comparison, result.model
+    question, card = comparison.question, read_card(BUNDLES / curated.model)
+    specs = applicable(select(default_methods()), given)
+    narrators = [narrative.method for narrative in comparison.narratives]
+    assert (model.name, model.version, list(model.labels)) == (curated.model, card["sha256"][:12], card["labels"]), HINT
+    assert comparison.methods == tuple(spec.id for spec in specs), HINT
+    assert result.weights == weights(model.name, model.version, specs, NARRATORS.ids), HINT
+    assert set(narrators) == set(result.weights) & set(NARRATORS.ids)
+    assert [check.method for check in comparison.narrative_checks] == narrators
+    assert question.encoding.texts == ((given.text,) if given.pair is None else (given.text, given.pair))
+    assert question.encoding.image == given.image
+    assert question.settings == Settings()
+    assert (question.label, comparison.failures, comparison.removed) == (comparison.predicted, (), ())
+    assert {check.erasure for check in comparison.operator_checks} == set(model.erasures) - {"mask"}
+    judged = verdict(comparison, finished=True)
+    assert (judged.certainty == "refused") == bool(judged.refusal)
+    for duel in comparison.duels:
+        assert {side.method for side in duel.sides} == {*judged.best[:1], judged.dissenter}, HINT
+
+
+@EXAMPLES
+def test_a_file_is_what_the_program_writes(curated: CuratedExample) -> None:
+    content = json.loads(stored_path(curated).read_text(encoding="utf-8"))
+    assert packed(stored(curated)) == content, HINT
+
+
+def test_there_is_a_file_per_example_and_no_other() -> None:
+    assert {stored_path(each) for each in curated_examples()} == set(files.STORED.glob("*/*"))
+    assert sum(path.stat().st_size for path in files.STORED.glob("*/*")) < 4e6  # bytes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_what_is_stored_is_computed_again(model: str) -> None:
+    examples = [each for each in curated_examples() if each.model == model]
+    quickest = min(examples, key=lambda each: len(stored(each).comparison.question.encoding.units))
+    again = computed(quickest, (*QUICK, *NARRATORS.ids) if model != "sst2" else QUICK)
+    assert list(differences(only(stored(quickest), QUICK), only(again, QUICK))) == [], HINT
+    assert stored(quickest).model.sha256 == fingerprint(load(model, device="cpu"))
+
+
+def test_a_result_survives_packing_but_for_what_is_left_out() -> None:
+    result = stored(curated_examples()[0])
+    again = unpacked(StoredResult, json.loads(json.dumps(packed(result))))
+    assert again.comparison.question == result.comparison.question
+    for one, other in zip(result.comparison.results, again.comparison.results, strict=True):
+        assert one.attribution == other.attribution
+        assert one.attribution.encoding is result.comparison.question.encoding
+        assert np.array_equal(one.curves.removed, other.curves.removed)
+    for kind, names in OMITTED.items():
+        assert set(names) <= {each.name for each in fields(kind)}
+
+
+def test_numbers_are_packed_short_and_those_without_a_value_as_words() -> None:
+    assert packed((1 / 3, 1.0, float("nan"), float("-inf"), True, 3)) == [0.333333, 1, "nan", "-inf", True, 3]
+    result = stored(curated_examples()[0])
+    method = replace(result.comparison.results[0], noise={"aopc_c": float("nan")})
+    again = unpacked(StoredResult, packed(replace(result, comparison=replace(result.comparison, results=(method,)))))
+    assert np.isnan(again.comparison.results[0].noise["aopc_c"])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"title": 1},
+        {"title": "x", "weights": {}, "comparison": {"question": {}}},
+        {"title": "x", "weights": {}, "comparison": {}, "novel": 1},
+    ],
+)
+def test_other_data_are_refused(data: dict[str, object]) -> None:
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        unpacked(StoredResult, data)
+
+
+def test_a_method_that_explains_other_units_is_not_stored() -> None:
+    comparison = stored(curated_examples()[0]).comparison
+    question = replace(comparison.question, encoding=stored(curated_examples()[1]).comparison.question.encoding)
+    with pytest.raises(ValueError, match="explains other units"):
+        storable(curated_examples()[0], replace(comparison, question=question))
+
+
+def test_the_command_writes_checks_and_names_what_differs(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    curated = curated_examples()[0]
+    result = stored(curated)
+    monkeypatch.setattr(files, "STORED", tmp_path)
+    monkeypatch.setattr(command, "computed", lambda _curated: result)
+    line = ("stored-results", "--model", curated.model, "--example", curated.title)
+    missing = CliRunner().invoke(app, [*line, "--check"])
+    assert (missing.exit_code, missing.stdout) == (1, "  nothing is stored\n")
+    assert CliRunner().invoke(app, line).exit_code == 0
+    assert CliRunner().invoke(app, [*line, "--check"]).exit_code == 0
+    p = replace(result.comparison, probabilities=tuple(each + 0.01 for each in result.comparison.probabilities))
+    monkeypatch.setattr(command, "computed", lambda _curated: replace(result, comparison=p))
+    differing = CliRunner().invoke(app, [*line, "--check"])
+    assert differing.exit_code == 1
+    assert "/comparison/probabilities/0: " in differing.stdout
+    unknown = CliRunner().invoke(app, ["stored-results", "--example", "No such title"])
+    assert unknown.exit_code == 2
+    assert "There is no such example. Choose one of: 'Mixed feelings'" in unknown.stderr
