@@ -2,17 +2,9 @@
 // app/compare/curves.py. Featured methods are in colour with their names at the end; the others are grey until they are
 // pointed at or pressed in the list below the plots.
 
-const SVG = "http://www.w3.org/2000/svg";
 const PANELS = ["removed", "kept"];
 const [TOP, BOTTOM, LEFT, LABELS] = [28, 44, 46, 150]; // pixels around a plot
 const LINE = 15; // pixels between two names
-
-function drawn(tag, attributes, text) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
 
 const memory = { root: null, data: null, time: 0, last: "", pinned: new Set(), near: null, share: null, width: 0 };
 
@@ -23,7 +15,7 @@ function scales(width, height) {
 }
 
 function path({ x, y }, shares, values) {
-  return shares.map((share, i) => `${i ? "L" : "M"}${x(share).toFixed(1)} ${y(values[i]).toFixed(1)}`).join("");
+  return linePath(shares.map(x), values.map(y));
 }
 
 function frame(svg, scale, panel, width, height) {

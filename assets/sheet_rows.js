@@ -1,19 +1,12 @@
 // The rows of the score sheet: name, heat map, small curves, metrics beside the random orders, and what opens.
 
-const SVG = "http://www.w3.org/2000/svg";
 const EXPERIMENTS = ["removed", "kept"];
-
-function drawn(tag, attributes) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  return node;
-}
 
 const WIDTH = 64;
 const HEIGHT = 40;
 
 function path(shares, values) {
-  return shares.map((x, i) => `${i ? "L" : "M"}${(x * WIDTH).toFixed(1)} ${((1 - values[i]) * HEIGHT).toFixed(1)}`).join("");
+  return linePath(shares.map((share) => share * WIDTH), values.map((p) => (1 - p) * HEIGHT));
 }
 
 // Two small plots: p(class) while the top units are removed, and with only them.

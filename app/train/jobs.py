@@ -114,7 +114,7 @@ class Jobs:
         try:
             with self.store.begin() as session:
                 session.add(job)
-        except BaseException:
+        except BaseException:  # raised again: whatever stopped it, no text may stay on the disk
             discard(folder)
             raise
         self.watch.call()

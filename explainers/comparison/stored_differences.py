@@ -40,7 +40,7 @@ def _differences(old: Any, new: Any, searched: set[str], within: float, at: str)
             return
         for number, (one, other) in enumerate(zip(old, new, strict=True)):
             yield from _differences(one, other, searched, within, f"{at}/{number}")
-    elif not _same(old, new, within):
+    elif not same(old, new, within):
         yield f"{at}: {old!r} became {new!r}"
 
 
@@ -49,8 +49,11 @@ def _method(values: dict[str, Any]) -> object:
     return values.get("attribution", values).get("method")
 
 
-def _same(old: Any, new: Any, within: float) -> bool:
-    """Whole numbers may stand for floats: packing drops the point of 1.0."""
+def same(old: Any, new: Any, within: float) -> bool:
+    """Equal, or for numbers within that part of the larger of 1 and the old one.
+
+    Whole numbers are equal or not, but may stand for floats: packing drops the point of 1.0.
+    """
     numbers = (int, float)
     if isinstance(old, bool) or isinstance(new, bool) or not isinstance(old, numbers) or not isinstance(new, numbers):
         return type(old) is type(new) and bool(old == new)

@@ -50,7 +50,7 @@ def prediction(comparison: "Comparison") -> str:
 
 def cards(comparison: "Comparison", preset: str) -> str:
     """A card per method with its heatmap, or with the reason why it failed."""
-    finished = [_card(result, comparison.label, comparison.names, preset) for result in comparison.results]
+    finished = [_card(result, comparison, preset) for result in comparison.results]
     failures = [failure for failure in comparison.failures if failure.method not in NARRATORS.ids]
     names = (method_spec(failure.method).name for failure in failures)
     failed = [
@@ -60,17 +60,19 @@ def cards(comparison: "Comparison", preset: str) -> str:
     return f'<div class="cards">{"".join([*finished, *failed])}</div>'
 
 
-def _card(result: "MethodResult", label: str, names: tuple[str, ...], preset: str) -> str:
-    attribution, spec = result.attribution, method_spec(result.attribution.method)
+def _card(result: "MethodResult", comparison: "Comparison", preset: str) -> str:
+    attribution, spec, label = result.attribution, method_spec(result.attribution.method), comparison.label
     notes = [spec.kind, "signed" if attribution.signed else "unsigned"]
     notes += [f"gap {decimals(attribution.gap, 4)}"] if attribution.gap is not None else []
     notes += [f"spread ±{number(max(attribution.spread))}"] if attribution.spread else []
     calls = f"{attribution.model_calls:,} call{'' if attribution.model_calls == 1 else 's'}"
     metric = verdict_metric("removing")
     value = f"{escaped(metric.name)} {decimals(result.metrics.get(metric.id))}"
+    if comparison.random_control is not None and attribution.method == comparison.random_control.method:
+        value = f"one of {len(comparison.random_control.curves)} orders; their metrics stand in the table"
     return (
         f'<section class="card"><h3>{escaped(spec.name)} <small>{escaped(" · ".join(notes))}</small></h3>'
-        f'<div class="text">{heatmap(attribution, label, preset=preset, names=names)}</div>'
+        f'<div class="text">{heatmap(attribution, label, preset=preset, names=comparison.names)}</div>'
         f"{legend(attribution, label, preset=preset)}"
         f'<p class="note">{decimals(attribution.seconds)} s · {calls} · {value}</p></section>'
     )

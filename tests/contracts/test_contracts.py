@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from explainers.comparison.stored_differences import same
 from explainers.models.bundle_cards import bundle_names
 
 HERE = Path(__file__).parent
@@ -59,15 +60,6 @@ def differences(old: Any, new: Any, *, within: float = NUMBERS, at: str = "") ->
             yield from differences(one, other, within=within, at=f"{at}/{number}")
     elif not same(old, new, within):
         yield f"{at}: {old!r} became {new!r}"
-
-
-def same(old: Any, new: Any, within: float) -> bool:
-    numbers = (int, float)
-    if isinstance(old, bool) or isinstance(new, bool) or not isinstance(old, numbers) or not isinstance(new, numbers):
-        return type(old) is type(new) and bool(old == new)
-    if isinstance(old, int) and isinstance(new, int):
-        return old == new
-    return abs(old - new) <= within * max(1, abs(old))
 
 
 def shape(value: Any) -> Any:

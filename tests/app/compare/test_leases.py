@@ -43,6 +43,9 @@ def test_a_run_that_waits_for_its_turn_ends_as_well(engine: Engine, request_for:
     hold.when = lambda: True
     busy = [engine.submit(request_for(text)) for text in ("a", "good")]
     assert hold.reached.wait(10)
+    end = time.monotonic() + 10
+    while len(engine.turns.computing) < len(busy) and time.monotonic() < end:  # else the third one may be the second
+        time.sleep(0.005)
     lease = Lease(lambda: False)
     waiting = engine.submit(request_for("film"), lease=lease)
     lease.renewed -= leases.GONE + 1
