@@ -1,5 +1,7 @@
 """How a database is connected to, and how transactions of several apps keep out of each other's way."""
 
+import sqlite3
+import time
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
@@ -24,9 +26,25 @@ def _prepare(connection: Any, _record: object) -> None:
     """Readers do not wait for a writer, and writers wait for each other."""
     connection.isolation_level = None  # the driver begins no transactions, `_begin` does
     cursor = connection.cursor()
-    for pragma in (f"busy_timeout={PATIENCE}", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+    cursor.execute(f"PRAGMA busy_timeout={PATIENCE}")
+    _turn_to_wal(cursor)
+    for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _turn_to_wal(cursor: Any) -> None:
+    """SQLite does not wait here as `busy_timeout` says: two that turn a new file at once may each hold what the other
+    one needs, so the later one is refused at once, and asks again."""
+    last = time.monotonic() + PATIENCE / 1000
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > last:
+                raise
+            time.sleep(0.01)
 
 
 def _begin(connection: Connection) -> None:

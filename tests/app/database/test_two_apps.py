@@ -1,13 +1,18 @@
 """Two apps on one database: nothing starts twice, and each sees what the other does."""
 
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from threading import Thread
+from unittest.mock import Mock
 
 import pytest
 
+from app.database import connections
 from app.database.faults import StoreUnavailable
 from app.store import Job, Store
 from app.train import processes, submission, supervisor
@@ -174,3 +179,23 @@ def test_a_store_that_fails_after_the_start_learns_of_the_process_later(
     monkeypatch.setattr(supervisor, "STARTING", 0.0)
     assert over(jobs)[0].status == "done"
     assert len(begun()) == 2
+
+
+def test_an_app_that_meets_another_one_at_its_first_beginning_asks_again() -> None:
+    """Two apps that turn a new file to WAL at once: SQLite refuses one of them without waiting."""
+    refused = sqlite3.OperationalError("database is locked")
+    refused.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    cursor = Mock()
+    cursor.execute.side_effect = [refused, refused, None]
+    connections._turn_to_wal(cursor)
+    assert cursor.execute.call_count == 3
+
+
+def test_a_file_that_stays_locked_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(connections, "PATIENCE", 100)
+    with closing(sqlite3.connect(tmp_path / "crosslight.db")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        store = Store(f"sqlite:///{tmp_path / 'crosslight.db'}")
+        with pytest.raises(StoreUnavailable, match="keeps the list of trainings locked"), store.read():
+            pass
+        store.close()
