@@ -1,7 +1,7 @@
 """Interventions: change the model's internal states, and see whether its narrators follow."""
 
 from app import page_compat
-from app.interventions import counterfactual, examples, heading, interchange
+from app.interventions import counterfactual, examples, heading, interchange, opening
 from app.session import model_pool
 
 page_compat.navigated()
@@ -9,9 +9,10 @@ pool = model_pool()
 
 heading.title()
 narrated = heading.narrated_model(pool)
-pairs = examples.chosen(narrated.model)
-base, source = examples.base_and_source(pairs)
+among = examples.chosen(narrated)
 head = heading.head_info(pool, narrated)
+first = opening.find(pool, narrated, head, among)
+base, source = examples.base_and_source(among, (first.base, first.source))
 
-interchange.show(pool, narrated, head, pairs, base, source)
-counterfactual.show(pool, narrated, head, pairs, base)
+interchange.show(pool, narrated, head, among, (base, source), first)
+counterfactual.show(pool, narrated, head, among, base)

@@ -46,9 +46,10 @@ from explainers.models.text.base_weights import sha256
 from explainers.models.text.network import PooledClassifier
 from explainers.narrative import fit as narrative_command
 from explainers.narrative import language as languages
-from explainers.narrative.cause import Narrator, NarratorRecipe
 from explainers.narrative.interchange import linear_layers
 from explainers.narrative.language import LONGEST, language_of, new_language_model, vocabulary
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.recipe import NarratorRecipe
 from explainers.training.artifacts import STORE_VARIABLE
 
 torch.set_num_threads(1)
@@ -350,21 +351,25 @@ def narrators(small_store: Path) -> tuple[str, ...]:
             torch.manual_seed(4)
             narrator = Narrator(
                 classifier_head(speaking_model()),
-                new_language_model(words.get_vocab_size()),
+                new_language_model(words.get_vocab_size(), reads_tokens=entry.reads_tokens),
                 language_of(words),
                 entry.losses,
+                layer=int(entry.reads_tokens),
             )
         tensors = narrator.state_dict()
         weights = {name: tensor.half() for name, tensor in tensors.items() if name not in narrator.tied_names}
         path = folder / f"{entry.id}.safetensors"
         save_file(weights, path)
         words.save(str(path.with_suffix(".words.json")))
-        recipe, model = asdict(NarratorRecipe(losses=entry.losses)), {"name": "speaker", "version": "1"}
+        recipe, model = (
+            asdict(NarratorRecipe(losses=entry.losses, layer=int(entry.reads_tokens))),
+            {"name": "speaker", "version": "1"},
+        )
         path.with_suffix(".json").write_text(json.dumps({"recipe": recipe, "model": model, "sha256": sha256(path)}))
     return tuple(entry.id for entry in NARRATORS)
 
 
-def tiny(size: int, _name: str = "") -> GPT2LMHeadModel:
+def tiny(size: int, _name: str = "", *, reads_tokens: bool = False) -> GPT2LMHeadModel:
     """As `language.small`, with one layer of 16."""
     return GPT2LMHeadModel(
         GPT2Config(
@@ -373,6 +378,7 @@ def tiny(size: int, _name: str = "") -> GPT2LMHeadModel:
             n_embd=16,
             n_layer=1,
             n_head=2,
+            add_cross_attention=reads_tokens,
             bos_token_id=None,
             eos_token_id=None,
         )
@@ -380,7 +386,7 @@ def tiny(size: int, _name: str = "") -> GPT2LMHeadModel:
 
 
 @pytest.fixture
-def tiny_language() -> Callable[[int], GPT2LMHeadModel]:
+def tiny_language() -> Callable[..., GPT2LMHeadModel]:
     return tiny
 
 

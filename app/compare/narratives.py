@@ -2,18 +2,18 @@
 
     time      when it was made: Streamlit may deliver two payloads in the wrong order
     note      what all of this is
-    lines     how many narrators there are: as many lines are reserved, so that nothing below moves
-    questions what is checked about each sentence
+    lines     how many lines are reserved, so that little below moves
+    questions what is checked about each sentence, and what is known of the narrator
     entries   id, name, status, old, sentence, checks, problem, mentions, about; equal sentences are one entry
     sentence  a list of [characters, unit numbers]: the words of the input that a piece stands for, mostly none
-    checks    per question its state ("yes", "no", "none" or "waiting"), answer in a word or two, and detail
+    checks    per question its state ("yes", "no", "none", "waiting" or "record"), answer in a word or two, and detail
     mentions  text and unit numbers of every word of the input that the sentence mentions, in whatever form
     about     per narrator its name, idea, caution, deviations, reading and seconds
     reasons   reference explanations of this example, and whose they are: people's, or the generator's
 Nothing in it is HTML: the component writes all of it as text.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -22,15 +22,17 @@ from app.compare.mentioned_words import mentioned, pieces
 from app.compare.runs import Run
 from app.components import component, newest
 from explainers.errors import without_folders
-from explainers.methods.narrator_specs import NARRATORS, NarratorSpec
+from explainers.methods.narrator_specs import NARRATORS, NarratorSpec, narrator_spec
 from explainers.report.narrative_checks import QUESTIONS, check_lines
 from explainers.report.narratives import NOTE, grouped, names_of
 from explainers.report.text import one_line, visible
+from explainers.report.track_record import QUESTION, TrackRecord, track_record
 from explainers.training.artifacts import available_artifacts
 
 if TYPE_CHECKING:
     from explainers.results.narrative import Narrative
 
+RESERVED = 3  # most of the time narrators that read the same agree
 UNDERLINED = "Underlined: words of the input, matched afterwards."
 PEOPLE, RULES = "People explained this example:", "Reason from the generator's rules:"
 Entry = dict[str, Any]
@@ -54,18 +56,22 @@ def payload(run: Run, explanations: Sequence[str] = ()) -> dict[str, Any]:
 
 def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
     specs = [spec for spec in NARRATORS if spec.id in _expected(run)]
+    specs.sort(key=lambda spec: not spec.reads_tokens)  # their reasons are about this input
+    records = {spec.id: track_record(run.request.model, spec.id) for spec in specs}
+    known = any(records.values())
     return {
         "note": f"{NOTE} {UNDERLINED}",
-        "lines": len(specs),
-        "questions": list(QUESTIONS),
-        "entries": _merged([_entry(run, spec) for spec in specs]),
+        "lines": min(len(specs), RESERVED),
+        "questions": [*QUESTIONS, *([QUESTION] if known else [])],
+        "entries": [_with_record(entry, records) if known else entry for entry in _merged(run, specs)],
         "reasons": [visible(each) for each in explanations],
         "whose": RULES if run.request.example.image is not None else PEOPLE,
     }
 
 
-def _merged(entries: Sequence[Entry]) -> list[Entry]:
+def _merged(run: Run, specs: Sequence[NarratorSpec]) -> list[Entry]:
     """Entries with equal sentences as one, which has all their names."""
+    entries = [_entry(run, spec) for spec in specs]
     return [
         group[0]
         | {
@@ -75,6 +81,14 @@ def _merged(entries: Sequence[Entry]) -> list[Entry]:
         }
         for group in grouped(entries, _shown)
     ]
+
+
+def _with_record(entry: Entry, records: Mapping[str, TrackRecord | None]) -> Entry:
+    """How often sentences of its narrators were right, as the last check."""
+    own = {narrator_spec(id).name: record for id in entry["id"].split() if (record := records[id]) is not None}
+    answers = dict.fromkeys(record.answer for record in own.values())
+    detail = " ".join(f"{name}: {record.detail}" if len(own) > 1 else record.detail for name, record in own.items())
+    return entry | {"checks": [*entry["checks"], {"state": "record", "answer": ", ".join(answers), "detail": detail}]}
 
 
 def _shown(entry: Entry) -> Hashable:

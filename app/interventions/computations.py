@@ -1,4 +1,4 @@
-"""What the Interventions page computes, once per question: everything is cached by plain values.
+"""What the Interventions page knows of a model with narrators, and of a set: its states and sentences, once each.
 
 The modules that bring torch with them are imported where they are needed, so that the page is drawn before they load.
 """
@@ -6,38 +6,38 @@ The modules that bring torch with them are imported where they are needed, so th
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import plain_text
+from app.interventions.inputs import PlainInputs, example_of
 from app.model_info import model_info
 from app.model_pool import ModelPool
-from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.bundle_cards import bundle_names
 from explainers.narrative.loading import load_narrator
-from explainers.training.artifacts import available_artifacts
+from explainers.training.artifacts import Artifact, available_artifacts
 
 if TYPE_CHECKING:
-    from explainers.narrative.cause import Narrator
-    from explainers.narrative.counterfactual_check import CounterfactualCheck
-    from explainers.narrative.interchange_check import InterchangeCheck
-    from explainers.narrative.interchange_rates import InterchangeRates
+    from explainers.narrative.narrator import Narrator
     from explainers.narrative.sentence_batches import HeadStates, SentenceBatch
 
 KEPT, SETS_KEPT = 200, 8  # results, and sets of examples with their states
-Pair = tuple[str, str]
-Pairs = tuple[Pair, ...]
 
 
 @dataclass(frozen=True)
 class NarratedModel:
-    """A model with narrators. `weights` are the narrators' ids, files and times, so that fitting again is noticed."""
+    """A model with narrators. `weights` are the narrators' ids, files and times, so that fitting again is noticed.
+
+    `generator_noun` names the examples of a model of images, as in "scene 7"; empty for a model of pairs.
+    """
 
     model: str
     version: str
     weights: tuple[tuple[str, str, int], ...]
+    generator_noun: str = ""
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -51,18 +51,25 @@ class HeadInfo:
     labels: tuple[str, ...]
     sizes: tuple[int, ...]
 
+    @property
+    def first_layer(self) -> int:
+        """The layer with which the page opens: the first hidden one."""
+        return min(1, len(self.sizes) - 1)
+
 
 def narrated_models(pool: ModelPool) -> dict[str, NarratedModel]:
-    """The models of pairs that have narrators, by name: embedded ones, and the one chosen on another page."""
+    """The models of pairs, or of generated images with a text, that have narrators, by name: embedded ones, and the one
+    chosen on another page."""
     models = {}
     for name in dict.fromkeys([*bundle_names(), str(st.session_state.get("model") or "")]):
         info = model_info(pool, name)
-        if info.multimodal:
+        if info.multimodal and not info.generator_noun:
             continue
         artifacts = available_artifacts(name, info.version, "narrative") if info.version else ()
         weights = tuple((each.method, str(each.path), each.path.stat().st_mtime_ns) for each in artifacts)
         if weights:
-            models[name] = NarratedModel(name, info.version, weights)
+            noun = info.generator_noun if info.multimodal else ""
+            models[name] = NarratedModel(name, info.version, weights, noun)
     return models
 
 
@@ -87,55 +94,27 @@ def head_info(_pool: ModelPool, narrated: NarratedModel) -> HeadInfo:
 
 
 @st.cache_resource(show_spinner=False, max_entries=SETS_KEPT)
-def states(_pool: ModelPool, narrated: NarratedModel, pairs: Pairs) -> "HeadStates":
+def states(_pool: ModelPool, narrated: NarratedModel, among: PlainInputs, seen_layer: int = 0) -> "HeadStates":
+    """For narrators that see the tokens of `seen_layer`; 0: what the head reads is all."""
     from explainers.narrative.sentence_batches import head_states
 
-    return head_states(_pool.model(narrated.model), [Example(*pair) for pair in pairs])
+    return head_states(_pool.model(narrated.model), [example_of(each) for each in among], seen_layer)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2 * SETS_KEPT)
-def sentences(_pool: ModelPool, narrated: NarratedModel, method: str, pairs: Pairs) -> "SentenceBatch":
+def sentences(_pool: ModelPool, narrated: NarratedModel, method: str, among: PlainInputs) -> "SentenceBatch":
     from explainers.narrative.sentence_batches import generate_batch
 
-    head_states = states(_pool, narrated, pairs).states
-    return generate_batch(_narrator(_pool, narrated, method), head_states, _pool.model(narrated.model).labels)
+    narrator = fitted_narrator(_pool, narrated, method)
+    read = states(_pool, narrated, among, narrator.layer).inputs
+    return generate_batch(narrator, read, _pool.model(narrated.model).labels)
 
 
-@st.cache_data(show_spinner=False, max_entries=KEPT)
-def interchange(
-    _pool: ModelPool,
-    narrated: NarratedModel,
-    method: str,
-    base: Pair,
-    source: Pair,
-    layer: int,
-    neurons: tuple[int, ...],
-) -> "InterchangeCheck":
-    from explainers.narrative.interchange_check import check_interchange
-
-    narrator = _narrator(_pool, narrated, method)
-    return check_interchange(_pool.model(narrated.model), narrator, Example(*base), Example(*source), layer, neurons)
+def narrator_card(narrated: NarratedModel, method: str) -> dict[str, Any]:
+    """With what the weights of the page were fitted."""
+    path = next(path for each, path, _ in narrated.weights if each == method)
+    return Artifact(method, "", Path(path)).card
 
 
-@st.cache_data(show_spinner=False, max_entries=KEPT)
-def interchange_over_set(
-    _pool: ModelPool, narrated: NarratedModel, method: str, pairs: Pairs, layer: int, neurons: tuple[int, ...]
-) -> "InterchangeRates":
-    from explainers.narrative.interchange_rates import interchange_rates
-
-    narrator, head_states = _narrator(_pool, narrated, method), states(_pool, narrated, pairs)
-    batch = sentences(_pool, narrated, method, pairs)
-    return interchange_rates(_pool.model(narrated.model), narrator, head_states, batch, layer, neurons)
-
-
-@st.cache_data(show_spinner=False, max_entries=KEPT)
-def counterfactual(_pool: ModelPool, narrated: NarratedModel, base: Pair, pairs: Pairs) -> "CounterfactualCheck":
-    from explainers.narrative.counterfactual_check import check_counterfactual
-
-    narrators = {method: _narrator(_pool, narrated, method) for method in narrated.methods}
-    head_states = states(_pool, narrated, pairs)
-    return check_counterfactual(_pool.model(narrated.model), narrators, Example(*base), head_states)
-
-
-def _narrator(pool: ModelPool, narrated: NarratedModel, method: str) -> "Narrator":
+def fitted_narrator(pool: ModelPool, narrated: NarratedModel, method: str) -> "Narrator":
     return load_narrator(pool.model(narrated.model), method)[1]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from explainers.narrative.interchange_check import InterchangeCheck
     from explainers.narrative.interchange_rates import InterchangeRates
 
+TRIED = 100  # draws, by `explainers.narrative.changing_draws`
 FOLLOWED, ARRIVED, STAYED, SILENT = (
     "followed the model",
     "arrived at the model's new class, but had not stated the old one",
@@ -31,6 +32,31 @@ def of_interchange(check: "InterchangeCheck", labels: Sequence[str]) -> str:
     if read == after:
         return f"{moved}; C2 reads {one_line(labels[read])} too: they agree."
     return f"{moved}; C2 reads {one_line(labels[read])}: they differ{'' if check.agree[0] else ', as before'}."
+
+
+def of_draws(draw: int, changing: Sequence[int], *, opened: bool) -> str:
+    """How many draws change the model's class; `opened` says that the page opens with this base, source and draw."""
+    tried = f"the draws 0 to {TRIED - 1}"
+    if not changing:
+        return f"None of {tried} changes the model's class for this base and source."
+    if opened:
+        verb = "does" if len(changing) == 1 else "do"
+        return (
+            "Chosen because it changes the model's class: the first base and source of the set for which draw "
+            f"{draw} does so. For these two, {len(changing)} of {tried} {verb}."
+        )
+    many = f"{len(changing)} of {tried} {'changes' if len(changing) == 1 else 'change'} the model's class"
+    return f"{many} for this base and source; the first is draw {changing[0]}."
+
+
+def of_no_change(count: int, layer: str) -> str:
+    """What was tried where no exchange was found to begin with, for a set of `count` examples."""
+    from explainers.narrative.changing_draws import OPENING_DRAWS, OPENING_EXAMPLES  # brings torch
+
+    return (
+        f"No exchange was found to begin with: in {layer}, none of the draws 0 to {OPENING_DRAWS - 1} changes the "
+        f"model's class for any two of the first {min(count, OPENING_EXAMPLES)} examples of the set."
+    )
 
 
 def of_counterfactual(check: "CounterfactualCheck") -> str:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import plain_text
-from app.interventions import bars, computations, conclusions
-from app.interventions.computations import HeadInfo, NarratedModel, Pair, Pairs
+from app.interventions import bars, checks, computations, conclusions, inputs
+from app.interventions.computations import HeadInfo, NarratedModel
+from app.interventions.inputs import PlainInput, PlainInputs
 from app.model_pool import ModelPool
 from app.plain_text import Bold
 from explainers.methods.narrator_specs import narrator_spec
@@ -14,22 +15,30 @@ from explainers.methods.narrator_specs import narrator_spec
 if TYPE_CHECKING:
     from explainers.narrative.counterfactual_check import CounterfactualCheck, NarratorCheck
 
+ABREAST = 3  # cards of narrators
 IDEA = (
-    "The target class is that of the nearest example of the set that the model puts into another class. ν is the "
-    "smallest change of the base's state after which the model predicts what it predicts for that example. Every "
-    "narrator generates a sentence from the state before and after. A narrator that reports the model's decision has "
+    "The target class is that of the nearest example of the set that the model puts into another class. ν is a change "
+    "of the base's state after which the model predicts what it predicts for that example; a search keeps it small. "
+    "Every narrator generates a sentence before and after the change. A narrator that reports the model's decision has "
     "to state the new class."
+)
+SEEN = (
+    "A narrator that also sees the tokens finds those of the last layer shifted by ν, so that c + ν is their mean. "
+    "Those of the middle layer stay as they are."
 )
 
 
-def show(pool: ModelPool, narrated: NarratedModel, head: HeadInfo, pairs: Pairs, base: Pair) -> None:
+def show(pool: ModelPool, narrated: NarratedModel, head: HeadInfo, among: PlainInputs, base: PlainInput) -> None:
     st.header("Counterfactual check", anchor=False)
     st.write(IDEA)
+    if any(narrator_spec(method).reads_tokens for method in narrated.methods):
+        st.caption(SEEN)
     with computations.spinner("Searching for the change, and generating sentences before and after it"):
-        check = computations.counterfactual(pool, narrated, base, pairs)
+        check = checks.counterfactual(pool, narrated, base, among)
     target = head.labels[check.target]
-    premise, hypothesis = pairs[check.neighbour]
-    plain_text.caption(f"Nearest example of another class ({target}): {premise} → {hypothesis}")
+    neighbour = among[check.neighbour]
+    plain_text.caption(f"Nearest example of another class ({target}): {inputs.in_line(neighbour)}")
+    inputs.show_image(neighbour)
     left, right = st.columns(2)
     with left:
         st.markdown("**The model (C1)**, before and after")
@@ -42,9 +51,11 @@ def show(pool: ModelPool, narrated: NarratedModel, head: HeadInfo, pairs: Pairs,
             f" with ‖ν‖ = {check.size:.2f}. The distance to the example of that class is {check.distance:.2f}.",
         )
         plain_text.paragraph(Bold(conclusions.of_counterfactual(check)))
-    for column, narrator in zip(st.columns(len(check.narrators)), check.narrators, strict=True):
-        with column:
-            _card(check, narrator, head)
+    for first in range(0, len(check.narrators), ABREAST):
+        row = check.narrators[first : first + ABREAST]
+        for column, narrator in zip(st.columns(min(ABREAST, len(check.narrators))), row, strict=False):
+            with column:
+                _card(check, narrator, head)
 
 
 def _card(check: "CounterfactualCheck", narrator: "NarratorCheck", head: HeadInfo) -> None:

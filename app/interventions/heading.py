@@ -9,7 +9,7 @@ from app.model_info import model_info
 from app.model_pool import ModelPool
 
 NO_NARRATORS = (
-    "No model here has narrators yet. Fit them to a model of pairs with "
+    "No model here has narrators yet. Fit one with "
     "`python -m explainers fit cause --model nli --data DIR`, where DIR holds the data set e-SNLI."
 )
 
@@ -30,11 +30,13 @@ def narrated_model(pool: ModelPool) -> NarratedModel:
         st.stop()
     chosen = str(st.session_state.get("model") or "")
     if chosen and chosen not in models:
-        multimodal = model_info(pool, chosen).multimodal
-        why = "reads images, and interventions need text pairs" if multimodal else "has no narrators"
+        info = model_info(pool, chosen)
+        no_set = info.multimodal and not info.generator_noun
+        why = "reads images, of which there is no set here" if no_set else "has no narrators"
         plain_text.caption(f"{chosen} {why}. The Compare page can explain it.")
+    first = list(models).index(chosen) if chosen in models else 0
     name = st.selectbox(
-        "Model with narrators", list(models), key="speaker", bind="query-params", persist_state="session"
+        "Model with narrators", list(models), first, key="speaker", bind="query-params", persist_state="session"
     )
     return models[name or next(iter(models))]
 

@@ -16,6 +16,8 @@ from explainers.metrics.faithfulness import METRICS
 from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.report.evaluation_tables import EVALUATION, NOTE, evaluation_cells, evidence_cells, row_name
 
+DIFFERENCES = "**Where the paper, its code and this implementation differ.**"
+
 
 def title() -> None:
     st.title("Methods and metrics", anchor=False)
@@ -42,7 +44,7 @@ def describe(spec: MethodSpec | NarratorSpec) -> None:
     st.latex(spec.formula)
     plain_text.paragraph(Bold("When not to believe it."), f" {spec.caution}")
     if spec.deviations:
-        st.write("**Where the paper, its code and this implementation differ.**")
+        st.write(DIFFERENCES)
         plain_text.bullets(spec.deviations)
 
 

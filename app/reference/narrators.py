@@ -1,14 +1,19 @@
 """Explanations in words: what every narrator is, and its metrics, from the registry."""
 
 import json
+from typing import Any
 
 import streamlit as st
 
 from app import plain_text
-from app.reference.methods import describe
+from app.reference.methods import DIFFERENCES, describe
+from explainers.methods import ccmr
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models.bundle_cards import BUNDLES, bundle_names
+from explainers.report.narrator_card import notes
 from explainers.report.narrator_tables import gain_lines, narrator_cells
+from explainers.report.sentence_tables import sentence_cells
+from explainers.report.tournament_tables import TITLE, tournament_note, tournament_tables
 
 EVALUATION = "narrative/evaluation.json"
 NOTE = (
@@ -31,6 +36,14 @@ def cards() -> None:
             plain_text.caption(f"A generated sentence. {spec.source}")
 
 
+def metric() -> None:
+    """The metric of narrators whose protocol differs from the published one."""
+    with st.expander(ccmr.NAME):
+        plain_text.paragraph(ccmr.MEANING)
+        st.write(DIFFERENCES)
+        plain_text.bullets(ccmr.DEVIATIONS)
+
+
 def evaluations() -> None:
     """The tables of the embedded models' narrators, as the command below each of them wrote them."""
     for model in bundle_names():
@@ -38,7 +51,20 @@ def evaluations() -> None:
         if path.is_file():
             table = json.loads(path.read_text(encoding="utf-8"))
             st.header(f"In words, on {table['data']['pairs']:,} held-out examples of {model}", anchor=False)
-            st.dataframe(narrator_cells(table["rows"]), hide_index=True, height="content")
+            for cells in (narrator_cells(table["rows"]), *sentence_cells(table["rows"], table.get("baselines", ()))):
+                st.dataframe(cells, hide_index=True, height="content")
             plain_text.bullets(gain_lines(table["rows"]))
-            plain_text.caption(NOTE)
+            plain_text.caption(" ".join([NOTE, *notes(table["rows"])]))
+            _tournament(table.get("tournament", {}))
             st.code(table["command"], "sh", wrap_lines=True)
+
+
+def _tournament(tournament: dict[str, Any]) -> None:
+    """Nothing for an evaluation without one."""
+    tables = tournament_tables(tournament)
+    if tables:
+        st.subheader(TITLE, anchor=False)
+        plain_text.caption(tournament_note(tournament))
+    for title, cells in tables.items():
+        plain_text.paragraph(title)
+        st.dataframe(cells, hide_index=True, height="content")

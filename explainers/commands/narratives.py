@@ -1,7 +1,7 @@
 """`python -m explainers narratives`: the narrators on unseen inputs, as a table and a page of examples."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,47 +40,72 @@ def narratives_command(
     out: Annotated[Path, typer.Option(help="Folder for the table, the items and the page of examples.")] = Path(
         "runs/narratives"
     ),
+    tournament: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Number of these pairs on which the narrators compete, judged by LIME and KernelSHAP (cf. CAuSE's "
+            "Table 7); that takes some seconds a pair.",
+        ),
+    ] = 0,
     device: DeviceName = "auto",
 ) -> None:
-    """Measure narratives on unseen pairs: agreement, CCMR, BLEU, diversity (CAuSE's Tables 2 and 3)."""
+    """Measure narratives on unseen inputs: agreement, CCMR, BLEU (CAuSE's Tables 2 and 3), and what they say."""
     with user_errors():
-        from explainers.evaluation.narrator_runs import NarratorEvaluationSpec, evaluate_narrators
+        from explainers.evaluation.narrator_runs import evaluate_narrators
+        from explainers.evaluation.narrator_weights import NarratorEvaluationSpec
         from explainers.models.catalog import load
         from explainers.report.narrator_tables import narrator_markdown
+        from explainers.report.tournament_tables import tournament_parts
 
         files = image_files(format_, images)
         ids = NARRATORS.ids if methods is None else split_ids(methods)
-        spec = NarratorEvaluationSpec(data, n, seeds, ids, parse_settings(set_), files)
+        spec = NarratorEvaluationSpec(data, n, seeds, ids, parse_settings(set_), files, tournament)
         evaluation = evaluate_narrators(spec, load(model, device=device), show_progress)
         write_narratives(evaluation, out)
-        typer.echo(narrator_markdown(evaluation.rows))
+        typer.echo(narrator_markdown(evaluation.rows, evaluation.baselines))
+        for part in tournament_parts(evaluation.tournament):
+            typer.echo(f"\n{part}")
 
 
 def write_narratives(evaluation: "NarratorEvaluation", out: Path) -> None:
     """`table.json`, `items.jsonl`, the page `examples.md` and its images."""
+    from explainers.evaluation.sentence_errors import sentence_errors
+    from explainers.report.narrator_errors import SHOWN, error_sections
     from explainers.report.narrator_tables import IMAGE_FOLDER, examples_page
     from explainers.results.strict_json import strict_json
 
     out.mkdir(parents=True, exist_ok=True)
-    content = strict_json({**evaluation.about, "rows": evaluation.rows}) + "\n"
+    table = {
+        **evaluation.about,
+        "rows": evaluation.rows,
+        "baselines": evaluation.baselines,
+        "examples": evaluation.items[:EXAMPLES_ON_PAGE],
+        **({"tournament": evaluation.tournament} if evaluation.tournament else {}),
+    }
+    content = strict_json(table) + "\n"
     (out / "table.json").write_text(content, encoding="utf-8")
     with (out / "items.jsonl").open("w", encoding="utf-8") as file:
         for record in evaluation.items:
             print(json.dumps(record, ensure_ascii=False), file=file)
-    page = examples_page(
-        evaluation.items[:EXAMPLES_ON_PAGE],
-        evaluation.about["command"],
-        evaluation.model.input_names,
-        evaluation.model.labels,
-        "The generator" if evaluation.generated else "People",
+    reasons = "The generator" if evaluation.generated else "People"
+    names, labels = evaluation.model.input_names, evaluation.model.labels
+    errors = sentence_errors(evaluation.items, labels)
+    first = evaluation.items[:EXAMPLES_ON_PAGE]
+    page = "\n".join(
+        [
+            examples_page(first, evaluation.about["command"], names, labels, reasons),
+            error_sections(errors, evaluation.items, names, labels, reasons),
+        ]
     )
     (out / "examples.md").write_text(page, encoding="utf-8")
-    write_images(evaluation.inputs[:EXAMPLES_ON_PAGE], out / IMAGE_FOLDER)
+    numbers = sorted({*range(len(first)), *errors.shown(SHOWN)})
+    write_images({number + 1: evaluation.inputs[number] for number in numbers}, out / IMAGE_FOLDER)
 
 
-def write_images(examples: "Sequence[Example]", folder: Path) -> None:
-    """The images of the page, numbered as its items are."""
-    for number, example in enumerate(examples, start=1):
+def write_images(examples: "Mapping[int, Example]", folder: Path) -> None:
+    """The images of the page, by the numbers that its items have."""
+    for number, example in examples.items():
         if example.image is not None:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{number}.png").write_bytes(example.image.png())

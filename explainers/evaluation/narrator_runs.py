@@ -1,72 +1,30 @@
-"""φ, φ + TS and CAuSE on unseen inputs over several seeds: what to fit, what to load, and what comes out.
-
-The first seed uses the shipped weights if their settings are those of the evaluation.
-"""
+"""Narrators on unseen inputs over several seeds: what to read, what to compare with, and what comes out."""
 
 import random
-import shlex
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from explainers.datasets.example import Example
-from explainers.datasets.images.sets import ImageFiles
-from explainers.errors import ExplanationError
-from explainers.evaluation.narrators import (
-    CounterfactualItems,
-    NarratorRun,
-    counterfactual_items,
-    narrator_rows,
-    run_narrator,
-)
-from explainers.models.bundle_cards import is_generated
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.evaluation.narrator_metrics import baseline_row, narrator_rows
+from explainers.evaluation.narrator_records import input_text, item_records
+from explainers.evaluation.narrator_weights import NarratorEvaluationSpec, Progress, narrator_artifact
+from explainers.evaluation.narrators import CounterfactualItems, counterfactual_items, run_narrator
+from explainers.evaluation.sentence_baselines import COPY, GIVEN, RANDOM, copies, given_reasons, random_sentences
+from explainers.evaluation.sentence_checks import Runs, checked_runs
+from explainers.evaluation.tournament import check_competitors, run_tournament
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
-from explainers.models.tasks import TASKS, reason_truth
-from explainers.narrative.fit import make, recipe_for, run_folder
+from explainers.narrative.bert_score import TokenScorer, minilm_scorer
 from explainers.narrative.loading import read_narrator
-from explainers.narrative.reason_sources import reason_source
-from explainers.narrative.sentences import NarratorItem, narrator_items, reason_of, sentence, shortened
-from explainers.training.artifacts import Artifact, available_artifacts
-from explainers.training.fit_spec import FitSpec
-
-Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class NarratorEvaluationSpec:
-    """`n` test inputs, 0 for all; `settings` as typed for every narrator, such as leak=leaky."""
-
-    data: Path | None
-    n: int
-    seeds: int
-    methods: tuple[str, ...]
-    settings: tuple[tuple[str, str], ...] = ()
-    images: ImageFiles | None = None  # a published set, whose annotations are `data`
-
-    def command(self, model: str) -> str:
-        """What to type to repeat the evaluation."""
-        words = [f"python -m explainers narratives --model {model} --n {self.n} --seeds {self.seeds}"]
-        words += [f"--set {name}={value}" for name, value in self.settings]
-        words += [f"--format {self.images.format} --pictures DIR"] if self.images else []
-        words += [] if is_generated(model) and self.data is None else ["--data DATA"]
-        return " ".join(words)
-
-    def fit_spec(self, model: str, method: str, seed: int) -> FitSpec:
-        """The training of one narrator."""
-        return FitSpec(
-            method,
-            model,
-            data=str(self.data or ""),
-            seed=seed,
-            settings=self.settings,
-            format=self.images.format if self.images else "",
-            images=str(self.images.folder) if self.images else "",
-        )
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.reason_sources import ReasonSource, reason_source
+from explainers.narrative.sentences import NarratorItem, narrator_items, sentence, shortened
+from explainers.training.artifacts import available_artifacts
 
 
 @dataclass(frozen=True)
@@ -76,38 +34,90 @@ class NarratorEvaluation:
     model: FrozenModel
     inputs: tuple[Example, ...]
     rows: list[dict[str, Any]]
+    baselines: list[dict[str, Any]]  # random training sentences and the given reasons, by the same metrics
     items: list[dict[str, Any]]
     about: dict[str, Any]
     generated: bool  # whether a generator gave the reasons, and not people
+    tournament: dict[str, Any]  # empty where none was asked for
 
 
 def evaluate_narrators(spec: NarratorEvaluationSpec, model: FrozenModel, progress: Progress) -> NarratorEvaluation:
     """Fits narrators that are missing, and measures all on the test split."""
+    if spec.tournament:
+        check_competitors(spec.methods)
     source = reason_source(model, spec.data, spec.images)
     inputs = list(source.test)
     random.Random(0).shuffle(inputs)
     inputs = inputs[: spec.n] if spec.n > 0 else inputs
     if len(inputs) < 2:
-        raise ExplanationError("Counterfactuals need at least two pairs. Give a larger --n.")
+        raise ExplanationError("Counterfactuals need at least two examples. Give a larger --n.")
     data = _with_counterfactuals(model, inputs, narrator_items(model, inputs))
-    runs = with_truths(_run_all(spec, model, data, progress), inputs, model.name)
-    reasons = {"", *(shortened(reason) for example in source.training for reason in example.explanations)}
-    training_sentences = [sentence(label, reason) for reason in reasons for label in model.labels]
-    about = {
+    runs = checked_runs(model, inputs, data.predicted, _run_all(spec, model, inputs, data, progress))
+    training_sentences = _all_sentences(source.training, model.labels)
+    scorer = _scorer(progress)
+    return NarratorEvaluation(
+        model,
+        tuple(inputs),
+        narrator_rows(data, runs, training_sentences, scorer),
+        _baseline_rows(model, inputs, data, source, training_sentences, scorer),
+        item_records(inputs, data.predicted, runs, model.labels),
+        _about(spec, model, len(inputs)),
+        generated=source.generated,
+        tournament=run_tournament(model, inputs[: spec.tournament], data.predicted, runs, progress)
+        if spec.tournament
+        else {},
+    )
+
+
+def _baseline_rows(
+    model: FrozenModel,
+    inputs: Sequence[Example],
+    data: CounterfactualItems,
+    source: ReasonSource,
+    training_sentences: Sequence[str],
+    scorer: TokenScorer | None,
+) -> list[dict[str, Any]]:
+    """A row for random training sentences and, where every input has one, a row for the given reasons."""
+    given_data, given = given_reasons(data, inputs)
+    unchecked = {
+        RANDOM: random_sentences(source.training, data.predicted, model.labels),
+        COPY: copies(inputs, data.predicted, model.labels),
+        GIVEN: given,
+    }
+    runs = checked_runs(model, inputs, data.predicted, {name: mine for name, mine in unchecked.items() if mine})
+    rows = [
+        baseline_row(name, given_data if name == GIVEN else data, mine, training_sentences, scorer)
+        for name, mine in runs.items()
+    ]
+    names = {
+        RANDOM: "random training sentence",
+        COPY: "the hypothesis as the reason" if inputs[0].pair else "the text as the reason",
+        GIVEN: "the generator's reason" if source.generated else "people's reason",
+    }
+    return [{"name": names[row["method"]], **row} for row in rows]
+
+
+def _about(spec: NarratorEvaluationSpec, model: FrozenModel, inputs: int) -> dict[str, Any]:
+    return {
         "model": {"name": model.name, "version": model.version},
-        "data": {"split": "test", "pairs": len(inputs), "seed": 0},
+        "data": {"split": "test", "pairs": inputs, "seed": 0},
         "settings": dict(spec.settings),
         "command": spec.command(model.name),
         "torch": torch.__version__,
     }
-    return NarratorEvaluation(
-        model,
-        tuple(inputs),
-        narrator_rows(data, runs, training_sentences),
-        item_records(inputs, data.predicted, runs, model.labels),
-        about,
-        generated=source.generated,
-    )
+
+
+def _all_sentences(training: Sequence[Example], labels: Sequence[str]) -> list[str]:
+    reasons = {"", *(shortened(reason) for example in training for reason in example.explanations)}
+    return [sentence(label, reason) for reason in reasons for label in labels]
+
+
+def _scorer(progress: Progress) -> TokenScorer | None:
+    try:
+        return minilm_scorer()
+    except ModelUnavailable as error:
+        progress(f"BERTScore is left out. {error}")
+        return None
 
 
 def evaluate_fitted_narrators(model: FrozenModel, inputs: Sequence[Example], draws: int = 3) -> list[dict[str, Any]]:
@@ -120,83 +130,13 @@ def evaluate_fitted_narrators(model: FrozenModel, inputs: Sequence[Example], dra
     if len({item.label for item in items}) < 2:  # a counterfactual needs another class
         return []
     data = _with_counterfactuals(model, inputs, items)
-    runs = {
-        artifact.method: [run_narrator(read_narrator(artifact, model)[1], data, seed) for seed in range(draws)]
-        for artifact in artifacts
-    }
-    return narrator_rows(data, runs, ())
-
-
-def with_truths(
-    runs: dict[str, list[NarratorRun]], inputs: Sequence[Example], model: str
-) -> dict[str, list[NarratorRun]]:
-    """The runs with the truth of every reason, about its own input and about the next one; where rules can tell it."""
-    task = TASKS.get(model)
-    if task is None or task.check_reason is None:
-        return runs
-
-    def truths(run: NarratorRun, about: Sequence[Example]) -> tuple[bool | None, ...]:
-        reasons = map(reason_of, run.sentences)
-        return tuple(reason_truth(model, reason, each).true for reason, each in zip(reasons, about, strict=True))
-
-    elsewhere = [*inputs[1:], inputs[0]]
-    return {
-        method: [replace(run, truths=truths(run, inputs), truths_elsewhere=truths(run, elsewhere)) for run in mine]
-        for method, mine in runs.items()
-    }
-
-
-def input_text(example: Example) -> str:
-    """All words of an example."""
-    return " ".join(filter(None, (example.text, example.pair)))
-
-
-def item_records(
-    inputs: Sequence[Example], predicted: Sequence[int], runs: dict[str, list[NarratorRun]], labels: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Per input: its texts, true and predicted class, human reasons, and the first seed's sentence of each narrator."""
-    return [
-        {
-            "text": example.text,
-            "pair": example.pair,
-            "pictured": example.image is not None,
-            "label": labels[example.label or 0],
-            "predicted": labels[predicted[number]],
-            "people": list(example.explanations),
-            **{method: mine[0].sentences[number] for method, mine in runs.items()},
-            **({"true": truths} if (truths := _truths_of(number, runs)) else {}),
-        }
-        for number, example in enumerate(inputs)
-    ]
-
-
-def _truths_of(number: int, runs: dict[str, list[NarratorRun]]) -> dict[str, bool | None]:
-    """By narrator, whether its reason for this input is true; empty where that was not checked."""
-    return {method: mine[0].truths[number] for method, mine in runs.items() if mine[0].truths}
-
-
-def narrator_artifact(
-    spec: NarratorEvaluationSpec, model: FrozenModel, method: str, seed: int, progress: Progress
-) -> Artifact:
-    """The weights of one narrator with one seed: shipped, fitted earlier below runs, or fitted now."""
-    fit_spec = spec.fit_spec(model.name, method, seed)
-    for artifact in available_artifacts(model.name, model.version, "narrative"):
-        card = artifact.card if artifact.method == method else {}
-        if card.get("recipe") == asdict(recipe_for(fit_spec)) and image_set_of(artifact) == fit_spec.format:
-            return artifact
-    folder = run_folder(fit_spec)
-    path = folder / "weights" / f"{method}.safetensors"
-    fitted = Artifact(method, "", path)
-    if not path.is_file() or fitted.card["model"]["version"] != model.version:
-        progress(f"{method}, seed {seed}: is fitted first; log in {folder}")
-        make(fit_spec, model, folder, path.parent, resume=not path.is_file())  # another model's starts from scratch
-    return fitted
-
-
-def image_set_of(artifact: Artifact) -> str:
-    """The published set with the reasons that a narrator was fitted on; "" for those of its model's own data."""
-    words = shlex.split(artifact.card.get("command", ""))
-    return words[words.index("--format") + 1] if "--format" in words else ""
+    runs: Runs = {}
+    by_layer = {0: data}
+    for artifact in artifacts:
+        narrator = read_narrator(artifact, model)[1]
+        given = _with_tokens(narrator, model, inputs, by_layer)
+        runs[artifact.method] = [run_narrator(narrator, given, seed) for seed in range(draws)]
+    return narrator_rows(data, checked_runs(model, inputs, data.predicted, runs), ())
 
 
 def _with_counterfactuals(
@@ -207,14 +147,30 @@ def _with_counterfactuals(
 
 
 def _run_all(
-    spec: NarratorEvaluationSpec, model: FrozenModel, data: CounterfactualItems, progress: Progress
-) -> dict[str, list[NarratorRun]]:
+    spec: NarratorEvaluationSpec,
+    model: FrozenModel,
+    inputs: Sequence[Example],
+    data: CounterfactualItems,
+    progress: Progress,
+) -> Runs:
     """A run per seed for every narrator."""
-    runs: dict[str, list[NarratorRun]] = {}
+    runs: Runs = {}
+    by_layer = {0: data}
     for method in spec.methods:
         for seed in range(spec.seeds):
             started = time.monotonic()
             _, narrator = read_narrator(narrator_artifact(spec, model, method, seed, progress), model)
-            runs.setdefault(method, []).append(run_narrator(narrator, data, seed))
+            given = _with_tokens(narrator, model, inputs, by_layer)
+            runs.setdefault(method, []).append(run_narrator(narrator, given, seed))
             progress(f"{method}, seed {seed}: {len(data.items)} pairs in {time.monotonic() - started:.0f} s")
     return runs
+
+
+def _with_tokens(
+    narrator: Narrator, model: FrozenModel, inputs: Sequence[Example], by_layer: dict[int, CounterfactualItems]
+) -> CounterfactualItems:
+    """The items with the tokens that a narrator reads; those of a layer are read once."""
+    if narrator.layer not in by_layer:
+        items = tuple(narrator_items(model, inputs, narrator.layer))
+        by_layer[narrator.layer] = replace(by_layer[0], items=items)
+    return by_layer[narrator.layer]

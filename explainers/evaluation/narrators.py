@@ -7,34 +7,33 @@ teacher forcing.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
+import torch
 from torch import Tensor, nn
 
-from explainers.narrative.cause import Narrator
-from explainers.narrative.content_words import words
+from explainers.evaluation.reader_metrics import ReaderMetrics, reader_metrics
 from explainers.narrative.counterfactual import Counterfactual, counterfactuals
-from explainers.narrative.generation import generate, readings
-from explainers.narrative.sentences import NarratorItem, sentence, stack_items, stated_class, without_label
-from explainers.narrative.text_metrics import (
-    NONE,
-    Floats,
-    bleu,
-    composite,
-    confusion,
-    copied,
-    distinct,
-    macro_f1,
-    mentioned,
-    simulatability,
-    voted,
-    word_for_word,
-)
+from explainers.narrative.generation import generate
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.narrator_input import NarratorInput
+from explainers.narrative.reconstruction import reading
+from explainers.narrative.sentences import NarratorItem, sentence, stack_inputs, stack_items, stated_class
+from explainers.narrative.text_metrics import NONE, voted
 
 TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)
-RESAMPLES = 1000
 BATCH = 250
+
+
+@dataclass(frozen=True)
+class WordEffect:
+    """How much further a probability falls without the words that a sentence names than without as many random ones.
+
+    nan where the sentence names no word, or there are no others to compare with.
+    """
+
+    names_words: bool
+    against_words: float
+    against_content: float  # the random ones are content words too
 
 
 @dataclass(frozen=True)
@@ -48,17 +47,21 @@ class NarratorRun:
     c2_counterfactual_classes: tuple[int, ...]
     truths: tuple[bool | None, ...] = ()  # of each item, whether its reason is true; empty where nothing can check it
     truths_elsewhere: tuple[bool | None, ...] = ()  # the same reason about the next item's input
+    topics: tuple[bool | None, ...] = ()  # whether it is about what the given reason is about; None if that is unknown
+    word_effects: tuple[WordEffect, ...] = ()  # of each item; empty where they were not measured
+    reader: ReaderMetrics | None = None  # None without C2
 
 
 @dataclass(frozen=True)
 class CounterfactualItems:
-    """n items with their counterfactuals, and what their narratives are compared with."""
+    """n items with their counterfactuals, and what their narratives are compared with. `head` is C1."""
 
     items: tuple[NarratorItem, ...]
     texts: tuple[str, ...]  # all words of each input
     references: tuple[tuple[str, ...], ...]  # human sentences, empty where there are none or the model is wrong
     counterfactual: Counterfactual
     labels: tuple[str, ...]
+    head: nn.Sequential | None = None
 
     @property
     def predicted(self) -> list[int]:
@@ -72,141 +75,49 @@ def counterfactual_items(
     states, _ = stack_items(items)
     references = tuple(() if item.sentences == (sentence(labels[item.label]),) else item.sentences for item in items)
     counterfactual = counterfactuals(head, states, states)
-    return CounterfactualItems(tuple(items), tuple(texts), references, counterfactual, tuple(labels))
+    return CounterfactualItems(tuple(items), tuple(texts), references, counterfactual, tuple(labels), head)
 
 
 def run_narrator(narrator: Narrator, data: CounterfactualItems, seed: int) -> NarratorRun:
     """Sentences and votes for every item."""
-    states, _ = stack_items(data.items)
-    likeliest, c2_classes = _likeliest(narrator, states)
-    _, c2_counterfactual_classes = _likeliest(narrator, data.counterfactual.states)
+    inputs = stack_inputs(data.items)
+    altered = inputs.with_states(data.counterfactual.states)
+    likeliest, read = _likeliest(narrator, inputs)
+    _, altered_read = _likeliest(narrator, altered)
     return NarratorRun(
         tuple(narrator.language.text(ids) for ids in likeliest),
-        _votes(narrator, states, data.labels, 1000 * seed),
-        _votes(narrator, data.counterfactual.states, data.labels, 1000 * seed + 500),
-        c2_classes,
-        c2_counterfactual_classes,
+        _votes(narrator, inputs, data.labels, 1000 * seed),
+        _votes(narrator, altered, data.labels, 1000 * seed + 500),
+        _classes(narrator, read),
+        _classes(narrator, altered_read),
+        reader=reader_metrics(data.head, narrator.c2, inputs.states, read) if read is not None and data.head else None,
     )
 
 
-def _likeliest(narrator: Narrator, states: Tensor) -> tuple[list[list[int]], tuple[int, ...]]:
-    """The likeliest sentences as ids, and the classes that C2 reads; none without C2."""
+def _classes(narrator: Narrator, read: Tensor | None) -> tuple[int, ...]:
+    """That C2 gives to F(c); none without C2."""
+    return () if read is None else tuple(narrator.c2(read).argmax(1).tolist())
+
+
+def _likeliest(narrator: Narrator, inputs: NarratorInput) -> tuple[list[list[int]], Tensor | None]:
+    """The likeliest sentences as ids, and F(c), (n, d); None without C2."""
     sentences: list[list[int]] = []
-    classes: list[int] = []
-    for batch in _batches(states):
+    read: list[Tensor] = []
+    for batch in inputs.split(BATCH):
         generated = generate(narrator, batch)
         sentences += generated
         if narrator.has_reader:
-            classes += readings(narrator, batch, generated).argmax(1).tolist()
-    return sentences, tuple(classes)
+            read.append(reading(narrator, batch, generated))
+    return sentences, torch.cat(read) if read else None
 
 
-def _batches(states: Tensor) -> list[Tensor]:
-    return [states[start : start + BATCH] for start in range(0, len(states), BATCH)]
-
-
-def _votes(narrator: Narrator, states: Tensor, labels: Sequence[str], seed: int) -> tuple[int, ...]:
+def _votes(narrator: Narrator, inputs: NarratorInput, labels: Sequence[str], seed: int) -> tuple[int, ...]:
     by_temperature: list[list[int]] = []
     for number, temperature in enumerate(TEMPERATURES):
         classes: list[int] = []
-        for part, batch in enumerate(_batches(states)):
+        for part, batch in enumerate(inputs.split(BATCH)):
             for ids in generate(narrator, batch, temperature=temperature, seed=seed + 10 * part + number):
                 stated = stated_class(narrator.language.text(ids), labels)
                 classes.append(NONE if stated is None else stated)
         by_temperature.append(classes)
     return tuple(voted(classes) for classes in zip(*by_temperature, strict=True))
-
-
-def narrator_rows(
-    data: CounterfactualItems, runs: dict[str, list[NarratorRun]], training_sentences: Sequence[str]
-) -> list[dict[str, Any]]:
-    """A row per narrator: means over seeds with 95 % intervals over items, and the gain over the first narrator.
-
-    `runs` has a run per seed for every narrator.
-    """
-    n = len(data.items)
-    draws = np.random.default_rng(0).multinomial(n, [1 / n] * n, RESAMPLES).astype(float)  # (R, n)
-    weights = np.vstack([np.ones((1, n)), draws])  # the first row is the sample itself
-    resampled = {
-        method: {name: np.mean([values[name] for values in per_seed], axis=0) for name in per_seed[0]}
-        for method, mine in runs.items()
-        if (per_seed := [_run_metrics(data, run, weights) for run in mine])
-    }
-    first = next(iter(resampled.values()))
-    return [
-        {
-            "method": method,
-            "seeds": len(runs[method]),
-            **{name: _interval(each) for name, each in values.items()},
-            "composite_by_seed": [float(_run_metrics(data, run, weights[:1])["composite"][0]) for run in runs[method]],
-            "composite_gain": _interval(values["composite"] - first["composite"]),
-            "agreement_gain": _interval(values["agreement"] - first["agreement"]),
-            **_sentence_metrics(data, runs[method], training_sentences),
-        }
-        for method, values in resampled.items()
-    ]
-
-
-def _run_metrics(data: CounterfactualItems, run: NarratorRun, weights: Floats) -> dict[str, Floats]:
-    """Every metric of one run for each row of weights over the items, (R,)."""
-    classes, met = len(data.labels), data.counterfactual.met.cpu().numpy().astype(float)
-    targets = data.counterfactual.targets.tolist()
-
-    def f1(truth: Sequence[int], classified: Sequence[int], rows: Floats) -> tuple[Floats, Floats]:
-        """F1 over the items that state a class, and their share."""
-        counts = confusion(truth, classified, classes)
-        return macro_f1(rows @ counts), (rows @ counts.sum(1)) / np.maximum(rows.sum(1), 1e-9)
-
-    agreement, share = f1(data.predicted, run.votes, weights)
-    ccmr, counterfactual_share = f1(targets, run.counterfactual_votes, weights * met)
-    metrics = {
-        "agreement": agreement,
-        "states_class": share,
-        "ccmr": ccmr,
-        "ccmr_states_class": counterfactual_share,
-        "composite": composite(ccmr, counterfactual_share),
-        "constraint_met": (weights @ met) / weights.sum(1),
-    }
-    if run.c2_classes:
-        metrics["c2_agreement"], _ = f1(data.predicted, run.c2_classes, weights)
-        metrics["ccmr_c2"], _ = f1(targets, run.c2_counterfactual_classes, weights * met)
-    if run.truths:
-        undecided = [each is None for each in run.truths]
-        for name, hits in {
-            "reason_true": run.truths,
-            "reason_undecided": undecided,
-            "reason_true_elsewhere": run.truths_elsewhere,
-        }.items():
-            metrics[name] = (weights @ np.array([bool(hit) for hit in hits], dtype=float)) / weights.sum(1)
-    return metrics
-
-
-def _sentence_metrics(
-    data: CounterfactualItems, runs: Sequence[NarratorRun], training_sentences: Sequence[str]
-) -> dict[str, float | None]:
-    """Metrics of the sentences themselves, means over seeds; None where one cannot be computed."""
-    with_reference = [number for number, sentences in enumerate(data.references) if sentences]
-    references = [data.references[number] for number in with_reference]
-    rows = []
-    for run in runs:
-        bare = [without_label(each, data.labels) for each in run.sentences]
-        rows.append(
-            {
-                "true_reason": word_for_word(run.sentences, data.references),
-                **bleu([run.sentences[number] for number in with_reference], references),
-                "distinct_1": distinct(bare, 1),
-                "distinct_2": distinct(bare, 2),
-                "copied": copied(run.sentences, training_sentences),
-                "mentioned": float(np.mean([mentioned(*each) for each in zip(bare, data.texts, strict=True)])),
-                "words": float(np.mean([len(words(each)) for each in run.sentences])),
-                "simulatability": simulatability(run.sentences, data.predicted, data.labels),
-            }
-        )
-    means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
-    return {name: None if np.isnan(mean) else mean for name, mean in means.items()}
-
-
-def _interval(values: Floats) -> dict[str, float]:
-    """The first value with the 95 % interval of the others."""
-    low, high = np.quantile(values[1:], (0.025, 0.975)) if len(values) > 1 else (values[0], values[0])
-    return {"mean": float(values[0]), "low": float(low), "high": float(high)}

@@ -1,13 +1,24 @@
 """The narrators: what each is, and when not to believe it. Importing this module does not load torch."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
+from explainers.methods.narrator_deviations import (
+    OF_AGGREGATOR,
+    OF_EXCHANGE,
+    OF_NEXT_WORD,
+    OF_PHI,
+    OF_STATE_EXCHANGE,
+    OF_TOKENS,
+    OF_WORDS,
+)
 from explainers.results.registry import Registry
 
 
 @dataclass(frozen=True)
 class NarratorSpec:
-    """`losses` names the training that makes the narrator: phi, phi_ts or cause."""
+    """`losses` names the training that makes the narrator: phi, phi_ts or cause. `settings` are its other defaults."""
 
     id: str
     name: str
@@ -17,6 +28,12 @@ class NarratorSpec:
     formula: str  # LaTeX
     source: str = "Bandyopadhyay et al., TACL 2026"
     deviations: tuple[str, ...] = ()  # where the paper, its code and this implementation differ
+    settings: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether the language model sees the states of the tokens besides the one state that the head reads."""
+        return "layer" in self.settings
 
     @property
     def has_reader(self) -> bool:
@@ -24,22 +41,11 @@ class NarratorSpec:
         return self.losses != "phi"
 
 
-OF_PHI = (
-    "The language model is small and was trained here from scratch; the paper fine-tunes GPT-2 (124 million weights). "
-    "GPT-2 can be chosen by name where a hub is reachable.",
-    "The embedded models read a text pair, or a generated image with a text; the paper's read photographs with a text.",
-    "Padding is ignored in the loss; in the authors' code about half of L_φ is the prediction of padding.",
-    "Sentences begin “The answer is …” instead of “This pair is a …”, so that all class names are grammatical.",
-)
+WITH_TOKENS: Mapping[str, object] = MappingProxyType({"layer": 2, "epochs": 14, "keep": "best"})
 
-OF_READER = (
-    "The label leak is closed: A reads φ's next-token distribution after “The answer is”, which φ can only know from "
-    "the state. As published, A reads the item's own sentence, which contains the class (setting leak=leaky).",
-    "A is a linear layer on φ's probabilities, initialised to map a class name to the mean state of that class; the "
-    "paper sums logits over time, its code sums probabilities and counts padding.",
-    "L_TS and L_IIT also apply to the class that φ is about to generate. As published they reach the words only "
-    "through A and C2, which can read the class from tokens that are never generated (setting words=false).",
-    "L_TS is the divergence from the model's probabilities, as in the paper; the code uses its class.",
+FORMULA = (
+    r"\mathcal L_\phi+\mathcal L_{TS}+\mathrm{KL}\big(C_1^{INT}\|C_2^{INT}\big)"
+    r"+\tfrac13\|W_{C_1}-W_{C_2}\|_F^2"
 )
 
 NARRATORS: Registry[NarratorSpec] = Registry(
@@ -64,30 +70,93 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             "to generate.",
             caution="Do not take the reason for the model's: only the class in it is tied to the model.",
             formula=r"\mathcal L_\phi+\mathrm{KL}\big(C_1(c)\,\|\,C_2(A\,\phi\,\psi(c))\big)",
-            deviations=(*OF_PHI, *OF_READER),
+            deviations=(*OF_PHI, *OF_AGGREGATOR, *OF_WORDS),
+        ),
+        NarratorSpec(
+            id="cause_published",
+            name="CAuSE",
+            losses="cause",
+            idea="As published: φ, a second classifier that must recover the model's probabilities from φ's sentence, "
+            "and when neurons of one example are exchanged for those of another, it must change its prediction as the "
+            "model does.",
+            caution="Do not read “faithful” into more than its metrics: the second classifier reads the sentence of "
+            "the training item, which names the class, so it can follow the model without the state.",
+            formula=FORMULA,
+            deviations=(
+                *OF_PHI,
+                *OF_AGGREGATOR,
+                *OF_EXCHANGE,
+                "As published, A reads the training item's own sentence (a label leak). In use it reads the sentence "
+                "that φ generates.",
+            ),
+            settings=MappingProxyType({"leak": "leaky", "words": False, "inputs": False}),
         ),
         NarratorSpec(
             id="cause",
-            name="CAuSE",
+            name="CAuSE + word losses",
             losses="cause",
-            idea="As φ + TS, and when neurons of one example are exchanged for those of another, the second classifier "
-            "must change its prediction as the model does.",
-            caution="Do not read “faithful” into more than its metrics: the training ties the second classifier to the "
-            "model, and the words only through it. The authors' proof is for a linear toy model.",
-            formula=r"\mathcal L_\phi+\mathcal L_{TS}+\mathrm{KL}\big(C_1^{INT}\|C_2^{INT}\big)"
-            r"+\tfrac13\|W_{C_1}-W_{C_2}\|_F^2",
+            idea="CAuSE with the label leak closed, exchanges in the state too, and losses for the class that the "
+            "language model is about to generate.",
+            caution="Do not read “faithful” into more than its metrics: the training ties the class in the sentence to "
+            "the model; its reason is what people tend to write. The authors' proof is for a linear toy model.",
+            formula=FORMULA,
+            deviations=(*OF_PHI, *OF_AGGREGATOR, *OF_WORDS, *OF_EXCHANGE, *OF_STATE_EXCHANGE),
+        ),
+        NarratorSpec(
+            id="cause_sentence",
+            name="CAuSE (own sentence)",
+            losses="cause",
+            idea="As CAuSE + word losses, but the second classifier reads the sentence that the language model "
+            "generates itself, without the class name, so that the losses reach every word of the reason.",
+            caution="Do not read “faithful” into more than its metrics: the second classifier can read the class from "
+            "the choice of words, whatever they say.",
+            formula=FORMULA,
             deviations=(
                 *OF_PHI,
-                *OF_READER,
-                "The same neurons are exchanged in both classifiers; in the code the draw for the output layer differs "
-                "between them.",
-                "20 % of a hidden layer's neurons are drawn without replacement; the code exchanges the first hidden "
-                "layer and two outputs.",
-                "The exchange is also made in the state that φ reads: the smallest change after which the first hidden "
-                "layer has the source's values in 20 to 100 % of its neurons. The paper's theorem covers such "
-                "interventions, its code makes none.",
-                "Base and source are neighbours in a batch; the code draws two further batches.",
+                *OF_AGGREGATOR,
+                OF_NEXT_WORD,
+                *OF_EXCHANGE,
+                *OF_STATE_EXCHANGE,
+                "The label leak is closed by generating: A sums over φ's own likeliest sentence. The class name is "
+                "hidden from φ's input and left out of the sum; each chosen word passes its gradient straight through "
+                "to its probability.",
             ),
+            settings=MappingProxyType({"leak": "sentence"}),
+        ),
+        NarratorSpec(
+            id="cause_phi_tokens",
+            name="φ (tokens)",
+            losses="phi",
+            idea="As φ, but the language model also attends to the states of the input's tokens, of a middle layer and "
+            "of the last one, and may point to a word of the input.",
+            caution="Do not take the reason for the model's: it is about this input, but nothing ties it to what the "
+            "model decided by.",
+            formula=r"\mathcal L_\phi=-\sum_t\log p_\phi(x_t\mid x_{<t},\psi(c),H^{(k)},H^{(K)})",
+            deviations=(*OF_PHI, *OF_TOKENS),
+            settings=WITH_TOKENS,
+        ),
+        NarratorSpec(
+            id="cause_tokens",
+            name="CAuSE (tokens)",
+            losses="cause",
+            idea="As CAuSE + word losses, but the language model also attends to the states of the input's tokens, and "
+            "neurons are exchanged in these states too.",
+            caution="Do not read “faithful” into more than its metrics: the training ties the class in the sentence to "
+            "the model; its reason is tied to the input.",
+            formula=FORMULA + r",\quad \phi(\psi(c),H^{(k)},H^{(K)})",
+            deviations=(
+                *OF_PHI,
+                *OF_AGGREGATOR,
+                *OF_WORDS,
+                *OF_EXCHANGE,
+                *OF_STATE_EXCHANGE,
+                *OF_TOKENS,
+                "L_φ is alone in the first epochs; in the paper all losses begin together.",
+                "An exchange c → c' is realised in the tokens of the last layer, whose mean c is: each is shifted by "
+                "c' - c. Every second exchange is made in the layer that φ sees: all tokens are shifted in 20 to 100 % "
+                "of its neurons by the difference of the means of source and base, and the frozen rest is run on them.",
+            ),
+            settings=MappingProxyType({**WITH_TOKENS, "phi_epochs": 9}),
         ),
     ),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from explainers.datasets.example import Example, Splits
-from explainers.datasets.reason_truth import ReasonChecker
+from explainers.datasets.reason_truth import ReasonChecker, TopicChecker
 from explainers.models.inputs.requirements import SINGLE_TEXT
 
 RecipeType = TypeVar("RecipeType")
@@ -51,6 +51,7 @@ class Task:
     sentences: Callable[[Path | None], Sequence[str]] | None = None  # more sentences than the splits hold
     generated_example: Callable[[int], Example] | None = None  # by seed; None where the data are not generated
     check_reason: ReasonChecker | None = None  # None where no rules tell whether a reason is true of its input
+    check_topic: TopicChecker | None = None  # None where no rules tell whether a reason is on the topic of another
 
     @property
     def generated(self) -> bool:

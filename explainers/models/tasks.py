@@ -1,5 +1,6 @@
 """The tasks of the embedded models, collected from every architecture that has a module `tasks`; without torch."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from explainers.datasets.example import Example
@@ -43,3 +44,9 @@ def reason_truth(model: str, reason: str, example: Example) -> ReasonTruth:
     if task is None or task.check_reason is None:
         return NO_RULES
     return task.check_reason(reason, example)
+
+
+def reason_on_topic(model: str, reason: str, references: Sequence[str]) -> bool | None:
+    """Whether the reason is about what one of the true reasons is about; None where the task has no rule for it."""
+    task = TASKS.get(model)
+    return None if task is None or task.check_topic is None else task.check_topic(reason, references)

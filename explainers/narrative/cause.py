@@ -1,4 +1,4 @@
-"""CAuSE: a sentence from the classifier's own state (Bandyopadhyay et al., TACL 2026).
+"""The losses of CAuSE: a sentence from the classifier's own state (Bandyopadhyay et al., TACL 2026).
 
 ψ puts the state c that the frozen head C1 reads in place of the language model's first token; φ continues from there.
 An aggregator A turns φ's outputs back into a state, which C2, of C1's shape, classifies: F = A∘φ∘ψ.
@@ -7,20 +7,15 @@ An aggregator A turns φ's outputs back into a state, which C2, of C1's shape, c
     L_TS    = KL(C1(c) ‖ C2(F(c)))                                                                (Eq. 3)
     L_IIT   = KL(C1(c_base with neurons of c_source) ‖ C2(F(c_base) with the same of F(c_source)))  (Eq. 5)
     R_match = Σ ‖W_C1 - W_C2‖²_F / 3, biases too (Eq. 4, squared as in the authors' code)
-
-`leak`: as published ("leaky"), A reads the sentence of the item, which names the class. "closed", A reads one output of
-φ, the one after "The answer is", which depends on c alone.
 """
 
-import copy
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, cast
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from explainers.narrative.interchange import (
     activations,
@@ -30,92 +25,26 @@ from explainers.narrative.interchange import (
     realise_in_state,
     run_with_exchange,
 )
-from explainers.narrative.language import SMALL, Language, pad_rows
-
-Losses = Literal["phi", "phi_ts", "cause"]
-Leak = Literal["closed", "leaky"]
+from explainers.narrative.language import pad_rows
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.narrator_input import NarratorInput
+from explainers.narrative.recipe import NarratorRecipe
+from explainers.narrative.reconstruction import reconstruct
+from explainers.narrative.token_exchange import Continued, exchange_in_layer
 
 
 @dataclass(frozen=True)
-class NarratorRecipe:
-    """The paper compares three `losses`: phi is L_φ alone, phi_ts adds L_TS, cause has all terms."""
+class Classifier:
+    """What the losses need of the frozen model."""
 
-    losses: Losses = "cause"
-    leak: Leak = "closed"
-    soft: bool = True  # L_TS against the model's probabilities; false: against its class, as in the authors' code
-    inputs: bool = True  # L_IIT also with the exchange in the state, before ψ
-    words: bool = True  # L_TS and L_IIT also for the class that φ generates next, not only for C2
-    share: float = 0.2  # of a layer's neurons are exchanged
-    language: str = SMALL
-    epochs: int = 3
-    batch: int = 32
-    learning_rate: float = 5e-4
-    seed: int = 0
-
-
-class Narrator(nn.Module):
-    """`psi`: d → the language model's width; `aggregator`: its vocabulary → d; `c2`: the head's shape, new weights."""
-
-    def __init__(
-        self, head: nn.Sequential, phi: PreTrainedModel, language: Language, losses: Losses, leak: Leak = "closed"
-    ) -> None:
-        super().__init__()
-        self.language, self.leak = language, leak
-        width = linear_layers(head)[0].in_features
-        self.psi = nn.Linear(width, phi.get_input_embeddings().embedding_dim)
-        self.phi = phi
-        self.has_reader = losses != "phi"
-        if self.has_reader:
-            self.aggregator = nn.Linear(cast(int, phi.get_input_embeddings().num_embeddings), width)
-            self.c2 = copy.deepcopy(head).requires_grad_(True)
-            for layer in linear_layers(self.c2):
-                layer.reset_parameters()
-
-    @torch.no_grad()
-    def initialise_aggregator(self, labels: Sequence[Sequence[int]], means: Tensor) -> None:
-        """Lets A map the first piece of each class name to the mean state (C, d) of the items of that class.
-
-        With a random A, C2 learns to read the class from other traces of the state in φ's output.
-        """
-        if self.has_reader:
-            self.aggregator.bias.zero_()
-            for pieces, mean in zip(labels, means, strict=True):
-                self.aggregator.weight[:, pieces[0]] = mean
-
-    @property
-    def tied_names(self) -> set[str]:
-        """Second names of tied weights, such as GPT-2's input and output embeddings; a file holds the first."""
-        every = {name for name, _ in self.named_parameters(remove_duplicate=False)}
-        return every - {name for name, _ in self.named_parameters()}
-
-    def token_logits(self, states: Tensor, ids: Tensor) -> Tensor:
-        """φ's logits (B, T, V) at each position of `ids` (B, T), given the state and the positions before."""
-        words = self.phi.get_input_embeddings()(ids[:, :-1])  # (B, T-1, e)
-        inputs = torch.cat([self.psi(states)[:, None], words], dim=1)
-        return cast(Tensor, self.phi(inputs_embeds=inputs).logits)
-
-    def aggregate_sentence(self, logits: Tensor, real: Tensor) -> Tensor:
-        """A of the mean probabilities over the real positions, from logits (B, T, V) to states (B, d)."""
-        share = logits.softmax(-1) * real[:, :, None]  # (B, T, V)
-        return cast(Tensor, self.aggregator(share.sum(1) / real.sum(1, keepdim=True)))
-
-    def class_token_logits(self, states: Tensor) -> Tensor:
-        """φ's logits (B, V) after "The answer is", where the class comes."""
-        opening = torch.tensor([*self.language.opening, self.language.end_id], device=states.device)
-        return self.token_logits(states, opening.expand(len(states), -1))[:, -1]  # the last id is predicted, not read
-
-    def aggregate_token(self, logits: Tensor) -> Tensor:
-        """A of one token's logits (B, V), to states (B, d)."""
-        return cast(Tensor, self.aggregator(logits.softmax(-1)))
-
-    def reconstruct(self, states: Tensor) -> Tensor:
-        """F(c) with the leak closed, (B, d): A of φ's logits where the class comes."""
-        return self.aggregate_token(self.class_token_logits(states))
+    head: nn.Sequential  # C1
+    names: Tensor  # (C,): the first piece of each class name
+    continued: Continued | None = None  # the layers after the one that φ sees
 
 
 @dataclass(frozen=True)
 class NarratorBatch:
-    states: Tensor  # (B, d)
+    inputs: NarratorInput
     logits: Tensor  # (B, C): of the frozen head
     sentences: list[list[int]]  # ids
 
@@ -123,29 +52,33 @@ class NarratorBatch:
 def terms(
     recipe: NarratorRecipe,
     narrator: Narrator,
-    head: nn.Sequential,
-    names: Tensor,
+    classifier: Classifier,
     batch: NarratorBatch,
     generator: torch.Generator,
+    *,
+    phi_alone: bool = False,
 ) -> dict[str, Tensor]:
-    """The terms of the loss; `names` (C,) are the first pieces of the class names. `total` is minimised."""
-    ids, real = pad_rows(batch.sentences, narrator.language.pad_id, batch.states.device)
-    logits = narrator.token_logits(batch.states, ids)
+    """The terms of the loss, or with `phi_alone` only L_φ. `total` is minimised."""
+    ids, real = pad_rows(batch.sentences, narrator.language.pad_id, batch.logits.device)
+    memory = narrator.token_memory(batch.inputs)
+    logits = narrator.token_logits(batch.inputs, ids, memory)
     losses = {"phi": F.cross_entropy(logits[real], ids[real])}
+    if phi_alone:
+        return {**losses, "total": losses["phi"]}
     if narrator.has_reader and recipe.leak == "leaky":
         states = narrator.aggregate_sentence(logits, real)
         losses["ts"] = state_loss(batch.logits, narrator.c2(states), soft=recipe.soft)
     elif narrator.has_reader:
-        class_logits = narrator.class_token_logits(batch.states)
-        states = narrator.aggregate_token(class_logits)
+        class_logits = narrator.class_token_logits(batch.inputs, memory)
+        states = reconstruct(narrator, batch.inputs, class_logits)
         losses["ts"] = state_loss(batch.logits, narrator.c2(states), soft=recipe.soft)
         if recipe.words:
-            losses["ts"] = losses["ts"] + class_name_loss(batch.logits, class_logits, names)
+            losses["ts"] = losses["ts"] + class_name_loss(batch.logits, class_logits, classifier.names)
     if recipe.losses == "cause":
-        losses["iit"] = interchange_loss(recipe, narrator, head, batch, states, generator)
-        if recipe.inputs and recipe.leak == "closed":
-            losses["iit"] = losses["iit"] + state_interchange_loss(recipe, narrator, head, names, batch, generator)
-        losses["match"] = match_loss(head, narrator.c2)
+        losses["iit"] = interchange_loss(recipe, narrator, classifier.head, batch, states, generator)
+        if recipe.exchanges_in_state:
+            losses["iit"] = losses["iit"] + input_interchange_loss(recipe, narrator, classifier, batch, generator)
+        losses["match"] = match_loss(classifier.head, narrator.c2)
     return {**losses, "total": torch.stack(list(losses.values())).sum()}
 
 
@@ -176,34 +109,43 @@ def interchange_loss(
 
     The source of every item is its neighbour in the batch.
     """
-    width = layer_sizes(head)
+    width, base = layer_sizes(head), batch.inputs.states
     layer = int(torch.randint(1, len(width), (1,), generator=generator))
     neurons = draw_neurons(width[layer], recipe.share, generator)
     with torch.no_grad():
-        target = run_with_exchange(head, batch.states, batch.states.roll(-1, 0), layer, neurons)
+        target = run_with_exchange(head, base, base.roll(-1, 0), layer, neurons)
     return divergence(target, run_with_exchange(narrator.c2, states, states.roll(-1, 0), layer, neurons))
 
 
-def state_interchange_loss(
+def input_interchange_loss(
     recipe: NarratorRecipe,
     narrator: Narrator,
-    head: nn.Sequential,
-    names: Tensor,
+    classifier: Classifier,
     batch: NarratorBatch,
     generator: torch.Generator,
 ) -> Tensor:
-    """L_IIT for an exchange that φ reads: neurons of the first hidden layer, exchanged in the state c itself.
+    """L_IIT for an exchange that φ reads, of 20 % to all neurons, so that it often changes the model's class.
 
-    Between 20 % and all of them, so that the exchange often changes the model's class.
+    Neurons of the head's first hidden layer, exchanged in the state c itself. For a narrator that reads tokens in every
+    second step those of the layer that φ reads, exchanged in the means over its tokens.
     """
     share = recipe.share + (1 - recipe.share) * float(torch.rand(1, generator=generator))
-    neurons = draw_neurons(layer_sizes(head)[1], share, generator)
+    exchange: Callable[[], NarratorInput] = partial(_exchange_in_state, classifier.head, batch.inputs, share, generator)
+    if classifier.continued is not None and float(torch.rand(1, generator=generator)) < 0.5:
+        exchange = partial(exchange_in_layer, batch.inputs, share, generator, classifier.continued)
     with torch.no_grad():
-        mixed = realise_in_state(head, batch.states, batch.states.roll(-1, 0), neurons)
-        target = activations(head, mixed)[-1]
+        mixed = exchange()
+        target = activations(classifier.head, mixed.states)[-1]
     class_logits = narrator.class_token_logits(mixed)
-    loss = divergence(target, narrator.c2(narrator.aggregate_token(class_logits)))
-    return loss + class_name_loss(target, class_logits, names) if recipe.words else loss
+    loss = divergence(target, narrator.c2(reconstruct(narrator, mixed, class_logits)))
+    return loss + class_name_loss(target, class_logits, classifier.names) if recipe.words else loss
+
+
+def _exchange_in_state(
+    head: nn.Sequential, inputs: NarratorInput, share: float, generator: torch.Generator
+) -> NarratorInput:
+    neurons = draw_neurons(layer_sizes(head)[1], share, generator)
+    return inputs.with_states(realise_in_state(head, inputs.states, inputs.states.roll(-1, 0), neurons))
 
 
 def match_loss(head: nn.Sequential, c2: nn.Sequential) -> Tensor:

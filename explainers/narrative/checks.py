@@ -7,7 +7,7 @@ least NOTICEABLE below p(class | input). The class is the one that the sentence 
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from math import comb
+from math import comb, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,12 +51,27 @@ def _with_use(
     return replace(check, used=removed < min(random) and full - removed >= NOTICEABLE)
 
 
-def other_sets(words: Sequence[int], mentioned: Sequence[int], seed: int) -> list[tuple[int, ...]]:
-    """Sets of as many words as are mentioned, never exactly those: all of them, or `DRAWS` at random."""
-    if comb(len(words), len(mentioned)) <= DRAWS + 1:
+def named_word_effect(
+    answers: Answers, named: Sequence[int], among: Sequence[int], label: int, *, draws: int = DRAWS, seed: int = 0
+) -> float:
+    """How much further p(label) falls without the `named` units than, on average, without as many random ones `among`.
+
+    nan where none of `among` is named, or there is no other set of them.
+    """
+    units = sorted(set(named) & set(among))
+    others = other_sets(among, units, seed, draws) if units else []
+    if not others:
+        return nan
+    removed, *random = answers.probabilities(_masks(len(answers.encoding.units), [units, *others]))[:, label]
+    return float(np.mean(random) - removed)
+
+
+def other_sets(words: Sequence[int], mentioned: Sequence[int], seed: int, draws: int = DRAWS) -> list[tuple[int, ...]]:
+    """Sets of as many words as are mentioned, never exactly those: all of them, or `draws` at random."""
+    if comb(len(words), len(mentioned)) <= draws + 1:
         return [each for each in combinations(words, len(mentioned)) if each != tuple(mentioned)]
     rng, drawn = np.random.default_rng(seed), dict[tuple[int, ...], None]()
-    while len(drawn) < DRAWS:
+    while len(drawn) < draws:
         each = tuple(sorted(rng.choice(words, len(mentioned), replace=False).tolist()))
         if each != tuple(mentioned):
             drawn[each] = None

@@ -1,10 +1,11 @@
 """CCMR's counterfactuals (CAuSE, Sect. 4.1): does the sentence change its class with the model?
 
-The target of each item is the nearest item to which the model gives another class: ν is the smallest change of the
-state after which the head gives the neighbour's probabilities, C1(c + ν) = C1(c'). It is computed for each item by
-minimising ‖ν‖² + w KL(C1(c') ‖ C1(c + ν)); no network is fitted, so nothing can overfit. The authors fit an
-autoencoder on the items that they score. With w = 1 and the class alone in place of C1(c') the constraint
-is met for fewer than 1 % of the items, because states lie several units apart.
+The target of each item is the nearest item to which the model gives another class: ν is a change of the state after
+which the head gives the neighbour's probabilities, C1(c + ν) = C1(c'). It is computed for each item by minimising
+‖ν‖² + w KL(C1(c') ‖ C1(c + ν)); no network is fitted, so nothing can overfit. After so few steps ν may be longer than
+c' - c, which meets the constraint too. With w = 1 and the class alone in place of C1(c') the constraint is met for
+fewer than 1 % of the items, because states lie several units apart. `explainers.methods.ccmr` lists what the paper and
+its code do otherwise.
 """
 
 from dataclasses import dataclass

@@ -13,8 +13,8 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
-from explainers.narrative.cause import Narrator
 from explainers.narrative.counterfactual import counterfactuals, head_logits
+from explainers.narrative.narrator import Narrator
 from explainers.narrative.sentence_batches import HeadStates, generate_batch, head_states
 
 Probabilities = tuple[float, ...]
@@ -72,16 +72,17 @@ def check_counterfactual(
         float((altered.states - base_states.states).norm()),
         float((examples.states[neighbour] - base_states.states[0]).norm()),
         bool(altered.met),
-        tuple(
-            _check_narrator(method, narrator, torch.cat([base_states.states, altered.states]), model)
-            for method, narrator in narrators.items()
-        ),
+        tuple(_check_narrator(method, narrator, model, base, altered.states) for method, narrator in narrators.items()),
     )
 
 
 @torch.no_grad()
-def _check_narrator(method: str, narrator: Narrator, states: torch.Tensor, model: FrozenModel) -> NarratorCheck:
-    generated = generate_batch(narrator, states, model.labels)
+def _check_narrator(
+    method: str, narrator: Narrator, model: FrozenModel, base: Example, altered: torch.Tensor
+) -> NarratorCheck:
+    """`altered` (1, d) is c + ν."""
+    inputs = head_states(model, (base, base), narrator.layer).inputs
+    generated = generate_batch(narrator, inputs.with_states(torch.cat([inputs.states[:1], altered])), model.labels)
     read: list[Probabilities] = [(), ()]
     if narrator.has_reader:
         read = [tuple(row) for row in narrator.c2(generated.read).softmax(-1).tolist()]

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,13 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
+from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
-from explainers.narrative.cause import Narrator, NarratorRecipe
+from explainers.models.token_states import continue_from_layer
+from explainers.narrative.judges import judge_of
 from explainers.narrative.language import (
     LANGUAGE_MODELS,
     SMALL,
@@ -25,28 +27,41 @@ from explainers.narrative.language import (
     pretrained_language_model,
     vocabulary,
 )
+from explainers.narrative.narrator import Narrator
 from explainers.narrative.reason_sources import ReasonSource, reason_source
-from explainers.narrative.sentences import NarratorItem, class_means, narrator_items, sentence
-from explainers.narrative.training import NarratorTraining, train, warm_up
+from explainers.narrative.recipe import NarratorRecipe
+from explainers.narrative.sentences import class_means, narrator_items, sentence
+from explainers.narrative.token_exchange import Continued
+from explainers.narrative.training import NarratorTraining, Parts, train
+from explainers.narrative.warm_up import warm_up
 from explainers.training.artifacts import own_folder, write_artifact
 from explainers.training.fit_spec import FitSpec
 from explainers.training.hyperparameters import with_hyperparameters
 from explainers.training.model_cache import ModelCache
+from explainers.training.packing import packed
 
 WARM_UP_EPOCHS = 2
 RUNS = Path("runs/narrative")
 
-Items = Sequence[NarratorItem]
-
-_items = ModelCache(4)
+_items = ModelCache(1)  # the tokens of one set take a gigabyte
 
 
 def recipe_for(spec: FitSpec) -> NarratorRecipe:
     """Raises `ExplanationError` for an unknown narrator or setting."""
-    losses = narrator_spec(spec.check().method).losses
-    return with_hyperparameters(
-        NarratorRecipe, spec.method, {**dict(spec.settings), "losses": losses, "seed": spec.seed}
-    )
+    narrator = narrator_spec(spec.check().method)
+    fixed = {"losses": narrator.losses, "seed": spec.seed}
+    recipe = with_hyperparameters(NarratorRecipe, spec.method, {**narrator.settings, **dict(spec.settings), **fixed})
+    if (recipe.layer > 0) != narrator.reads_tokens:
+        raise ExplanationError(
+            f"{spec.method} reads the tokens of a middle layer: give its number with --set layer=2, not 0."
+            if narrator.reads_tokens
+            else f"{spec.method} reads one state of the model. Omit --set layer."
+        )
+    if recipe.leak == "leaky":  # neither is defined there
+        recipe = replace(recipe, words=False, inputs=False)
+    if recipe.phi_epochs >= recipe.epochs:
+        raise ExplanationError(f"phi_epochs must be below epochs, which are {recipe.epochs}: the other losses follow.")
+    return recipe
 
 
 def run_folder(spec: FitSpec) -> Path:
@@ -56,14 +71,23 @@ def run_folder(spec: FitSpec) -> Path:
     return RUNS / f"{own_folder(spec.model, '').name}{spec.method}{suffix}-{spec.seed}".replace("/", "_")
 
 
-def read_items(spec: FitSpec, model: FrozenModel) -> tuple[Items, Items]:
+def read_parts(spec: FitSpec, model: FrozenModel) -> Parts:
     """Examples with reasons for training and for validation, never of the test split."""
+    layer = recipe_for(spec).layer
 
-    def read() -> tuple[Items, Items]:
+    def read() -> Parts:
         source = reason_source(model, spec.data_path, spec.image_files)
-        return narrator_items(model, source.training), narrator_items(model, source.validation)
+        training, validation = (narrator_items(model, part, layer) for part in (source.training, source.validation))
+        return Parts(training, validation, judge_of(model.name, source.validation, validation))
 
-    return _items.get(model, (spec.data, spec.format, spec.images), read)  # a fifth of a short training's time
+    key = (spec.data, spec.format, spec.images, layer)
+    parts = _items.get(model, key, read)  # a fifth of a short training's time
+    return replace(parts, continued=_continued(model, layer))  # which holds the model, and must not be kept with it
+
+
+def _continued(model: FrozenModel, layer: int) -> Continued | None:
+    """The frozen layers after `layer`."""
+    return (lambda tokens, real: continue_from_layer(model, tokens, real, layer)) if layer else None
 
 
 def warmed_up_language_model(spec: FitSpec, model: FrozenModel) -> tuple[PreTrainedModel, Language, Path | None]:
@@ -71,17 +95,23 @@ def warmed_up_language_model(spec: FitSpec, model: FrozenModel) -> tuple[PreTrai
 
     A small one is warmed up once for all narrators; a pretrained one has no file here.
     """
-    name = recipe_for(spec).language
+    recipe = recipe_for(spec)
+    name, reads_tokens = recipe.language, recipe.layer > 0
     if name not in LANGUAGE_MODELS:
-        return *pretrained_language_model(name), None
+        return *pretrained_language_model(name, reads_tokens=reads_tokens), None
     source = reason_source(model, spec.data_path, spec.image_files)
     base = f"language-{source.name}{'' if name == SMALL else f'-{name}'}"
     weights, words = RUNS / f"{base}.safetensors", RUNS / f"{base}.words.json"
     if not weights.is_file():
         _warm_up(source, model.labels, name, weights, words)
     language = language_of(Tokenizer.from_file(str(words)))
-    phi = new_language_model(language.size, name)
-    phi.load_state_dict(load_file(weights), strict=False)
+    with torch.random.fork_rng():
+        torch.manual_seed(recipe.seed)
+        phi = new_language_model(language.size, name, reads_tokens=reads_tokens)
+    missing, unexpected = phi.load_state_dict(load_file(weights), strict=False)
+    new = [name for name in missing if not any(part in name for part in ("cross", "q_attn", "lm_head"))]
+    if new or unexpected:
+        raise ModelUnavailable(f"{weights} does not fit the language model {name!r}. Delete it and fit again.")
     return phi, language, words
 
 
@@ -107,17 +137,17 @@ def _warm_up(source: ReasonSource, labels: Sequence[str], name: str, weights: Pa
 def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
     """Fits, writes weights, vocabulary and card to `out` or to the store, and returns the card."""
     before, began, recipe = fingerprint(model), time.perf_counter(), recipe_for(spec)
-    items, validation = read_items(spec, model)  # errors of model or data come before the long warm-up
+    parts = read_parts(spec, model)  # errors of model or data come before the long warm-up
     phi, language, words = warmed_up_language_model(spec, model)
     head = classifier_head(model)
     with model.lock, torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
-        narrator = Narrator(head, phi, language, recipe.losses, recipe.leak).to(model.device)
+        narrator = Narrator(head, phi, language, recipe.losses, recipe.leak, recipe.layer).to(model.device)
     if recipe.leak == "closed":
         narrator.initialise_aggregator(
-            [language.pieces_within(label) for label in model.labels], class_means(items, len(model.labels))
+            [language.pieces_within(label) for label in model.labels], class_means(parts.training, len(model.labels))
         )
-    training = train(recipe, narrator, head, model.labels, (items, validation), folder, resume=resume)
+    training = train(recipe, narrator, head, model.labels, parts, folder, resume=resume)
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
     seconds = {"training": round(training.loop.seconds, 1), "all": round(time.perf_counter() - began, 1)}
@@ -126,8 +156,8 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
     if words is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".words.json").write_bytes(words.read_bytes())
-    kept = {name: tensor.half() for name, tensor in narrator.state_dict().items() if name not in narrator.tied_names}
-    return write_artifact(path, kept, card)
+    kept = {name: tensor for name, tensor in narrator.state_dict().items() if name not in narrator.tied_names}
+    return write_artifact(path, packed(kept), card)
 
 
 def _card(spec: FitSpec, model: FrozenModel, training: NarratorTraining, seconds: dict[str, float]) -> dict[str, Any]:

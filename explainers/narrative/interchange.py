@@ -3,6 +3,7 @@
 layer 0: the state c itself;  layers 1, 2, …: the outputs of the head's linear layers, before ReLU
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from explainers.errors import ExplanationError
 
 SHARE = 0.2  # of a layer's neurons
+MISSED = 1e-5  # probability that a neuron is never drawn
 
 
 def linear_layers(head: nn.Sequential) -> list[nn.Linear]:
@@ -27,6 +29,12 @@ def layer_sizes(head: nn.Sequential) -> tuple[int, ...]:
 def draw_neurons(size: int, share: float, generator: torch.Generator) -> Tensor:
     """Indices of `share` of the neurons, at least one, without replacement."""
     return torch.randperm(size, generator=generator)[: max(1, round(share * size))]
+
+
+def steps_to_cover(neurons: int, share: float = SHARE, missed: float = MISSED) -> int:
+    """Steps after which every neuron was exchanged at least once with probability 1 - `missed`, where each step draws
+    `share` of them anew: N ≥ (ln n - ln δ) / -ln(1 - p), by the union bound (Bandyopadhyay et al., 2026, Eq. 14)."""
+    return 1 if share >= 1 else math.ceil((math.log(neurons) - math.log(missed)) / -math.log1p(-share))
 
 
 def activations(head: nn.Sequential, states: Tensor) -> list[Tensor]:

@@ -1,7 +1,8 @@
 """An interchange intervention on one example: does C2, which reads the sentence, change its class as C1 does?
 
-C1 is the model's head and reads the state c. C2 reads F(c), which A computes from φ's next token after "The answer is",
-given c alone.
+C1 is the model's head and reads the state c. C2 reads F(c), which A computes from φ's output (`reconstruction`): from
+its next token after "The answer is", or, by another closing of the leak, along the whole sentence that φ generates. φ
+reads c; some narrators read the states of the tokens too.
 
     layer 1, 2   the same neurons are exchanged, in C1 for c and in C2 for F(c)
     layer 0      neurons of c are exchanged; C1 reads the mixed state, and the narrator generates a sentence from it
@@ -16,8 +17,8 @@ from torch import Tensor
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
-from explainers.narrative.cause import Narrator
 from explainers.narrative.interchange import SHARE, draw_neurons, exchange_neurons, run_with_exchange
+from explainers.narrative.narrator import Narrator
 from explainers.narrative.sentence_batches import generate_batch, head_states
 
 
@@ -60,15 +61,16 @@ def check_interchange(
     model: FrozenModel, narrator: Narrator, base: Example, source: Example, layer: int, neurons: Sequence[int]
 ) -> InterchangeCheck:
     """Gives `neurons` of `layer` of the base the values of the source, in both classifiers."""
-    both = head_states(model, (base, source))
-    generated = generate_batch(narrator, both.states, model.labels)
+    both = head_states(model, (base, source), narrator.layer)
+    generated = generate_batch(narrator, both.inputs, model.labels)
     indices = torch.tensor(list(neurons))
     mixed = run_with_exchange(classifier_head(model), both.states[:1], both.states[1:], layer, indices)
     mixed_sentence = ""
     if layer:
         read = run_with_exchange(narrator.c2, generated.read[:1], generated.read[1:], layer, indices)
     else:
-        from_mixed = generate_batch(narrator, exchange_neurons(both.states[:1], both.states[1:], indices), model.labels)
+        exchanged = both.inputs[:1].with_states(exchange_neurons(both.states[:1], both.states[1:], indices))
+        from_mixed = generate_batch(narrator, exchanged, model.labels)
         read, mixed_sentence = narrator.c2(from_mixed.read), from_mixed.sentences[0]
     return InterchangeCheck(
         _side(torch.cat([both.logits, mixed])),

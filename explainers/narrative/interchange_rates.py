@@ -17,8 +17,8 @@ from explainers.errors import ExplanationError
 from explainers.metrics.intervals import Interval
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
-from explainers.narrative.cause import Narrator
 from explainers.narrative.interchange import exchange_neurons, run_with_exchange
+from explainers.narrative.narrator import Narrator
 from explainers.narrative.sentence_batches import HeadStates, SentenceBatch, generate_batch
 
 SAMPLED = 300  # ordered pairs for layer 0, where every pair needs a sentence of its own
@@ -51,7 +51,7 @@ def interchange_rates(
     """All ordered pairs of the set, for layer 0 a fixed sample of them, with one choice of neurons."""
     count = len(examples.states)
     if count < 2:
-        raise ExplanationError("An exchange over a set needs at least two pairs.")
+        raise ExplanationError("An exchange over a set needs at least two examples.")
     indices = torch.tensor(list(neurons))
     pairs = ~np.eye(count, dtype=bool)  # row: base, column: source
     first = examples.logits.argmax(1).cpu().numpy()[:, None]
@@ -62,9 +62,8 @@ def interchange_rates(
     else:
         pairs = _sampled(pairs)
         rows, columns = (torch.from_numpy(each).to(examples.states.device) for each in np.nonzero(pairs))
-        again = generate_batch(
-            narrator, exchange_neurons(examples.states[rows], examples.states[columns], indices), model.labels
-        )
+        mixed = exchange_neurons(examples.states[rows], examples.states[columns], indices)
+        again = generate_batch(narrator, examples.inputs[rows].with_states(mixed), model.labels)
         other_then = np.full((count, count), -1)
         other_then[pairs] = narrator.c2(again.read).argmax(1).cpu().numpy()
     changed = then != first

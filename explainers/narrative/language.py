@@ -50,6 +50,12 @@ class Language:
         ids: list[int] = self.tokenizer.encode(OPENING, add_special_tokens=False).ids
         return ids
 
+    @property
+    def hidden_id(self) -> int:
+        """What stands where a piece is hidden; of no text, or the end of a text in a hub model's vocabulary."""
+        id: int | None = self.tokenizer.token_to_id(RESERVED)
+        return self.end_id if id is None else id
+
     def pieces_within(self, word: str) -> list[int]:
         """The ids of a word inside a sentence; many vocabularies have others for the beginning."""
         ids: list[int] = self.tokenizer.encode(f" {word}", add_special_tokens=False).ids
@@ -93,8 +99,9 @@ def language_of(tokenizer: Tokenizer) -> Language:
     return Language(tokenizer, end, end)
 
 
-def new_language_model(size: int, name: str = SMALL) -> GPT2LMHeadModel:
-    """The untrained model `name` of `LANGUAGE_MODELS` for a vocabulary of `size`, drawn from torch's generator."""
+def new_language_model(size: int, name: str = SMALL, *, reads_tokens: bool = False) -> GPT2LMHeadModel:
+    """The untrained model `name` of `LANGUAGE_MODELS` for a vocabulary of `size`, drawn from torch's generator; with
+    `reads_tokens` it has cross-attention to them."""
     width, layers = LANGUAGE_MODELS[name]
     return GPT2LMHeadModel(
         GPT2Config(
@@ -106,19 +113,26 @@ def new_language_model(size: int, name: str = SMALL) -> GPT2LMHeadModel:
             resid_pdrop=0.1,
             embd_pdrop=0.1,
             attn_pdrop=0.1,
+            add_cross_attention=reads_tokens,
             bos_token_id=None,
             eos_token_id=None,
         )
     )
 
 
-def pretrained_language_model(name: str) -> tuple[PreTrainedModel, Language]:
-    """A causal language model from the hub, such as `gpt2`, or from a folder; only safetensors, no remote code."""
+def pretrained_language_model(name: str, *, reads_tokens: bool = False) -> tuple[PreTrainedModel, Language]:
+    """A causal language model from the hub, such as `gpt2`, or from a folder; only safetensors, no remote code. With
+    `reads_tokens` it gets cross-attention with new weights, which GPT-2's architecture provides for."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     source = ModelFiles(name)
     try:
-        model, _ = source.module(AutoModelForCausalLM, source.config())
+        config = source.config()
+        if reads_tokens:
+            if config.model_type != "gpt2":
+                raise ModelUnavailable("A narrator that reads tokens needs cross-attention, which only GPT-2 has here.")
+            config.add_cross_attention = True
+        model, _ = source.module(AutoModelForCausalLM, config)
         splitter = AutoTokenizer.from_pretrained(source.path, **source.options)
     except Exception as error:  # the libraries raise a dozen types here; all mean: this name does not load
         reason = first_sentence(error).removeprefix(f"The model {name!r} could not be loaded: ")

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from explainers.models.frozen_model import FrozenModel
-    from explainers.narrative.cause import Narrator, NarratorRecipe
     from explainers.narrative.language import Language
+    from explainers.narrative.narrator import Narrator
+    from explainers.narrative.recipe import NarratorRecipe
 
 
 def load_narrator(model: "FrozenModel", method: str) -> "tuple[NarratorRecipe, Narrator]":
@@ -32,16 +33,17 @@ def read_narrator(artifact: Artifact, model: "FrozenModel") -> "tuple[NarratorRe
 def untrained(artifact: Artifact, model: "FrozenModel") -> "Untrained[NarratorRecipe, Narrator]":
     """The recipe of the card and a fresh module."""
     from explainers.models.internals import classifier_head
-    from explainers.narrative.cause import Narrator, NarratorRecipe
+    from explainers.narrative.narrator import Narrator
+    from explainers.narrative.recipe import NarratorRecipe
 
     values: dict[str, Any] = artifact.card["recipe"]
     recipe = NarratorRecipe(**values)
-    phi, language = language_model(recipe.language, artifact.path)
-    module = Narrator(classifier_head(model), phi, language, recipe.losses, recipe.leak)
+    phi, language = language_model(recipe.language, artifact.path, reads_tokens=recipe.layer > 0)
+    module = Narrator(classifier_head(model), phi, language, recipe.losses, recipe.leak, recipe.layer)
     return Untrained(recipe, module, module.state_dict().keys() - module.tied_names)
 
 
-def language_model(name: str, path: Path) -> "tuple[PreTrainedModel, Language]":
+def language_model(name: str, path: Path, *, reads_tokens: bool = False) -> "tuple[PreTrainedModel, Language]":
     """An untrained small language model with the vocabulary beside `path`, or a pretrained one by name."""
     from tokenizers import Tokenizer
 
@@ -53,10 +55,10 @@ def language_model(name: str, path: Path) -> "tuple[PreTrainedModel, Language]":
     )
 
     if name not in LANGUAGE_MODELS:
-        return pretrained_language_model(name)
+        return pretrained_language_model(name, reads_tokens=reads_tokens)
     vocabulary = path.with_suffix(".words.json")
     try:
         language = language_of(Tokenizer.from_file(str(vocabulary)))
     except Exception as error:  # tokenizers raises nothing more precise
         raise ModelUnavailable(f"{vocabulary.name}, its vocabulary, is missing or damaged. Fit it again.") from error
-    return new_language_model(language.size, name), language
+    return new_language_model(language.size, name, reads_tokens=reads_tokens), language

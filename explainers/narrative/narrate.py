@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.narrative.content_words import content, stem
-from explainers.narrative.generation import generate, readings
+from explainers.narrative.generation import generate
 from explainers.narrative.loading import load_narrator
-from explainers.narrative.sentences import stated_class, without_label
+from explainers.narrative.reconstruction import readings
+from explainers.narrative.sentences import read_inputs, stated_class, without_label
 from explainers.results.narrative import Narrative
 from explainers.training.artifacts import available_artifacts
 
@@ -19,15 +20,15 @@ def narrators(model: FrozenModel) -> tuple[str, ...]:
 
 
 def narrate(model: FrozenModel, encoding: Encoding, method: str) -> Narrative:
-    """The likeliest sentence, given the state that the model's head reads of this input."""
+    """The likeliest sentence, given what the narrator reads of the model."""
     _, narrator = load_narrator(model, method)
     began, waited = time.perf_counter(), model.meter.waited
-    states, _ = model.head_inputs([encoding])
-    sentences = generate(narrator, states)
+    inputs, _ = read_inputs(model, [encoding], narrator.layer)
+    sentences = generate(narrator, inputs)
     text = narrator.language.text(sentences[0])
     read: tuple[float, ...] = ()
     if narrator.has_reader:
-        read = tuple(readings(narrator, states, sentences).softmax(-1)[0].tolist())
+        read = tuple(readings(narrator, inputs, sentences).softmax(-1)[0].tolist())
     return Narrative(
         method,
         text,

@@ -13,7 +13,11 @@ from torch import Tensor
 
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding
+from explainers.models.inputs.padded_batch import pad_batch
+from explainers.models.token_states import batch_token_states
 from explainers.narrative.content_words import OPENING
+from explainers.narrative.narrator_input import NO_UNIT, InputTokens, NarratorInput, joined
 
 AT_ONCE = 32
 MOST_AT_ONCE = 256
@@ -28,6 +32,7 @@ class NarratorItem:
     label: int  # the class that the model predicts
     right: bool  # whether it is the data set's
     sentences: tuple[str, ...]  # for training, at least one
+    tokens: InputTokens | None = None  # the input's tokens, for a narrator that reads them
 
 
 def sentence(label: str, reason: str = "") -> str:
@@ -41,29 +46,47 @@ def reason_of(text: str) -> str:
     return text.partition(" because ")[2].strip().rstrip(".")
 
 
-def narrator_items(model: FrozenModel, examples: Sequence[Example]) -> list[NarratorItem]:
-    """The items of the examples, in their order, filtered by Algorithm 2."""
+def narrator_items(model: FrozenModel, examples: Sequence[Example], layer: int = 0) -> list[NarratorItem]:
+    """The items of the examples, in their order, filtered by Algorithm 2; with a `layer` they keep the tokens."""
     if len(examples) > MOST_AT_ONCE:  # encoded images are large
         parts = range(0, len(examples), MOST_AT_ONCE)
-        return [item for start in parts for item in narrator_items(model, examples[start : start + MOST_AT_ONCE])]
+        return [
+            item for start in parts for item in narrator_items(model, examples[start : start + MOST_AT_ONCE], layer)
+        ]
     encodings = [model.encode(Example(each.text, each.pair, image=each.image)) for each in examples]
     order = sorted(range(len(encodings)), key=lambda index: len(encodings[index].ids))
     by_index: dict[int, NarratorItem] = {}
     for start in range(0, len(order), AT_ONCE):
         indices = order[start : start + AT_ONCE]
-        states_and_logits = model.head_inputs([encodings[index] for index in indices])
-        for index, state, logits in zip(indices, *states_and_logits, strict=True):
-            by_index[index] = _item(model, examples[index], state, logits)
+        inputs, logits = read_inputs(model, [encodings[index] for index in indices], layer)
+        for row, index in enumerate(indices):
+            tokens = None if inputs.tokens is None else inputs.tokens.trimmed(row)
+            by_index[index] = _item(model, examples[index], inputs.states[row], logits[row], tokens)
     return [by_index[index] for index in range(len(examples))]
 
 
-def _item(model: FrozenModel, example: Example, state: Tensor, logits: Tensor) -> NarratorItem:
+def read_inputs(model: FrozenModel, encodings: Sequence[Encoding], layer: int) -> tuple[NarratorInput, Tensor]:
+    """What a narrator reads of the model, c and the tokens of `layer` or c alone (0), and the model's logits (B, C).
+
+    Raises `ExplanationError` where the model has no such layer, or no head of several layers."""
+    if not layer:
+        states, logits = model.head_inputs(encodings)
+        return NarratorInput(states), logits
+    batch = pad_batch(encodings, model.pad_token, model.device)
+    read = batch_token_states(model, batch, layer)
+    words = tuple(tuple(unit.text if unit.kind == "word" else "" for unit in each.units) for each in encodings)
+    units = batch.owners.masked_fill(~batch.owned, NO_UNIT)
+    return NarratorInput(read.states, InputTokens(read.tokens, read.real, units, words)), read.logits
+
+
+def _item(
+    model: FrozenModel, example: Example, state: Tensor, logits: Tensor, tokens: InputTokens | None
+) -> NarratorItem:
     label = int(logits.argmax())
     right, name = label == example.label, model.labels[label]
     reasons = [reason for each in example.explanations if right and (reason := shortened(each))]
-    return NarratorItem(
-        state, logits, label, right, tuple(sentence(name, reason) for reason in reasons) or (sentence(name),)
-    )
+    sentences = tuple(sentence(name, reason) for reason in reasons) or (sentence(name),)
+    return NarratorItem(state, logits, label, right, sentences, tokens)
 
 
 def shortened(reason: str, longest: int = 26) -> str:
@@ -99,6 +122,11 @@ def without_label(text: str, labels: Sequence[str]) -> str:
 def stack_items(items: Sequence[NarratorItem]) -> tuple[Tensor, Tensor]:
     """States (B, d) and logits (B, C)."""
     return torch.stack([each.state for each in items]), torch.stack([each.logits for each in items])
+
+
+def stack_inputs(items: Sequence[NarratorItem]) -> NarratorInput:
+    """What a narrator reads of the items."""
+    return joined(torch.stack([each.state for each in items]), [each.tokens for each in items])
 
 
 def class_means(items: Sequence[NarratorItem], classes: int) -> Tensor:

@@ -65,6 +65,16 @@ def bleu(sentences: Sequence[str], references: Sequence[Sequence[str]]) -> dict[
     return scores
 
 
+def sentence_bleu(text: str, references: Sequence[str]) -> float:
+    """Smoothed BLEU-4 of one text in 0…1 (sacrebleu, lower case) against all references; 0 where either is missing."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    given = [each for each in references if each.strip()]
+    if not text.strip() or not given:
+        return 0.0
+    return float(BLEU(lowercase=True, effective_order=True).sentence_score(text, given).score / 100)
+
+
 def distinct(sentences: Sequence[str], order: int) -> float:
     """Distinct-n: different n-grams per n-gram, over all sentences."""
     grams = [tuple(row[at : at + order]) for row in map(words, sentences) for at in range(len(row) - order + 1)]

@@ -1,84 +1,40 @@
-"""Training of CAuSE: the language model is warmed up on sentences alone, then all parts learn together."""
+"""Training of a narrator: all its parts learn together."""
 
 import random
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
-from explainers.models.optimisation import optimiser_step
-from explainers.narrative.cause import Narrator, NarratorBatch, NarratorRecipe, terms
-from explainers.narrative.generation import generate, readings
-from explainers.narrative.language import Language, pad_rows
-from explainers.narrative.sentences import NarratorItem, stack_items, stated_class
-from explainers.training.loop import TrainingLoop, log_line
+from explainers.narrative.cause import Classifier, NarratorBatch, terms
+from explainers.narrative.generation import generate
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.recipe import NarratorRecipe
+from explainers.narrative.reconstruction import readings
+from explainers.narrative.sentences import NarratorItem, reason_of, stack_inputs, stated_class
+from explainers.narrative.token_exchange import Continued
+from explainers.narrative.warm_up import batches, new_optimiser
+from explainers.training.loop import TrainingLoop
 
-RISING = 0.05  # share of the steps in which the learning rate rises
 VALIDATED = 200  # items whose sentences are generated after an epoch
 LOG_EVERY = 10  # steps
 
 
-def new_optimiser(
-    module: nn.Module, rate: float, steps: int
-) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
-    """AdamW with a learning rate that rises quickly and falls to 0."""
-    optimiser = torch.optim.AdamW(module.parameters(), rate, weight_decay=0.01)
-    rising = max(1.0, RISING * steps)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min((step + 1) / rising, max(0.0, (steps - step) / max(steps - rising, 1.0)))
-    )
-    return optimiser, schedule
+Judge = Callable[[Sequence[str]], Mapping[str, float]]  # of the sentences for the validation items
+BY_RULES, BY_SIMILARITY = "right", "BLEU-4"  # what a judge may find
 
 
-def batches(lengths: Sequence[int], size: int, order: random.Random) -> Iterator[list[int]]:
-    """Indices in batches of about equal lengths, in random order."""
-    indices = list(range(len(lengths)))
-    order.shuffle(indices)
-    ready = []
-    for start in range(0, len(indices), 30 * size):
-        pool = sorted(indices[start : start + 30 * size], key=lambda index: lengths[index])
-        ready += [pool[at : at + size] for at in range(0, len(pool), size)]
-    order.shuffle(ready)
-    yield from (each for each in ready if len(each) > 1)
+@dataclass(frozen=True)
+class Parts:
+    """What is learned from, what is validated on, and the rest of the frozen model behind the layer that φ sees."""
 
-
-def warm_up(
-    phi: PreTrainedModel,
-    language: Language,
-    texts: Sequence[str],
-    *,
-    epochs: int,
-    seed: int,
-    log: IO[str],
-    rate: float = 1e-3,
-) -> None:
-    """Trains the language model on the sentences; in place of the state it reads the end of a text."""
-    rows = [language.ids(text) for text in texts]
-    size, words = 64, phi.get_input_embeddings()
-    steps = epochs * -(-len(rows) // size)
-    optimiser, schedule = new_optimiser(phi, rate, steps)
-    started, done = time.perf_counter(), 0
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        phi.train()
-        for epoch in range(epochs):
-            for indices in batches([len(row) for row in rows], size, random.Random(seed * 1000 + epoch)):
-                ids, real = pad_rows([rows[index] for index in indices], language.pad_id, phi.device)
-                previous = torch.cat([torch.full_like(ids[:, :1], language.end_id), ids[:, :-1]], dim=1)
-                logits = phi(inputs_embeds=words(previous)).logits
-                loss = nn.functional.cross_entropy(logits[real], ids[real])
-                optimiser_step(loss, list(phi.parameters()), optimiser)
-                schedule.step()
-                done += 1
-                if done % 50 == 0:
-                    seconds = time.perf_counter() - started
-                    log_line(log, {"step": done, "of": steps, "loss": loss.item(), "seconds": seconds})
-    phi.eval()
+    training: Sequence[NarratorItem]
+    validation: Sequence[NarratorItem]
+    judge: Judge = lambda _texts: {}
+    continued: Continued | None = None
 
 
 class NarratorTraining:
@@ -90,52 +46,84 @@ class NarratorTraining:
         narrator: Narrator,
         head: nn.Sequential,
         labels: Sequence[str],
-        parts: tuple[Sequence[NarratorItem], Sequence[NarratorItem]],
+        parts: Parts,
         folder: Path,
     ) -> None:
-        self.recipe, self.narrator, self.head, self.labels = recipe, narrator, head, tuple(labels)
-        self.items, self.validation = parts
+        self.recipe, self.narrator, self.labels = recipe, narrator, tuple(labels)
+        self.items, self.validation, self.judge = parts.training, parts.validation[:VALIDATED], parts.judge
         first = [narrator.language.pieces_within(label)[0] for label in labels]
-        self.names = torch.tensor(first, device=next(narrator.parameters()).device)
-        steps = recipe.epochs * -(-len(self.items) // recipe.batch)
+        names = torch.tensor(first, device=next(narrator.parameters()).device)
+        self.classifier = Classifier(head, names, parts.continued)
+        steps = recipe.steps(len(self.items))
         optimiser, schedule = new_optimiser(narrator, recipe.learning_rate, steps)
         weights = list(narrator.parameters())
         self.loop = TrainingLoop(folder, weights, optimiser, schedule, seed=recipe.seed, steps=steps)
         self.metrics: dict[str, float] = {}
+        self.best: dict[str, Any] = {}  # metrics and weights of the best epoch
 
     def losses(self, order: random.Random) -> Iterator[Mapping[str, Tensor]]:
-        rows = [self.narrator.language.ids(order.choice(item.sentences)) for item in self.items]
+        rows = [self.ids(order.choice(item.sentences)) for item in self.items]
         for indices in batches([len(row) for row in rows], self.recipe.batch, order):
             yield self.terms([self.items[index] for index in indices], [rows[index] for index in indices])
 
+    def ids(self, sentence: str) -> list[int]:
+        """What is learned of a sentence: all of it, or without `ends` up to the class where it gives no reason. φ can
+        tell from unsure states that a reason may be missing, and states are less sure on inputs that are new."""
+        language = self.narrator.language
+        ids = language.ids(sentence)
+        stated = stated_class(sentence, self.labels)
+        if self.recipe.ends or reason_of(sentence) or stated is None:
+            return ids
+        return ids[: len(language.opening) + len(language.pieces_within(self.labels[stated]))]
+
     def terms(self, items: Sequence[NarratorItem], sentences: list[list[int]]) -> Mapping[str, Tensor]:
         """The loss of one batch by its terms; `sentences` are ids."""
-        batch = NarratorBatch(*stack_items(items), sentences)
-        return terms(self.recipe, self.narrator, self.head, self.names, batch, self.loop.generator)
+        batch = NarratorBatch(stack_inputs(items), torch.stack([each.logits for each in items]), sentences)
+        alone = self.loop.epoch < self.recipe.phi_epochs
+        return terms(self.recipe, self.narrator, self.classifier, batch, self.loop.generator, phi_alone=alone)
 
     def validate(self) -> dict[str, object]:
-        """From free generation: how often a class is stated, how often the model's; and how often C2 reads it."""
-        items = self.validation[:VALIDATED]
+        """From free generation: how often a class is stated, how often the model's; how often C2 reads it; and what
+        the judge finds."""
+        items, inputs = self.validation, stack_inputs(self.validation)
         self.narrator.eval()
-        states, _ = stack_items(items)
-        sentences = generate(self.narrator, states)
-        stated = [stated_class(self.narrator.language.text(row), self.labels) for row in sentences]
+        sentences = [row for part in inputs.split() for row in generate(self.narrator, part)]
+        texts = [self.narrator.language.text(row) for row in sentences]
+        stated = [stated_class(text, self.labels) for text in texts]
         self.metrics = {
             "states a class": sum(each is not None for each in stated) / len(items),
             "states the model's": agreement(stated, items),
         }
         if self.narrator.has_reader:
-            read = readings(self.narrator, states, sentences).argmax(1).tolist()
+            read = readings(self.narrator, inputs, sentences).argmax(1).tolist()
             self.metrics["C2 reads the model's"] = agreement(read, items)
+        self.metrics |= self.judge(texts)
+        whole = self.loop.epoch > self.recipe.phi_epochs  # all losses were there
+        if whole and self.score(self.metrics) >= self.score(self.best.get("figures", {})):
+            weights = {name: tensor.clone() for name, tensor in self.narrator.state_dict().items()}
+            self.best = {"figures": {**self.metrics, "epoch": self.loop.epoch}, "narrator": weights}
         self.narrator.train()
         return {"validation": self.metrics}
 
+    @staticmethod
+    def score(figures: Mapping[str, float]) -> float:
+        """By which the epoch is chosen: what the judge finds, weighed by the share that states the model's class."""
+        judged = [figures[name] for name in (BY_RULES, BY_SIMILARITY) if name in figures]
+        return figures.get("states the model's", -1.0) * (judged[0] if judged else 1.0)
+
+    def keep_best(self) -> None:
+        """The weights and metrics of the best epoch take the place of the last one's, if the recipe says so."""
+        if self.recipe.keep == "last" or not self.best:
+            return
+        self.narrator.load_state_dict(self.best["narrator"])
+        self.metrics = self.best["figures"]
+
     def state(self) -> dict[str, Any]:
-        return {"narrator": self.narrator.state_dict(), "figures": self.metrics}
+        return {"narrator": self.narrator.state_dict(), "figures": self.metrics, "best": self.best}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.narrator.load_state_dict(state["narrator"])
-        self.metrics = state["figures"]
+        self.metrics, self.best = state["figures"], state.get("best", {})  # an earlier checkpoint has none
 
 
 def agreement(classes: Sequence[int | None], items: Sequence[NarratorItem]) -> float:
@@ -148,17 +136,18 @@ def train(
     narrator: Narrator,
     head: nn.Sequential,
     labels: Sequence[str],
-    parts: tuple[Sequence[NarratorItem], Sequence[NarratorItem]],
+    parts: Parts,
     folder: Path,
     *,
     resume: bool = False,
 ) -> NarratorTraining:
-    """The finished training on the first part, validated on the second."""
+    """The finished training, with the weights of the epoch that did best on the validation part."""
     with torch.random.fork_rng():
         torch.manual_seed(recipe.seed + 1)  # for dropout; other random numbers come from the loop's generator and order
         training = NarratorTraining(recipe, narrator, head, labels, parts, folder)
         narrator.train()
-        header = {"items": len(parts[0]), "steps": training.loop.steps, "recipe": asdict(recipe)}
+        header = {"items": len(parts.training), "steps": training.loop.steps, "recipe": asdict(recipe)}
         training.loop.run(training, recipe.epochs, header=header, resume=resume, log_every=LOG_EVERY)
+    training.keep_best()
     narrator.requires_grad_(False).eval()
     return training

@@ -23,10 +23,9 @@ from explainers.report.evaluation_tables import (
 )
 from explainers.report.fitted_weights_card import learned_weights, narrator_weights
 from explainers.report.markdown_table import as_percent, command_block, markdown_table
-from explainers.report.narrator_tables import narrator_markdown, truth_markdown
+from explainers.report.narrator_card import narrator_evaluation
 
 MODEL_CARD = "README.md"  # in a bundle's folder
-NARRATOR_EVALUATION = f"narrative/{EVALUATION}"
 SPLITS = {
     "train": "training",
     "validation": "validation",
@@ -42,20 +41,6 @@ EVIDENCE_NOTE = (
     "IOU, the overlap of as many top units as there are evidence. Only inputs that the model classifies correctly "
     "count, and only those with evidence of that kind ({counts}). The row of random orders is their exact expectation."
 )
-NARRATOR_NOTE = (
-    "{inputs:,} inputs of the split `{split}`, {trainings} per narrator. Each input is put into words five times, and "
-    "a vote decides which class was stated. Agreement and CCMR are F1 over the sentences that state a class. BLEU and "
-    "the other text metrics measure how similar to the given reasons the sentences are, not whether they are true. ± "
-    "is half of the 95 % bootstrap interval over inputs; brackets hold paired 95 % intervals."
-)
-
-TRUTH_NOTE = (
-    "Whether the reason is true of its input is checked by the generator's own rules: the sentence is parsed and "
-    "compared with what the image holds, over all {inputs:,} inputs, one sentence each. A reason that depends on a "
-    "covered box, or has none of the generator's forms, cannot be told and does not count as true. The control is the "
-    "same reason checked on the next input. [How the checker was checked](../../docs/narratives.md)."
-)
-NO_TRUTH_NOTE = "Whether a reason is true of its input is not checked: no rules are known that could."
 
 
 def write_model_cards(bundles: Path = BUNDLES) -> tuple[Path, ...]:
@@ -85,7 +70,8 @@ def model_card(folder: Path) -> str:
         "## Faithfulness",
         *_faithfulness(folder / EVALUATION),
         *learned_weights(folder / "learned"),
-        *_narratives(folder),
+        *narrator_evaluation(folder / "narrative"),
+        *narrator_weights(folder / "narrative"),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -185,25 +171,6 @@ def _evidence_counts(rows: Sequence[Mapping[str, Any]]) -> str:
     kinds = {"patches": "patch_auc", "words": "word_auc"}
     counts = {kind: max((row[name]["texts"] for row in rows if name in row), default=0) for kind, name in kinds.items()}
     return ", ".join(f"{count} for {kind}" for kind, count in counts.items())
-
-
-def _narratives(folder: Path) -> Iterator[str]:
-    path = folder / NARRATOR_EVALUATION
-    if path.is_file():
-        table = json.loads(path.read_text(encoding="utf-8"))
-        rows, data = table["rows"], table["data"]
-        seeds = max(row["seeds"] for row in rows)
-        trainings = "one training" if seeds == 1 else f"{seeds} trainings"
-        yield "## Explanations in words"
-        yield command_block(table["command"])
-        yield NARRATOR_NOTE.format(inputs=data["pairs"], split=data["split"], trainings=trainings)
-        yield (TRUTH_NOTE if truth_markdown(rows) else NO_TRUTH_NOTE).format(inputs=data["pairs"])
-        tables, gains = narrator_markdown(rows).rsplit("\n\n", 1)
-        yield tables
-        yield "\n".join(f"- {line}" for line in gains.splitlines())
-    if (folder / "narrative" / "examples.md").is_file():
-        yield "[Sentences for the first 20 of these inputs](narrative/examples.md), unselected and unedited."
-    yield from narrator_weights(folder / "narrative")
 
 
 def _sentence(text: str) -> str:

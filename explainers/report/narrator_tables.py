@@ -6,6 +6,7 @@ from typing import Any
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
 from explainers.models.inputs.requirements import display_input_names
 from explainers.report.markdown_table import markdown_table
+from explainers.report.sentence_tables import row_name, sentence_markdown, with_interval
 from explainers.report.text import UNDEFINED
 
 Row = dict[str, Any]
@@ -20,11 +21,6 @@ COLUMNS = (
     ("composite", "composite ↑"),
     ("ccmr_c2", "CCMR read by C2 ↑"),
 )
-TRUTH = (
-    ("reason_true", "reason true of the input ↑"),
-    ("reason_undecided", "cannot be told"),
-    ("reason_true_elsewhere", "control: true of another input"),
-)
 TEXTS = (
     ("true_reason", "a given reason, word for word ↑"),
     ("bleu_1", "BLEU-1 ↑"),
@@ -38,43 +34,46 @@ TEXTS = (
 )
 
 
+GAINS = (
+    ("composite_gain", "composite"),
+    ("agreement_gain", "agreement F1"),
+    ("reason_right_gain", "right reasons"),
+    ("own_minus_other_gain", "own words minus another input's"),
+)
+
+
 def narrator_cells(rows: Sequence[Row]) -> list[dict[str, str]]:
     """A dictionary per narrator: means with half of the 95 % interval, then the metrics of the sentences."""
     return [
         {
             "method": narrator_spec(row["method"]).name,
             **{title: with_interval(row[name]) if name in row else UNDEFINED for name, title in COLUMNS},
-            **{
-                title: UNDEFINED if row[name] is None else f"{row[name]:.{1 if name == 'words' else 3}f}"
-                for name, title in TEXTS
-                if name in row  # earlier evaluations lack some
-            },
+            **text_cells(row),
         }
         for row in rows
     ]
 
 
-def truth_markdown(rows: Sequence[Row]) -> str:
-    """How often the reasons are true; empty where that was not checked."""
-    checked = [row for row in rows if all(name in row for name, _ in TRUTH)]
-    cells = [
-        {"method": narrator_spec(row["method"]).name} | {title: with_interval(row[name]) for name, title in TRUTH}
-        for row in checked
-    ]
-    return markdown_table(cells) if cells else ""
+def text_cells(row: Row) -> dict[str, str]:
+    """The metrics of all sentences together, by title; earlier evaluations lack some."""
+    return {
+        title: UNDEFINED if row[name] is None else f"{row[name]:.{1 if name == 'words' else 3}f}"
+        for name, title in TEXTS
+        if name in row
+    }
 
 
-def with_interval(value: dict[str, float]) -> str:
-    return f"{value['mean']:.3f} ± {(value['high'] - value['low']) / 2:.3f}"
+def narrator_markdown(rows: Sequence[Row], baselines: Sequence[Row] = ()) -> str:
+    """All tables for model card and terminal, and the gains over the first narrator, which come last.
 
-
-def narrator_markdown(rows: Sequence[Row]) -> str:
-    """Both tables for README and terminal, and the gains over the first narrator."""
+    `baselines` stand below the narrators in the tables of sentences.
+    """
     cells = narrator_cells(rows)
-    tables = (("method", *(title for _, title in COLUMNS)), ("method", *_complete(TEXTS, cells)))
-    ready = [markdown_table([{name: line[name] for name in names} for line in cells]) for names in tables]
-    truth = [text] if (text := truth_markdown(rows)) else []
-    return "\n\n".join([*ready, *truth, "\n".join(gain_lines(rows))])
+    titles = _complete(TEXTS, cells)
+    classes = markdown_table([{name: line[name] for name in ("method", *(t for _, t in COLUMNS))} for line in cells])
+    compared = [*cells, *({"method": row_name(row), **text_cells(row)} for row in baselines)]
+    texts = markdown_table([{name: line[name] for name in ("method", *titles)} for line in compared])
+    return "\n\n".join([classes, texts, *sentence_markdown(rows, baselines), "\n".join(gain_lines(rows))])
 
 
 def _complete(columns: Sequence[tuple[str, str]], cells: Sequence[dict[str, str]]) -> list[str]:
@@ -90,7 +89,8 @@ def gain_lines(rows: Sequence[Row]) -> list[str]:
         f"{narrator_spec(row['method']).name} against {first}: "
         + ", ".join(
             f"{title} {row[name]['mean']:+.3f} [{row[name]['low']:+.3f}, {row[name]['high']:+.3f}]"
-            for name, title in (("composite_gain", "composite"), ("agreement_gain", "agreement F1"))
+            for name, title in GAINS
+            if name in row
         )
         for row in rows[1:]
     ]
@@ -112,23 +112,32 @@ def examples_page(
     parts = [
         "# What the narrators say",
         f"The first {len(rows)} items of the shuffled test part (seed 0), none left out. The sentences are generated "
-        "from the model's state alone and are not edited. The stated class is in bold where it is not the model's.",
+        "from the model's internal states and are not edited. The stated class is in bold where it is not the model's.",
         f"`{command}`",
     ]
     for number, row in enumerate(rows, start=1):
-        other_class = "" if row["predicted"] == row["label"] else f" (the data say {row['label']})"
-        parts.append(f"## {number}. {row['predicted']}{other_class}")
-        if row["pictured"]:
-            parts.append(f"![the image]({IMAGE_FOLDER}/{number}.png)")
-        texts = [text for text in (row["text"], row["pair"]) if text]
-        names = display_input_names(input_names, len(texts))
-        parts += [f"{name or 'Text'}: {text}" for name, text in zip(names, texts, strict=True)]
-        parts.append(markdown_table([_sentence_cells(method, row, labels) for method in methods]))
+        parts += [f"## {number}. {class_title(row)}", *input_parts(number, row, input_names)]
+        parts.append(markdown_table([example_cells(method, row, labels) for method in methods]))
         parts.append(f"{reasons}: {' · '.join(row['people'])}")
     return "\n\n".join(parts) + "\n"
 
 
-def _sentence_cells(method: str, row: Row, labels: Sequence[str]) -> dict[str, str]:
+def class_title(row: Row) -> str:
+    """The model's class, and that of the data where it is another."""
+    other = "" if row["predicted"] == row["label"] else f" (the data say {row['label']})"
+    return f"{row['predicted']}{other}"
+
+
+def input_parts(number: int, row: Row, input_names: Sequence[str]) -> list[str]:
+    """The texts of an input and its image, which has the input's number, from 1."""
+    texts = [text for text in (row["text"], row["pair"]) if text]
+    names = display_input_names(input_names, len(texts))
+    image = [f"![the image]({IMAGE_FOLDER}/{number}.png)"] if row["pictured"] else []
+    return image + [f"{name or 'Text'}: {text}" for name, text in zip(names, texts, strict=True)]
+
+
+def example_cells(method: str, row: Row, labels: Sequence[str]) -> dict[str, str]:
+    """A narrator's sentence about an input, and what is known of it; a class that is not the model's is bold."""
     from explainers.narrative.sentences import stated_class  # brings torch, which the tables do not need
 
     stated = stated_class(row[method], labels)
@@ -137,5 +146,6 @@ def _sentence_cells(method: str, row: Row, labels: Sequence[str]) -> dict[str, s
         "narrator": narrator_spec(method).name,
         "states": name if name == row["predicted"] else f"**{name}**",
         **({"reason true": TRUTHS[row["true"][method]]} if "true" in row else {}),
+        **({"on topic": TRUTHS[row["on_topic"][method]]} if "on_topic" in row else {}),
         "sentence": row[method],
     }

@@ -146,12 +146,13 @@ def read_artifact(
     from safetensors.torch import load_file
 
     from explainers.models.text.base_weights import sha256
+    from explainers.training.packing import unpacked
 
     card = artifact.card
     if card["model"]["version"] != model.version:
         raise ModelUnavailable(f"{artifact.path.name} was fitted to another version of {model.name}. Fit it again.")
     try:
-        weights = load_file(artifact.path)
+        weights = unpacked(load_file(artifact.path))
         if sha256(artifact.path) != card["sha256"]:
             raise KeyError("the checksum is not the one on the card")
         with model.lock, torch.random.fork_rng():  # no other thread has hooks on the modules that are copied
@@ -172,6 +173,7 @@ def write_artifact(path: Path, weights: "Mapping[str, Tensor]", card: Mapping[st
     from safetensors.torch import save_file
 
     from explainers.models.text.base_weights import sha256
+    from explainers.training.packing import unpacked
 
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh, fresh_card = path.with_suffix(".new"), path.with_suffix(".json.new")
@@ -180,7 +182,7 @@ def write_artifact(path: Path, weights: "Mapping[str, Tensor]", card: Mapping[st
     whole = {
         **card,
         "machine": {"device": device, "threads": torch.get_num_threads(), "torch": torch.__version__},
-        "parameters": sum(weight.numel() for weight in weights.values()),
+        "parameters": sum(weight.numel() for weight in unpacked(weights).values()),
         "sha256": sha256(fresh),
     }
     fresh_card.write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")

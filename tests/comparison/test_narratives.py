@@ -10,7 +10,6 @@ from explainers.api import explain
 from explainers.comparison import runner
 from explainers.comparison.runner import Event, run
 from explainers.errors import Cancelled, ExplanationError
-from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
@@ -20,6 +19,8 @@ from explainers.results.comparison import Failure, MethodResult, Question, Rando
 from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.results.settings import Settings
 from explainers.training.artifacts import Artifact
+
+FITTED = ("cause_phi", "cause_phi_ts", "cause")
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
             raise errors[method]
         return Narrative(method, "The answer is good.", 0, (), (1,), 0.1)
 
-    artifacts = [Artifact(method, "", Path(method)) for method in NARRATORS.ids]
+    artifacts = [Artifact(method, "", Path(method)) for method in FITTED]
     monkeypatch.setattr(runner, "available_artifacts", lambda _model, _version, _family: artifacts)
     monkeypatch.setattr(narrate, "narrate", narrated)
     return errors
@@ -110,8 +111,8 @@ def test_the_json_has_sentence_stated_label_and_what_was_checked(
     bert: FrozenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "find_artifact", lambda *_arguments: None)
-    narratives = explain(bert, "the film was not good", methods=["random", *NARRATORS.ids]).as_dict()["narratives"]
-    assert [each["method"] for each in narratives] == ["cause_phi", "cause_phi_ts", "cause"]
+    narratives = explain(bert, "the film was not good", methods=["random", *FITTED]).as_dict()["narratives"]
+    assert [each["method"] for each in narratives] == list(FITTED)
     assert {(each["text"], each["stated_label"]) for each in narratives} == {("The answer is good.", bert.labels[0])}
     assert {each["true"] for each in narratives} == {None}
     assert {type(each["used"]) for each in narratives} <= {bool, type(None)}

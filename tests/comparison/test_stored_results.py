@@ -22,6 +22,7 @@ from explainers.models.bundle_cards import BUNDLES, bundle_names, read_card
 from explainers.models.catalog import fingerprint, load
 from explainers.results.packing import OMITTED, packed, unpacked
 from explainers.results.settings import Settings
+from explainers.training.artifacts import available_artifacts
 
 MODELS = ("sst2", "nli", "scenes")
 QUICK = ("aml", "integrated_gradients", "occlusion")
@@ -95,7 +96,8 @@ def test_there_is_a_file_per_example_and_no_other() -> None:
 def test_what_is_stored_is_computed_again(model: str) -> None:
     examples = [each for each in curated_examples() if each.model == model]
     quickest = min(examples, key=lambda each: len(stored(each).comparison.question.encoding.units))
-    again = computed(quickest, (*QUICK, *NARRATORS.ids) if model != "sst2" else QUICK)
+    narrators = [each.method for each in available_artifacts(model, "", "narrative")]
+    again = computed(quickest, (*QUICK, *narrators))
     assert list(differences(only(stored(quickest), QUICK), only(again, QUICK))) == [], HINT
     assert stored(quickest).model.sha256 == fingerprint(load(model, device="cpu"))
 

@@ -28,4 +28,4 @@ def test_narrators_are_chosen_like_methods(
 def test_an_unknown_id_is_an_error_with_the_ids_of_both(id: str) -> None:
     with pytest.raises(ExplanationError, match=r"Choose from: aml, .*random") as error:
         selection(["random", id])
-    assert ("cause_phi, cause_phi_ts, cause." in str(error.value)) == (id != "lime:comp")
+    assert ("cause_phi, cause_phi_ts, cause_published, " in str(error.value)) == (id != "lime:comp")

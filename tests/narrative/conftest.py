@@ -19,9 +19,12 @@ from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import batch_head_inputs
 from explainers.models.text.base_weights import sha256
 from explainers.models.text.network import PooledClassifier
-from explainers.narrative.cause import Losses, Narrator, NarratorRecipe
+from explainers.narrative.fit import recipe_for
 from explainers.narrative.language import Language, language_of, vocabulary
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.recipe import Losses
 from explainers.training.artifacts import STORE_VARIABLE, own_folder
+from explainers.training.fit_spec import FitSpec
 
 WORDS = ("film", "plot", "good", "bad", "dull", "the", "was", "very", "not")
 
@@ -48,6 +51,7 @@ def model(bert: FrozenModel, pairs: list[Example]) -> FrozenModel:
         mask_token=bert.mask_token,
         pad_token=bert.pad_token,
         version="1",
+        mean_pooled=True,
     )
     encodings = [frozen.encode(pair) for pair in pairs[::4]]
     _, logits = batch_head_inputs(frozen, pad_batch(encodings, frozen.pad_token, frozen.device))
@@ -82,14 +86,16 @@ def head() -> nn.Sequential:
 
 @pytest.fixture
 def narrator(
-    language: Language, head: nn.Sequential, tiny_language: Callable[[int], GPT2LMHeadModel]
+    language: Language, head: nn.Sequential, tiny_language: Callable[..., GPT2LMHeadModel]
 ) -> Callable[..., Narrator]:
     """Builds an untrained narrator for a head, the one by hand where none is given; large weights, so words differ."""
 
-    def made(losses: Losses = "cause", head: nn.Sequential = head, *, seed: int = 0) -> Narrator:
+    def made(losses: Losses = "cause", head: nn.Sequential = head, *, seed: int = 0, layer: int = 0) -> Narrator:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network = Narrator(head, tiny_language(language.size), language, losses)
+            network = Narrator(
+                head, tiny_language(language.size, reads_tokens=layer > 0), language, losses, layer=layer
+            )
             for name, weight in network.phi.named_parameters():
                 if weight.dim() > 1 and "wpe" not in name:
                     nn.init.normal_(weight, std=0.3)
@@ -122,8 +128,9 @@ def written(
     def write(method: str, folder: Path | None = None) -> Path:
         place = folder or own_folder(model.name, model.version, "narrative")
         place.mkdir(parents=True, exist_ok=True)
-        path, recipe = place / f"{method}.safetensors", NarratorRecipe(narrator_spec(method).losses)  # type: ignore[arg-type]
-        network = narrator(recipe.losses, model.module.head)
+        path, spec = place / f"{method}.safetensors", narrator_spec(method)
+        recipe = recipe_for(FitSpec(method, "small", settings=(("layer", "1"),) if spec.reads_tokens else ()))
+        network = narrator(recipe.losses, model.module.head, layer=recipe.layer)
         kept = {name: each.half() for name, each in network.state_dict().items() if name not in network.tied_names}
         save_file(kept, path)
         network.language.tokenizer.save(str(path.with_suffix(".words.json")))

@@ -10,9 +10,10 @@ from safetensors.torch import load_file, save_file
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
-from explainers.narrative.cause import Narrator
 from explainers.narrative.generation import generate
 from explainers.narrative.loading import load_narrator, read_narrator
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.narrator_input import NarratorInput
 from explainers.training import artifacts
 from explainers.training.artifacts import Artifact, available_artifacts, own_folder
 
@@ -39,9 +40,9 @@ def test_a_narrator_that_was_written_says_the_same_when_it_is_read(
     path = written("cause")
     recipe, result = read_narrator(narrator_at(path), model)
     original = narrator("cause", model.module.head)
-    states = torch.randn(5, 16, generator=torch.Generator().manual_seed(0))
+    inputs = NarratorInput(torch.randn(5, 16, generator=torch.Generator().manual_seed(0)))
     original.load_state_dict({name: weight.half().float() for name, weight in original.state_dict().items()})
-    assert generate(result, states) == generate(original, states)
+    assert generate(result, inputs) == generate(original, inputs)
     assert recipe.losses == "cause"
     assert not result.training
     assert not any(weight.requires_grad for weight in result.parameters())

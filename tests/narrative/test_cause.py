@@ -8,17 +8,13 @@ from torch import Tensor, nn
 
 from explainers.datasets import entailment
 from explainers.narrative import cause
-from explainers.narrative.cause import (
-    Narrator,
-    NarratorBatch,
-    NarratorRecipe,
-    divergence,
-    match_loss,
-    state_loss,
-    terms,
-)
+from explainers.narrative.cause import Classifier, NarratorBatch, divergence, match_loss, state_loss, terms
 from explainers.narrative.interchange import activations, draw_neurons, layer_sizes, run_with_exchange
 from explainers.narrative.language import OPENING, Language
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.narrator_input import NarratorInput
+from explainers.narrative.recipe import Leak, Losses, NarratorRecipe
+from explainers.narrative.reconstruction import reconstruct
 
 Made = Callable[..., Narrator]
 SENTENCES = (
@@ -39,14 +35,18 @@ def names(language: Language) -> Tensor:
     return torch.tensor([language.pieces_within(label)[0] for label in entailment.LABELS])
 
 
+def frozen(head: nn.Sequential, narrator: Narrator) -> Classifier:
+    return Classifier(head, names(narrator.language))
+
+
 def batch(
     language: Language, head: nn.Sequential, states: Tensor, sentences: tuple[str, ...] = SENTENCES
 ) -> NarratorBatch:
-    return NarratorBatch(states, head(states), [language.ids(each) for each in sentences])
+    return NarratorBatch(NarratorInput(states), head(states), [language.ids(each) for each in sentences])
 
 
 def losses(recipe: NarratorRecipe, narrator: Narrator, head: nn.Sequential, given: NarratorBatch) -> dict[str, float]:
-    result = terms(recipe, narrator, head, names(narrator.language), given, generator())
+    result = terms(recipe, narrator, frozen(head, narrator), given, generator())
     return {name: term.item() for name, term in result.items()}
 
 
@@ -81,8 +81,8 @@ def test_the_language_loss_is_the_mean_over_real_words_and_never_over_padding(
     network = narrator("phi")
     given = batch(network.language, head, states)
     total, count = 0.0, 0
-    for state, row in zip(given.states, given.sentences, strict=True):  # one by one there is nothing to pad
-        shares = network.token_logits(state[None], torch.tensor([row])).log_softmax(-1)[0]
+    for state, row in zip(given.inputs.states, given.sentences, strict=True):  # one by one there is nothing to pad
+        shares = network.token_logits(NarratorInput(state[None]), torch.tensor([row])).log_softmax(-1)[0]
         total -= sum(shares[at, word].item() for at, word in enumerate(row))
         count += len(row)
     assert losses(NarratorRecipe("phi"), network, head, given)["phi"] == pytest.approx(total / count, rel=1e-5)
@@ -91,10 +91,10 @@ def test_the_language_loss_is_the_mean_over_real_words_and_never_over_padding(
 def test_at_each_place_only_the_state_and_the_words_before_are_read(narrator: Made, states: Tensor) -> None:
     network = narrator("phi")
     one, other = torch.tensor([[5, 6, 7, 8]]), torch.tensor([[5, 6, 9, 9]])
-    first, second = (network.token_logits(states[:1], ids)[0] for ids in (one, other))
+    first, second = (network.token_logits(NarratorInput(states[:1]), ids)[0] for ids in (one, other))
     assert torch.allclose(first[:3], second[:3], atol=1e-5)  # the third answer is about the third word
     assert not torch.allclose(first[3], second[3], atol=1e-2)
-    assert not torch.allclose(first[0], network.token_logits(states[1:2], one)[0, 0], atol=1e-2)
+    assert not torch.allclose(first[0], network.token_logits(NarratorInput(states[1:2]), one)[0, 0], atol=1e-2)
 
 
 def test_the_aggregator_takes_the_mean_of_probabilities_over_real_places(narrator: Made) -> None:
@@ -114,14 +114,15 @@ def test_closed_a_reads_what_comes_after_the_opening_and_nothing_else(narrator: 
     network = narrator()
     opening = network.language.opening
     assert network.language.ids(f"{OPENING} neutral.")[: len(opening)] == opening
-    answer = network.token_logits(states, torch.tensor([[*opening, 5]]).expand(len(states), -1))[:, -1].softmax(-1)
-    assert torch.allclose(network.reconstruct(states), network.aggregator(answer), atol=1e-5)
+    answer = network.token_logits(NarratorInput(states), torch.tensor([[*opening, 5]]).expand(len(states), -1))
+    answer = answer[:, -1].softmax(-1)
+    assert torch.allclose(reconstruct(network, NarratorInput(states)), network.aggregator(answer), atol=1e-5)
 
 
 def test_what_a_state_becomes_does_not_depend_on_its_neighbours(narrator: Made, states: Tensor) -> None:
     network = narrator()
-    alone = torch.cat([network.reconstruct(states[at : at + 1]) for at in range(len(states))])
-    assert torch.allclose(network.reconstruct(states), alone, atol=1e-5)
+    alone = torch.cat([reconstruct(network, NarratorInput(states[at : at + 1])) for at in range(len(states))])
+    assert torch.allclose(reconstruct(network, NarratorInput(states)), alone, atol=1e-5)
 
 
 def test_a_begins_by_reading_a_class_name_as_the_mean_state_of_the_class(narrator: Made) -> None:
@@ -136,7 +137,7 @@ def test_a_begins_by_reading_a_class_name_as_the_mean_state_of_the_class(narrato
 
 @pytest.mark.parametrize(("leak", "moves"), [("closed", False), ("leaky", True)])
 def test_closed_what_c2_reads_does_not_depend_on_the_items_own_sentence(
-    narrator: Made, head: nn.Sequential, states: Tensor, monkeypatch: pytest.MonkeyPatch, leak: cause.Leak, moves: bool
+    narrator: Made, head: nn.Sequential, states: Tensor, monkeypatch: pytest.MonkeyPatch, leak: Leak, moves: bool
 ) -> None:
     network, seen = narrator("phi_ts"), []
 
@@ -170,7 +171,7 @@ def test_closed_the_class_in_the_sentences_is_not_read(narrator: Made, head: nn.
     [("phi", {"phi"}), ("phi_ts", {"phi", "ts"}), ("cause", {"phi", "ts", "iit", "match"})],
 )
 def test_each_training_has_its_terms_and_minimises_their_sum(
-    narrator: Made, head: nn.Sequential, states: Tensor, name: cause.Losses, expected: set[str]
+    narrator: Made, head: nn.Sequential, states: Tensor, name: Losses, expected: set[str]
 ) -> None:
     network = narrator(name)
     result = losses(NarratorRecipe(name), network, head, batch(network.language, head, states))
@@ -188,7 +189,7 @@ def test_the_class_that_is_about_to_be_said_is_asked_to_be_the_models(
     without, with_words = (
         losses(NarratorRecipe("phi_ts", words=each), network, head, given)["ts"] for each in (False, True)
     )
-    shares = network.class_token_logits(states).log_softmax(-1)[:, names(network.language)]
+    shares = network.class_token_logits(NarratorInput(states)).log_softmax(-1)[:, names(network.language)]
     expected = -sum(shares[row, label].item() for row, label in enumerate(given.logits.argmax(1))) / len(states)
     assert with_words - without == pytest.approx(expected, rel=1e-4)
 
@@ -200,7 +201,7 @@ def test_after_an_exchange_the_class_that_is_about_to_be_said_follows(
     network, given = narrator(), batch(narrator().language, head, states)
     mixed = []
     opened = network.class_token_logits
-    network.class_token_logits = lambda of: (mixed.append(of), opened(of))[1]  # type: ignore[method-assign]
+    network.class_token_logits = lambda of, sight=None: (mixed.append(of), opened(of))[1]  # type: ignore[method-assign]
     with_words, without = (
         losses(NarratorRecipe(words=each, share=1.0), network, head, given)["iit"] for each in (True, False)
     )
@@ -229,7 +230,7 @@ def identical(narrator: Made, head: nn.Sequential) -> Narrator:
     """F is the identity and C2 is C1: nothing is left to learn."""
     network = narrator(head=head)
     network.c2.load_state_dict(head.state_dict())
-    network.class_token_logits = lambda states: states  # type: ignore[method-assign]
+    network.class_token_logits = lambda inputs, sight=None: inputs.states  # type: ignore[method-assign]
     network.aggregate_token = lambda answer: answer  # type: ignore[method-assign]
     return network
 
@@ -242,7 +243,7 @@ def test_where_f_is_the_identity_and_c2_is_c1_every_exchange_agrees(
     network, recipe = identical(narrator, head), NarratorRecipe(inputs=inputs, words=False, share=0.5)
     given = batch(network.language, head, states)
     for seed in range(20):
-        result = terms(recipe, network, head, names(network.language), given, generator().manual_seed(seed))
+        result = terms(recipe, network, frozen(head, network), given, generator().manual_seed(seed))
         assert result["iit"].item() == pytest.approx(0, abs=1e-5)
         assert result["ts"].item() == pytest.approx(0, abs=1e-5)
 
@@ -259,7 +260,7 @@ def test_the_exchange_is_the_one_that_was_drawn(narrator: Made, head: nn.Sequent
         neurons = draw_neurons(layer_sizes(head)[layer], 0.5, draws)
         source = states.roll(-1, 0)
         wanted = [run_with_exchange(one, states, source, layer, neurons) for one in (head, network.c2)]
-        result = terms(recipe, network, head, names(network.language), given, generator().manual_seed(seed))["iit"]
+        result = terms(recipe, network, frozen(head, network), given, generator().manual_seed(seed))["iit"]
         assert result.item() == pytest.approx(divergence(*wanted).item(), rel=1e-5)
 
 
@@ -268,11 +269,17 @@ def test_with_inputs_the_same_exchange_is_made_in_the_state_and_goes_through_the
 ) -> None:
     network, seen = narrator(), []
     opened = network.class_token_logits
-    network.class_token_logits = lambda given: (seen.append(given), opened(given))[1]  # type: ignore[method-assign]
+    network.class_token_logits = lambda given, sight=None: (seen.append(given.states), opened(given))[1]  # type: ignore[method-assign]
     given, source = batch(network.language, head, states), states.roll(-1, 0)
     for seed in range(6):
         seen.clear()
-        terms(NarratorRecipe(share=1.0), network, head, names(network.language), given, generator().manual_seed(seed))
+        terms(
+            NarratorRecipe(share=1.0),
+            network,
+            frozen(head, network),
+            given,
+            generator().manual_seed(seed),
+        )
         first, mixed = seen
         assert torch.equal(first, states)
         assert torch.allclose(activations(head, mixed)[1], activations(head, source)[1], atol=1e-5)  # all neurons
@@ -292,17 +299,17 @@ def test_without_inputs_or_leaky_only_the_heads_layers_are_exchanged(
     network = narrator()
     given = batch(network.language, head, states)
     for seed in range(8):
-        terms(recipe, network, head, names(network.language), given, generator().manual_seed(seed))
+        terms(recipe, network, frozen(head, network), given, generator().manual_seed(seed))
     assert layers == [1] * 16  # both sides each time
 
 
 @pytest.mark.parametrize("leak", ["closed", "leaky"])
 def test_every_part_learns_and_the_frozen_head_does_not(
-    narrator: Made, head: nn.Sequential, states: Tensor, leak: cause.Leak
+    narrator: Made, head: nn.Sequential, states: Tensor, leak: Leak
 ) -> None:
     network = narrator()
     given = batch(network.language, head, states)
-    total = terms(NarratorRecipe(leak=leak), network, head, names(network.language), given, generator())["total"]
+    total = terms(NarratorRecipe(leak=leak), network, frozen(head, network), given, generator())["total"]
     gradients = torch.autograd.grad(total, list(network.parameters()))
     for (name, _), gradient in zip(network.named_parameters(), gradients, strict=True):
         assert gradient.abs().sum() > 0, name

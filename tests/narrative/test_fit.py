@@ -17,9 +17,9 @@ from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
 from explainers.narrative import fit
-from explainers.narrative.cause import NarratorRecipe
-from explainers.narrative.fit import RUNS, make, read_items, recipe_for, run_folder
+from explainers.narrative.fit import RUNS, make, read_parts, recipe_for, run_folder
 from explainers.narrative.narrate import narrate
+from explainers.narrative.recipe import NarratorRecipe
 from explainers.training.artifacts import STORE_VARIABLE, own_folder
 from explainers.training.fit_spec import FitSpec
 
@@ -58,7 +58,7 @@ def fit_spec(data: Path, method: str = "cause", **fields: Any) -> FitSpec:
 
 def test_settings_make_the_recipe_and_the_name_its_losses() -> None:
     recipe = recipe_for(FitSpec("cause_phi", "nli", seed=3, settings=(("leak", "leaky"), ("epochs", "2"))))
-    assert recipe == NarratorRecipe("phi", "leaky", epochs=2, seed=3)
+    assert recipe == NarratorRecipe("phi", "leaky", words=False, inputs=False, epochs=2, seed=3)
     assert [recipe_for(FitSpec(method, "nli")).losses for method in ("cause_phi_ts", "cause")] == ["phi_ts", "cause"]
 
 
@@ -67,7 +67,7 @@ def test_settings_make_the_recipe_and_the_name_its_losses() -> None:
     [
         ((("losses", "phi"),), r"Omit them from --set"),
         ((("seed", "1"),), r"Omit them from --set"),
-        ((("leak", "open"),), r"leak of cause cannot be 'open'\. Choose from: closed, leaky"),
+        ((("leak", "open"),), r"leak of cause cannot be 'open'\. Choose from: closed, leaky, sentence"),
         ((("depth", "1"),), "cause has no setting 'depth'"),
         ((("epochs", "0"),), "must be at least 1"),
     ],
@@ -91,9 +91,9 @@ def test_the_command_says_how_to_get_the_same_weights() -> None:
 
 
 def test_nothing_of_the_test_is_learned_from_or_watched(model: FrozenModel, data: Path) -> None:
-    training, validation = read_items(fit_spec(data), model)
-    assert (len(training), len(validation)) == (30, 6)
-    assert not any("zebra" in sentence for item in (*training, *validation) for sentence in item.sentences)
+    parts = read_parts(fit_spec(data), model)
+    assert (len(parts.training), len(parts.validation)) == (30, 6)
+    assert not any("zebra" in sentence for item in (*parts.training, *parts.validation) for sentence in item.sentences)
 
 
 def test_nothing_of_the_test_is_in_the_vocabulary(model: FrozenModel, data: Path) -> None:
@@ -127,6 +127,22 @@ def test_a_narrator_is_written_with_its_card_and_speaks(model: FrozenModel, data
     said = narrate(model, model.encode(Example("the film was good", "a plot")), "cause")
     assert said.text
     assert len(said.read) == 3
+
+
+def test_a_narrator_that_reads_tokens_is_written_and_reads_them_again(model: FrozenModel, data: Path) -> None:
+    settings = (("layer", "1"), ("epochs", "2"), ("phi_epochs", "1"), ("batch", "8"))
+    card = make(fit_spec(data, "cause_tokens", settings=settings), model, Path("run"), None, resume=False)
+    assert (card["recipe"]["layer"], card["validation"]["epoch"]) == (1, 2)
+    assert narrate(model, model.encode(Example("the film was good", "a plot")), "cause_tokens").text
+
+
+@pytest.mark.parametrize(
+    ("method", "layer", "message"),
+    [("cause_tokens", "0", "give its number with --set layer=2"), ("cause", "1", "Omit --set layer")],
+)
+def test_only_narrators_that_read_tokens_have_a_layer(method: str, layer: str, message: str) -> None:
+    with pytest.raises(ExplanationError, match=message):
+        recipe_for(FitSpec(method, "nli", settings=(("layer", layer),)))
 
 
 def test_the_same_training_gives_the_same_file(model: FrozenModel, data: Path) -> None:

@@ -12,6 +12,7 @@ from explainers.narrative.interchange import (
     parse_neurons,
     realise_in_state,
     run_with_exchange,
+    steps_to_cover,
 )
 
 # the head by hand: h = (c₀, 2 c₁), logits = (ReLU h₀, ReLU h₁)
@@ -82,6 +83,17 @@ def test_neurons_are_drawn_without_replacement(size: int, share: float, expected
 def test_every_neuron_is_drawn_some_day() -> None:
     generator = torch.Generator().manual_seed(0)
     assert {number for _ in range(60) for number in draw_neurons(10, 0.2, generator).tolist()} == set(range(10))
+
+
+@pytest.mark.parametrize(
+    ("neurons", "share", "missed", "steps"),
+    [(557_440, 0.2, 1e-5, 111), (7, 0.5, 0.125, 6), (7, 1.0, 1e-5, 1)],  # the paper's own; 7 · ½⁶ < ⅛
+)
+def test_the_steps_until_every_neuron_took_part_are_the_papers(
+    neurons: int, share: float, missed: float, steps: int
+) -> None:
+    assert steps_to_cover(neurons, share, missed) == steps
+    assert share == 1 or neurons * (1 - share) ** steps <= missed < neurons * (1 - share) ** (steps - 1)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
@@ -21,6 +21,7 @@ from explainers.narrative.interchange import layer_sizes
 from explainers.narrative.interchange_check import check_interchange, random_neurons
 from explainers.narrative.interchange_rates import over_pairs
 from explainers.narrative.loading import load_narrator
+from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.sentence_batches import SentenceBatch, generate_batch, head_states
 
 PAIRS = tuple(
@@ -48,15 +49,15 @@ class Constant(nn.Sequential):
 
 
 def reader(c2: nn.Sequential) -> Any:
-    return SimpleNamespace(c2=c2, has_reader=True)
+    return SimpleNamespace(c2=c2, has_reader=True, layer=0)
 
 
 @pytest.fixture
 def perfect(monkeypatch: pytest.MonkeyPatch) -> None:
     """F(c) = c."""
 
-    def generated(_narrator: object, states: Tensor, _labels: Sequence[str]) -> SentenceBatch:
-        return SentenceBatch(("…",) * len(states), (None,) * len(states), states)
+    def generated(_narrator: object, inputs: NarratorInput, _labels: Sequence[str]) -> SentenceBatch:
+        return SentenceBatch(("…",) * len(inputs), (None,) * len(inputs), inputs.states)
 
     monkeypatch.setattr(interchange_check, "generate_batch", generated)
     monkeypatch.setattr(interchange_rates, "generate_batch", generated)
@@ -131,7 +132,7 @@ def test_of_many_pairs_a_fixed_sample_is_looked_at_where_each_needs_a_sentence(
 
 def test_a_set_of_one_is_refused(speaker: FrozenModel) -> None:
     examples = head_states(speaker, PAIRS[:1])
-    with pytest.raises(ExplanationError, match="at least two pairs"):
+    with pytest.raises(ExplanationError, match="at least two examples"):
         interchange_rates.interchange_rates(
             speaker, reader(classifier_head(speaker)), examples, SentenceBatch((), (), examples.states), 1, (0,)
         )
@@ -160,13 +161,13 @@ def test_real_narrators_read_their_own_sentences_and_leave_the_model_alone(speak
     _, narrator = load_narrator(speaker, "cause")
     examples = head_states(speaker, PAIRS)
     together, alone = (
-        generate_batch(narrator, examples.states, speaker.labels),
-        generate_batch(narrator, examples.states[2:3], speaker.labels),
+        generate_batch(narrator, examples.inputs, speaker.labels),
+        generate_batch(narrator, examples.inputs[2:3], speaker.labels),
     )
     assert together.sentences[2] == alone.sentences[0]
     assert torch.allclose(together.read[2], alone.read[0], atol=1e-4)
     _, phi = load_narrator(speaker, "cause_phi")
-    assert generate_batch(phi, examples.states, speaker.labels).read.shape == (6, 0)
+    assert generate_batch(phi, examples.inputs, speaker.labels).read.shape == (6, 0)
     for layer in (0, 1, 2):
         check = check_interchange(speaker, narrator, PAIRS[0], PAIRS[1], layer, (0, 1, 2))
         assert sum(check.reader.exchanged) == pytest.approx(1)

@@ -15,6 +15,7 @@ from explainers.models.internals import batch_head_inputs, classifier_head
 from explainers.narrative.generation import generate
 from explainers.narrative.loading import load_narrator
 from explainers.narrative.narrate import mentions, narrate
+from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.sentences import stated_class
 
 Written = Callable[..., Path]
@@ -37,7 +38,7 @@ def test_the_likeliest_sentence_of_the_models_state_is_told(model: FrozenModel, 
     narrative = narrate(model, model.encode(PAIR), method)
     _, network = load_narrator(model, method)
     states, _ = batch_head_inputs(model, pad_batch([model.encode(PAIR)], model.pad_token, model.device))
-    assert narrative.text == network.language.text(generate(network, states)[0])
+    assert narrative.text == network.language.text(generate(network, NarratorInput(states))[0])
     assert narrative.stated == stated_class(narrative.text, model.labels)
     assert len(narrative.read) == (3 if method != "cause_phi" else 0)
     assert sum(narrative.read) == pytest.approx(1.0 if narrative.read else 0.0)

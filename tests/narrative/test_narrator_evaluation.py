@@ -1,4 +1,6 @@
 from collections.abc import Callable
+from dataclasses import replace
+from math import nan
 
 import pytest
 import torch
@@ -6,16 +8,19 @@ from torch import Tensor, nn
 
 from explainers.datasets import entailment
 from explainers.evaluation import narrators
+from explainers.evaluation.narrator_metrics import baseline_row, narrator_rows
 from explainers.evaluation.narrators import (
     TEMPERATURES,
     CounterfactualItems,
     NarratorRun,
+    WordEffect,
     counterfactual_items,
-    narrator_rows,
     run_narrator,
 )
-from explainers.narrative.cause import Narrator
 from explainers.narrative.counterfactual import Counterfactual
+from explainers.narrative.generation import generate
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.sentences import NarratorItem, sentence
 from explainers.narrative.text_metrics import NONE
 
@@ -98,6 +103,43 @@ def test_copies_are_sentences_of_the_training_data(data: CounterfactualItems) ->
     assert row["words"] == 10
 
 
+def test_right_is_what_is_true_and_on_topic_where_the_topic_is_known(data: CounterfactualItems) -> None:
+    checked = replace(
+        run(CLASSES, COUNTERFACTUAL),
+        truths=(True, True, False, None, True, True),
+        truths_elsewhere=(False,) * 6,
+        topics=(True, False, True, True, True, None),
+    )
+    (row,) = narrator_rows(data, {"cause": [checked]}, [])
+    assert row["reason_true"]["mean"] == pytest.approx(4 / 6)
+    assert row["reason_on_topic"]["mean"] == pytest.approx(4 / 5)
+    assert row["reason_right"]["mean"] == pytest.approx(2 / 5)
+    assert row["reason_right"]["low"] < 2 / 5 < row["reason_right"]["high"]
+    names = ("reason_right_entailment", "reason_right_neutral", "reason_right_contradiction")
+    assert [row[name]["mean"] for name in names] == [0.5, 0, 1]
+    (unchecked,) = narrator_rows(data, {"cause": [run(CLASSES, COUNTERFACTUAL)]}, [])
+    assert not any(name.startswith("reason_") for name in unchecked)
+
+
+def test_a_sentence_that_names_no_word_has_no_effect_to_count(data: CounterfactualItems) -> None:
+    effects = (WordEffect(True, 0.2, 0.1), WordEffect(True, 0.4, nan), *[WordEffect(False, nan, nan)] * 4)
+    row = baseline_row("given", data, [replace(run([], []), word_effects=effects)], [])
+    assert row["names_words"]["mean"] == pytest.approx(2 / 6)
+    assert row["word_effect"]["mean"] == pytest.approx(0.3)
+    assert 0.2 <= row["word_effect"]["low"] < row["word_effect"]["high"] <= 0.4 + 1e-9
+    assert row["content_word_effect"] == {
+        "mean": pytest.approx(0.1),
+        "low": pytest.approx(0.1),
+        "high": pytest.approx(0.1),
+    }
+
+
+def test_what_cannot_be_computed_is_left_out_or_none(data: CounterfactualItems) -> None:
+    row = baseline_row("given", replace(data, references=((),) * 6), [run([], [])], [])
+    assert not {"picked_of_ten", "bertscore_f1", "word_effect", "agreement", "own_words"} & set(row)  # one text for all
+    assert row["distinct_per_100"] is row["bleu_4"] is row["true_reason"] is None
+
+
 def test_only_human_reasons_are_references(head: nn.Sequential) -> None:
     states = torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
     reasons = (REASONS[0], "another")
@@ -112,11 +154,12 @@ def test_every_item_has_its_likeliest_sentence_and_a_vote_of_five_temperatures(
     narrator: Made, head: nn.Sequential, states: Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[tuple[int, float, int]] = []
-    original = narrators.generate
 
-    def recorded(narrator: Narrator, batch: Tensor, *, temperature: float = 0.0, seed: int = 0) -> list[list[int]]:
+    def recorded(
+        narrator: Narrator, batch: NarratorInput, *, temperature: float = 0.0, seed: int = 0
+    ) -> list[list[int]]:
         calls.append((len(batch), temperature, seed))
-        return original(narrator, batch, temperature=temperature, seed=seed)
+        return generate(narrator, batch, temperature=temperature, seed=seed)
 
     monkeypatch.setattr(narrators, "generate", recorded)
     monkeypatch.setattr(narrators, "BATCH", 4)

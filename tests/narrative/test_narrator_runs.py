@@ -1,5 +1,5 @@
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from explainers.commands import narratives
 from explainers.commands.app import app
 from explainers.commands.narratives import write_images, write_narratives
 from explainers.datasets import esnli
@@ -14,23 +15,21 @@ from explainers.datasets.example import Example, Splits
 from explainers.datasets.image import InputImage
 from explainers.datasets.images.sets import ImageFiles
 from explainers.datasets.reason_truth import ReasonTruth
-from explainers.errors import ExplanationError
-from explainers.evaluation import narrator_runs
-from explainers.evaluation.narrator_runs import (
-    NarratorEvaluationSpec,
-    evaluate_narrators,
-    input_text,
-    item_records,
-    narrator_artifact,
-    with_truths,
-)
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.evaluation import narrator_runs, narrator_weights, tournament
+from explainers.evaluation.narrator_records import input_text, item_records
+from explainers.evaluation.narrator_runs import NarratorEvaluation, evaluate_narrators
+from explainers.evaluation.narrator_weights import NarratorEvaluationSpec, narrator_artifact
 from explainers.evaluation.narrators import NarratorRun
-from explainers.methods.narrator_specs import NARRATORS
+from explainers.evaluation.sentence_checks import with_truths
+from explainers.methods.narrator_specs import narrator_spec
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.tasks import TASKS
 from explainers.narrative.fit import run_folder
 from explainers.narrative.reason_sources import ReasonSource
+from explainers.narrative.sentences import NarratorItem, narrator_items
+from explainers.results.settings import Settings
 from explainers.training.fit_spec import FitSpec
 
 Written = Callable[..., Path]
@@ -39,6 +38,16 @@ Written = Callable[..., Path]
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def no_scorer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BERTScore has tests of its own; its encoder takes a second to load."""
+
+    def missing() -> None:
+        raise ModelUnavailable("There are no base weights.")
+
+    monkeypatch.setattr(narrator_runs, "minilm_scorer", missing)
 
 
 @pytest.fixture
@@ -60,10 +69,19 @@ def test_shipped_narrators_are_measured_and_every_sentence_is_written(
     progress: list[str] = []
     evaluation = evaluate_narrators(evaluation_spec(), model, progress.append)
     write_narratives(evaluation, tmp_path / "out")
-    assert [line.split(":")[0] for line in progress] == ["cause_phi, seed 0", "cause, seed 0"]
+    assert [line.split(":")[0] for line in progress[:2]] == ["cause_phi, seed 0", "cause, seed 0"]
+    assert progress[2:] == ["BERTScore is left out. There are no base weights."]
     table = json.loads((tmp_path / "out" / "table.json").read_text())
     assert [row["method"] for row in table["rows"]] == ["cause_phi", "cause"]
     assert table["data"]["pairs"] == 6
+    assert [row["method"] for row in table["baselines"]] == [
+        "random_training_sentence",
+        "copied_input",
+        "given_reason",
+    ]
+    assert [row["name"] for row in table["baselines"]][-1] == "people's reason"
+    assert all("names_words" in row and "own_minus_other" in row for row in (*table["rows"], *table["baselines"]))
+    assert len(table["examples"]) == 6
     rows = [json.loads(line) for line in (tmp_path / "out" / "items.jsonl").read_text().splitlines()]
     test = {(each.text, each.pair) for each in splits.test}
     assert len({(row["text"], row["pair"]) for row in rows} & test) == 6
@@ -75,16 +93,61 @@ def test_the_command_prints_a_row_per_narrator(
     model: FrozenModel, written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catalog, "load", lambda _name, **_rest: model)
-    for method in NARRATORS.ids:
+    methods = ("cause_phi", "cause_phi_ts", "cause")
+    for method in methods:
         written(method)
-    result = CliRunner().invoke(app, ["narratives", "--n", "4", "--seeds", "1"])
+    result = CliRunner().invoke(app, ["narratives", "--n", "4", "--seeds", "1", "--methods", ",".join(methods)])
     assert result.exit_code == 0, result.stderr
-    assert [line.split(" | ")[0] for line in result.stdout.splitlines()[2:5]] == ["| φ", "| φ + TS", "| CAuSE"]
-    assert Path("runs/narratives/table.json").is_file()
+    assert [line.split(" | ")[0] for line in result.stdout.splitlines()[2:5]] == [
+        f"| {narrator_spec(method).name}" for method in methods
+    ]
+    assert "tournament" not in json.loads(Path("runs/narratives/table.json").read_text())
+
+
+@pytest.mark.usefixtures("splits")
+def test_a_tournament_is_run_on_as_many_inputs_as_were_asked_for(
+    model: FrozenModel, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "load", lambda _name, **_rest: model)
+    monkeypatch.setattr(tournament, "Settings", lambda: Settings(samples=20))
+    for method in ("cause_phi", "cause"):
+        written(method)
+    command = ["narratives", "--n", "4", "--seeds", "1", "--tournament", "2", "--methods"]
+    result = CliRunner().invoke(app, [*command, "cause_phi,cause"])
+    assert result.exit_code == 0, result.stderr
+    assert "Judged by LIME, among all 2 narrators" in result.stdout
+    table = json.loads(Path("runs/narratives/table.json").read_text())
+    assert table["tournament"]["inputs"] == 2
+    assert [each["judge"] for each in table["tournament"]["tables"]] == ["lime", "kernel_shap"]
+    assert all(sum(row["points"]["mean"] for row in each["rows"]) == 1 for each in table["tournament"]["tables"])
+    assert "--tournament 2" in table["command"]
+    alone = CliRunner().invoke(app, [*command, "cause"])
+    assert alone.exit_code == 2
+    assert "at least two narrators" in alone.stderr
+
+
+@pytest.mark.usefixtures("splits")
+def test_narrators_read_the_tokens_of_their_layer_once(
+    model: FrozenModel, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    methods = ("cause_phi_tokens", "cause_tokens")
+    for method in methods:
+        written(method)
+    layers: list[int] = []
+
+    def recorded(model: FrozenModel, inputs: Sequence[Example], layer: int = 0) -> list[NarratorItem]:
+        layers.append(layer)
+        return narrator_items(model, inputs, layer)
+
+    monkeypatch.setattr(narrator_runs, "narrator_items", recorded)
+    spec = evaluation_spec(methods=methods, settings=(("layer", "1"),))  # as they were written
+    evaluation = evaluate_narrators(spec, model, lambda _line: None)
+    assert [row["method"] for row in evaluation.rows] == list(methods)
+    assert layers == [0, 1]
 
 
 def test_one_pair_has_no_counterfactual(model: FrozenModel, splits: Splits) -> None:
-    with pytest.raises(ExplanationError, match=r"at least two pairs\. Give a larger --n"):
+    with pytest.raises(ExplanationError, match=r"at least two examples\. Give a larger --n"):
         evaluate_narrators(evaluation_spec(n=1), model, print)
 
 
@@ -96,7 +159,7 @@ def resumed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     def make(_spec: FitSpec, _model: FrozenModel, _folder: Path, _out: Path, *, resume: bool) -> None:
         resumed.append(resume)
 
-    monkeypatch.setattr(narrator_runs, "make", make)
+    monkeypatch.setattr(narrator_weights, "make", make)
     return resumed
 
 
@@ -141,17 +204,27 @@ def test_a_record_has_both_classes_and_the_first_seeds_sentence() -> None:
     }
 
 
-def test_a_reason_is_checked_on_its_own_input_and_on_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = [Example("a cat"), Example("a dog"), Example("a dog and a cat")]
-    task = replace(TASKS["scenes"], check_reason=lambda reason, example: ReasonTruth(reason in example.text, ""))
-    monkeypatch.setitem(narrator_runs.TASKS, "scenes", task)
+def test_a_reason_is_checked_on_its_own_input_and_on_the_next_and_against_the_given_reasons(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inputs = [Example("a cat", None, 0, ("cat",)), Example("a dog", None, 0, ("dog",)), Example("a dog and a cat")]
+    task = replace(
+        TASKS["scenes"],
+        check_reason=lambda reason, example: ReasonTruth(reason in example.text, ""),
+        check_topic=lambda reason, given: any(each in reason for each in given) if given else None,
+    )
+    monkeypatch.setitem(TASKS, "scenes", task)
     sentences = ("It is yes because a cat.", "It is yes because a cat.", "It is yes because a dog.")
     runs = {"cause": [NarratorRun(sentences, (0, 0, 0), (0, 0, 0), (), ())]}
-    (run,) = with_truths(runs, inputs, "scenes")["cause"]
+    (run,) = with_truths(runs, inputs, [0, 0, 0], "scenes")["cause"]
     assert run.truths == (True, False, True)
     assert run.truths_elsewhere == (False, True, False)
-    assert item_records(inputs, [0, 0, 0], {"cause": [run]}, ("yes",))[1]["true"] == {"cause": False}
-    assert with_truths(runs, inputs, "nli") is runs
+    assert run.topics == (True, False, None)
+    (record, other, _) = item_records(inputs, [0, 0, 0], {"cause": [run]}, ("yes",))
+    assert (record["true"], other["true"], other["on_topic"]) == ({"cause": True}, {"cause": False}, {"cause": False})
+    (wrong,) = with_truths(runs, inputs, [1, 0, 0], "scenes")["cause"]
+    assert wrong.topics == (None, False, None)  # the given reason is about another class
+    assert with_truths(runs, inputs, [0, 0, 0], "nli") is runs
 
 
 def image(colour: int) -> InputImage:
@@ -159,11 +232,29 @@ def image(colour: int) -> InputImage:
 
 
 def test_images_are_numbered_as_the_items_of_the_page(tmp_path: Path) -> None:
-    write_images([Example("a", image=image(10)), Example("b"), Example("c", image=image(30))], tmp_path / "images")
+    write_images(
+        {1: Example("a", image=image(10)), 2: Example("b"), 3: Example("c", image=image(30))}, tmp_path / "images"
+    )
     assert sorted(path.name for path in (tmp_path / "images").iterdir()) == ["1.png", "3.png"]
     assert (InputImage(path=tmp_path / "images" / "3.png").pixels() == 30).all()
-    write_images([Example("a"), Example("b")], tmp_path / "none")
+    write_images({1: Example("a"), 2: Example("b")}, tmp_path / "none")
     assert not (tmp_path / "none").exists()
+
+
+def test_the_page_ends_with_errors_of_all_inputs_and_their_images_are_written(
+    model: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(narratives, "EXAMPLES_ON_PAGE", 1)
+    inputs = tuple(Example("a dog", "a cat", 1, ("why",), image=image(number)) for number in range(3))
+    said = [f"The answer is neutral because {reason}." for reason in ("of a dog", "of a cat", "of a man")]
+    runs = {"cause": [NarratorRun(tuple(said), (), (), (), ())]}
+    records = item_records(inputs, [1, 1, 1], runs, model.labels)
+    about = {"command": "python -m explainers narratives"}
+    write_narratives(NarratorEvaluation(model, inputs, [], [], records, about, False, {}), tmp_path)
+    page = (tmp_path / "examples.md").read_text()
+    assert page.count("(examples/1.png)") == page.count("(examples/3.png)") == 1
+    assert page.index("# What the narrators say") < page.index("## The class is right, the reason is not")
+    assert sorted(path.name for path in (tmp_path / "examples").iterdir()) == ["1.png", "3.png"]
 
 
 def test_the_text_of_an_input_has_all_of_its_words() -> None:

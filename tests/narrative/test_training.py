@@ -1,7 +1,7 @@
 import io
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,22 @@ from torch import Tensor, nn
 
 from explainers.datasets import entailment
 from explainers.errors import ExplanationError
-from explainers.narrative.cause import Narrator, NarratorRecipe
+from explainers.narrative import training
+from explainers.narrative.fit import recipe_for
 from explainers.narrative.generation import generate
 from explainers.narrative.language import Language
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.narrator_input import NarratorInput
+from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.sentences import NarratorItem, sentence, stated_class
-from explainers.narrative.training import NarratorTraining, batches, new_optimiser, train, warm_up
+from explainers.narrative.training import NarratorTraining, Parts, train
+from explainers.narrative.warm_up import batches, new_optimiser, warm_up
+from explainers.training.fit_spec import FitSpec
 from explainers.training.loop import CHECKPOINT, LOG, TrainingLoop
 
 Made = Callable[..., Narrator]
 LABELS = entailment.LABELS
-RECIPE = NarratorRecipe(epochs=2, batch=4, learning_rate=1e-2)
+RECIPE = NarratorRecipe(epochs=2, batch=4, learning_rate=1e-2, keep="best")
 
 
 @pytest.fixture
@@ -44,6 +50,10 @@ def equal(one: list[Tensor], other: list[Tensor]) -> bool:
     return all(torch.equal(*each) for each in zip(one, other, strict=True))
 
 
+def stated(narrator: Narrator, states: Tensor) -> list[int | None]:
+    return [stated_class(narrator.language.text(row), LABELS) for row in generate(narrator, NarratorInput(states))]
+
+
 def lines(folder: Path) -> list[dict[str, dict[str, float]]]:
     return [json.loads(line) for line in (folder / LOG).read_text().splitlines()]
 
@@ -51,7 +61,7 @@ def lines(folder: Path) -> list[dict[str, dict[str, float]]]:
 def trained(
     narrator: Narrator, head: nn.Sequential, items: list[NarratorItem], folder: Path, recipe: NarratorRecipe = RECIPE
 ) -> Narrator:
-    train(recipe, narrator, head, LABELS, (items, items[:4]), folder)
+    train(recipe, narrator, head, LABELS, Parts(items, items[:4]), folder)
     return narrator
 
 
@@ -88,10 +98,11 @@ def test_the_class_is_learned_from_the_state(
     network = narrator(losses)
     states = torch.stack([item.state for item in items])
     classes = [item.label for item in items]
-    assert [stated_class(network.language.text(row), LABELS) for row in generate(network, states)] != classes
+    assert [
+        stated_class(network.language.text(row), LABELS) for row in generate(network, NarratorInput(states))
+    ] != classes
     trained(network, head, items, tmp_path, replace(RECIPE, losses=losses, epochs=60))  # type: ignore[arg-type]
-    sentences = [stated_class(network.language.text(row), LABELS) for row in generate(network, states)]
-    assert sentences == classes
+    assert stated(network, states) == classes
     every = [line["terms"] for line in lines(tmp_path) if "terms" in line]
     assert every[-1]["total"] < every[0]["total"]
     assert lines(tmp_path)[-1]["validation"]["states the model's"] == 1.0
@@ -110,7 +121,7 @@ def test_the_same_seed_gives_the_same_weights(
 def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(
     narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts, straight = (items, items[:4]), trained(narrator(), head, items, tmp_path / "straight")
+    parts, straight = Parts(items, items[:4]), trained(narrator(), head, items, tmp_path / "straight")
     epoch = TrainingLoop.run_epoch
 
     def breaks_down(loop: TrainingLoop, *rest: Any) -> None:
@@ -138,9 +149,9 @@ def test_a_finished_training_is_not_done_again(
 ) -> None:
     first = trained(narrator(), head, items, tmp_path)
     again = narrator()
-    run = train(RECIPE, again, head, LABELS, (items, items[:4]), tmp_path, resume=True)
+    run = train(RECIPE, again, head, LABELS, Parts(items, items[:4]), tmp_path, resume=True)
     assert equal(weights(first), weights(again))
-    assert run.metrics == lines(tmp_path)[-2]["validation"]
+    assert run.metrics == {**lines(tmp_path)[-2]["validation"], "epoch": 2}
 
 
 def test_without_resume_a_training_begins_anew(
@@ -148,7 +159,7 @@ def test_without_resume_a_training_begins_anew(
 ) -> None:
     recipe = replace(RECIPE, epochs=1)
     trained(narrator(), head, items, tmp_path, recipe)
-    run = train(recipe, narrator(seed=5), head, LABELS, (items, items[:4]), tmp_path)
+    run = train(recipe, narrator(seed=5), head, LABELS, Parts(items, items[:4]), tmp_path)
     assert run.loop.step_number == 4
     assert sum("validation" in line for line in lines(tmp_path)) == 1
 
@@ -171,7 +182,7 @@ def test_training_leaves_head_items_and_the_global_generator_as_they_were(
 def test_validating_changes_nothing_that_training_goes_on_with(
     narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path
 ) -> None:
-    run = NarratorTraining(RECIPE, narrator().train(), head, LABELS, (items, items), tmp_path)
+    run = NarratorTraining(RECIPE, narrator().train(), head, LABELS, Parts(items, items), tmp_path)
     before, generator = weights(run.narrator), run.loop.generator.get_state()
     global_state = torch.get_rng_state()
     run.validate()
@@ -187,7 +198,7 @@ def test_a_loss_that_is_no_number_stops_with_a_sentence(
     network = narrator()
     with torch.no_grad():
         network.psi.weight.fill_(float("nan"))
-    run = NarratorTraining(RECIPE, network, head, LABELS, (items, items), tmp_path)
+    run = NarratorTraining(RECIPE, network, head, LABELS, Parts(items, items), tmp_path)
     with pytest.raises(ExplanationError, match=r"not a number after 0 steps\. Choose a smaller learning rate"):
         run.loop.step(run.terms(items[:2], [network.language.ids(each.sentences[0]) for each in items[:2]]))
 
@@ -195,7 +206,7 @@ def test_a_loss_that_is_no_number_stops_with_a_sentence(
 def test_a_crash_while_saving_leaves_the_checkpoint_before(
     narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = NarratorTraining(RECIPE, narrator(), head, LABELS, (items, items), tmp_path)
+    run = NarratorTraining(RECIPE, narrator(), head, LABELS, Parts(items, items), tmp_path)
     run.loop.save(run)
     before = (tmp_path / CHECKPOINT).read_bytes()
 
@@ -221,7 +232,7 @@ def test_every_reason_is_taken_in_some_epoch(
 
     monkeypatch.setattr(NarratorTraining, "terms", terms)
     monkeypatch.setattr(TrainingLoop, "step", lambda _loop, _terms: {})
-    train(replace(RECIPE, losses="phi", epochs=3), network, head, LABELS, (items, items[:4]), tmp_path)
+    train(replace(RECIPE, losses="phi", epochs=3), network, head, LABELS, Parts(items, items[:4]), tmp_path)
     assert taken == {tuple(network.language.ids(each)) for item in items for each in item.sentences}
 
 
@@ -243,3 +254,63 @@ def test_the_language_model_is_warmed_up_on_sentences_alone(narrator: Made, lang
     assert loss(phis[0]) == loss(phis[1])
     assert torch.equal(torch.get_rng_state(), generator)
     assert not phis[0].training
+
+
+def test_the_weights_of_the_best_epoch_are_kept(
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what the judge says, weighed by how often the class is the model's; of equals the later one."""
+    judged, weights_then = iter([0.2, 0.9, 0.3, 0.9]), []
+    monkeypatch.setattr(training, "agreement", lambda *_: 1.0)
+
+    def judge(_texts: Sequence[str]) -> dict[str, float]:
+        weights_then.append(weights(network))
+        return {"right": next(judged)}
+
+    network = narrator("phi")
+    recipe = replace(RECIPE, losses="phi", epochs=4)
+    run = train(recipe, network, head, LABELS, Parts(items, items[:4], judge), tmp_path)
+    assert run.metrics["epoch"] == 4
+    assert equal(weights(network), weights_then[3])
+    judged = iter([0.2, 0.9, 0.3, 0.1])
+    network = narrator("phi")
+    run = train(recipe, network, head, LABELS, Parts(items, items[:4], judge), tmp_path)
+    assert (run.metrics["epoch"], run.metrics["right"]) == (2, 0.9)
+    assert equal(weights(network), weights_then[5])
+    assert not equal(weights_then[5], weights_then[7])
+
+
+def test_in_the_first_epochs_the_sentences_are_learned_alone_and_none_of_these_is_the_best(
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = iter([0.9, 0.8, 0.1, 0.2])
+    recipe = replace(RECIPE, epochs=4, phi_epochs=2)
+    parts = Parts(items, items[:4], lambda _texts: {"right": next(judged)})
+    monkeypatch.setattr(training, "LOG_EVERY", 1)
+    run = train(recipe, narrator(), head, LABELS, parts, tmp_path)
+    every = [(line["epoch"], set(line["terms"])) for line in lines(tmp_path) if "terms" in line]
+    assert {len(names) for epoch, names in every if epoch < 2} == {2}  # phi and the total
+    assert {len(names) for epoch, names in every if epoch >= 2} == {5}
+    assert run.metrics["epoch"] == 4
+
+
+def test_the_first_epochs_must_leave_some_for_all_losses() -> None:
+    spec = FitSpec("cause", "nli", settings=(("epochs", "2"), ("phi_epochs", "2")))
+    with pytest.raises(ExplanationError, match="phi_epochs must be below epochs, which are 2"):
+        recipe_for(spec)
+
+
+def test_without_ends_only_the_class_is_learned_of_a_sentence_without_a_reason(
+    narrator: Made, head: nn.Sequential, items: list[NarratorItem], tmp_path: Path
+) -> None:
+    network, text = narrator("phi"), sentence("neutral")
+    runs = [
+        NarratorTraining(replace(RECIPE, ends=ends), network, head, LABELS, Parts(items, items), tmp_path)
+        for ends in (True, False)
+    ]
+    whole, cut = (run.ids(text) for run in runs)
+    assert whole == network.language.ids(text)
+    assert cut == [*network.language.opening, *network.language.pieces_within("neutral")]
+    assert whole[: len(cut)] == cut
+    with_reason = sentence("neutral", "the film was good")
+    assert runs[1].ids(with_reason) == network.language.ids(with_reason)

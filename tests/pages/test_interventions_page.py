@@ -1,20 +1,32 @@
+import copy
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import streamlit as st
+from torch import nn
 
 from app import model_info
 from app import session as sessions
 from app.compare import session
-from app.interventions import computations, examples, heading
+from app.interventions import checks, computations, examples, heading, inputs
+from app.interventions.inputs import PlainInput
 from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.internals import classifier_head
+from explainers.models.tasks import generated_example
+from explainers.narrative.changing_draws import ChangingExchange
+from explainers.narrative.interchange import linear_layers
+from explainers.narrative.language import language_of, new_language_model, vocabulary
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.sentence_batches import head_states
 
 Opened = Callable[..., Any]
 SCRIPT = "<script>alert(1)</script>"
@@ -31,7 +43,7 @@ PAIRS = (
 class Interventions:
     """The page in the hands of a person."""
 
-    def __init__(self, opened: Opened, **address: str) -> None:
+    def __init__(self, opened: Opened, **address: str | None) -> None:
         self.page = opened(**address)
         self.at = self.page.at
         self.at.switch_page("pages/interventions.py")
@@ -103,7 +115,9 @@ def test_without_narrators_the_page_says_what_to_do(opened: Opened, monkeypatch:
     assert not page.at.selectbox
 
 
-def test_a_multimodal_model_is_not_offered(opened: Opened, speaks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_of_images_without_a_generator_is_not_offered(
+    opened: Opened, speaks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     info = model_info.ModelInfo(multimodal=True, version="1")
     monkeypatch.setattr(computations, "model_info", lambda _pool, _name: info)
     page = Interventions(opened)
@@ -186,7 +200,7 @@ def test_a_pair_can_be_typed_and_stays_text(page: Interventions) -> None:
 
 
 def test_a_pair_of_the_set_stays_text(page: Interventions) -> None:
-    page.choose("base", examples.list_entry(4, (PAIRS[3].text, PAIRS[3].pair or "")))
+    page.choose("base", inputs.list_entry(4, PlainInput(PAIRS[3].text, PAIRS[3].pair or "")))
     assert SCRIPT in page.texts
     assert not page.obeyed
     assert SCRIPT not in page.page.html
@@ -221,3 +235,138 @@ def test_the_same_question_is_not_computed_again(page: Interventions, speaker: F
     page.choose("draw", 3)
     assert len(calls) == 1  # base and source together; the states of the set are remembered
     handle.remove()
+
+
+def likeliest(bars: str, when: str) -> str:
+    """The class with the highest probability "before" or "after", from a bar chart in words."""
+    shares: list[tuple[str, str]] = re.findall(rf"(\w+): [^;]*?(\d\.\d{{3}}) {when}", bars)
+    return max(shares, key=lambda share: float(share[1]))[0]
+
+
+def test_it_opens_with_an_exchange_that_changes_the_models_class(page: Interventions) -> None:
+    assert likeliest(page.bars[0], "before") != likeliest(page.bars[0], "after")
+    assert "The intervention moves the model from" in page.texts
+    assert "Chosen because it changes the model's class" in page.texts
+    page.choose("base", page.at.selectbox(key="source").value)
+    assert "None of the draws 0 to 99 changes the model's class for this base and source." in page.texts
+    assert "Chosen because" not in page.texts
+
+
+def test_where_no_exchange_changes_the_class_the_page_says_so(
+    opened: Opened, speaks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "first_change", lambda *_args: None)
+    monkeypatch.setattr(checks, "changing_draws", lambda *_args: (0, 25))
+    page = Interventions(opened)
+    assert "in hidden 1, none of the draws 0 to 19 changes the model's class for any two of the first 6" in page.texts
+    assert "2 of the draws 0 to 99 change the model's class for this base and source" in page.texts
+    assert "Chosen because" not in page.texts
+    assert page.at.selectbox(key="base").value.startswith("1. ")
+
+
+def opens_with(monkeypatch: pytest.MonkeyPatch, base: int, source: int, draw: int) -> None:
+    monkeypatch.setattr(checks, "first_change", lambda *_args: ChangingExchange(base, source, draw))
+    monkeypatch.setattr(checks, "changing_draws", lambda *_args: (draw,))
+
+
+def test_another_model_moves_the_opening_but_not_what_a_person_chose(
+    opened: Opened, speaks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opens_with(monkeypatch, 0, 1, 5)
+    page = Interventions(opened)
+    options = page.at.selectbox(key="base").options
+    opens_with(monkeypatch, 2, 3, 9)  # as for another model and the same set
+    page.run()
+    assert [page.at.get_by_key(key).value for key in ("base", "source", "draw")] == [options[2], options[3], 9]
+    assert "Chosen because" in page.texts
+    page.run()  # without another change everything stays
+    assert [page.at.get_by_key(key).value for key in ("base", "source", "draw")] == [options[2], options[3], 9]
+    page.choose("draw", 7).choose("base", options[4])
+    opens_with(monkeypatch, 0, 1, 5)
+    page.run()
+    assert [page.at.get_by_key(key).value for key in ("base", "source", "draw")] == [options[4], options[1], 7]
+
+
+def test_the_layer_stays_for_a_model_of_other_sizes(page: Interventions, monkeypatch: pytest.MonkeyPatch) -> None:
+    page.choose("layer", "state")
+    assert page.at.get_by_key("which").label == "Neurons (of 16)"
+    head = computations.HeadInfo(("entailment", "neutral", "contradiction"), (12, 8))
+    monkeypatch.setattr(computations, "head_info", lambda *_args: head)
+    page.run()
+    assert page.at.get_by_key("which").label == "Neurons (of 12)"
+    assert page.at.get_by_key("layer").value == "state"
+    assert "The mixed state, generated" in page.texts
+
+
+@pytest.fixture
+def images(multimodal: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small model of images is the only one with narrators, which nothing but chance has trained."""
+    model = catalog.load("scenes")
+    some = [generated_example(f"scene {number}") for number in range(101, 113)]
+    layers = model.module.get_submodule("base_model.encoder.layer")
+    assert isinstance(layers, nn.ModuleList)
+    layers.append(copy.deepcopy(layers[0]))  # so that there is a middle layer, which some narrators see
+    last = linear_layers(classifier_head(model))[-1]
+    last.bias.data -= head_states(model, some).logits.mean(0)  # so that not all images get the same class
+    words = vocabulary([f"The answer is {label} because it is." for label in model.labels], model.labels)
+    language = language_of(words)
+    narrators = {
+        spec.id: Narrator(
+            classifier_head(model),
+            new_language_model(language.size, reads_tokens=spec.reads_tokens),
+            language,
+            spec.losses,
+            layer=int(spec.reads_tokens),
+        ).requires_grad_(False)
+        for spec in NARRATORS
+    }
+    fitted = [SimpleNamespace(method=id, path=Path(__file__)) for id in narrators]
+    monkeypatch.setattr(computations, "bundle_names", lambda: ("scenes",))
+    monkeypatch.setattr(computations, "available_artifacts", lambda name, *_rest: fitted if name == "scenes" else ())
+    monkeypatch.setattr(computations, "load_narrator", lambda _model, method: (None, narrators[method]))
+    monkeypatch.setattr(computations, "narrator_card", lambda *_args: {"recipe": {"losses": "cause"}})
+    monkeypatch.setattr(examples, "GENERATED", 12)
+    st.cache_data.clear()
+
+
+@pytest.fixture
+def image_page(opened: Opened, images: None) -> Interventions:
+    return Interventions(opened)
+
+
+def test_a_model_of_images_gets_generated_examples_with_their_images(image_page: Interventions) -> None:
+    assert not image_page.errors
+    assert len(image_page.bars) == 3
+    assert "steps all 128 neurons of this layer have taken part" in image_page.texts
+    assert image_page.shares[0]["ordered pairs"] == "132"  # 12 · 11
+    base = image_page.at.selectbox(key="base image").value
+    assert base.startswith("scene 1")
+    assert generated_example(base.partition(":")[0]).text in image_page.texts
+    assert len(image_page.at.get("image")) == 3  # of base, source and the nearest example of another class
+    image_page.choose("set from", 501)
+    assert image_page.at.selectbox(key="base image").options[0].startswith("scene 501: ")
+
+
+def test_another_text_about_an_image_can_be_typed_and_stays_text(image_page: Interventions) -> None:
+    image_page.choose("base image", examples.TYPED)
+    image_page.choose("base number", 7).choose("base text", f"There is a box. {SCRIPT}")
+    assert not image_page.errors
+    assert f"There is a box. {SCRIPT}" in image_page.texts
+    assert not image_page.obeyed
+    image_page.choose("base text", " ")
+    assert image_page.errors == ["The text of the base is missing. Type at least one word."]
+
+
+def test_another_set_moves_the_opening(image_page: Interventions, monkeypatch: pytest.MonkeyPatch) -> None:
+    opens_with(monkeypatch, 2, 3, 9)
+    image_page.choose("set from", 501)
+    values = [str(image_page.at.get_by_key(key).value) for key in ("base image", "source image", "draw")]
+    assert [each.partition(":")[0] for each in values] == ["scene 503", "scene 504", "9"]
+    assert "Chosen because" in image_page.texts
+
+
+def test_the_last_set_can_be_opened_and_typed_over(image_page: Interventions) -> None:
+    image_page.choose("set from", examples.LAST).choose("base image", examples.TYPED)
+    assert not image_page.errors
+    number = image_page.at.number_input(key="base number")
+    assert examples.LAST <= number.value <= number.max == examples.LAST + examples.GENERATED - 1

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.reference import methods, narrators
+from explainers.methods import ccmr
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
 from explainers.metrics.faithfulness import METRICS
@@ -37,6 +38,11 @@ def test_every_metric_is_explained_with_its_direction(texts: str) -> None:
         assert f"{metric.name} ({better} is better). {metric.meaning}" in texts
 
 
+def test_ccmr_says_where_it_differs_from_the_paper_and_its_code(texts: str) -> None:
+    for sentence in (ccmr.MEANING, *ccmr.DEVIATIONS):
+        assert sentence in texts
+
+
 @pytest.mark.usefixtures("small")
 def test_every_method_has_its_formula(opened: Opened) -> None:
     page = opened()
@@ -61,17 +67,26 @@ def test_the_narrators_metrics_are_shown_where_they_were_measured(
     path = tmp_path / "small" / narrators.EVALUATION
     path.parent.mkdir(parents=True)
     rows = [metrics(spec.id) for spec in NARRATORS]
-    path.write_text(json.dumps({"rows": rows, "command": "python -m explainers narratives", "data": {"pairs": 4900}}))
+    table = {"rows": rows, "command": "python -m explainers narratives", "data": {"pairs": 4900}}
+    points = {"method": "cause", **dict.fromkeys(("points", "chance", "above_chance", "overlap"), rows[0]["agreement"])}
+    judged = {"judge": "lime", "narrators": "all", "tied": 0.25, "rows": [points]}
+    settings = {"samples": 500, "erasure": "mask"}
+    path.write_text(json.dumps(table | {"tournament": {"inputs": 40, "settings": settings, "tables": [judged]}}))
     monkeypatch.setattr(narrators, "BUNDLES", tmp_path)
     monkeypatch.setattr(narrators, "bundle_names", lambda: ("small",))
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
     assert "In words, on 4,900 held-out examples of small" in [each.value for each in page.at.header]
-    table = page.at.dataframe[-1].value
-    assert list(table["method"]) == [spec.name for spec in NARRATORS]
+    agreement, tournament = (each.value for each in page.at.dataframe[-2:])
+    assert list(agreement["method"]) == [spec.name for spec in NARRATORS]
+    assert tournament["by chance"].tolist() == ["0.500 ± 0.100"]
+    assert any("A stand-in for the paper's tournament" in each and "on 40 inputs" in each for each in page.plain())
+    assert any(
+        "Judged by LIME, among all 1 narrators (all equal on 25% of the inputs)" in each for each in page.plain()
+    )
     assert page.at.code[-1].value == "python -m explainers narratives"
-    assert any("CAuSE against φ: composite +0.500" in each for each in page.plain())
+    assert any("CAuSE + word losses against φ: composite +0.500" in each for each in page.plain())
 
 
 @pytest.mark.usefixtures("small")

@@ -76,13 +76,13 @@ def test_equal_sentences_stand_once_with_all_names(comparison: Comparison) -> No
     narratives = tuple(Narrative(method, text, 0, (), (), 0.1) for method, text in sentences.items())
     page = narratives_section(replace(comparison, narratives=narratives))
     assert page.count("The answer is yes.") == page.count("The answer is no.") == 1
-    assert page.index("<dt>φ and CAuSE ") < page.index("<dt>φ + TS ")
+    assert page.index("<dt>φ and CAuSE + word losses ") < page.index("<dt>φ + TS ")
 
 
 def test_sentences_are_marked_as_generated_and_their_words_as_derived(comparison: Comparison) -> None:
     page = document(narrated(comparison, 0))
     first = comparison.question.encoding.units[0].text
-    assert "CAuSE <small>generated</small>" in page
+    assert "CAuSE + word losses <small>generated</small>" in page
     assert f"mentions (derived): {first}" in page
 
 

@@ -1,5 +1,6 @@
 """The task of `scenes`; readable without torch."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,12 @@ def _check_reason(reason: str, example: Example) -> ReasonTruth:
     return check_reason(reason, example)
 
 
+def _check_topic(reason: str, references: Sequence[str]) -> bool | None:
+    from explainers.datasets.scenes.reason_topic import on_topic
+
+    return on_topic(reason, references)
+
+
 def _first_of_test() -> Example:
     from explainers.models.scenes.build import SEEDS  # imports torch
 
@@ -54,5 +61,6 @@ TASKS = {
         reason_source="scenes",
         generated_example=_generated,
         check_reason=_check_reason,
+        check_topic=_check_topic,
     ),
 }

@@ -19,12 +19,14 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.narratives import NOTE
+from explainers.report.track_record import QUESTION, TrackRecord
 from explainers.results.comparison import Failure
 from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.results.settings import Settings
 
 Ran = Callable[..., Run]
 SENTENCE = "The answer is positive because the films were good."
+CAUSE = NARRATORS.get("cause")
 SCRIPT = "<script>alert(1)</script>"
 
 
@@ -121,16 +123,16 @@ def test_checks_that_are_to_come_have_their_place_and_after_a_stop_none_is_waite
     assert answers(entry_of(run, narrative()))[1:] == [("none", "not checked")] * 2
 
 
-def test_equal_sentences_are_one_entry_with_all_names_and_three_lines_stay_reserved(ran: Ran) -> None:
+def test_equal_sentences_are_one_entry_with_all_names_and_their_lines_stay_reserved(ran: Ran) -> None:
     run = ran("a good film")
     texts = {"cause_phi": SENTENCE, "cause_phi_ts": "The answer is negative.", "cause": SENTENCE}
     run.narratives = tuple(narrative(text, method=method) for method, text in texts.items())
     data = payload(run)
     assert [(each["id"], each["name"]) for each in data["entries"]] == [
-        ("cause_phi cause", "φ and CAuSE"),
+        ("cause_phi cause", f"φ and {CAUSE.name}"),
         ("cause_phi_ts", "φ + TS"),
     ]
-    assert [about["name"] for about in data["entries"][0]["about"]] == ["φ", "CAuSE"]
+    assert [about["name"] for about in data["entries"][0]["about"]] == ["φ", CAUSE.name]
     assert data["lines"] == 3
 
 
@@ -163,7 +165,7 @@ def test_the_class_that_c2_reads_is_named_where_there_is_a_c2(ran: Ran) -> None:
 
 
 def test_an_entry_has_the_narrators_caution_and_every_deviation(ran: Ran) -> None:
-    entry, spec = entry_of(ran(), narrative()), NARRATORS[-1]
+    entry, spec = entry_of(ran(), narrative()), CAUSE
     (about,) = entry["about"]
     assert (about["name"], about["deviations"], about["seconds"]) == (spec.name, list(spec.deviations), "0.12 s")
     assert spec.caution in about["caution"]
@@ -216,13 +218,13 @@ def test_a_run_of_a_model_with_narrators_has_a_line_for_each_from_the_beginning(
     assert run.status == "done", run.error
     entries = payload(run)["entries"]
     names = [about["name"] for entry in entries for about in entry["about"]]
-    assert names == [spec.name for spec in NARRATORS]
+    assert names == [spec.name for spec in sorted(NARRATORS, key=lambda spec: not spec.reads_tokens)]
     assert {entry["status"] for entry in entries} == {"done"}
     assert [check.method for check in run.narrative_checks] == list(NARRATORS.ids)
     run.narratives, run.status = (), "running"
-    assert [entry["status"] for entry in payload(run)["entries"]] == ["waiting"] * 3
+    assert [entry["status"] for entry in payload(run)["entries"]] == ["waiting"] * len(NARRATORS)
     run.status = "stopped"
-    assert [entry["problem"] for entry in payload(run)["entries"]] == ["stopped before it was done"] * 3
+    assert [entry["problem"] for entry in payload(run)["entries"]] == ["stopped before it was done"] * len(NARRATORS)
     engine.close()
 
 
@@ -230,3 +232,16 @@ def test_a_run_of_a_model_with_narrators_has_a_line_for_each_from_the_beginning(
 def test_nothing_is_drawn_without_entries(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words.st, "subheader", lambda *_a, **_k: pytest.fail("an empty panel"))
     words.show(ran())
+
+
+def test_how_often_a_narrator_is_right_stands_beside_its_sentence(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"cause_phi": TrackRecord("3 %", "Of 300 …"), "cause": TrackRecord("80 %", "Of 300 others …")}
+    monkeypatch.setattr(words, "track_record", lambda _model, narrator: known.get(narrator))
+    run = ran("a good film")
+    run.narratives = (narrative(method="cause_phi"), narrative(method="cause"), narrative("No.", method="cause_phi_ts"))
+    data = payload(run)
+    assert data["questions"][-1] == QUESTION
+    both, other = (each["checks"][-1] for each in data["entries"])
+    assert (both["state"], both["answer"]) == ("record", "3 %, 80 %")
+    assert both["detail"] == f"φ: Of 300 … {CAUSE.name}: Of 300 others …"
+    assert (other["state"], other["answer"]) == ("record", "")

@@ -3,8 +3,18 @@ from dataclasses import replace
 import pytest
 
 from app.interventions.bars import changed
-from app.interventions.conclusions import of_counterfactual, of_interchange, of_stated, over_set
+from app.interventions.conclusions import (
+    TRIED,
+    of_counterfactual,
+    of_draws,
+    of_interchange,
+    of_no_change,
+    of_stated,
+    over_set,
+)
 from explainers.metrics.intervals import Interval
+from explainers.narrative import changing_draws
+from explainers.narrative.changing_draws import DRAWS
 from explainers.narrative.counterfactual_check import CounterfactualCheck, NarratorCheck
 from explainers.narrative.interchange_check import InterchangeCheck, Side
 from explainers.narrative.interchange_rates import InterchangeRates
@@ -27,13 +37,14 @@ def check(*narrators: NarratorCheck) -> CounterfactualCheck:
     [
         (
             (narrator("cause_phi", 0, 0), narrator("cause_phi_ts", 0, 1), narrator("cause", 0, 1)),
-            "The sentences of φ + TS and CAuSE followed the model; the sentence of φ did not follow the model.",
+            "The sentences of φ + TS and CAuSE + word losses followed the model; the sentence of φ did not follow the "
+            "model.",
         ),
         (
             (narrator("cause", 2, 1),),
-            "The sentence of CAuSE arrived at the model's new class, but had not stated the old one.",
+            "The sentence of CAuSE + word losses arrived at the model's new class, but had not stated the old one.",
         ),
-        ((narrator("cause", 0, None),), "The sentence of CAuSE stated no class."),
+        ((narrator("cause", 0, None),), "The sentence of CAuSE + word losses stated no class."),
         ((), ""),
     ],
 )
@@ -64,6 +75,41 @@ def test_where_the_model_kept_its_class_nothing_follows() -> None:
 def test_an_intervention_in_words(model: tuple[float, ...], reader: tuple[float, ...], sentence: str) -> None:
     result = InterchangeCheck(Side(FIRST, SECOND, model), Side(FIRST, SECOND, reader), ("a", "b", ""))
     assert of_interchange(result, LABELS) == sentence
+
+
+@pytest.mark.parametrize(
+    ("changing", "opened", "sentence"),
+    [
+        ((), False, "None of the draws 0 to 99 changes the model's class for this base and source."),
+        (
+            (3,),
+            False,
+            "1 of the draws 0 to 99 changes the model's class for this base and source; the first is draw 3.",
+        ),
+        (
+            (3, 8),
+            False,
+            "2 of the draws 0 to 99 change the model's class for this base and source; the first is draw 3.",
+        ),
+        (
+            (3, 8),
+            True,
+            "Chosen because it changes the model's class: the first base and source of the set for which draw 3 does "
+            "so. For these two, 2 of the draws 0 to 99 do.",
+        ),
+    ],
+)
+def test_the_draws_that_change_the_class_in_words(changing: tuple[int, ...], opened: bool, sentence: str) -> None:
+    assert of_draws(3, changing, opened=opened) == sentence
+    assert TRIED == DRAWS
+
+
+def test_what_was_tried_for_an_opening_is_what_the_search_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changing_draws, "OPENING_DRAWS", 5)
+    monkeypatch.setattr(changing_draws, "OPENING_EXAMPLES", 30)
+    assert "in hidden 1, none of the draws 0 to 4 changes" in of_no_change(60, "hidden 1")
+    assert "any two of the first 30 examples" in of_no_change(60, "hidden 1")
+    assert "any two of the first 12 examples" in of_no_change(12, "hidden 1")
 
 
 def test_two_that_differed_before_are_not_blamed_on_the_intervention() -> None:

@@ -1,0 +1,72 @@
+"""The examples of the page as plain values, by which results are cached, and what models and people see of them."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import streamlit as st
+
+from app import plain_text
+from explainers.datasets.example import Example
+from explainers.models import tasks
+from explainers.report.display_images import display_image
+from explainers.report.text import one_line
+
+SHORT = 34  # characters of each text in a list
+WIDTH = 240  # pixels of an image beside its text
+
+
+class PlainInput(NamedTuple):
+    """A pair of texts, or a text with the image of a generated example, such as "scene 7"."""
+
+    text: str
+    pair: str = ""
+    image: str = ""
+
+
+PlainInputs = tuple[PlainInput, ...]
+
+
+@lru_cache(maxsize=256)
+def generated(name: str) -> Example:
+    return tasks.generated_example(name)
+
+
+def example_of(plain: PlainInput) -> Example:
+    """What the model reads, without label and reasons."""
+    image = generated(plain.image).image if plain.image else None
+    return Example(plain.text, plain.pair or None, image=image)
+
+
+def generated_inputs(noun: str, first: int, count: int) -> PlainInputs:
+    """Examples of the generator with this noun, by consecutive numbers."""
+    names = [f"{noun} {number}" for number in range(first, first + count)]
+    return tuple(PlainInput(generated(name).text, image=name) for name in names)
+
+
+def in_line(plain: PlainInput) -> str:
+    return f"{plain.image}: {plain.text}" if plain.image else f"{plain.text} → {plain.pair}"
+
+
+def list_entry(number: int, plain: PlainInput) -> str:
+    """As it stands in a list; its number, or that of its image, makes it unique."""
+    if plain.image:
+        return f"{plain.image}: {one_line(plain.text, 2 * SHORT)}"
+    return f"{number}. {one_line(plain.text, SHORT)} → {one_line(plain.pair, SHORT)}"
+
+
+def show(plain: PlainInput) -> None:
+    """Both texts, or the image with its text beside it."""
+    if not plain.image:
+        plain_text.paragraph(f"{plain.text}\n→ {plain.pair}")
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        show_image(plain)
+        plain_text.paragraph(plain.text)
+
+
+def show_image(plain: PlainInput) -> None:
+    """Nothing for a pair of texts."""
+    image = example_of(plain).image
+    if image is not None:
+        display = display_image(image)
+        st.image(display.content, width=WIDTH, alt=plain.image)

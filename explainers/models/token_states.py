@@ -1,0 +1,55 @@
+"""The states of all tokens, for models that read the class from their mean: they can be read, changed and continued."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explainers.errors import ExplanationError
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.padded_batch import PaddedBatch
+from explainers.models.internals import classifier_head, forward_with_internals, transformer_layers
+
+
+@dataclass(frozen=True, eq=False)
+class TokenStates:
+    """What the head reads of B inputs, and the tokens of which it is the mean."""
+
+    states: Tensor  # (B, d): c
+    logits: Tensor  # (B, C)
+    tokens: Tensor  # (B, L, 2, d): outputs of a middle layer and of the last one
+    real: Tensor  # (B, L), true where there is a token
+
+
+def batch_token_states(model: FrozenModel, batch: PaddedBatch, layer: int) -> TokenStates:
+    """Of the middle layer `layer`, 1 is the first; no gradient. Raises `ExplanationError` where c is no mean of tokens
+    or where there is no such layer."""
+    classifier_head(model)  # raises where there is none
+    count = len(transformer_layers(model))
+    if not model.mean_pooled:
+        raise ExplanationError(
+            f"{model.name} does not read its class from the mean over its tokens, which this narrator needs. "
+            "Fit cause_phi, cause_phi_ts or cause."
+        )
+    if not 0 < layer < count:
+        raise ExplanationError(f"{model.name} has no middle layer {layer}. Give a number from 1 to {count - 1}.")
+    internals = forward_with_internals(model, batch)
+    last = internals.hidden[-1]
+    tokens = torch.stack([internals.hidden[layer], last], dim=2)
+    return TokenStates(mean_of_tokens(last, batch.attention), internals.logits, tokens, batch.attention)
+
+
+def mean_of_tokens(tokens: Tensor, real: Tensor) -> Tensor:
+    """(B, L, d) → (B, d), over the real tokens (B, L)."""
+    share = real.to(tokens.dtype)[:, :, None]
+    return (tokens * share).sum(1) / share.sum(1)
+
+
+def continue_from_layer(model: FrozenModel, tokens: Tensor, real: Tensor, layer: int) -> Tensor:
+    """The outputs (B, L, d) of the last layer when `layer` has the outputs `tokens` (B, L, d); real (B, L)."""
+    padding = (~real)[:, None, None, :].to(tokens.dtype) * torch.finfo(tokens.dtype).min  # added to attention scores
+    with model.meter.locked_batch(model.lock, 0):  # a part of a pass
+        for part in transformer_layers(model)[layer:]:
+            output = part(tokens, attention_mask=padding)
+            tokens = output[0] if isinstance(output, tuple) else output
+    return tokens

@@ -1,0 +1,142 @@
+"""The modules of CAuSE: ψ, the language model φ, the aggregator A and the second classifier C2."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from explainers.narrative.interchange import linear_layers
+from explainers.narrative.language import Language
+from explainers.narrative.narrator_input import InputTokens, NarratorInput
+from explainers.narrative.pointer import InputPieces, Pointer, input_pieces
+from explainers.narrative.recipe import Leak, Losses
+
+PLACES = 160  # numbers of tokens that are told apart
+
+
+@dataclass(frozen=True, eq=False)
+class TokenMemory:
+    """What φ attends to of B inputs, and the pieces that it may point to."""
+
+    states: Tensor  # (B, L, e)
+    real: Tensor  # (B, L)
+    keys: Tensor  # (B, P, e)
+    pieces: InputPieces
+
+
+class TokenReader(nn.Module):
+    """Two states of every token, (B, L, 2·d), to φ's memory (B, L, e). The token's number is added, because the states
+    of a patch hardly tell where it is."""
+
+    def __init__(self, width: int, embedding: int) -> None:
+        super().__init__()
+        self.entry = nn.Sequential(nn.LayerNorm(2 * width), nn.Linear(2 * width, embedding), nn.LayerNorm(embedding))
+        self.place = nn.Embedding(PLACES, embedding)
+        self.pointer = Pointer(embedding)
+
+    def forward(self, tokens: InputTokens, language: Language, embedding: nn.Module) -> TokenMemory:
+        numbers = torch.arange(tokens.real.shape[1], device=tokens.real.device).clamp(max=PLACES - 1)
+        memory = self.entry(tokens.features) + self.place(numbers)
+        pieces = input_pieces(tokens, language)
+        return TokenMemory(memory, tokens.real, self.pointer.keys(pieces, tokens.units, memory, embedding), pieces)
+
+
+class Narrator(nn.Module):
+    """`psi`: d → the language model's width; `aggregator`: its vocabulary → d; `c2`: the head's shape, new weights.
+
+    With a middle `layer` of the frozen model, φ also attends to the tokens of that layer and of the last one.
+    """
+
+    def __init__(
+        self,
+        head: nn.Sequential,
+        phi: PreTrainedModel,
+        language: Language,
+        losses: Losses,
+        leak: Leak = "closed",
+        layer: int = 0,
+    ) -> None:
+        super().__init__()
+        self.language, self.leak, self.layer = language, leak, layer
+        width, embedding = linear_layers(head)[0].in_features, self.embedding_of(phi).embedding_dim
+        self.psi = nn.Linear(width, embedding)
+        self.phi = phi
+        if layer:
+            self.token_reader = TokenReader(width, embedding)
+        self.has_reader = losses != "phi"
+        if self.has_reader:
+            self.aggregator = nn.Linear(self.embedding_of(phi).num_embeddings, width)
+            self.c2 = copy.deepcopy(head).requires_grad_(True)
+            for part in linear_layers(self.c2):
+                part.reset_parameters()
+
+    @staticmethod
+    def embedding_of(phi: PreTrainedModel) -> nn.Embedding:
+        return cast(nn.Embedding, phi.get_input_embeddings())
+
+    @torch.no_grad()
+    def initialise_aggregator(self, labels: Sequence[Sequence[int]], means: Tensor) -> None:
+        """Lets A map the first piece of each class name to the mean state (C, d) of the items of that class.
+
+        With a random A, C2 learns to read the class from other traces of the state in φ's output.
+        """
+        if self.has_reader:
+            self.aggregator.bias.zero_()
+            for pieces, mean in zip(labels, means, strict=True):
+                self.aggregator.weight[:, pieces[0]] = mean
+
+    @property
+    def tied_names(self) -> set[str]:
+        """Second names of tied weights, such as GPT-2's input and output embeddings; a file holds the first."""
+        every = {name for name, _ in self.named_parameters(remove_duplicate=False)}
+        return every - {name for name, _ in self.named_parameters()}
+
+    def token_memory(self, inputs: NarratorInput) -> TokenMemory | None:
+        """None for a narrator that reads c alone. Raises `ValueError` for inputs without tokens."""
+        if not self.layer:
+            return None
+        if inputs.tokens is None:
+            raise ValueError("this narrator reads the states of the tokens too")
+        return cast(TokenMemory, self.token_reader(inputs.tokens, self.language, self.embedding_of(self.phi)))
+
+    def next_tokens(
+        self, embeds: Tensor, memory: TokenMemory | None, past: Any = None, *, cached: bool = False
+    ) -> tuple[Tensor, Any]:
+        """Logits (B, T, V) after each of the embedded positions (B, T, e), and φ's cache for the ones that follow."""
+        if memory is None:
+            output = self.phi(inputs_embeds=embeds, past_key_values=past, use_cache=cached)
+            return output.logits, output.past_key_values
+        read = {"encoder_hidden_states": memory.states, "encoder_attention_mask": memory.real}
+        output = self.phi.base_model(inputs_embeds=embeds, past_key_values=past, use_cache=cached, **read)
+        hidden = output.last_hidden_state
+        logits = self.phi.get_output_embeddings()(hidden)
+        return self.token_reader.pointer(hidden, logits, memory.keys, memory.pieces), output.past_key_values
+
+    def token_logits(self, inputs: NarratorInput, ids: Tensor, memory: TokenMemory | None = None) -> Tensor:
+        """φ's logits (B, T, V) at each position of `ids` (B, T), given the input and the positions before."""
+        words = self.embedding_of(self.phi)(ids[:, :-1])  # (B, T-1, e)
+        embeds = torch.cat([self.psi(inputs.states)[:, None], words], dim=1)
+        return self.next_tokens(embeds, memory or self.token_memory(inputs))[0]
+
+    def class_token_logits(self, inputs: NarratorInput, memory: TokenMemory | None = None) -> Tensor:
+        """φ's logits (B, V) after "The answer is", where the class comes."""
+        opening = torch.tensor([*self.language.opening, self.language.end_id], device=inputs.states.device)
+        ids = opening.expand(len(inputs), -1)
+        return self.token_logits(inputs, ids, memory)[:, -1]  # the last id is predicted, not read
+
+    def aggregate_token(self, logits: Tensor) -> Tensor:
+        """A of one token's logits (B, V), to states (B, d)."""
+        return cast(Tensor, self.aggregator(logits.softmax(-1)))
+
+    def aggregate_sentence(self, logits: Tensor, real: Tensor) -> Tensor:
+        """A of the mean probabilities over the real positions, from logits (B, T, V) to states (B, d)."""
+        return self.aggregate_positions(logits.softmax(-1), real)
+
+    def aggregate_positions(self, shares: Tensor, counted: Tensor) -> Tensor:
+        """A of the mean of shares (B, T, V) over the counted positions (B, T)."""
+        weights = counted[:, :, None].to(shares.dtype)
+        return cast(Tensor, self.aggregator((shares * weights).sum(1) / weights.sum(1).clamp(min=1)))

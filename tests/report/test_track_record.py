@@ -1,0 +1,68 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from explainers.report import track_record as records
+from explainers.report.track_record import track_record
+from explainers.training.artifacts import Artifact
+
+SHARE = {"mean": 0.82, "low": 0.78, "high": 0.86}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "made" / "narrative"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(records, "BUNDLES", tmp_path)
+    monkeypatch.setattr(records, "bundle_names", lambda: ("made",))
+    for name in ("cause", "cause_phi"):
+        card = {"recipe": {}, "model": {"version": "1"}, "sha256": ""}
+        (folder / f"{name}.json").write_text(json.dumps(card))
+    artifacts = [Artifact(name, "", folder / f"{name}.safetensors") for name in ("cause", "cause_phi")]
+    monkeypatch.setattr(records, "available_artifacts", lambda *_: artifacts)
+    return folder
+
+
+def written(folder: Path, **row: object) -> None:
+    table = {"rows": [{"method": "cause", **row}], "data": {"pairs": 1300}, "model": {"version": "1"}}
+    (folder / "evaluation.json").write_text(json.dumps(table))
+
+
+def test_right_reasons_are_told_with_their_interval(folder: Path) -> None:
+    written(folder, reason_right=SHARE, reason_true=SHARE)
+    record = track_record("made", "cause")
+    assert record is not None
+    assert record.answer == "82%"
+    assert "classified correctly, 82% [78, 86] got a reason that was right" in record.detail
+    assert "Of all 1,300, 82% [78, 86] got one that was true." in record.detail
+    assert track_record("made", "cause_phi") is None  # not evaluated
+
+
+def test_where_nothing_checks_reasons_it_says_so(folder: Path) -> None:
+    written(folder, own_words=SHARE, other_words=SHARE, picked_of_ten=SHARE)
+    record = track_record("made", "cause")
+    assert record is not None
+    assert record.answer == "not known"
+    assert "82% [78, 86] of their content words stood in the input itself, and 82% in another" in record.detail
+
+
+def test_a_new_evaluation_is_read(folder: Path) -> None:
+    written(folder)
+    assert track_record("made", "cause") is None  # an earlier evaluation has neither
+    written(folder, reason_right=SHARE, reason_true=SHARE)
+    assert track_record("made", "cause") is not None
+
+
+def test_ones_own_weights_and_other_models_have_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(folder, reason_right=SHARE, reason_true=SHARE)
+    monkeypatch.setattr(records, "available_artifacts", lambda *_: [Artifact("cause", "", Path("store/cause.x"))])
+    assert track_record("made", "cause") is None
+    assert track_record("owner/model", "cause") is None
+
+
+def test_an_evaluation_of_another_version_says_nothing(folder: Path) -> None:
+    written(folder, reason_right=SHARE, reason_true=SHARE)
+    card = {"recipe": {}, "model": {"version": "2"}, "sha256": ""}
+    (folder / "cause.json").write_text(json.dumps(card))
+    assert track_record("made", "cause") is None
