@@ -32,6 +32,7 @@ from explainers.training.artifacts import available_artifacts
 if TYPE_CHECKING:
     from explainers.results.narrative import Narrative
 
+NOT_KNOWN = "not known"
 RESERVED = 3  # most of the time narrators that read the same agree
 UNDERLINED = "Underlined: words of the input, matched afterwards."
 PEOPLE, RULES = "People explained this example:", "Reason from the generator's rules:"
@@ -77,16 +78,28 @@ def _merged(run: Run, specs: Sequence[NarratorSpec]) -> list[Entry]:
         | {
             "id": " ".join(each["id"] for each in group),
             "name": names_of([each["id"] for each in group]),
-            "about": [about for each in group for about in each["about"]],
+            "about": _without_repetition([about for each in group for about in each["about"]]),
         }
         for group in grouped(entries, _shown)
     ]
 
 
+def _without_repetition(about: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A deviation that several narrators share stands with the first of them."""
+    before: set[str] = set()
+    result = []
+    for each in about:
+        result.append(each | {"deviations": [text for text in each["deviations"] if text not in before]})
+        before |= set(each["deviations"])
+    return result
+
+
 def _with_record(entry: Entry, records: Mapping[str, TrackRecord | None]) -> Entry:
     """How often sentences of its narrators were right, as the last check."""
-    own = {narrator_spec(id).name: record for id in entry["id"].split() if (record := records[id]) is not None}
-    answers = dict.fromkeys(record.answer for record in own.values())
+    ids = entry["id"].split()
+    own = {narrator_spec(id).name: record for id in ids if (record := records[id]) is not None}
+    answers = [NOT_KNOWN if (record := records[id]) is None else record.answer for id in ids]
+    answers = answers[:1] if len(set(answers)) == 1 else answers  # else one for each name, in their order
     detail = " ".join(f"{name}: {record.detail}" if len(own) > 1 else record.detail for name, record in own.items())
     return entry | {"checks": [*entry["checks"], {"state": "record", "answer": ", ".join(answers), "detail": detail}]}
 

@@ -73,7 +73,33 @@ def of_counterfactual(check: "CounterfactualCheck") -> str:
         for names, outcome in groups
         if names
     )
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+    return f"{text[0].upper()}{text[1:]}.{_unmoved(check)}" if text else ""
+
+
+def _unmoved(check: "CounterfactualCheck") -> str:
+    """Whose class followed, and nothing else of the sentence."""
+    from explainers.narrative.sentences import reason_of  # brings torch
+
+    names = [
+        narrator_spec(each.method).name
+        for each in check.narrators
+        if _outcome(check, each) == FOLLOWED
+        and reason_of(each.sentences[0])
+        and reason_of(each.sentences[0]) == reason_of(each.sentences[1])
+    ]
+    if not names:
+        return ""
+    return f" Only the class: the reason{'s' if len(names) > 1 else ''} of {join_names(names)} did not change."
+
+
+def of_following(rates: "InterchangeRates", reader: str) -> str:
+    """How often C2 followed, in a sentence; empty where nothing was to follow."""
+    if rates.followed is None:
+        return ""
+    moved, count = rates.followed.texts, round(rates.followed.mean * rates.followed.texts)
+    if not count:
+        return f"C2 of {reader} followed none of the {moved:,} exchanges that change the model's class."
+    return f"C2 of {reader} followed {count:,} of the {moved:,} exchanges that change the model's class."
 
 
 def _outcome(check: "CounterfactualCheck", narrator: "NarratorCheck") -> str:

@@ -15,6 +15,7 @@ from explainers.methods.narrator_specs import narrator_spec
 if TYPE_CHECKING:
     from explainers.narrative.counterfactual_check import CounterfactualCheck, NarratorCheck
 
+LONGER = " So the search did not find the smallest change, which is at most that distance."
 ABREAST = 3  # cards of narrators
 IDEA = (
     "The target class is that of the nearest example of the set that the model puts into another class. ν is a change "
@@ -49,6 +50,7 @@ def show(pool: ModelPool, narrated: NarratedModel, head: HeadInfo, among: PlainI
             f"The class {target} was ",
             Bold(reached),
             f" with ‖ν‖ = {check.size:.2f}. The distance to the example of that class is {check.distance:.2f}.",
+            LONGER if check.size > check.distance else "",
         )
         plain_text.paragraph(Bold(conclusions.of_counterfactual(check)))
     for first in range(0, len(check.narrators), ABREAST):

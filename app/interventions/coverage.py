@@ -49,9 +49,9 @@ def _layer_sentences(
     where = f"one of the head's {hidden} hidden layers" if hidden > 1 else "the head's hidden layer"
     steps = steps_to_cover(sizes[layer], recipe.share / hidden)
     return (
-        f"In the training of {name} a step exchanged {recipe.share:.0%} of the neurons of {where}, so after {steps:,} "
-        f"steps all {sizes[layer]} neurons of this layer have taken part with a probability of 99.999 % (the paper's "
-        f"Appendix C).{_steps_made(recipe, card)}"
+        f"In the training of {name} a step exchanged {recipe.share * 100:.0f} % of the neurons of {where}, so after "
+        f"{steps:,} steps all {sizes[layer]} neurons of this layer have taken part with a probability of 99.999 % (the "
+        f"paper's Appendix C).{_steps_made(recipe, card)}"
     )
 
 

@@ -46,13 +46,14 @@ def show(
         plain_text.paragraph(Bold(f"C2, reading {narrator_spec(method).name}"), ", before and after")
         st.html(bars.changed(head.labels, check.reader.base, check.reader.exchanged))
     plain_text.paragraph(Bold(conclusions.of_interchange(check, head.labels)))
+    changing: tuple[int, ...] = ()
     if chosen.draw is not None:
         with computations.spinner("Trying other draws"):
             changing = checks.changing_draws(pool, narrated, *both, layer)
         at_first = (among[opening.base], among[opening.source], head.first_layer, opening.draw)
         opened = opening.changes and (*both, layer, chosen.draw) == at_first
         plain_text.caption(conclusions.of_draws(chosen.draw, changing, opened=opened))
-    if not opening.changes:
+    if not opening.changes and (chosen.draw is None or not changing):
         plain_text.caption(conclusions.of_no_change(len(among), NAMES[head.first_layer]))
     for name, sentence in zip(("Base", "Source", "The mixed state"), check.sentences, strict=True):
         if sentence:
@@ -65,6 +66,7 @@ def _over_set(pool: ModelPool, narrated: NarratedModel, chosen: Exchange, among:
     st.subheader("Over the whole set", anchor=False)
     with computations.spinner(f"Generating sentences for {len(among)} examples, and exchanging neurons among them"):
         rates = checks.interchange_over_set(pool, narrated, chosen.method, among, chosen.layer, chosen.neurons)
+    plain_text.paragraph(Bold(conclusions.of_following(rates, narrator_spec(chosen.method).name)))
     st.table(conclusions.over_set(rates), border="horizontal", hide_index=True)
     sample = f"a fixed sample of {rates.sampled:,} of" if rates.sampled < rates.all_pairs else "all"
     st.caption(

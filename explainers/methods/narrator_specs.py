@@ -142,7 +142,7 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             idea="As CAuSE + word losses, but the language model also attends to the states of the input's tokens, and "
             "neurons are exchanged in these states too.",
             caution="Do not read “faithful” into more than its metrics: the training ties the class in the sentence to "
-            "the model; its reason is tied to the input.",
+            "the model; its reason is about the input, but nothing ties it to what the model decided by.",
             formula=FORMULA + r",\quad \phi(\psi(c),H^{(k)},H^{(K)})",
             deviations=(
                 *OF_PHI,

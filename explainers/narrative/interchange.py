@@ -87,8 +87,11 @@ def parse_neurons(text: str, size: int) -> tuple[int, ...]:
         if not (first.strip().isdecimal() and (last.strip().isdecimal() or not dash)) or len(part) > 20:
             raise ExplanationError(f"{part!r} is not a neuron. Give numbers and ranges such as 0-15, 40.")
         span = range(int(first), int(last or first) + 1)
-        if not span or span[-1] >= size:
-            raise ExplanationError(f"The neuron {part!r} is not in this layer. Give numbers from 0 to {size - 1}.")
+        if not span:
+            raise ExplanationError(f"The range {part!r} runs backwards. Write the smaller number first.")
+        if span[-1] >= size:
+            noun = "range" if dash else "neuron"
+            raise ExplanationError(f"The {noun} {part!r} is not in this layer. Give numbers from 0 to {size - 1}.")
         neurons |= set(span)
     if not neurons:
         raise ExplanationError(f"Give neurons of this layer: numbers from 0 to {size - 1}, such as 0-15, 40.")

@@ -46,7 +46,7 @@ def _table(path: Path, _changed: int) -> dict[str, Any]:
 def _record(row: Row, inputs: int) -> TrackRecord | None:
     if "reason_right" in row:
         return TrackRecord(
-            f"{row['reason_right']['mean']:.0%}",
+            percent(row["reason_right"]["mean"]),
             f"Of the unseen inputs that the model classified correctly, {_share(row['reason_right'])} got a reason "
             "that was right: true, and about what the known reason is about. Of all "
             f"{inputs:,}, {_share(row['reason_true'])} got one that was true.",
@@ -55,12 +55,16 @@ def _record(row: Row, inputs: int) -> TrackRecord | None:
         return TrackRecord(
             "not known",
             f"Nothing checks whether its reasons are right. On {inputs:,} unseen inputs {_share(row['own_words'])} of "
-            f"their content words stood in the input itself, and {row['other_words']['mean']:.0%} in another input of "
-            f"the same class; {_share(row['picked_of_ten'])} of the reasons share more of them with their own input "
+            f"their content words stood in the input itself, and {percent(row['other_words']['mean'])} in another one "
+            f"of the same class; {_share(row['picked_of_ten'])} of the reasons share more of them with their own input "
             "than with nine others.",
         )
     return None
 
 
 def _share(value: dict[str, float]) -> str:
-    return f"{value['mean']:.0%} [{value['low'] * 100:.0f}, {value['high'] * 100:.0f}]"
+    return f"{percent(value['mean'])} [{value['low'] * 100:.0f}, {value['high'] * 100:.0f}]"
+
+
+def percent(share: float) -> str:
+    return f"{share * 100:.0f} %"

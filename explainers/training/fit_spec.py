@@ -92,9 +92,11 @@ class FitSpec:
             self._check_narrator()
             return self
         if self.method not in learning_methods():
-            raise ExplanationError(
-                f"{self.method!r} does not learn. Choose one of: {', '.join(learning_methods())}, all."
-            )
+            choices = f"Choose one of: {', '.join(learning_methods())}, all"
+            if self.method in METHODS.ids:
+                raise ExplanationError(f"{self.method!r} does not learn. {choices}.")
+            narrators = ", ".join(NARRATORS.ids)
+            raise ExplanationError(f"{self.method!r} is not a method. {choices}, or a narrator: {narrators}.")
         if not VARIANT.fullmatch(self.name):
             raise ExplanationError(
                 f"The variant {self.name!r} is not a name: use up to 40 small letters, digits, points, dashes."

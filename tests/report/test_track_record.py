@@ -33,9 +33,9 @@ def test_right_reasons_are_told_with_their_interval(folder: Path) -> None:
     written(folder, reason_right=SHARE, reason_true=SHARE)
     record = track_record("made", "cause")
     assert record is not None
-    assert record.answer == "82%"
-    assert "classified correctly, 82% [78, 86] got a reason that was right" in record.detail
-    assert "Of all 1,300, 82% [78, 86] got one that was true." in record.detail
+    assert record.answer == "82 %"
+    assert "classified correctly, 82 % [78, 86] got a reason that was right" in record.detail
+    assert "Of all 1,300, 82 % [78, 86] got one that was true." in record.detail
     assert track_record("made", "cause_phi") is None  # not evaluated
 
 
@@ -44,7 +44,7 @@ def test_where_nothing_checks_reasons_it_says_so(folder: Path) -> None:
     record = track_record("made", "cause")
     assert record is not None
     assert record.answer == "not known"
-    assert "82% [78, 86] of their content words stood in the input itself, and 82% in another" in record.detail
+    assert "82 % [78, 86] of their content words stood in the input itself, and 82 % in another" in record.detail
 
 
 def test_a_new_evaluation_is_read(folder: Path) -> None:

@@ -92,13 +92,17 @@ def test_what_is_no_fit_command_is_a_sentence(arguments: list[str]) -> None:
     ("spec", "sentence"),
     [
         (spec_of("lime"), "'lime' does not learn. Choose one of: aml, cimi, ciem, ivra, all."),
+        (
+            spec_of("cause_token"),
+            "'cause_token' is not a method. Choose one of: aml, cimi, ciem, ivra, all, or a narrator",
+        ),
         (spec_of("faml"), "'faml' does not learn. Choose one of: aml, cimi, ciem, ivra, all."),
         (spec_of("aml", variant="A b"), "The variant 'A b' is not a name: use up to 40 small letters"),
         (spec_of("aml", settings=(("seed", "1"),)), "Give the seed with --seed, not with --set."),
         (spec_of("cause", variant="mine"), "cause has no variants. Omit --variant; give its settings with --set."),
         (spec_of("cause", settings=(("losses", "phi"),)), "The name of the method sets its losses, and --seed sets"),
     ],
-    ids=["another method", "borrowed weights", "variant", "seed", "a narrator's variant", "losses"],
+    ids=["another method", "misspelt", "borrowed weights", "variant", "seed", "a narrator's variant", "losses"],
 )
 def test_names_are_checked_without_loading_anything(spec: FitSpec, sentence: str) -> None:
     with pytest.raises(ExplanationError) as raised:

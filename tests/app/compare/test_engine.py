@@ -101,6 +101,7 @@ def test_a_run_that_is_stopped_while_it_waits_never_asks_the_model(
     hold.when = lambda: True
     busy = [engine.submit(request_for(seed)) for seed in ("a", "good")]
     assert hold.reached.wait(10)
+    eventually(lambda: len(engine.turns.computing) == len(busy))  # else the third one may be the second
     waiting = engine.submit(request_for("film"))
     eventually(lambda: waiting.turn in engine.turns.waiting)
     waiting.stop()

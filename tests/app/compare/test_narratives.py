@@ -244,4 +244,4 @@ def test_how_often_a_narrator_is_right_stands_beside_its_sentence(ran: Ran, monk
     both, other = (each["checks"][-1] for each in data["entries"])
     assert (both["state"], both["answer"]) == ("record", "3 %, 80 %")
     assert both["detail"] == f"φ: Of 300 … {CAUSE.name}: Of 300 others …"
-    assert (other["state"], other["answer"]) == ("record", "")
+    assert (other["state"], other["answer"]) == ("record", "not known")

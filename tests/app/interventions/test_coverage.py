@@ -6,7 +6,7 @@ from app.interventions.coverage import coverage_of
 
 SIZES = (384, 128, 64)
 HIDDEN = (
-    "In the training of CAuSE a step exchanged 20% of the neurons of one of the head's 2 hidden layers, so after "
+    "In the training of CAuSE a step exchanged 20 % of the neurons of one of the head's 2 hidden layers, so after "
     "156 steps all 128 neurons of this layer have taken part with a probability of 99.999 % (the paper's "
     "Appendix C)."  # (ln 128 + 5 ln 10) / -ln 0.9 = 155.3
 )
