@@ -37,6 +37,7 @@ def train(visit: Visit) -> Callable[..., Any]:
 
     def opened(**window: Any) -> Any:
         train = visit(**window)
+        expect(train.page.locator('.row[data-status="done"]').first).to_be_visible()  # the example's stored results
         if window.get("width", 1280) < 640:
             train.page.get_by_test_id("stExpandSidebarButton").click()
         train.page.get_by_role("link", name="Train").first.click()
