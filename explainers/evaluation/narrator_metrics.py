@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from explainers.evaluation.narrators import CounterfactualItems, NarratorRun
-from explainers.evaluation.sentence_metrics import item_values, set_metrics
+from explainers.evaluation.sentence_metrics import RIGHT, item_values, set_metrics
 from explainers.narrative.bert_score import TokenScorer
 from explainers.narrative.text_metrics import Floats, composite, confusion, macro_f1
 
 RESAMPLES = 1000
-COMPARED = ("composite", "agreement", "reason_right", "own_minus_other")  # with the first narrator, paired
+COMPARED = ("composite", "agreement", RIGHT, "own_minus_other")  # with the first narrator, paired
 
 
 def narrator_rows(

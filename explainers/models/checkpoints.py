@@ -11,5 +11,5 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
     It lies in the run's own folder and is never fetched; `weights_only` still refuses anything that could run code.
     """
-    checkpoint: dict[str, Any] = torch.load(path, weights_only=True)
+    checkpoint: dict[str, Any] = torch.load(path, weights_only=True)  # own file; runs no code
     return checkpoint

@@ -98,7 +98,9 @@ def warmed_up_language_model(spec: FitSpec, model: FrozenModel) -> tuple[PreTrai
     recipe = recipe_for(spec)
     name, reads_tokens = recipe.language, recipe.layer > 0
     if name not in LANGUAGE_MODELS:
-        return *pretrained_language_model(name, reads_tokens=reads_tokens), None
+        with torch.random.fork_rng():
+            torch.manual_seed(recipe.seed)  # of its new cross-attention
+            return *pretrained_language_model(name, reads_tokens=reads_tokens), None
     source = reason_source(model, spec.data_path, spec.image_files)
     base = f"language-{source.name}{'' if name == SMALL else f'-{name}'}"
     weights, words = RUNS / f"{base}.safetensors", RUNS / f"{base}.words.json"

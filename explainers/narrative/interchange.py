@@ -4,7 +4,6 @@ layer 0: the state c itself;  layers 1, 2, …: the outputs of the head's linear
 """
 
 import math
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -96,8 +95,3 @@ def parse_neurons(text: str, size: int) -> tuple[int, ...]:
     if not neurons:
         raise ExplanationError(f"Give neurons of this layer: numbers from 0 to {size - 1}, such as 0-15, 40.")
     return tuple(sorted(neurons))
-
-
-def class_agreement(first: Sequence[int], second: Sequence[int]) -> float:
-    """The share of positions at which two sequences of classes are equal."""
-    return sum(one == other for one, other in zip(first, second, strict=True)) / max(len(first), 1)

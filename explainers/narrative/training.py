@@ -98,8 +98,8 @@ class NarratorTraining:
             read = readings(self.narrator, inputs, sentences).argmax(1).tolist()
             self.metrics["C2 reads the model's"] = agreement(read, items)
         self.metrics |= self.judge(texts)
-        whole = self.loop.epoch > self.recipe.phi_epochs  # all losses were there
-        if whole and self.score(self.metrics) >= self.score(self.best.get("figures", {})):
+        counts = self.recipe.keep == "best" and self.loop.epoch > self.recipe.phi_epochs  # all losses were there
+        if counts and self.score(self.metrics) >= self.score(self.best.get("figures", {})):
             weights = {name: tensor.clone() for name, tensor in self.narrator.state_dict().items()}
             self.best = {"figures": {**self.metrics, "epoch": self.loop.epoch}, "narrator": weights}
         self.narrator.train()
@@ -112,8 +112,8 @@ class NarratorTraining:
         return figures.get("states the model's", -1.0) * (judged[0] if judged else 1.0)
 
     def keep_best(self) -> None:
-        """The weights and metrics of the best epoch take the place of the last one's, if the recipe says so."""
-        if self.recipe.keep == "last" or not self.best:
+        """The weights and metrics of the best epoch take the place of the last one's, if one was kept."""
+        if not self.best:
             return
         self.narrator.load_state_dict(self.best["narrator"])
         self.metrics = self.best["figures"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.report.evaluation_tables import EVALUATION
+from explainers.report.sentence_tables import RIGHT
 from explainers.training.artifacts import available_artifacts
 
 Row = dict[str, Any]
@@ -44,10 +45,10 @@ def _table(path: Path, _changed: int) -> dict[str, Any]:
 
 
 def _record(row: Row, inputs: int) -> TrackRecord | None:
-    if "reason_right" in row:
+    if RIGHT in row:
         return TrackRecord(
-            percent(row["reason_right"]["mean"]),
-            f"Of the unseen inputs that the model classified correctly, {_share(row['reason_right'])} got a reason "
+            percent(row[RIGHT]["mean"]),
+            f"Of the unseen inputs that the model classified correctly, {_share(row[RIGHT])} got a reason "
             "that was right: true, and about what the known reason is about. Of all "
             f"{inputs:,}, {_share(row['reason_true'])} got one that was true.",
         )

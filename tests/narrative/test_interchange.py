@@ -5,7 +5,6 @@ from torch import Tensor, nn
 from explainers.errors import ExplanationError
 from explainers.narrative.interchange import (
     activations,
-    class_agreement,
     draw_neurons,
     layer_sizes,
     linear_layers,
@@ -124,11 +123,6 @@ def test_numbers_are_read_as_people_type_them(text: str, expected: tuple[int, ..
 def test_what_is_no_neuron_gets_a_sentence(text: str, message: str) -> None:
     with pytest.raises(ExplanationError, match=message):
         parse_neurons(text, 8)
-
-
-def test_agreement_is_the_share_of_equal_places() -> None:
-    assert class_agreement([0, 1, 2, 2], [0, 1, 0, 2]) == 0.75
-    assert class_agreement([], []) == 0
 
 
 def test_a_realised_exchange_is_the_smallest_change_of_the_state_that_exchanges_these_neurons() -> None:
