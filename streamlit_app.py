@@ -25,6 +25,8 @@ if __name__ == "__main__":  # a session; the server imports this module by its n
     ).run()
     recovery.resume_watching()
 else:
-    from app.server import edge, lifetime
+    from app.server import edge, lifetime, page_changes
+
+    page_changes.keep_page_changes()
 
     app = st.App(__file__, middleware=edge.middleware(), lifespan=lifetime.lifespan)

@@ -355,14 +355,14 @@ def narrators(small_store: Path) -> tuple[str, ...]:
                 language_of(words),
                 entry.losses,
                 layer=int(entry.reads_tokens),
+                reads=entry.reads,
             )
-        tensors = narrator.state_dict()
-        weights = {name: tensor.half() for name, tensor in tensors.items() if name not in narrator.tied_names}
+        weights = {name: tensor.half() for name, tensor in narrator.kept().items()}
         path = folder / f"{entry.id}.safetensors"
         save_file(weights, path)
         words.save(str(path.with_suffix(".words.json")))
         recipe, model = (
-            asdict(NarratorRecipe(losses=entry.losses, layer=int(entry.reads_tokens))),
+            asdict(NarratorRecipe(losses=entry.losses, layer=int(entry.reads_tokens), reads=entry.reads)),
             {"name": "speaker", "version": "1"},
         )
         path.with_suffix(".json").write_text(json.dumps({"recipe": recipe, "model": model, "sha256": sha256(path)}))

@@ -11,6 +11,7 @@ from explainers.commands.cards import cards_command
 from explainers.commands.evaluate import evaluate_command
 from explainers.commands.explain import explain_command
 from explainers.commands.fit import fit_command
+from explainers.commands.get import get_command
 from explainers.commands.identifiability import identifiability_command
 from explainers.commands.methods import methods_command
 from explainers.commands.narratives import narratives_command
@@ -27,6 +28,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train-model": train_model_command,
     "train-head": train_head_command,
     "fit": fit_command,
+    "get": get_command,
     "tune": tune_command,
     "ablate": ablate_command,
     "identifiability": identifiability_command,

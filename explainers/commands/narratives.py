@@ -33,6 +33,9 @@ def narratives_command(
     images: Annotated[Path | None, typer.Option("--pictures", help="As for fit.")] = None,
     n: Annotated[int, typer.Option(min=0, help="Number of test pairs, taken at random; 0 takes all.")] = 500,
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each narrator; missing ones are fitted.")] = 3,
+    once: Annotated[
+        str | None, typer.Option(help="Narrators, separated by commas, of which only the first training is measured.")
+    ] = None,
     methods: Annotated[
         str | None, typer.Option(help=f"Narrators, separated by commas; by default {', '.join(NARRATORS.ids)}.")
     ] = None,
@@ -60,7 +63,9 @@ def narratives_command(
 
         files = image_files(format_, images)
         ids = NARRATORS.ids if methods is None else split_ids(methods)
-        spec = NarratorEvaluationSpec(data, n, seeds, ids, parse_settings(set_), files, tournament)
+        spec = NarratorEvaluationSpec(
+            data, n, seeds, ids, parse_settings(set_), files, tournament, split_ids(once) if once else ()
+        )
         evaluation = evaluate_narrators(spec, load(model, device=device), show_progress)
         write_narratives(evaluation, out)
         typer.echo(narrator_markdown(evaluation.rows, evaluation.baselines))

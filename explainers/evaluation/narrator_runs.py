@@ -17,6 +17,7 @@ from explainers.evaluation.narrators import CounterfactualItems, counterfactual_
 from explainers.evaluation.sentence_baselines import COPY, GIVEN, RANDOM, copies, given_reasons, random_sentences
 from explainers.evaluation.sentence_checks import Runs, checked_runs
 from explainers.evaluation.tournament import check_competitors, run_tournament
+from explainers.methods.narrator_specs import narrator_spec
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
 from explainers.narrative.bert_score import TokenScorer, minilm_scorer
@@ -43,6 +44,8 @@ class NarratorEvaluation:
 
 def evaluate_narrators(spec: NarratorEvaluationSpec, model: FrozenModel, progress: Progress) -> NarratorEvaluation:
     """Fits narrators that are missing, and measures all on the test split."""
+    for method in spec.once:
+        narrator_spec(method)
     if spec.tournament:
         check_competitors(spec.methods)
     source = reason_source(model, spec.data, spec.images)
@@ -157,7 +160,7 @@ def _run_all(
     runs: Runs = {}
     by_layer = {0: data}
     for method in spec.methods:
-        for seed in range(spec.seeds):
+        for seed in spec.seeds_of(method):
             started = time.monotonic()
             _, narrator = read_narrator(narrator_artifact(spec, model, method, seed, progress), model)
             given = _with_tokens(narrator, model, inputs, by_layer)

@@ -33,16 +33,21 @@ class NarratorEvaluationSpec:
     settings: tuple[tuple[str, str], ...] = ()
     images: ImageFiles | None = None  # a published set, whose annotations are `data`
     tournament: int = 0  # of the inputs are those of the tournament
+    once: tuple[str, ...] = ()  # narrators of which one training is measured, whatever `seeds` is
 
     def command(self, model: str) -> str:
         """What to type to repeat the evaluation."""
         words = [f"python -m explainers narratives --model {model} --n {self.n} --seeds {self.seeds}"]
         words += [] if self.methods == NARRATORS.ids else [f"--methods {','.join(self.methods)}"]
+        words += [f"--once {','.join(self.once)}"] if self.once else []
         words += [f"--set {name}={value}" for name, value in self.settings]
         words += [f"--format {self.images.format} --pictures DIR"] if self.images else []
         words += [f"--tournament {self.tournament}"] if self.tournament else []
         words += [] if is_generated(model) and self.data is None else ["--data DATA"]
         return " ".join(words)
+
+    def seeds_of(self, method: str) -> range:
+        return range(1 if method in self.once else self.seeds)
 
     def fit_spec(self, model: str, method: str, seed: int) -> FitSpec:
         """The training of one narrator."""

@@ -46,10 +46,12 @@ def run_tournament(
 ) -> dict[str, Any]:
     """A table per judge for the paper's three narrators, and one for all where there are others.
 
-    `predicted` and the sentences of `runs` begin with those of the inputs, and may go on. Costs the passes of both
-    judges per input.
+    `predicted` and the sentences of `runs` begin with those of the inputs, and may go on. A narrator with one training
+    competes with it against every training of the others. Costs the passes of both judges per input.
     """
     settings, started = settings or Settings(), time.monotonic()
+    most = max(map(len, runs.values()))
+    runs = {method: mine if len(mine) == most else mine[:1] * most for method, mine in runs.items()}
     by_judge: dict[str, list[WordJudgement]] = {judge: [] for judge in JUDGES}
     for number, example in enumerate(inputs):  # one at a time: encoded images are large
         encoding = model.encode(Example(example.text, example.pair, image=example.image), settings.unit)

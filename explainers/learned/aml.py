@@ -22,7 +22,6 @@ from torch.nn import functional
 from explainers.learned.batches import Batch
 from explainers.learned.fitting_loop import gain
 from explainers.learned.loading import load_learned
-from explainers.learned.lora import adapted
 from explainers.learned.recipe import Select
 from explainers.metrics.erasure import Answers, erasure_curves
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
@@ -35,6 +34,7 @@ from explainers.models.internals import (
     hidden_size,
     word_embedding_table,
 )
+from explainers.models.lora import adapted
 from explainers.results.attribution import Attribution, floats
 from explainers.results.erasure_curves import metric_counts
 

@@ -2,7 +2,8 @@
 
 OF_PHI = (
     "The language model is small and was trained here from scratch; the paper fine-tunes GPT-2 (124 million weights). "
-    "GPT-2 can be chosen by name where a hub is reachable.",
+    "A pretrained one can be chosen: SmolLM2 (135 million), the base encoder as a decoder, or GPT-2 where a hub is "
+    "reachable.",
     "The embedded models read a text pair, or a generated image with a text; the paper's read photographs with a text.",
     "Padding is ignored in the loss; in the authors' code about half of L_φ is the prediction of padding.",
     "Sentences begin “The answer is …” instead of “This pair is a …”, so that all class names are grammatical.",
@@ -34,6 +35,12 @@ OF_STATE_EXCHANGE = (
     "The exchange is also made in the state that φ reads: the smallest change after which the first hidden layer has "
     "the source's values in 20 to 100 % of its neurons. The paper's theorem covers such interventions, its code makes "
     "none.",
+)
+OF_WORD_READER = (
+    "The words' embeddings are read by attention of φ's own layers, as the tokens' states are by φ (tokens); the paper "
+    "fine-tunes models that have read much more text.",
+    "φ may point to a word of the input.",
+    "Of an image with a text it reads the text alone.",
 )
 OF_TOKENS = (
     "The paper's φ reads one vector, in which little of the input is left: from that of the embedded model of images "

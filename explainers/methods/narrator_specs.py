@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 from explainers.methods.narrator_deviations import (
     OF_AGGREGATOR,
@@ -11,6 +12,7 @@ from explainers.methods.narrator_deviations import (
     OF_PHI,
     OF_STATE_EXCHANGE,
     OF_TOKENS,
+    OF_WORD_READER,
     OF_WORDS,
 )
 from explainers.results.registry import Registry
@@ -34,6 +36,11 @@ class NarratorSpec:
     def reads_tokens(self) -> bool:
         """Whether the language model sees the states of the tokens besides the one state that the head reads."""
         return "layer" in self.settings
+
+    @property
+    def reads(self) -> Literal["states", "words"]:
+        """What it sees of the tokens."""
+        return "words" if self.settings.get("reads") == "words" else "states"
 
     @property
     def has_reader(self) -> bool:
@@ -122,6 +129,17 @@ NARRATORS: Registry[NarratorSpec] = Registry(
                 "to its probability.",
             ),
             settings=MappingProxyType({"leak": "sentence"}),
+        ),
+        NarratorSpec(
+            id="cause_phi_words",
+            name="φ (words)",
+            losses="phi",
+            idea="The paper's baseline: a language model that reads the words of the input and nothing of the model, "
+            "trained on the same sentences.",
+            caution="Do not take it for an explanation of the model: it has never seen one of its states.",
+            formula=r"\mathcal L_\phi=-\sum_t\log p_\phi(x_t\mid x_{<t},z)",
+            deviations=(*OF_PHI, *OF_WORD_READER),
+            settings=MappingProxyType({**WITH_TOKENS, "reads": "words"}),
         ),
         NarratorSpec(
             id="cause_phi_tokens",

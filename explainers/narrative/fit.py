@@ -24,10 +24,10 @@ from explainers.narrative.language import (
     Language,
     language_of,
     new_language_model,
-    pretrained_language_model,
     vocabulary,
 )
 from explainers.narrative.narrator import Narrator
+from explainers.narrative.pretrained import pretrained_language_model
 from explainers.narrative.reason_sources import ReasonSource, reason_source
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.sentences import class_means, narrator_items, sentence
@@ -57,6 +57,8 @@ def recipe_for(spec: FitSpec) -> NarratorRecipe:
             if narrator.reads_tokens
             else f"{spec.method} reads one state of the model. Omit --set layer."
         )
+    if recipe.reads == "words" and recipe.losses != "phi":
+        raise ExplanationError(f"{spec.method} ties its words to the model's states, so it must read them.")
     if recipe.leak == "leaky":  # neither is defined there
         recipe = replace(recipe, words=False, inputs=False)
     if recipe.phi_epochs >= recipe.epochs:
@@ -100,7 +102,7 @@ def warmed_up_language_model(spec: FitSpec, model: FrozenModel) -> tuple[PreTrai
     if name not in LANGUAGE_MODELS:
         with torch.random.fork_rng():
             torch.manual_seed(recipe.seed)  # of its new cross-attention
-            return *pretrained_language_model(name, reads_tokens=reads_tokens), None
+            return *pretrained_language_model(name, reads_tokens=reads_tokens, rank=recipe.rank), None
     source = reason_source(model, spec.data_path, spec.image_files)
     base = f"language-{source.name}{'' if name == SMALL else f'-{name}'}"
     weights, words = RUNS / f"{base}.safetensors", RUNS / f"{base}.words.json"
@@ -144,7 +146,9 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
     head = classifier_head(model)
     with model.lock, torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
-        narrator = Narrator(head, phi, language, recipe.losses, recipe.leak, recipe.layer).to(model.device)
+        narrator = Narrator(head, phi, language, recipe.losses, recipe.leak, recipe.layer, recipe.reads).to(
+            model.device
+        )
     if recipe.leak == "closed":
         narrator.initialise_aggregator(
             [language.pieces_within(label) for label in model.labels], class_means(parts.training, len(model.labels))
@@ -158,8 +162,7 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
     if words is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".words.json").write_bytes(words.read_bytes())
-    kept = {name: tensor for name, tensor in narrator.state_dict().items() if name not in narrator.tied_names}
-    return write_artifact(path, packed(kept), card)
+    return write_artifact(path, packed(narrator.kept()), card)
 
 
 def _card(spec: FitSpec, model: FrozenModel, training: NarratorTraining, seconds: dict[str, float]) -> dict[str, Any]:

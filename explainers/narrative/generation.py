@@ -15,7 +15,7 @@ def generate(narrator: Narrator, inputs: NarratorInput, *, temperature: float = 
     """A sentence as ids for each input: the likeliest tokens, or sampled ones with a `temperature`."""
     generator = torch.Generator(device="cpu").manual_seed(seed)
     language, device = narrator.language, inputs.states.device
-    embeds, memory = narrator.psi(inputs.states)[:, None], narrator.token_memory(inputs)  # (B, 1, e)
+    embeds, memory = narrator.first_embedding(inputs.states), narrator.token_memory(inputs)  # (B, 1, e)
     past, done = None, torch.zeros(len(inputs), dtype=torch.bool, device=device)
     chosen_ids: list[Tensor] = []
     for _ in range(LONGEST - 1):

@@ -1,22 +1,19 @@
-"""The language model φ and its vocabulary: a small GPT-2 trained here from scratch, or a pretrained one by name.
+"""The vocabulary of the language model φ, and a small GPT-2 that is trained here from scratch.
 
-The small one has 4 layers of 224 and 3,000 pieces of lower-case text. It is warmed up on every sentence at hand and
-shipped with the explainer; `gpt2`, or another causal model of the hub, is used by its name where a hub is reachable.
+It has 4 layers of 224 and 3,000 pieces of lower-case text. It is warmed up on every sentence at hand and shipped with
+the explainer.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from torch import Tensor
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from explainers.errors import ModelUnavailable
-from explainers.models.foreign.sentences import first_sentence
-from explainers.models.model_files import ModelFiles
 from explainers.narrative.content_words import OPENING
 
 SMALL = "small"
@@ -24,6 +21,8 @@ LANGUAGE_MODELS = {SMALL: (224, 4), "tiny": (160, 3)}  # width and layers of the
 PIECES = 3000
 LONGEST = 40  # tokens of a sentence, the one that carries the state included
 PAD, END, RESERVED = "<pad>", "<end>", "<hidden>"  # the last is in no text and is never generated
+MASK = "[MASK]"
+OF_ENCODERS = ("[PAD]", "[UNK]", "[CLS]", MASK)  # in no sentence
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,8 @@ class Language:
     @property
     def hidden_id(self) -> int:
         """What stands where a piece is hidden; of no text, or the end of a text in a hub model's vocabulary."""
-        id: int | None = self.tokenizer.token_to_id(RESERVED)
-        return self.end_id if id is None else id
+        ids = self.tokenizer.get_vocab()
+        return next((ids[name] for name in (RESERVED, MASK) if name in ids), self.end_id)
 
     def pieces_within(self, word: str) -> list[int]:
         """The ids of a word inside a sentence; many vocabularies have others for the beginning."""
@@ -93,10 +92,10 @@ def language_of(tokenizer: Tokenizer) -> Language:
     ids = tokenizer.get_vocab()
     if PAD in ids:
         return Language(tokenizer, ids[PAD], ids[END], (ids[PAD], ids[RESERVED]))
-    end = next((ids[name] for name in ("<|endoftext|>", "</s>") if name in ids), None)
+    end = next((ids[name] for name in ("<|endoftext|>", "</s>", "[SEP]") if name in ids), None)
     if end is None:
         raise ModelUnavailable("The language model has no end-of-text token, which φ needs. Choose another one.")
-    return Language(tokenizer, end, end)
+    return Language(tokenizer, end, end, tuple(ids[name] for name in OF_ENCODERS if name in ids))
 
 
 def new_language_model(size: int, name: str = SMALL, *, reads_tokens: bool = False) -> GPT2LMHeadModel:
@@ -118,30 +117,6 @@ def new_language_model(size: int, name: str = SMALL, *, reads_tokens: bool = Fal
             eos_token_id=None,
         )
     )
-
-
-def pretrained_language_model(name: str, *, reads_tokens: bool = False) -> tuple[PreTrainedModel, Language]:
-    """A causal language model from the hub, such as `gpt2`, or from a folder; only safetensors, no remote code. With
-    `reads_tokens` it gets cross-attention with new weights, which GPT-2's architecture provides for."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    source = ModelFiles(name)
-    try:
-        config = source.config()
-        if reads_tokens:
-            if config.model_type != "gpt2":
-                raise ModelUnavailable("A narrator that reads tokens needs cross-attention, which only GPT-2 has here.")
-            config.add_cross_attention = True
-        model, _ = source.module(AutoModelForCausalLM, config)
-        splitter = AutoTokenizer.from_pretrained(source.path, **source.options)
-    except Exception as error:  # the libraries raise a dozen types here; all mean: this name does not load
-        reason = first_sentence(error).removeprefix(f"The model {name!r} could not be loaded: ")
-        raise ModelUnavailable(
-            f"The language model {name!r} could not be loaded: {reason} "
-            "Give the id of a causal language model on the hub, a folder with its files, or one of: "
-            f"{', '.join(LANGUAGE_MODELS)}."
-        ) from error
-    return cast(PreTrainedModel, model), language_of(splitter.backend_tokenizer)
 
 
 def capitalised(text: str) -> str:

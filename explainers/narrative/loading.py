@@ -38,12 +38,12 @@ def untrained(artifact: Artifact, model: "FrozenModel") -> "Untrained[NarratorRe
 
     values: dict[str, Any] = artifact.card["recipe"]
     recipe = NarratorRecipe(**values)
-    phi, language = language_model(recipe.language, artifact.path, reads_tokens=recipe.layer > 0)
-    module = Narrator(classifier_head(model), phi, language, recipe.losses, recipe.leak, recipe.layer)
-    return Untrained(recipe, module, module.state_dict().keys() - module.tied_names)
+    phi, language = language_model(recipe, artifact.path)
+    module = Narrator(classifier_head(model), phi, language, recipe.losses, recipe.leak, recipe.layer, recipe.reads)
+    return Untrained(recipe, module, module.kept_names)
 
 
-def language_model(name: str, path: Path, *, reads_tokens: bool = False) -> "tuple[PreTrainedModel, Language]":
+def language_model(recipe: "NarratorRecipe", path: Path) -> "tuple[PreTrainedModel, Language]":
     """An untrained small language model with the vocabulary beside `path`, or a pretrained one by name."""
     from tokenizers import Tokenizer
 
@@ -51,11 +51,12 @@ def language_model(name: str, path: Path, *, reads_tokens: bool = False) -> "tup
         LANGUAGE_MODELS,
         language_of,
         new_language_model,
-        pretrained_language_model,
     )
+    from explainers.narrative.pretrained import pretrained_language_model
 
+    name, reads_tokens = recipe.language, recipe.layer > 0
     if name not in LANGUAGE_MODELS:
-        return pretrained_language_model(name, reads_tokens=reads_tokens)
+        return pretrained_language_model(name, reads_tokens=reads_tokens, rank=recipe.rank)
     vocabulary = path.with_suffix(".words.json")
     try:
         language = language_of(Tokenizer.from_file(str(vocabulary)))

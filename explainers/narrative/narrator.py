@@ -13,7 +13,8 @@ from explainers.narrative.interchange import linear_layers
 from explainers.narrative.language import Language
 from explainers.narrative.narrator_input import InputTokens, NarratorInput
 from explainers.narrative.pointer import InputPieces, Pointer, input_pieces
-from explainers.narrative.recipe import Leak, Losses
+from explainers.narrative.pretrained import output_head
+from explainers.narrative.recipe import Leak, Losses, Reads
 
 PLACES = 160  # numbers of tokens that are told apart
 
@@ -28,19 +29,45 @@ class TokenMemory:
     pieces: InputPieces
 
 
-class TokenReader(nn.Module):
+class WordReader(nn.Module):
+    """The pieces of the input's words as φ's memory, (B, P, e): nothing of the frozen model.
+
+    `size` is the root mean square of a number of the memory."""
+
+    def __init__(self, embedding: int, size: float = 1.0) -> None:
+        super().__init__()
+        self.add_places(embedding, size)
+
+    def add_places(self, embedding: int, size: float) -> None:
+        self.place = nn.Embedding(PLACES, embedding)
+        self.pointer = Pointer(embedding)
+        with torch.no_grad():
+            self.place.weight.mul_(size)
+
+    def places(self, real: Tensor) -> Tensor:
+        return cast(Tensor, self.place(torch.arange(real.shape[1], device=real.device).clamp(max=PLACES - 1)))
+
+    def forward(self, tokens: InputTokens, language: Language, embedding: nn.Module) -> TokenMemory:
+        pieces = input_pieces(tokens, language)
+        real = pieces.units >= 0
+        real[:, 0] = True  # an input without words has one empty piece
+        memory = embedding(pieces.ids) + self.places(real)
+        return TokenMemory(memory, real, self.pointer.keys(pieces, pieces.units, memory, embedding), pieces)
+
+
+class TokenReader(WordReader):
     """Two states of every token, (B, L, 2·d), to φ's memory (B, L, e). The token's number is added, because the states
     of a patch hardly tell where it is."""
 
-    def __init__(self, width: int, embedding: int) -> None:
-        super().__init__()
-        self.entry = nn.Sequential(nn.LayerNorm(2 * width), nn.Linear(2 * width, embedding), nn.LayerNorm(embedding))
-        self.place = nn.Embedding(PLACES, embedding)
-        self.pointer = Pointer(embedding)
+    def __init__(self, width: int, embedding: int, size: float = 1.0) -> None:
+        nn.Module.__init__(self)
+        sized = nn.LayerNorm(embedding)
+        nn.init.constant_(sized.weight, size)
+        self.entry = nn.Sequential(nn.LayerNorm(2 * width), nn.Linear(2 * width, embedding), sized)
+        self.add_places(embedding, size)
 
     def forward(self, tokens: InputTokens, language: Language, embedding: nn.Module) -> TokenMemory:
-        numbers = torch.arange(tokens.real.shape[1], device=tokens.real.device).clamp(max=PLACES - 1)
-        memory = self.entry(tokens.features) + self.place(numbers)
+        memory = self.entry(tokens.features) + self.places(tokens.real)
         pieces = input_pieces(tokens, language)
         return TokenMemory(memory, tokens.real, self.pointer.keys(pieces, tokens.units, memory, embedding), pieces)
 
@@ -59,20 +86,26 @@ class Narrator(nn.Module):
         losses: Losses,
         leak: Leak = "closed",
         layer: int = 0,
+        reads: Reads = "states",
     ) -> None:
         super().__init__()
-        self.language, self.leak, self.layer = language, leak, layer
+        self.language, self.leak, self.layer, self.reads = language, leak, layer, reads
         width, embedding = linear_layers(head)[0].in_features, self.embedding_of(phi).embedding_dim
         self.psi = nn.Linear(width, embedding)
         self.phi = phi
+        self.half_precision = False  # of φ's matrix products while it learns
         if layer:
-            self.token_reader = TokenReader(width, embedding)
+            size = 1.0 if self.has_cross_attention else self.embedding_of(phi).weight.std().item()
+            self.token_reader = (
+                TokenReader(width, embedding, size) if reads == "states" else WordReader(embedding, size)
+            )
         self.has_reader = losses != "phi"
         if self.has_reader:
             self.aggregator = nn.Linear(self.embedding_of(phi).num_embeddings, width)
             self.c2 = copy.deepcopy(head).requires_grad_(True)
             for part in linear_layers(self.c2):
                 part.reset_parameters()
+        self._frozen = {name for name, weight in self.named_parameters() if not weight.requires_grad}
 
     @staticmethod
     def embedding_of(phi: PreTrainedModel) -> nn.Embedding:
@@ -95,6 +128,25 @@ class Narrator(nn.Module):
         every = {name for name, _ in self.named_parameters(remove_duplicate=False)}
         return every - {name for name, _ in self.named_parameters()}
 
+    @property
+    def kept_names(self) -> set[str]:
+        """The names of the weights that a file holds: not those of a pretrained φ that did not learn."""
+        return self.state_dict().keys() - self.tied_names - self._frozen
+
+    def kept(self) -> dict[str, Tensor]:
+        """The weights that a file holds."""
+        weights = self.state_dict()
+        return {name: weights[name] for name in sorted(self.kept_names)}
+
+    @property
+    def has_cross_attention(self) -> bool:
+        """Whether φ reads the tokens by attention of its own; otherwise they are a prefix."""
+        return bool(getattr(self.phi.config, "add_cross_attention", False))
+
+    def first_embedding(self, states: Tensor) -> Tensor:
+        """ψ of states (B, d) as φ's first position, (B, 1, e); of nothing for a narrator that reads words."""
+        return cast(Tensor, self.psi(states if self.reads == "states" else torch.zeros_like(states)))[:, None]
+
     def token_memory(self, inputs: NarratorInput) -> TokenMemory | None:
         """None for a narrator that reads c alone. Raises `ValueError` for inputs without tokens."""
         if not self.layer:
@@ -107,19 +159,25 @@ class Narrator(nn.Module):
         self, embeds: Tensor, memory: TokenMemory | None, past: Any = None, *, cached: bool = False
     ) -> tuple[Tensor, Any]:
         """Logits (B, T, V) after each of the embedded positions (B, T, e), and φ's cache for the ones that follow."""
-        if memory is None:
-            output = self.phi(inputs_embeds=embeds, past_key_values=past, use_cache=cached)
-            return output.logits, output.past_key_values
-        read = {"encoder_hidden_states": memory.states, "encoder_attention_mask": memory.real}
-        output = self.phi.base_model(inputs_embeds=embeds, past_key_values=past, use_cache=cached, **read)
-        hidden = output.last_hidden_state
-        logits = self.phi.get_output_embeddings()(hidden)
-        return self.token_reader.pointer(hidden, logits, memory.keys, memory.pieces), output.past_key_values
+        given: dict[str, Any] = {"inputs_embeds": embeds, "past_key_values": past, "use_cache": cached}
+        with torch.autocast(embeds.device.type, torch.bfloat16, enabled=self.half_precision and self.training):
+            if memory is None:
+                output = self.phi(**given)
+                return output.logits.float(), output.past_key_values
+            if self.has_cross_attention:
+                given |= {"encoder_hidden_states": memory.states, "encoder_attention_mask": memory.real}
+            else:
+                given |= with_prefix(embeds, memory, past)
+            output = self.phi.base_model(**given)
+            hidden = output.last_hidden_state[:, -embeds.shape[1] :]
+            logits = output_head(self.phi)(hidden)
+        rows = self.token_reader.pointer(hidden.float(), logits.float(), memory.keys, memory.pieces)
+        return rows, output.past_key_values
 
     def token_logits(self, inputs: NarratorInput, ids: Tensor, memory: TokenMemory | None = None) -> Tensor:
         """φ's logits (B, T, V) at each position of `ids` (B, T), given the input and the positions before."""
         words = self.embedding_of(self.phi)(ids[:, :-1])  # (B, T-1, e)
-        embeds = torch.cat([self.psi(inputs.states)[:, None], words], dim=1)
+        embeds = torch.cat([self.first_embedding(inputs.states), words], dim=1)
         return self.next_tokens(embeds, memory or self.token_memory(inputs))[0]
 
     def class_token_logits(self, inputs: NarratorInput, memory: TokenMemory | None = None) -> Tensor:
@@ -140,3 +198,14 @@ class Narrator(nn.Module):
         """A of the mean of shares (B, T, V) over the counted positions (B, T)."""
         weights = counted[:, :, None].to(shares.dtype)
         return cast(Tensor, self.aggregator((shares * weights).sum(1) / weights.sum(1).clamp(min=1)))
+
+
+def with_prefix(embeds: Tensor, memory: TokenMemory, past: Any) -> dict[str, Tensor]:
+    """φ's input where the memory (B, L, e) stands before the first position: embeddings, mask and numbers of the
+    positions, of which padding has none."""
+    before = past.get_seq_length() if past is not None else 0
+    joined = embeds if before else torch.cat([memory.states, embeds], dim=1)
+    words = memory.real.new_ones(len(embeds), before + joined.shape[1] - memory.real.shape[1])
+    real = torch.cat([memory.real, words], dim=1).long()
+    numbers = (real.cumsum(1) - 1).clamp(min=0)[:, -joined.shape[1] :]
+    return {"inputs_embeds": joined, "attention_mask": real, "position_ids": numbers}

@@ -7,6 +7,7 @@ from explainers.narrative.language import SMALL
 
 Losses = Literal["phi", "phi_ts", "cause"]
 Leak = Literal["closed", "leaky", "sentence"]
+Reads = Literal["states", "words"]
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,14 @@ class NarratorRecipe:
     ends: bool = True  # where the model is wrong φ learns to end after the class (Algorithm 2); false: only the class
     share: float = 0.2  # of a layer's neurons are exchanged
     layer: int = 0  # φ sees the tokens of this layer and of the last one; 0: it reads c alone
+    reads: Reads = "states"  # of the tokens; words: the input's words, and nothing of the model
     language: str = SMALL
+    rank: int = 0  # of adapters on a pretrained language model; 0: all its weights learn
+    half_precision: bool = False  # φ's matrix products in bfloat16 while it learns
     epochs: int = 3
     phi_epochs: int = 0  # of these, before the other losses join L_φ
     keep: Literal["last", "best"] = "last"  # which epoch's weights; the best one on validation inputs
+    match_certainty: bool = False  # items are drawn so that the model is as certain as on validation inputs
     batch: int = 32
     learning_rate: float = 5e-4
     seed: int = 0

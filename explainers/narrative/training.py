@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from explainers.narrative.cause import Classifier, NarratorBatch, terms
+from explainers.narrative.certainty import certainty_weights
 from explainers.narrative.generation import generate
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.recipe import NarratorRecipe
@@ -51,20 +52,23 @@ class NarratorTraining:
     ) -> None:
         self.recipe, self.narrator, self.labels = recipe, narrator, tuple(labels)
         self.items, self.validation, self.judge = parts.training, parts.validation[:VALIDATED], parts.judge
+        self.weights = certainty_weights(parts.training, parts.validation) if recipe.match_certainty else None
         first = [narrator.language.pieces_within(label)[0] for label in labels]
         names = torch.tensor(first, device=next(narrator.parameters()).device)
         self.classifier = Classifier(head, names, parts.continued)
         steps = recipe.steps(len(self.items))
         optimiser, schedule = new_optimiser(narrator, recipe.learning_rate, steps)
-        weights = list(narrator.parameters())
+        narrator.half_precision = recipe.half_precision
+        weights = [weight for weight in narrator.parameters() if weight.requires_grad]
         self.loop = TrainingLoop(folder, weights, optimiser, schedule, seed=recipe.seed, steps=steps)
         self.metrics: dict[str, float] = {}
         self.best: dict[str, Any] = {}  # metrics and weights of the best epoch
 
     def losses(self, order: random.Random) -> Iterator[Mapping[str, Tensor]]:
-        rows = [self.ids(order.choice(item.sentences)) for item in self.items]
+        items = order.choices(self.items, self.weights, k=len(self.items)) if self.weights else self.items
+        rows = [self.ids(order.choice(item.sentences)) for item in items]
         for indices in batches([len(row) for row in rows], self.recipe.batch, order):
-            yield self.terms([self.items[index] for index in indices], [rows[index] for index in indices])
+            yield self.terms([items[index] for index in indices], [rows[index] for index in indices])
 
     def ids(self, sentence: str) -> list[int]:
         """What is learned of a sentence: all of it, or without `ends` up to the class where it gives no reason. φ can
@@ -100,7 +104,7 @@ class NarratorTraining:
         self.metrics |= self.judge(texts)
         counts = self.recipe.keep == "best" and self.loop.epoch > self.recipe.phi_epochs  # all losses were there
         if counts and self.score(self.metrics) >= self.score(self.best.get("figures", {})):
-            weights = {name: tensor.clone() for name, tensor in self.narrator.state_dict().items()}
+            weights = {name: tensor.clone() for name, tensor in self.narrator.kept().items()}
             self.best = {"figures": {**self.metrics, "epoch": self.loop.epoch}, "narrator": weights}
         self.narrator.train()
         return {"validation": self.metrics}
@@ -115,14 +119,14 @@ class NarratorTraining:
         """The weights and metrics of the best epoch take the place of the last one's, if one was kept."""
         if not self.best:
             return
-        self.narrator.load_state_dict(self.best["narrator"])
+        self.narrator.load_state_dict(self.best["narrator"], strict=False)
         self.metrics = self.best["figures"]
 
     def state(self) -> dict[str, Any]:
-        return {"narrator": self.narrator.state_dict(), "figures": self.metrics, "best": self.best}
+        return {"narrator": self.narrator.kept(), "figures": self.metrics, "best": self.best}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.narrator.load_state_dict(state["narrator"])
+        self.narrator.load_state_dict(state["narrator"], strict=False)
         self.metrics, self.best = state["figures"], state.get("best", {})  # an earlier checkpoint has none
 
 

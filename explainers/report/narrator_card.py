@@ -14,7 +14,7 @@ from explainers.report.tournament_tables import TITLE, tournament_parts
 
 Row = dict[str, Any]
 NARRATOR_NOTE = (
-    "{inputs:,} inputs of the split `{split}`, {trainings} per narrator. Each input is put into words five times, and "
+    "{inputs:,} inputs of the split `{split}`, {trainings}. Each input is put into words five times, and "
     "a vote decides which class was stated. Agreement and CCMR are F1 over the sentences that state a class. BLEU and "
     "the other text metrics measure how similar to the given reasons the sentences are, not whether they are true. ± "
     "is half of the 95 % bootstrap interval over inputs; brackets hold paired 95 % intervals."
@@ -57,8 +57,7 @@ def narrator_evaluation(folder: Path) -> Iterator[str]:
     if path.is_file():
         table = json.loads(path.read_text(encoding="utf-8"))
         rows, baselines, data = table["rows"], table.get("baselines", []), table["data"]
-        seeds = max(row["seeds"] for row in rows)
-        trainings = "one training" if seeds == 1 else f"{seeds} trainings"
+        trainings = trainings_of(rows)
         yield "## Explanations in words"
         yield command_block(table["command"])
         yield NARRATOR_NOTE.format(inputs=data["pairs"], split=data["split"], trainings=trainings)
@@ -74,6 +73,14 @@ def narrator_evaluation(folder: Path) -> Iterator[str]:
         yield from unselected_sentences(rows, table.get("examples", []))
     if (folder / "examples.md").is_file():
         yield "[Sentences for the first 20 of these inputs](narrative/examples.md), unselected and unedited."
+
+
+def trainings_of(rows: Sequence[Row]) -> str:
+    """ "3 trainings per narrator, one of CAuSE"."""
+    most = max(row["seeds"] for row in rows)
+    once = [row_name(row) for row in rows if row["seeds"] < most]
+    every = "one training" if most == 1 else f"{most} trainings"
+    return f"{every} per narrator" + (f", one of {' and '.join(once)}" if once else "")
 
 
 def notes(rows: Sequence[Row]) -> Iterator[str]:

@@ -100,3 +100,16 @@ def test_the_narrator_that_names_the_word_that_decides_wins(bag: Callable[..., F
     for table in result["tables"]:  # T = {plot, good}, so F1 is 0 for {film}, ½ for {film, good} and ⅔ for {good}
         assert [row["overlap"]["mean"] for row in table["rows"]] == pytest.approx([0, 1 / 2, 2 / 3])
         assert [row["points"]["mean"] for row in table["rows"]] == [0, 1, 2]
+
+
+def test_one_training_competes_with_every_training_of_the_others(bag: Callable[..., FrozenModel]) -> None:
+    model, text = bag({"good": 1.5, "plot": 1.0}), "the very long plot of a good film"
+    runs = {
+        method: [NarratorRun((f"It is so because {reason}.",), (), (), (), ()) for reason in said]
+        for method, said in {"cause_phi": ("the film", "it is good"), "cause": ("it is good",)}.items()
+    }
+    result = run_tournament(model, [Example(text)], [1], runs, lambda _line: None, Settings(samples=120))
+    rows = {row["method"]: row for row in result["tables"][0]["rows"]}
+    assert rows["cause"]["overlap"]["mean"] == pytest.approx(2 / 3)
+    assert rows["cause_phi"]["overlap"]["mean"] == pytest.approx(1 / 3)
+    assert result["tables"][0]["tied"] == 0.5

@@ -22,7 +22,7 @@ from explainers.models.text.network import PooledClassifier
 from explainers.narrative.fit import recipe_for
 from explainers.narrative.language import Language, language_of, vocabulary
 from explainers.narrative.narrator import Narrator
-from explainers.narrative.recipe import Losses
+from explainers.narrative.recipe import Losses, Reads
 from explainers.training.artifacts import STORE_VARIABLE, own_folder
 from explainers.training.fit_spec import FitSpec
 
@@ -90,11 +90,18 @@ def narrator(
 ) -> Callable[..., Narrator]:
     """Builds an untrained narrator for a head, the one by hand where none is given; large weights, so words differ."""
 
-    def made(losses: Losses = "cause", head: nn.Sequential = head, *, seed: int = 0, layer: int = 0) -> Narrator:
+    def made(
+        losses: Losses = "cause",
+        head: nn.Sequential = head,
+        *,
+        seed: int = 0,
+        layer: int = 0,
+        reads: Reads = "states",
+    ) -> Narrator:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = Narrator(
-                head, tiny_language(language.size, reads_tokens=layer > 0), language, losses, layer=layer
+                head, tiny_language(language.size, reads_tokens=layer > 0), language, losses, layer=layer, reads=reads
             )
             for name, weight in network.phi.named_parameters():
                 if weight.dim() > 1 and "wpe" not in name:
@@ -130,9 +137,8 @@ def written(
         place.mkdir(parents=True, exist_ok=True)
         path, spec = place / f"{method}.safetensors", narrator_spec(method)
         recipe = recipe_for(FitSpec(method, "small", settings=(("layer", "1"),) if spec.reads_tokens else ()))
-        network = narrator(recipe.losses, model.module.head, layer=recipe.layer)
-        kept = {name: each.half() for name, each in network.state_dict().items() if name not in network.tied_names}
-        save_file(kept, path)
+        network = narrator(recipe.losses, model.module.head, layer=recipe.layer, reads=recipe.reads)
+        save_file({name: each.half() for name, each in network.kept().items()}, path)
         network.language.tokenizer.save(str(path.with_suffix(".words.json")))
         about = {"recipe": asdict(recipe), "model": {"name": model.name, "version": model.version}}
         path.with_suffix(".json").write_text(json.dumps({**about, "sha256": sha256(path)}))

@@ -1,11 +1,9 @@
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from explainers.datasets import entailment
 from explainers.errors import ModelUnavailable
-from explainers.narrative import language as languages
 from explainers.narrative.language import (
     LONGEST,
     PIECES,
@@ -14,7 +12,6 @@ from explainers.narrative.language import (
     language_of,
     new_language_model,
     pad_rows,
-    pretrained_language_model,
     vocabulary,
 )
 
@@ -92,46 +89,13 @@ def test_a_label_is_looked_for_as_it_stands_inside_a_sentence() -> None:
 
 def test_a_vocabulary_without_an_end_gets_a_sentence() -> None:
     with pytest.raises(ModelUnavailable, match="no end-of-text token"):
-        language_of(hubs("[SEP]"))
+        language_of(hubs("[CLS]"))
 
 
 def test_the_small_model_has_room_for_the_longest_sentence() -> None:
     config = new_language_model(50).config
     assert (config.n_layer, config.n_embd, config.vocab_size) == (4, 224, 50)
     assert config.n_positions >= LONGEST
-
-
-def test_a_language_model_that_does_not_load_gets_a_sentence(tmp_path) -> None:
-    with pytest.raises(
-        ModelUnavailable, match=rf"The language model '{tmp_path}' could not be loaded: .*or one of: small, tiny\."
-    ):
-        pretrained_language_model(str(tmp_path))
-
-
-def test_a_folder_with_a_causal_model_is_a_language(tmp_path) -> None:
-    splitter = PreTrainedTokenizerFast(tokenizer_object=hubs("<|endoftext|>"), eos_token="<|endoftext|>")
-    splitter.save_pretrained(tmp_path)
-    config = GPT2Config(vocab_size=13, n_embd=8, n_layer=1, n_head=1, bos_token_id=12, eos_token_id=12)
-    GPT2LMHeadModel(config).save_pretrained(tmp_path)
-    phi, result = languages.pretrained_language_model(str(tmp_path))
-    assert phi.get_input_embeddings().num_embeddings == result.size == 13
-    assert result.text(result.ids("neu is")) == "Neu is."
-
-
-@pytest.mark.parametrize("kind", [GPT2LMHeadModel, LlamaForCausalLM])
-def test_only_gpt_2_gets_cross_attention_to_read_tokens(tmp_path, kind) -> None:
-    splitter = PreTrainedTokenizerFast(tokenizer_object=hubs("<|endoftext|>"), eos_token="<|endoftext|>")
-    splitter.save_pretrained(tmp_path)
-    sizes = {"vocab_size": 13, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
-    kind(kind.config_class(**sizes, bos_token_id=12, eos_token_id=12)).save_pretrained(tmp_path)
-    if kind is LlamaForCausalLM:
-        with pytest.raises(ModelUnavailable, match="needs cross-attention, which only GPT-2 has here"):
-            pretrained_language_model(str(tmp_path), reads_tokens=True)
-        return
-    phi, _ = pretrained_language_model(str(tmp_path), reads_tokens=True)
-    embeds, memory = torch.randn(1, 2, 8), torch.randn(1, 3, 8)
-    seen = phi.base_model(inputs_embeds=embeds, encoder_hidden_states=memory).last_hidden_state
-    assert not torch.allclose(seen, phi.base_model(inputs_embeds=embeds).last_hidden_state)
 
 
 def test_rows_of_unequal_length_stand_side_by_side() -> None:

@@ -29,6 +29,7 @@ from explainers.models.tasks import TASKS
 from explainers.narrative.fit import run_folder
 from explainers.narrative.reason_sources import ReasonSource
 from explainers.narrative.sentences import NarratorItem, narrator_items
+from explainers.report.narrator_card import trainings_of
 from explainers.results.settings import Settings
 from explainers.training.fit_spec import FitSpec
 
@@ -303,3 +304,24 @@ def test_the_first_images_of_a_published_set_are_written_and_the_command_names_t
     assert page.count("People: The ") == 6
     command = json.loads((tmp_path / "out" / "table.json").read_text())["command"]
     assert "--format esnlive --pictures DIR --data DATA" in command
+
+
+def test_one_training_is_enough_for_those_who_are_named(
+    model: FrozenModel, written: Written, splits: Splits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for method in ("cause_phi", "cause"):
+        written(method)
+    monkeypatch.setattr(
+        narrator_runs,
+        "narrator_artifact",
+        lambda spec, model, method, _seed, progress: narrator_artifact(spec, model, method, 0, progress),
+    )
+    evaluation = evaluate_narrators(evaluation_spec(seeds=2, once=("cause",)), model, lambda _line: None)
+    assert {row["method"]: row["seeds"] for row in evaluation.rows} == {"cause_phi": 2, "cause": 1}
+    assert "--seeds 2 --methods cause_phi,cause --once cause " in evaluation.about["command"]
+    assert trainings_of(evaluation.rows) == "2 trainings per narrator, one of CAuSE + word losses"
+
+
+def test_a_narrator_that_does_not_exist_is_not_measured_once(model: FrozenModel, splits: Splits) -> None:
+    with pytest.raises(ExplanationError, match="causes"):
+        evaluate_narrators(evaluation_spec(once=("causes",)), model, lambda _line: None)

@@ -322,6 +322,7 @@ def images(multimodal: None, monkeypatch: pytest.MonkeyPatch) -> None:
             language,
             spec.losses,
             layer=int(spec.reads_tokens),
+            reads=spec.reads,
         ).requires_grad_(False)
         for spec in NARRATORS
     }

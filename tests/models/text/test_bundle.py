@@ -9,9 +9,9 @@ from safetensors.torch import load_file, save_file
 
 from explainers.errors import ModelUnavailable
 from explainers.learned.ivra_full import adapters
-from explainers.learned.lora import adapted
 from explainers.models import catalog
 from explainers.models.catalog import fingerprint
+from explainers.models.lora import adapted
 from explainers.models.text import bundle
 from explainers.models.text.base_weights import sha256
 from explainers.models.text.bundle import load_bundle, with_trained_weights

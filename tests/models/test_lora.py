@@ -5,10 +5,10 @@ import torch
 from peft import LoraConfig, inject_adapter_in_model
 from torch import nn
 
-from explainers.learned.lora import Adapted, adapted
 from explainers.learned.recipe import trained_parameters
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.lora import Adapted, adapted
 
 IDS = torch.tensor([[2, 5, 7, 3], [2, 15, 16, 3]])
 

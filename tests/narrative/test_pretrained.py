@@ -1,0 +1,194 @@
+"""Pretrained language models as φ: how they load, how they read tokens, and which of their weights learn."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from torch import nn
+from transformers import BertConfig, BertLMHeadModel, GPT2LMHeadModel, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from explainers.datasets.example import Example
+from explainers.errors import ModelUnavailable
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.internals import classifier_head
+from explainers.narrative import pretrained
+from explainers.narrative.generation import generate
+from explainers.narrative.language import Language
+from explainers.narrative.narrator import Narrator
+from explainers.narrative.narrator_input import NarratorInput
+from explainers.narrative.pretrained import SMOLLM2, pretrained_language_model
+from explainers.narrative.recipe import NarratorRecipe
+from explainers.narrative.sentences import narrator_items, stack_inputs
+from explainers.narrative.training import Parts, train
+
+WORDS = ["The", "answer", "is", "neutral", "entailment", "contradiction", "because", "film", "good"]
+SIZES = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+PAIRS = (Example("the film was good", "a plot"), Example("a dull film", "the film was very bad indeed"))
+
+
+def splitter() -> Tokenizer:
+    """Whole words as byte pairs, with and without the space before."""
+    letters = sorted({*"".join(WORDS), "Ġ"})
+    pieces, merges = list(letters), []
+    for word in WORDS:
+        for start in (word[0], "Ġ" + word[0]):
+            if start not in pieces:
+                merges.append(("Ġ", word[0]))
+                pieces.append(start)
+            whole = start
+            for letter in word[1:]:
+                if whole + letter not in pieces:
+                    merges.append((whole, letter))
+                    pieces.append(whole + letter)
+                whole += letter
+    pieces = [*dict.fromkeys(pieces), "<|endoftext|>"]
+    result = Tokenizer(models.BPE({piece: number for number, piece in enumerate(pieces)}, merges))
+    result.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    result.decoder = decoders.ByteLevel()
+    result.add_special_tokens(["<|endoftext|>"])
+    return result
+
+
+@pytest.fixture(params=[GPT2LMHeadModel, LlamaForCausalLM])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A causal model with random weights and its tokenizer."""
+    tokenizer, kind = splitter(), request.param
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|endoftext|>").save_pretrained(tmp_path)
+    sizes = SIZES if kind is LlamaForCausalLM else {"n_embd": 8, "n_layer": 2, "n_head": 2}
+    end = tokenizer.token_to_id("<|endoftext|>")
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        config = kind.config_class(**sizes, vocab_size=end + 1, bos_token_id=end, eos_token_id=end)
+        kind(config).save_pretrained(tmp_path)
+    return str(tmp_path)
+
+
+def narrator_of(model: FrozenModel, name: str, rank: int = 0) -> Narrator:
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        phi, language = pretrained_language_model(name, reads_tokens=True, rank=rank)
+        narrator = Narrator(classifier_head(model), phi, language, "phi", layer=1)
+        for weight in narrator.token_reader.parameters():
+            if weight.dim() > 1:
+                nn.init.normal_(weight)
+    return narrator.eval()
+
+
+def logits_of(narrator: Narrator, inputs: NarratorInput, words: str = "The answer is neutral") -> torch.Tensor:
+    ids = torch.tensor([narrator.language.ids(words)] * len(inputs))
+    return narrator.token_logits(inputs, ids)
+
+
+def test_a_language_model_that_does_not_load_gets_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(
+        ModelUnavailable,
+        match=rf"'{tmp_path}' could not be loaded: .*or one of: small, tiny, encoder, smollm2\.",
+    ):
+        pretrained_language_model(str(tmp_path))
+
+
+def test_without_smollm2_the_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(pretrained, "smollm2_folder", lambda: None)
+    monkeypatch.setattr(pretrained, "HUB_ID", str(tmp_path))
+    with pytest.raises(ModelUnavailable, match=r"'smollm2' could not be loaded: .* explainers get smollm2"):
+        pretrained_language_model(SMOLLM2)
+
+
+def test_smollm2_comes_from_the_store(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    monkeypatch.setattr(pretrained, "smollm2_folder", lambda: Path(folder))
+    phi, language = pretrained_language_model(SMOLLM2)
+    assert phi.get_input_embeddings().num_embeddings == language.size
+    assert language.text(language.ids("The answer is neutral")) == "The answer is neutral."
+
+
+def test_every_architecture_reads_the_tokens(model: FrozenModel, folder: str) -> None:
+    narrator = narrator_of(model, folder)
+    inputs = stack_inputs(narrator_items(model, PAIRS, 1))
+    assert inputs.tokens is not None
+    others = NarratorInput(inputs.states, inputs.tokens[torch.tensor([1, 0])])
+    assert not torch.allclose(logits_of(narrator, inputs), logits_of(narrator, others), atol=1e-3)
+    assert narrator.has_cross_attention == isinstance(narrator.phi, GPT2LMHeadModel)
+
+
+def test_padding_of_the_tokens_changes_nothing(model: FrozenModel, folder: str) -> None:
+    narrator = narrator_of(model, folder)
+    items = narrator_items(model, PAIRS, 1)
+    together = logits_of(narrator, stack_inputs(items))
+    alone = torch.cat([logits_of(narrator, stack_inputs([item])) for item in items])
+    assert torch.allclose(together, alone, atol=1e-4)
+
+
+def test_a_step_with_the_cache_equals_the_whole_sentence(model: FrozenModel, folder: str) -> None:
+    narrator = narrator_of(model, folder)
+    inputs = stack_inputs(narrator_items(model, PAIRS, 1))
+    rows = generate(narrator, inputs)
+    for number, row in enumerate(rows):
+        whole = narrator.token_logits(inputs[number : number + 1], torch.tensor([row]))[0]
+        assert whole.argmax(-1).tolist() == row
+
+
+def test_adapters_learn_and_the_language_model_stays(model: FrozenModel, folder: str, tmp_path: Path) -> None:
+    if "Llama" not in Path(folder, "config.json").read_text():
+        pytest.skip("GPT-2 has no linear layers, only convolutions of width one")
+    items = narrator_items(model, [Example(each.text, each.pair, label=0) for each in PAIRS * 4], 1)
+    narrator = narrator_of(model, folder, rank=2)
+    before = {name: weight.clone() for name, weight in narrator.state_dict().items()}
+    recipe = NarratorRecipe("phi", layer=1, rank=2, half_precision=True, epochs=2, batch=4, learning_rate=1e-2)
+    train(recipe, narrator, classifier_head(model), model.labels, Parts(items, items[:2]), tmp_path / "run")
+    changed = {name for name, weight in narrator.state_dict().items() if not torch.equal(weight, before[name])}
+    adapters = {name for name in before if name.startswith("phi.") and name.endswith((".up", ".down"))}
+    assert adapters
+    assert adapters <= changed <= narrator.kept_names
+    assert not any(name.startswith("phi.") for name in narrator.kept_names - adapters)
+    again = narrator_of(model, folder, rank=2)
+    again.load_state_dict(narrator.kept(), strict=False)
+    inputs = stack_inputs(items[:2])
+    assert torch.allclose(logits_of(again.eval(), inputs), logits_of(narrator, inputs), atol=1e-6)
+
+
+def test_a_model_without_linear_layers_takes_no_adapters(folder: str) -> None:
+    if "GPT2" not in Path(folder, "config.json").read_text():
+        pytest.skip("it has linear layers")
+    with pytest.raises(ModelUnavailable, match="no linear layers for adapters"):
+        pretrained_language_model(folder, rank=2)
+
+
+@pytest.fixture
+def encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A tiny encoder in place of the base weights."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(word.lower() for word in WORDS), "en", "##tail", "."]
+    tokenizer = Tokenizer(models.WordPiece({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.enable_padding(length=20)
+    tokenizer.enable_truncation(3)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    BertLMHeadModel(BertConfig(**SIZES, vocab_size=len(words))).bert.save_pretrained(tmp_path)
+    monkeypatch.setattr(pretrained, "base_folder", lambda: tmp_path)
+    return tmp_path
+
+
+def test_the_encoder_speaks_as_a_decoder(model: FrozenModel, encoder: Path) -> None:
+    narrator = narrator_of(model, "encoder")
+    language: Language = narrator.language
+    assert language.text(language.ids("the answer is neutral because the film is good")).startswith("The answer is neu")
+    assert narrator.has_cross_attention
+    inputs = stack_inputs(narrator_items(model, PAIRS, 1))
+    first = logits_of(narrator, inputs, "the answer is neutral")
+    other = logits_of(narrator, inputs, "the answer is film")
+    assert torch.allclose(first[:, :3], other[:, :3], atol=1e-5)  # a position reads only those before
+    assert generate(narrator, inputs)
+
+
+def test_words_are_read_in_place_of_states(model: FrozenModel, narrator: Callable[..., Narrator]) -> None:
+    blind = narrator("phi", classifier_head(model), layer=1, reads="words")
+    inputs = stack_inputs(narrator_items(model, PAIRS, 1))
+    changed = inputs.with_states(inputs.states + 1.0)
+    assert torch.equal(logits_of(blind, inputs), logits_of(blind, changed))
+    assert inputs.tokens is not None
+    others = NarratorInput(inputs.states, inputs.tokens[torch.tensor([1, 0])])
+    assert not torch.allclose(logits_of(blind, inputs), logits_of(blind, others), atol=1e-3)
+    sighted = narrator("phi", classifier_head(model), layer=1)
+    assert not torch.allclose(logits_of(sighted, inputs), logits_of(sighted, changed), atol=1e-3)
