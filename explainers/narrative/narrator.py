@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -11,65 +10,10 @@ from transformers import PreTrainedModel
 
 from explainers.narrative.interchange import linear_layers
 from explainers.narrative.language import Language
-from explainers.narrative.narrator_input import InputTokens, NarratorInput
-from explainers.narrative.pointer import InputPieces, Pointer, input_pieces
+from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.pretrained import output_head
 from explainers.narrative.recipe import Leak, Losses, Reads
-
-PLACES = 160  # numbers of tokens that are told apart
-
-
-@dataclass(frozen=True, eq=False)
-class TokenMemory:
-    """What φ attends to of B inputs, and the pieces that it may point to."""
-
-    states: Tensor  # (B, L, e)
-    real: Tensor  # (B, L)
-    keys: Tensor  # (B, P, e)
-    pieces: InputPieces
-
-
-class WordReader(nn.Module):
-    """The pieces of the input's words as φ's memory, (B, P, e): nothing of the frozen model.
-
-    `size` is the root mean square of a number of the memory."""
-
-    def __init__(self, embedding: int, size: float = 1.0) -> None:
-        super().__init__()
-        self.add_places(embedding, size)
-
-    def add_places(self, embedding: int, size: float) -> None:
-        self.place = nn.Embedding(PLACES, embedding)
-        self.pointer = Pointer(embedding)
-        with torch.no_grad():
-            self.place.weight.mul_(size)
-
-    def places(self, real: Tensor) -> Tensor:
-        return cast(Tensor, self.place(torch.arange(real.shape[1], device=real.device).clamp(max=PLACES - 1)))
-
-    def forward(self, tokens: InputTokens, language: Language, embedding: nn.Module) -> TokenMemory:
-        pieces = input_pieces(tokens, language)
-        real = pieces.units >= 0
-        real[:, 0] = True  # an input without words has one empty piece
-        memory = embedding(pieces.ids) + self.places(real)
-        return TokenMemory(memory, real, self.pointer.keys(pieces, pieces.units, memory, embedding), pieces)
-
-
-class TokenReader(WordReader):
-    """Two states of every token, (B, L, 2·d), to φ's memory (B, L, e). The token's number is added, because the states
-    of a patch hardly tell where it is."""
-
-    def __init__(self, width: int, embedding: int, size: float = 1.0) -> None:
-        nn.Module.__init__(self)
-        sized = nn.LayerNorm(embedding)
-        nn.init.constant_(sized.weight, size)
-        self.entry = nn.Sequential(nn.LayerNorm(2 * width), nn.Linear(2 * width, embedding), sized)
-        self.add_places(embedding, size)
-
-    def forward(self, tokens: InputTokens, language: Language, embedding: nn.Module) -> TokenMemory:
-        memory = self.entry(tokens.features) + self.places(tokens.real)
-        pieces = input_pieces(tokens, language)
-        return TokenMemory(memory, tokens.real, self.pointer.keys(pieces, tokens.units, memory, embedding), pieces)
+from explainers.narrative.token_reader import TokenMemory, TokenReader, WordReader, with_prefix
 
 
 class Narrator(nn.Module):
@@ -198,14 +142,3 @@ class Narrator(nn.Module):
         """A of the mean of shares (B, T, V) over the counted positions (B, T)."""
         weights = counted[:, :, None].to(shares.dtype)
         return cast(Tensor, self.aggregator((shares * weights).sum(1) / weights.sum(1).clamp(min=1)))
-
-
-def with_prefix(embeds: Tensor, memory: TokenMemory, past: Any) -> dict[str, Tensor]:
-    """φ's input where the memory (B, L, e) stands before the first position: embeddings, mask and numbers of the
-    positions, of which padding has none."""
-    before = past.get_seq_length() if past is not None else 0
-    joined = embeds if before else torch.cat([memory.states, embeds], dim=1)
-    words = memory.real.new_ones(len(embeds), before + joined.shape[1] - memory.real.shape[1])
-    real = torch.cat([memory.real, words], dim=1).long()
-    numbers = (real.cumsum(1) - 1).clamp(min=0)[:, -joined.shape[1] :]
-    return {"inputs_embeds": joined, "attention_mask": real, "position_ids": numbers}

@@ -129,9 +129,8 @@ def test_a_step_with_the_cache_equals_the_whole_sentence(model: FrozenModel, fol
         assert whole.argmax(-1).tolist() == row
 
 
+@pytest.mark.parametrize("folder", [LlamaForCausalLM], indirect=True)
 def test_adapters_learn_and_the_language_model_stays(model: FrozenModel, folder: str, tmp_path: Path) -> None:
-    if "Llama" not in Path(folder, "config.json").read_text():
-        pytest.skip("GPT-2 has no linear layers, only convolutions of width one")
     items = narrator_items(model, [Example(each.text, each.pair, label=0) for each in PAIRS * 4], 1)
     narrator = narrator_of(model, folder, rank=2)
     before = {name: weight.clone() for name, weight in narrator.state_dict().items()}
@@ -148,9 +147,8 @@ def test_adapters_learn_and_the_language_model_stays(model: FrozenModel, folder:
     assert torch.allclose(logits_of(again.eval(), inputs), logits_of(narrator, inputs), atol=1e-6)
 
 
+@pytest.mark.parametrize("folder", [GPT2LMHeadModel], indirect=True)  # its layers are convolutions of width one
 def test_a_model_without_linear_layers_takes_no_adapters(folder: str) -> None:
-    if "GPT2" not in Path(folder, "config.json").read_text():
-        pytest.skip("it has linear layers")
     with pytest.raises(ModelUnavailable, match="no linear layers for adapters"):
         pretrained_language_model(folder, rank=2)
 
