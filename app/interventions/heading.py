@@ -28,7 +28,8 @@ def narrated_model(pool: ModelPool) -> NarratedModel:
     if not models:
         st.info(NO_NARRATORS)
         st.stop()
-    chosen = str(st.session_state.get("model") or "")
+    asked = st.query_params.get("model", "")  # as in an address of the Compare page
+    chosen = asked if asked in models else str(st.session_state.get("model") or "")
     if chosen and chosen not in models:
         info = model_info(pool, chosen)
         no_set = info.multimodal and not info.generator_noun

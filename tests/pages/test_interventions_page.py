@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 from torch import nn
 
 from app import model_info
@@ -376,3 +377,21 @@ def test_the_last_set_can_be_opened_and_typed_over(image_page: Interventions) ->
     assert not image_page.errors
     number = image_page.at.number_input(key="base number")
     assert examples.LAST <= number.value <= number.max == examples.LAST + examples.GENERATED - 1
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("two", "two"), ("three", "one"), (None, "one")])
+def test_the_model_of_a_compare_address_is_the_one_that_is_shown(
+    asked: str | None, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from app.interventions import heading
+
+        st.text(heading.narrated_model(None))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(computations, "narrated_models", lambda _pool: {"one": "one", "two": "two"})
+    at = AppTest.from_function(script)
+    if asked:
+        at.query_params["model"] = asked
+    assert at.run().text[0].value == shown
