@@ -57,7 +57,7 @@ def payload(run: Run, explanations: Sequence[str] = ()) -> dict[str, Any]:
 
 def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
     specs = [spec for spec in NARRATORS if spec.id in _expected(run)]
-    specs.sort(key=lambda spec: not spec.reads_tokens)  # their reasons are about this input
+    specs.sort(key=lambda spec: (spec.reads == "words", not spec.reads_tokens))  # reasons about this input first
     records = {spec.id: track_record(run.request.model, spec.id) for spec in specs}
     known = any(records.values())
     return {

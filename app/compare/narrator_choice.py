@@ -6,7 +6,7 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.training.artifacts import available_artifacts
 
 KEY = "narrators"  # in the session and in the address
-HELP = "Each generates a sentence from the model's internal states. Three things are checked about each."
+HELP = "Each generates a sentence from the model's internal states, φ (words) from the words. Three things are checked."
 
 
 def picked(model: str, version: str) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ def _layer(head: HeadInfo) -> int:
         bind="query-params",
         persist_state="session",
         help="The state, which both the head and the narrator read, or a hidden layer of the head. From a mixed "
-        "state the narrator generates a new sentence; for a narrator that sees the tokens too, the last layer's "
+        "state the narrator generates a new sentence; for a narrator that reads the tokens too, the last layer's "
         "are shifted by the same change, those of the middle layer stay.",
     )
     return layers.index(layer) if layer in layers else head.first_layer

@@ -45,7 +45,8 @@ class NarratorEvaluation:
 def evaluate_narrators(spec: NarratorEvaluationSpec, model: FrozenModel, progress: Progress) -> NarratorEvaluation:
     """Fits narrators that are missing, and measures all on the test split."""
     for method in spec.once:
-        narrator_spec(method)
+        if narrator_spec(method).id not in spec.methods:
+            raise ExplanationError(f"{method} is to be measured once, but is not among the narrators.")
     if spec.tournament:
         check_competitors(spec.methods)
     source = reason_source(model, spec.data, spec.images)

@@ -23,6 +23,6 @@ DEVIATIONS = (
     "The class is that of the sentence, as in the paper's text and code. Algorithm 1 of the paper scores the class "
     "that C2 reads; it has a column of its own here.",
     "F1 is the mean over the classes (macro). The paper does not say which F1 its table holds.",
-    "A narrator that sees the tokens finds those of the last layer shifted by ν, so that their mean is c + ν; those of "
-    "the middle layer stay. The paper has no such narrator.",
+    "A narrator that reads the states of the tokens finds those of the last layer shifted by ν, so that their mean is "
+    "c + ν; those of the middle layer stay. The paper has no such narrator.",
 )

@@ -37,8 +37,8 @@ OF_STATE_EXCHANGE = (
     "none.",
 )
 OF_WORD_READER = (
-    "The words' embeddings are read by attention of φ's own layers, as the tokens' states are by φ (tokens); the paper "
-    "fine-tunes models that have read much more text.",
+    "φ attends to the embeddings of the words, with their numbers and the number of their text, as φ (tokens) does to "
+    "states.",
     "φ may point to a word of the input.",
     "Of an image with a text it reads the text alone.",
 )

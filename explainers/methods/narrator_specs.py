@@ -34,7 +34,7 @@ class NarratorSpec:
 
     @property
     def reads_tokens(self) -> bool:
-        """Whether the language model sees the states of the tokens besides the one state that the head reads."""
+        """Whether the language model reads the input's tokens, their states or their words, besides what φ reads."""
         return "layer" in self.settings
 
     @property
@@ -137,7 +137,7 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             idea="The paper's baseline: a language model that reads the words of the input and nothing of the model, "
             "trained on the same sentences.",
             caution="Do not take it for an explanation of the model: it has never seen one of its states.",
-            formula=r"\mathcal L_\phi=-\sum_t\log p_\phi(x_t\mid x_{<t},z)",
+            formula=r"\mathcal L_\phi=-\sum_t\log p_\phi(x_t\mid x_{<t},\text{words of the input})",
             deviations=(*OF_PHI, *OF_WORD_READER),
             settings=MappingProxyType({**WITH_TOKENS, "reads": "words"}),
         ),

@@ -49,7 +49,7 @@ _items = ModelCache(1)  # the tokens of one set take a gigabyte
 def recipe_for(spec: FitSpec) -> NarratorRecipe:
     """Raises `ExplanationError` for an unknown narrator or setting."""
     narrator = narrator_spec(spec.check().method)
-    fixed = {"losses": narrator.losses, "seed": spec.seed}
+    fixed = {"losses": narrator.losses, "reads": narrator.reads, "seed": spec.seed}
     recipe = with_hyperparameters(NarratorRecipe, spec.method, {**narrator.settings, **dict(spec.settings), **fixed})
     if (recipe.layer > 0) != narrator.reads_tokens:
         raise ExplanationError(
@@ -57,8 +57,8 @@ def recipe_for(spec: FitSpec) -> NarratorRecipe:
             if narrator.reads_tokens
             else f"{spec.method} reads one state of the model. Omit --set layer."
         )
-    if recipe.reads == "words" and recipe.losses != "phi":
-        raise ExplanationError(f"{spec.method} ties its words to the model's states, so it must read them.")
+    if recipe.adapter_rank and recipe.language in LANGUAGE_MODELS:
+        raise ExplanationError(f"Adapters are for pretrained language models; {recipe.language} is trained here.")
     if recipe.leak == "leaky":  # neither is defined there
         recipe = replace(recipe, words=False, inputs=False)
     if recipe.phi_epochs >= recipe.epochs:
@@ -102,7 +102,7 @@ def warmed_up_language_model(spec: FitSpec, model: FrozenModel) -> tuple[PreTrai
     if name not in LANGUAGE_MODELS:
         with torch.random.fork_rng():
             torch.manual_seed(recipe.seed)  # of its new cross-attention
-            return *pretrained_language_model(name, reads_tokens=reads_tokens, rank=recipe.rank), None
+            return *pretrained_language_model(name, reads_tokens=reads_tokens, rank=recipe.adapter_rank), None
     source = reason_source(model, spec.data_path, spec.image_files)
     base = f"language-{source.name}{'' if name == SMALL else f'-{name}'}"
     weights, words = RUNS / f"{base}.safetensors", RUNS / f"{base}.words.json"
@@ -157,7 +157,7 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
     seconds = {"training": round(training.loop.seconds, 1), "all": round(time.perf_counter() - began, 1)}
-    card = _card(spec, model, training, seconds)
+    card = _card(spec, model, training, seconds, warmed_up=words is not None)
     path = (out or own_folder(model.name, model.version, "narrative")) / f"{spec.method}.safetensors"
     if words is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -165,15 +165,17 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
     return write_artifact(path, packed(narrator.kept()), card)
 
 
-def _card(spec: FitSpec, model: FrozenModel, training: NarratorTraining, seconds: dict[str, float]) -> dict[str, Any]:
-    items = training.items
+def _card(
+    spec: FitSpec, model: FrozenModel, training: NarratorTraining, seconds: dict[str, float], *, warmed_up: bool
+) -> dict[str, Any]:
+    items, pieces = training.items, training.narrator.language.size
     return {
         "method": spec.method,
         "model": {"name": model.name, "version": model.version},
         "recipe": asdict(training.recipe),
         "command": spec.command,
         "items": {"learned from": len(items), "with a reason": sum(each.right for each in items)},
-        "language": {"warm-up epochs": WARM_UP_EPOCHS, "pieces": training.narrator.language.size},
+        "language": {**({"warm-up epochs": WARM_UP_EPOCHS} if warmed_up else {}), "pieces": pieces},
         "validation": training.metrics,
         "seconds": seconds,
     }

@@ -56,7 +56,7 @@ def language_model(recipe: "NarratorRecipe", path: Path) -> "tuple[PreTrainedMod
 
     name, reads_tokens = recipe.language, recipe.layer > 0
     if name not in LANGUAGE_MODELS:
-        return pretrained_language_model(name, reads_tokens=reads_tokens, rank=recipe.rank)
+        return pretrained_language_model(name, reads_tokens=reads_tokens, rank=recipe.adapter_rank)
     vocabulary = path.with_suffix(".words.json")
     try:
         language = language_of(Tokenizer.from_file(str(vocabulary)))

@@ -96,7 +96,7 @@ class Narrator(nn.Module):
         if not self.layer:
             return None
         if inputs.tokens is None:
-            raise ValueError("this narrator reads the states of the tokens too")
+            raise ValueError("this narrator reads the tokens of the input too")
         return cast(TokenMemory, self.token_reader(inputs.tokens, self.language, self.embedding_of(self.phi)))
 
     def next_tokens(

@@ -14,17 +14,19 @@ Rows = slice | Tensor
 
 @dataclass(frozen=True, eq=False)
 class InputTokens:
-    """Of B inputs, padded on the right. `words` are the units' texts, to which φ may point; "" for patches."""
+    """Of B inputs, padded on the right. `words` are the units' texts, to which φ may point; "" for patches. `texts` are
+    the numbers of the texts in which the units stand: 0 for a premise, 1 for a hypothesis."""
 
     states: Tensor  # (B, L, 2, d): outputs of a middle layer and of the last one
     real: Tensor  # (B, L), true where there is a token
     units: Tensor  # (B, L): number of the unit that the token belongs to, or NO_UNIT
     words: tuple[tuple[str, ...], ...]
+    texts: tuple[tuple[int, ...], ...]
 
     def __getitem__(self, rows: Rows) -> "InputTokens":
         numbers = torch.arange(len(self.real))[rows.cpu() if isinstance(rows, Tensor) else rows].tolist()
-        words = tuple(self.words[number] for number in numbers)
-        return InputTokens(self.states[rows], self.real[rows], self.units[rows], words)
+        words, texts = (tuple(each[number] for number in numbers) for each in (self.words, self.texts))
+        return InputTokens(self.states[rows], self.real[rows], self.units[rows], words, texts)
 
     @property
     def features(self) -> Tensor:
@@ -36,7 +38,7 @@ class InputTokens:
         length = int(self.real[row].sum())
         one = (slice(row, row + 1), slice(length))
         states, real, units = self.states[one].half(), self.real[one].clone(), self.units[one].clone()
-        return InputTokens(states, real, units, self.words[row : row + 1])
+        return InputTokens(states, real, units, self.words[row : row + 1], self.texts[row : row + 1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,4 +75,5 @@ def joined(states: Tensor, tokens: Sequence[InputTokens | None]) -> NarratorInpu
     token_states = pad_sequence([each.states[0] for each in rows], batch_first=True)
     real = pad_sequence([each.real[0] for each in rows], batch_first=True)
     units = pad_sequence([each.units[0] for each in rows], batch_first=True, padding_value=float(NO_UNIT))
-    return NarratorInput(states, InputTokens(token_states, real, units, tuple(each.words[0] for each in rows)))
+    words, texts = tuple(each.words[0] for each in rows), tuple(each.texts[0] for each in rows)
+    return NarratorInput(states, InputTokens(token_states, real, units, words, texts))

@@ -4,8 +4,8 @@ For a narrator that reads tokens GPT-2 and the encoder get cross-attention with 
 the tokens as a prefix.
 """
 
+from collections.abc import Callable, Collection
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -19,10 +19,11 @@ from explainers.models.lora import adapted
 from explainers.models.model_files import ModelFiles
 from explainers.models.text.base_weights import CONFIG, TOKENIZER, base_folder
 from explainers.narrative.language import LANGUAGE_MODELS, Language, language_of
-from explainers.narrative.smollm2 import HUB_ID, smollm2_folder
+from explainers.narrative.smollm2 import COMMAND, HUB_ID, smollm2_folder
 
 ENCODER, SMOLLM2 = "encoder", "smollm2"
 CROSS_ATTENTION = "gpt2"  # the causal architecture of the library that has it
+Loaded = tuple[PreTrainedModel, Tokenizer, Collection[str]]  # the last: weights that the files lack
 
 
 def pretrained_language_model(
@@ -30,41 +31,46 @@ def pretrained_language_model(
 ) -> tuple[PreTrainedModel, Language]:
     """`encoder`, `smollm2`, a causal model of the hub, such as `gpt2`, or a folder; only safetensors, no remote code.
 
-    With a `rank` its weights stay as they are, and low-rank adapters on all its linear layers learn.
+    With a `rank` its weights stay as they are; low-rank adapters on its linear layers and weights that it lacks learn.
     """
-    read = encoder_as_decoder if name == ENCODER else partial(_causal_model, name)
+    others: dict[str, Callable[..., Loaded]] = {ENCODER: encoder_as_decoder, SMOLLM2: _stored_smollm2}
+    read = others.get(name, partial(_causal_model, name))
     try:
-        phi, language = read(reads_tokens=reads_tokens)
-        return (with_adapters(phi, rank) if rank else phi), language
+        phi, tokenizer, missing = read(reads_tokens=reads_tokens)
     except Exception as error:  # the libraries raise a dozen types here; all mean: this name does not load
-        raise ModelUnavailable(_sentence(name, error)) from error
+        raise ModelUnavailable(_load_error(name, error)) from error
+    language = language_of(tokenizer)
+    return (with_adapters(phi, rank, missing) if rank else phi), language
 
 
-def with_adapters(phi: PreTrainedModel, rank: int) -> PreTrainedModel:
-    """The model itself, whose own weights no longer learn."""
+def with_adapters(phi: PreTrainedModel, rank: int, missing: Collection[str]) -> PreTrainedModel:
+    """The model itself, whose own weights no longer learn; those `missing` in its files do."""
     if not any(isinstance(each, nn.Linear) for each in phi.base_model.modules()):
-        raise ModelUnavailable("it has no linear layers for adapters. Omit --set rank.")
-    phi.requires_grad_(False)
-    setattr(phi, phi.base_model_prefix, adapted(phi.base_model, rank))
+        raise ModelUnavailable("This language model has no linear layers for adapters. Omit --set adapter_rank.")
     for name, weight in phi.named_parameters():
-        if "crossattention" in name:  # new weights
-            weight.requires_grad_(True)
+        weight.requires_grad_(name in missing)
+    setattr(phi, phi.base_model_prefix, adapted(phi.base_model, rank))
     return phi
 
 
-def encoder_as_decoder(*, reads_tokens: bool = False) -> tuple[PreTrainedModel, Language]:
+def encoder_as_decoder(*, reads_tokens: bool = False) -> Loaded:
     """The base encoder's layers and embeddings, each position reading only those before; the rest of the weights is
     new, drawn from torch's generator."""
     folder = base_folder()
     config = BertConfig.from_pretrained(folder / CONFIG, is_decoder=True, add_cross_attention=reads_tokens)
     config._attn_implementation = "eager"
-    phi = BertLMHeadModel.from_pretrained(
-        folder, config=config, use_safetensors=True, dtype=torch.float32, local_files_only=True
+    phi, report = BertLMHeadModel.from_pretrained(
+        folder,
+        config=config,
+        use_safetensors=True,
+        dtype=torch.float32,
+        local_files_only=True,
+        output_loading_info=True,
     )
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return cast(PreTrainedModel, phi), language_of(tokenizer)
+    return cast(PreTrainedModel, phi), tokenizer, frozenset(report["missing_keys"])
 
 
 def output_head(phi: PreTrainedModel) -> nn.Module:
@@ -72,32 +78,29 @@ def output_head(phi: PreTrainedModel) -> nn.Module:
     return cast(nn.Module, phi.cls if isinstance(phi, BertLMHeadModel) else phi.get_output_embeddings())
 
 
-def _causal_model(name: str, *, reads_tokens: bool) -> tuple[PreTrainedModel, Language]:
+def _causal_model(name: str, *, reads_tokens: bool) -> Loaded:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    source = ModelFiles(_place(name))
+    source = ModelFiles(name)
     config = source.config()
     if reads_tokens and config.model_type == CROSS_ATTENTION:
         config.add_cross_attention = True
-    model, _ = source.module(AutoModelForCausalLM, config)
+    model, missing = source.module(AutoModelForCausalLM, config)
     splitter: Any = AutoTokenizer.from_pretrained(source.path, **source.options)
-    return cast(PreTrainedModel, model), language_of(splitter.backend_tokenizer)
+    return cast(PreTrainedModel, model), splitter.backend_tokenizer, missing
 
 
-def _place(name: str) -> str:
-    """Where the files of a language model are: the store's SmolLM2, or what was given."""
-    folder: Path | None = smollm2_folder() if name == SMOLLM2 else None
-    return str(folder) if folder else HUB_ID if name == SMOLLM2 else name
+def _stored_smollm2(*, reads_tokens: bool) -> Loaded:
+    folder = smollm2_folder()
+    if folder is None:
+        raise ModelUnavailable(f"It is not in the store. Run `{COMMAND}`, or give its id on the hub, {HUB_ID}.")
+    return _causal_model(str(folder), reads_tokens=reads_tokens)
 
 
-def _sentence(name: str, error: Exception) -> str:
-    place = _place(name) if name != ENCODER else name
-    reason = first_sentence(error).removeprefix(f"The model {place!r} could not be loaded: ")
-    others = (*LANGUAGE_MODELS, ENCODER, SMOLLM2)
-    how = (
-        "Get it with `python -m explainers get smollm2`."
-        if name == SMOLLM2
-        else "Give the id of a causal language model on the hub, a folder with its files, or one of: "
-        f"{', '.join(others)}."
-    )
-    return f"The language model {name!r} could not be loaded: {reason} {how}"
+def _load_error(name: str, error: Exception) -> str:
+    reason = first_sentence(error).removeprefix(f"The model {name!r} could not be loaded: ")
+    if name == SMOLLM2:
+        return f"The language model {name!r} could not be loaded. {error}"
+    how = "Give the id of a causal language model on the hub, a folder with its files, or one of: "
+    others = f"{how}{', '.join((*LANGUAGE_MODELS, ENCODER, SMOLLM2))}."
+    return f"The language model {name!r} could not be loaded: {reason} {others if name != ENCODER else ''}".rstrip()

@@ -28,7 +28,7 @@ class NarratorRecipe:
     layer: int = 0  # φ sees the tokens of this layer and of the last one; 0: it reads c alone
     reads: Reads = "states"  # of the tokens; words: the input's words, and nothing of the model
     language: str = SMALL
-    rank: int = 0  # of adapters on a pretrained language model; 0: all its weights learn
+    adapter_rank: int = 0  # of low-rank adapters on a pretrained language model; 0: all its weights learn
     half_precision: bool = False  # φ's matrix products in bfloat16 while it learns
     epochs: int = 3
     phi_epochs: int = 0  # of these, before the other losses join L_φ

@@ -75,8 +75,9 @@ def read_inputs(model: FrozenModel, encodings: Sequence[Encoding], layer: int) -
     batch = pad_batch(encodings, model.pad_token, model.device)
     read = batch_token_states(model, batch, layer)
     words = tuple(tuple(unit.text if unit.kind == "word" else "" for unit in each.units) for each in encodings)
+    texts = tuple(tuple(unit.segment for unit in each.units) for each in encodings)
     units = batch.owners.masked_fill(~batch.owned, NO_UNIT)
-    return NarratorInput(read.states, InputTokens(read.tokens, read.real, units, words)), read.logits
+    return NarratorInput(read.states, InputTokens(read.tokens, read.real, units, words, texts)), read.logits
 
 
 def _item(

@@ -1,16 +1,18 @@
 """What φ attends to besides ψ(c): the tokens of the input, as states of the frozen model or as words."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from explainers.narrative.language import Language
 from explainers.narrative.narrator_input import InputTokens
 from explainers.narrative.pointer import InputPieces, Pointer, input_pieces
 
 PLACES = 160  # numbers of tokens that are told apart
+TEXTS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,47 +25,53 @@ class TokenMemory:
     pieces: InputPieces
 
 
-class WordReader(nn.Module):
-    """The pieces of the input's words as φ's memory, (B, P, e): nothing of the frozen model.
+class TokenReader(nn.Module):
+    """Two states of every token, (B, L, 2·d), to φ's memory (B, L, e). The token's number is added, because the states
+    of a patch hardly tell where it is. `size` is the root mean square of a number of the memory."""
 
-    `size` is the root mean square of a number of the memory."""
+    def __init__(self, width: int, embedding: int, size: float = 1.0) -> None:
+        super().__init__()
+        sized = nn.LayerNorm(embedding)
+        nn.init.constant_(sized.weight, size)
+        self.entry = nn.Sequential(nn.LayerNorm(2 * width), nn.Linear(2 * width, embedding), sized)
+        self.place = _embedding(PLACES, embedding, size)
+        self.pointer = Pointer(embedding)
+
+    def forward(self, tokens: InputTokens, language: Language, embedding: nn.Module) -> TokenMemory:
+        memory = self.entry(tokens.features) + self.place(_numbers(tokens.real))
+        pieces = input_pieces(tokens, language)
+        return TokenMemory(memory, tokens.real, self.pointer.keys(pieces, tokens.units, memory, embedding), pieces)
+
+
+class WordReader(nn.Module):
+    """The pieces of the input's words, with their numbers and the text in which they stand, as φ's memory (B, P, e):
+    nothing of the frozen model."""
 
     def __init__(self, embedding: int, size: float = 1.0) -> None:
         super().__init__()
-        self.add_places(embedding, size)
-
-    def add_places(self, embedding: int, size: float) -> None:
-        self.place = nn.Embedding(PLACES, embedding)
+        self.place, self.text = _embedding(PLACES, embedding, size), _embedding(TEXTS, embedding, size)
         self.pointer = Pointer(embedding)
-        with torch.no_grad():
-            self.place.weight.mul_(size)
-
-    def places(self, real: Tensor) -> Tensor:
-        return cast(Tensor, self.place(torch.arange(real.shape[1], device=real.device).clamp(max=PLACES - 1)))
 
     def forward(self, tokens: InputTokens, language: Language, embedding: nn.Module) -> TokenMemory:
         pieces = input_pieces(tokens, language)
         real = pieces.units >= 0
-        real[:, 0] = True  # an input without words has one empty piece
-        memory = embedding(pieces.ids) + self.places(real)
+        real[:, 0] = True  # an input without words has one empty piece, since attention to nothing has no mean
+        rows = [torch.tensor(row or (0,), device=real.device).clamp(max=TEXTS - 1) for row in tokens.texts]
+        texts = pad_sequence(rows, batch_first=True).gather(1, pieces.units.clamp(min=0))  # (B, P)
+        memory = embedding(pieces.ids) + self.place(_numbers(real)) + self.text(texts)
         return TokenMemory(memory, real, self.pointer.keys(pieces, pieces.units, memory, embedding), pieces)
 
 
-class TokenReader(WordReader):
-    """Two states of every token, (B, L, 2·d), to φ's memory (B, L, e). The token's number is added, because the states
-    of a patch hardly tell where it is."""
+def _embedding(count: int, width: int, size: float) -> nn.Embedding:
+    result = nn.Embedding(count, width)
+    with torch.no_grad():
+        result.weight.mul_(size)
+    return result
 
-    def __init__(self, width: int, embedding: int, size: float = 1.0) -> None:
-        nn.Module.__init__(self)
-        sized = nn.LayerNorm(embedding)
-        nn.init.constant_(sized.weight, size)
-        self.entry = nn.Sequential(nn.LayerNorm(2 * width), nn.Linear(2 * width, embedding), sized)
-        self.add_places(embedding, size)
 
-    def forward(self, tokens: InputTokens, language: Language, embedding: nn.Module) -> TokenMemory:
-        memory = self.entry(tokens.features) + self.places(tokens.real)
-        pieces = input_pieces(tokens, language)
-        return TokenMemory(memory, tokens.real, self.pointer.keys(pieces, tokens.units, memory, embedding), pieces)
+def _numbers(real: Tensor) -> Tensor:
+    """(L,) of a mask (B, L)."""
+    return torch.arange(real.shape[1], device=real.device).clamp(max=PLACES - 1)
 
 
 def with_prefix(embeds: Tensor, memory: TokenMemory, past: Any) -> dict[str, Tensor]:

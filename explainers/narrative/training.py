@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from explainers.errors import ExplanationError
 from explainers.narrative.cause import Classifier, NarratorBatch, terms
 from explainers.narrative.certainty import certainty_weights
 from explainers.narrative.generation import generate
@@ -126,6 +127,8 @@ class NarratorTraining:
         return {"narrator": self.narrator.kept(), "figures": self.metrics, "best": self.best}
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        if state["narrator"].keys() != self.narrator.kept_names:
+            raise ExplanationError("The checkpoint is of a narrator with other settings. Start without --resume.")
         self.narrator.load_state_dict(state["narrator"], strict=False)
         self.metrics, self.best = state["figures"], state.get("best", {})  # an earlier checkpoint has none
 

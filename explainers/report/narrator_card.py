@@ -9,7 +9,7 @@ from explainers.report.evaluation_tables import EVALUATION
 from explainers.report.markdown_table import command_block, markdown_table
 from explainers.report.narrator_tables import narrator_markdown
 from explainers.report.sentence_tables import RIGHT, row_name, truth_markdown
-from explainers.report.text import UNDEFINED
+from explainers.report.text import UNDEFINED, join_names
 from explainers.report.tournament_tables import TITLE, tournament_parts
 
 Row = dict[str, Any]
@@ -76,11 +76,11 @@ def narrator_evaluation(folder: Path) -> Iterator[str]:
 
 
 def trainings_of(rows: Sequence[Row]) -> str:
-    """ "3 trainings per narrator, one of CAuSE"."""
+    """As in "3 trainings per narrator, only one of CAuSE"."""
     most = max(row["seeds"] for row in rows)
     once = [row_name(row) for row in rows if row["seeds"] < most]
     every = "one training" if most == 1 else f"{most} trainings"
-    return f"{every} per narrator" + (f", one of {' and '.join(once)}" if once else "")
+    return f"{every} per narrator" + (f", only one of {join_names(once)}" if once else "")
 
 
 def notes(rows: Sequence[Row]) -> Iterator[str]:

@@ -112,7 +112,7 @@ def examples_page(
     parts = [
         "# What the narrators say",
         f"The first {len(rows)} items of the shuffled test part (seed 0), none left out. The sentences are generated "
-        "from the model's internal states and are not edited. The stated class is in bold where it is not the model's.",
+        "freely and are not edited. The stated class is in bold where it is not the model's.",
         f"`{command}`",
     ]
     for number, row in enumerate(rows, start=1):

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from explainers.errors import ExplanationError
 from explainers.narrative.certainty import BINS, certainties, certainty_weights
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.sentences import NarratorItem, sentence
@@ -35,6 +36,11 @@ def test_weighted_items_are_as_certain_as_new_ones() -> None:
 def test_equally_certain_items_weigh_the_same() -> None:
     items = between(0.4, 0.99, 20 * BINS)
     assert certainty_weights(items, items) == pytest.approx([1.0] * len(items))
+
+
+def test_where_no_item_is_as_unsure_as_the_new_ones_there_is_nothing_to_draw() -> None:
+    with pytest.raises(ExplanationError, match=r"not as unsure of any training item .* Omit --set match_certainty"):
+        certainty_weights([item(0.99)] * 3, [item(0.5)] * 3)
 
 
 @pytest.mark.parametrize("matched", [True, False])

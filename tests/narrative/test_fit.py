@@ -145,6 +145,17 @@ def test_only_narrators_that_read_tokens_have_a_layer(method: str, layer: str, m
         recipe_for(FitSpec(method, "nli", settings=(("layer", layer),)))
 
 
+def test_what_a_narrator_reads_is_no_setting() -> None:
+    spec = FitSpec("cause_phi_words", "nli", settings=(("reads", "states"),))
+    assert recipe_for(spec).reads == "words"
+    assert recipe_for(replace(spec, method="cause_phi_tokens", settings=())).reads == "states"
+
+
+def test_adapters_are_for_pretrained_language_models() -> None:
+    with pytest.raises(ExplanationError, match="Adapters are for pretrained language models; small is trained here"):
+        recipe_for(FitSpec("cause_phi", "nli", settings=(("adapter_rank", "4"),)))
+
+
 def test_the_same_training_gives_the_same_file(model: FrozenModel, data: Path) -> None:
     first = make(fit_spec(data), model, Path("one"), Path("a"), resume=False)
     torch.manual_seed(7)

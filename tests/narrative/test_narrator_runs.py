@@ -319,9 +319,10 @@ def test_one_training_is_enough_for_those_who_are_named(
     evaluation = evaluate_narrators(evaluation_spec(seeds=2, once=("cause",)), model, lambda _line: None)
     assert {row["method"]: row["seeds"] for row in evaluation.rows} == {"cause_phi": 2, "cause": 1}
     assert "--seeds 2 --methods cause_phi,cause --once cause " in evaluation.about["command"]
-    assert trainings_of(evaluation.rows) == "2 trainings per narrator, one of CAuSE + word losses"
+    assert trainings_of(evaluation.rows) == "2 trainings per narrator, only one of CAuSE + word losses"
 
 
 def test_a_narrator_that_does_not_exist_is_not_measured_once(model: FrozenModel, splits: Splits) -> None:
-    with pytest.raises(ExplanationError, match="causes"):
-        evaluate_narrators(evaluation_spec(once=("causes",)), model, lambda _line: None)
+    for unknown, message in (("causes", "causes"), ("cause_phi_ts", "cause_phi_ts .* not among the narrators")):
+        with pytest.raises(ExplanationError, match=message):
+            evaluate_narrators(evaluation_spec(once=(unknown,)), model, lambda _line: None)

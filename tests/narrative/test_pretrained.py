@@ -1,6 +1,7 @@
 """Pretrained language models as φ: how they load, how they read tokens, and which of their weights learn."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,9 +66,9 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def narrator_of(model: FrozenModel, name: str, rank: int = 0) -> Narrator:
+def narrator_of(model: FrozenModel, name: str, rank: int = 0, seed: int = 1) -> Narrator:
     with torch.random.fork_rng():
-        torch.manual_seed(1)
+        torch.manual_seed(seed)
         phi, language = pretrained_language_model(name, reads_tokens=True, rank=rank)
         narrator = Narrator(classifier_head(model), phi, language, "phi", layer=1)
         for weight in narrator.token_reader.parameters():
@@ -89,10 +90,11 @@ def test_a_language_model_that_does_not_load_gets_a_sentence(tmp_path: Path) -> 
         pretrained_language_model(str(tmp_path))
 
 
-def test_without_smollm2_the_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_smollm2_the_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pretrained, "smollm2_folder", lambda: None)
-    monkeypatch.setattr(pretrained, "HUB_ID", str(tmp_path))
-    with pytest.raises(ModelUnavailable, match=r"'smollm2' could not be loaded: .* explainers get smollm2"):
+    with pytest.raises(
+        ModelUnavailable, match=r"loaded\. It is not in the store\. Run `python -m explainers get smollm2`"
+    ):
         pretrained_language_model(SMOLLM2)
 
 
@@ -134,7 +136,7 @@ def test_adapters_learn_and_the_language_model_stays(model: FrozenModel, folder:
     items = narrator_items(model, [Example(each.text, each.pair, label=0) for each in PAIRS * 4], 1)
     narrator = narrator_of(model, folder, rank=2)
     before = {name: weight.clone() for name, weight in narrator.state_dict().items()}
-    recipe = NarratorRecipe("phi", layer=1, rank=2, half_precision=True, epochs=2, batch=4, learning_rate=1e-2)
+    recipe = NarratorRecipe("phi", layer=1, adapter_rank=2, half_precision=True, epochs=2, batch=4, learning_rate=1e-2)
     train(recipe, narrator, classifier_head(model), model.labels, Parts(items, items[:2]), tmp_path / "run")
     changed = {name for name, weight in narrator.state_dict().items() if not torch.equal(weight, before[name])}
     adapters = {name for name in before if name.startswith("phi.") and name.endswith((".up", ".down"))}
@@ -168,6 +170,16 @@ def encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_adapters_of_the_encoder_come_with_the_weights_that_it_lacks(model: FrozenModel, encoder: Path) -> None:
+    first, again = narrator_of(model, "encoder", rank=2), narrator_of(model, "encoder", rank=2, seed=7)
+    inputs = stack_inputs(narrator_items(model, PAIRS, 1))
+    words = "the answer is neutral"
+    assert not torch.allclose(logits_of(first, inputs, words), logits_of(again, inputs, words), atol=1e-3)
+    again.load_state_dict(first.kept(), strict=False)
+    assert torch.allclose(logits_of(first, inputs, words), logits_of(again, inputs, words), atol=1e-6)
+    assert not any("embeddings" in name for name in first.kept_names)
+
+
 def test_the_encoder_speaks_as_a_decoder(model: FrozenModel, encoder: Path) -> None:
     narrator = narrator_of(model, "encoder")
     language: Language = narrator.language
@@ -188,5 +200,12 @@ def test_words_are_read_in_place_of_states(model: FrozenModel, narrator: Callabl
     assert inputs.tokens is not None
     others = NarratorInput(inputs.states, inputs.tokens[torch.tensor([1, 0])])
     assert not torch.allclose(logits_of(blind, inputs), logits_of(blind, others), atol=1e-3)
+    alone = torch.cat([logits_of(blind, inputs[row : row + 1]) for row in range(2)])
+    assert torch.allclose(logits_of(blind, inputs), alone, atol=1e-4)  # padding is not read
+    one_text = replace(inputs.tokens, texts=tuple((0,) * len(row) for row in inputs.tokens.texts))
+    elsewhere = NarratorInput(inputs.states, one_text)
+    assert not torch.allclose(logits_of(blind, inputs), logits_of(blind, elsewhere), atol=1e-3)
+    empty = replace(inputs.tokens, words=tuple(("",) * len(row) for row in inputs.tokens.words))
+    assert logits_of(blind, NarratorInput(inputs.states, empty)).isfinite().all()
     sighted = narrator("phi", classifier_head(model), layer=1)
     assert not torch.allclose(logits_of(sighted, inputs), logits_of(sighted, changed), atol=1e-3)

@@ -145,7 +145,7 @@ def test_generating_with_a_cache_is_the_same_as_without(network: Narrator, model
 
 
 def test_a_narrator_without_the_tokens_that_it_reads_says_so(network: Narrator, model: FrozenModel) -> None:
-    with pytest.raises(ValueError, match="reads the states of the tokens"):
+    with pytest.raises(ValueError, match="reads the tokens of the input"):
         generate(network, NarratorInput(read(model).states))
 
 
@@ -183,7 +183,9 @@ def test_an_open_gate_points_to_words_of_the_input_only_and_a_closed_one_to_none
 
 def test_without_words_nothing_is_pointed_to(language: Language) -> None:
     """As for an image whose text has no words."""
-    tokens = InputTokens(torch.zeros(1, 2, 2, 4), torch.ones(1, 2).bool(), torch.tensor([[0, NO_UNIT]]), (("",),))
+    tokens = InputTokens(
+        torch.zeros(1, 2, 2, 4), torch.ones(1, 2).bool(), torch.tensor([[0, NO_UNIT]]), (("",),), ((0,),)
+    )
     pieces, pointer = input_pieces(tokens, language), Pointer(4)
     pointer.gate.bias.data.fill_(30.0)
     logits = torch.randn(1, 3, language.size)

@@ -218,7 +218,9 @@ def test_a_run_of_a_model_with_narrators_has_a_line_for_each_from_the_beginning(
     assert run.status == "done", run.error
     entries = payload(run)["entries"]
     names = [about["name"] for entry in entries for about in entry["about"]]
-    assert names == [spec.name for spec in sorted(NARRATORS, key=lambda spec: not spec.reads_tokens)]
+    assert names == [
+        spec.name for spec in sorted(NARRATORS, key=lambda spec: (spec.reads == "words", not spec.reads_tokens))
+    ]
     assert {entry["status"] for entry in entries} == {"done"}
     assert [check.method for check in run.narrative_checks] == list(NARRATORS.ids)
     run.narratives, run.status = (), "running"
