@@ -28,6 +28,8 @@ def generate(narrator: Narrator, inputs: NarratorInput, *, temperature: float = 
         else:
             chosen = logits.argmax(-1)
         chosen_ids.append(torch.where(done, language.end_id, chosen))
+        if memory is not None and narrator.points_once:
+            memory = memory.without(chosen)
         done |= chosen == language.end_id
         if bool(done.all()):
             break

@@ -40,6 +40,7 @@ def untrained(artifact: Artifact, model: "FrozenModel") -> "Untrained[NarratorRe
     recipe = NarratorRecipe(**values)
     phi, language = language_model(recipe, artifact.path)
     module = Narrator(classifier_head(model), phi, language, recipe.losses, recipe.leak, recipe.layer, recipe.reads)
+    module.points_once = recipe.point_once
     return Untrained(recipe, module, module.kept_names)
 
 

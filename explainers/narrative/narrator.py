@@ -38,6 +38,7 @@ class Narrator(nn.Module):
         self.psi = nn.Linear(width, embedding)
         self.phi = phi
         self.half_precision = False  # of φ's matrix products while it learns
+        self.points_once = False  # to a word of the input, in a generated sentence
         if layer:
             size = 1.0 if self.has_cross_attention else self.embedding_of(phi).weight.std().item()
             self.token_reader = (

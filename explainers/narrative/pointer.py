@@ -16,6 +16,7 @@ from explainers.narrative.narrator_input import InputTokens
 
 LONGEST_WORD = 8  # pieces
 RARELY = -2.0  # the gate's logit before training
+NO_PIECE = -2  # in place of the number of a word
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +34,13 @@ def input_pieces(tokens: InputTokens, language: Language) -> InputPieces:
     rows = []
     for words in tokens.words:
         row = [
-            (language.end_id, language.end_id, 0, -2)
+            (language.end_id, language.end_id, 0, NO_PIECE)
         ]  # a row without words, such as of patches, has one empty piece
         for unit, word in enumerate(words):
             ids = language.pieces_within(word)[:LONGEST_WORD] if word else []
             row += [(piece, ids[max(at - 1, 0)], at, unit) for at, piece in enumerate(ids)]
         rows.append(torch.tensor(row))
-    padded = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-2.0).to(tokens.real.device)
+    padded = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=float(NO_PIECE)).to(tokens.real.device)
     numbers, previous, places, units = padded.unbind(-1)
     return InputPieces(numbers.clamp(min=0), previous.clamp(min=0), places.clamp(min=0), units)
 

@@ -33,6 +33,7 @@ class NarratorRecipe:
     epochs: int = 3
     phi_epochs: int = 0  # of these, before the other losses join L_φ
     keep: Literal["last", "best"] = "last"  # which epoch's weights; the best one on validation inputs
+    point_once: bool = False  # while generating, φ points to a word of the input once
     match_certainty: bool = False  # items are drawn so that the model is as certain as on validation inputs
     batch: int = 32
     learning_rate: float = 5e-4

