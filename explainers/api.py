@@ -12,6 +12,7 @@ from explainers.datasets.image import InputImage
 from explainers.methods.given_specs import guess_spec
 from explainers.methods.registry import select
 from explainers.methods.selection import selection
+from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example
 from explainers.models.meter import Meter
@@ -67,7 +68,7 @@ def compare(
     specs = (*filter(None, [guess_spec(guess)]), *select(chosen.methods))
     for narrator in chosen.narrators or ():
         find_artifact(model.name, model.version, narrator)
-    decision = decide(model, text, label=label, settings=settings)
+    decision = decide(model.pooled(AnswerPool()), text, label=label, settings=settings)
     events = list(run(decision.question, specs, Meter(), narrators=chosen.narrators))
     comparison = Comparison(
         decision.question,

@@ -245,7 +245,7 @@ def test_a_card_tells_how_far_its_method_is(engine: Engine, request_for: Ask, ho
     lime = next(card for card in payload(run, DrawingOptions())["rows"] if card["id"] == "lime")
     assert lime["progress"] == 0
     assert lime["note"] == "0%"
-    run.columns["lime"].base = run.meter.calls - 25  # half of the 50 samples
+    run.columns["lime"].base = run.meter.used - 25  # half of the 50 samples
     lime = next(card for card in payload(run, DrawingOptions())["rows"] if card["id"] == "lime")
     assert lime["progress"] == 0.5
     assert lime["note"].startswith("50%, about ")
@@ -255,7 +255,7 @@ def test_a_card_tells_how_far_its_method_is(engine: Engine, request_for: Ask, ho
 def test_a_row_tells_cost_metrics_and_age(ran: Ran) -> None:
     fresh, remembered = ran(methods=("occlusion",)), ran(methods=("occlusion",))
     (row,) = payload(fresh, DrawingOptions())["rows"]
-    assert re.fullmatch(r"\d\.\d\d s, 6 model calls", row["detail"]["facts"][0])
+    assert re.fullmatch(r"\d\.\d\d s, 6 model calls, 5 of them new", row["detail"]["facts"][0])
     assert set(row["metrics"]) == set(METRICS.ids)
     assert (row["status"], row["note"], row["progress"]) == ("done", "", 1)
     (row,) = payload(remembered, DrawingOptions())["rows"]
