@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from explainers.attribution.random_order import RandomOrder
+from explainers.attribution.random_order import control_orders
 from explainers.comparison.operator_check import check_operator, other_operators
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
@@ -21,7 +21,6 @@ from explainers.results.attribution import Attribution
 from explainers.results.comparison import Failure, MethodResult, Question, RandomControl
 from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.results.operator_check import OperatorCheck
-from explainers.results.settings import RANDOM_ORDERS
 from explainers.training.artifacts import available_artifacts
 
 log = logging.getLogger(__name__)
@@ -182,7 +181,7 @@ def internal_error(error: BaseException) -> str:
 def estimates(spec: MethodSpec, question: Question, meter: Meter) -> Iterator[Attribution]:
     """One attribution, or several that improve, each with its cost so far; answers that are known cost nothing."""
     settings = question.settings
-    method = spec.make(erasure=settings.erasure, seed=settings.seed, samples=settings.samples, steps=settings.steps)
+    method = spec.made_with(settings)
     model = question.model.metered(meter)
     used, new, seconds, started, waited = meter.used, meter.calls, 0.0, time.perf_counter(), meter.waited
     refine = getattr(method, "refine", None)
@@ -208,6 +207,4 @@ def run_random_control(answers: Answers, label: int, seed: int) -> RandomControl
 
 def random_orders(model: FrozenModel, encoding: Encoding, seed: int) -> list[tuple[float, ...]]:
     """The scores of the random control's orders."""
-    return [
-        RandomOrder(seed=1000 * (seed + 1) + draw).attribute(model, encoding, 0).scores for draw in range(RANDOM_ORDERS)
-    ]
+    return control_orders(len(encoding.units), seed)

@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Failure, MethodResult, Question, RandomControl
 from explainers.results.operator_check import OperatorCheck
+from explainers.results.sampling import SAMPLINGS, Sampling
 from explainers.results.settings import RANDOM_ORDERS, Settings
 
 SETTINGS = Settings(samples=40, steps=5)
@@ -176,7 +178,11 @@ def results_of(question: Question, *methods: str) -> dict[str, Attribution]:
     return {event.attribution.method: event.attribution for event in events if isinstance(event, MethodResult)}
 
 
-def test_a_method_in_company_scores_as_it_does_alone_and_costs_only_what_nobody_has_asked(question: Question) -> None:
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_a_method_in_company_scores_as_it_does_alone_and_costs_only_what_nobody_has_asked(
+    question: Question, sampling: Sampling
+) -> None:
+    question = replace(question, settings=replace(SETTINGS, sampling=sampling))
     methods = ("occlusion", "lime", "kernel_shap")
     together = results_of(question, *methods)
     for method in methods:
@@ -185,6 +191,22 @@ def test_a_method_in_company_scores_as_it_does_alone_and_costs_only_what_nobody_
         assert (together[method].model_calls, together[method].samples) == (alone.model_calls, alone.samples)
     assert together["occlusion"].new_calls == 6
     assert together["kernel_shap"].new_calls < together["kernel_shap"].model_calls
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("order", list(permutations(("occlusion", "lime", "kernel_shap"))))
+def test_results_do_not_depend_on_who_asks_first(
+    question: Question, order: tuple[str, ...], sampling: Sampling
+) -> None:
+    settings = replace(SETTINGS, sampling=sampling, samples=20)
+    pooled = replace(question, model=question.model.pooled(AnswerPool()), settings=settings)
+    alone = replace(question, settings=settings)
+    for method in order:
+        (in_company,), (by_itself,) = (
+            [*estimates(METHODS.get(method), each, Meter())][-1:] for each in (pooled, alone)
+        )
+        assert in_company.scores == pytest.approx(by_itself.scores, abs=1e-5)
+        assert in_company.spread == pytest.approx(by_itself.spread, abs=1e-5)
 
 
 def test_no_mask_is_computed_twice_in_a_comparison(question: Question) -> None:
