@@ -19,9 +19,10 @@ EXPLAINED: dict[Sampler, str] = {
     "control alone": "the masks of the random control alone, at no further pass",
 }
 HEAD = """The error of KernelSHAP against exact Shapley values, which need every mask: ‖s - φ‖ / ‖φ‖, the median over
-texts and {seeds} seeds, for the probability of the predicted class under the operator mask. “New” are the passes with
-the largest number of masks that the random control, which every comparison computes, has not asked already; LIME reads
-the same masks once more at no cost where sampling is shared."""
+texts and {seeds} seeds, for the probability of the predicted class under the operator mask. In brackets the passes that
+it costs alone: masks that are drawn twice are computed once. “New” are those passes, for the largest number drawn, that
+the random control, which every comparison computes, has not asked already. Where sampling is shared, LIME reads the
+same masks again at no cost."""
 
 
 def sampling_document(games: Sequence[Game], errors: Sequence[SamplingError], about: Mapping[str, Any]) -> str:
@@ -49,9 +50,9 @@ def sampling_rows(errors: Sequence[SamplingError]) -> list[dict[str, str]]:
         for count in counts:
             here = [each for each in own if each.count == count]
             if here:
-                row[str(count)] = f"{np.median([each.error for each in here]):.3f}"
+                asked = np.median([each.asked for each in here])
+                row[f"{count} drawn"] = f"{np.median([each.error for each in here]):.3f} ({asked:.0f})"
         last = [each for each in own if each.count == counts[-1]]
-        row["different"] = f"{np.median([each.asked for each in last]):.0f}"
         row["new"] = f"{np.median([each.new for each in last]):.0f}"
         rows.append(row)
     return rows
