@@ -22,7 +22,7 @@ from explainers.results.operator_check import OperatorCheck
 from explainers.results.sampling import SAMPLINGS, Sampling
 from explainers.results.settings import RANDOM_ORDERS, Settings
 
-SETTINGS = Settings(samples=40, steps=5)
+SETTINGS = Settings(samples=40, steps=5, sampling="captum")  # which draws exactly 40 for five words
 TEXT = "the film was not good"
 
 
@@ -227,7 +227,7 @@ def test_a_second_comparison_of_a_pooled_model_computes_nothing_even_with_other_
 @pytest.mark.parametrize("spec", METHODS, ids=lambda spec: spec.id)
 def test_estimates_end_with_the_attribution_of_the_method(question: Question, spec: MethodSpec) -> None:
     *_, final = estimates(spec, question, Meter())
-    method = spec.make(erasure="mask", seed=0, samples=40, steps=5)
+    method = spec.made_with(SETTINGS)
     alone = method.attribute(question.model, question.encoding, question.label)
     assert replace(final, seconds=0.0, model_calls=0, new_calls=None) == alone
     assert final.seconds > 0
