@@ -8,7 +8,8 @@ from explainers.errors import Cancelled
 from explainers.models import answer_pool
 from explainers.models.answer_pool import AnswerPool, AskedInput
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import Erasure
+from explainers.models.inputs.canvas import Canvas
+from explainers.models.inputs.encoding import Encoding, Erasure, Unit
 from explainers.models.meter import Meter
 
 Build = Callable[..., FrozenModel]
@@ -190,3 +191,17 @@ def test_the_same_text_read_again_is_the_same_input_and_without_a_unit_another_o
         *(model.without(once, [1], erasure) for erasure in ("mask", "delete", "zero")),
     ]
     assert len({each.content_key for each in others} - {once.content_key}) == 4  # here every word is one token
+
+
+def test_an_image_is_the_same_input_only_as_long_as_the_model_sees_the_same_pixels() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    owners = np.repeat(np.array([[0, 1]], dtype=np.int16), 4, axis=1).repeat(8, axis=0)  # two halves
+    units = tuple(Unit(name, 0, 0, 1, (left, 0, left + 4, 8)) for name, left in (("left", 0), ("right", 4)))
+
+    def encoding(seen: np.ndarray) -> Encoding:
+        return Encoding(("a text",), units, (1, 2), (0, 0), (-1, -1), canvas=Canvas(seen, owners))
+
+    whole = encoding(pixels)
+    assert whole.content_key == encoding(pixels.copy()).content_key
+    others = [whole.without([0], erasure, 0) for erasure in ("mask", "delete", "zero", "blur")]
+    assert len({whole.content_key, encoding(pixels // 2).content_key, *(each.content_key for each in others)}) == 6
