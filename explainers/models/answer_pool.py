@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from threading import Condition
 from typing import NamedTuple
 
@@ -21,7 +22,8 @@ Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]
 Compute = Callable[[Masks], Floats]  # (B, units) → (B, C)
 
-MOST_ANSWERS = 200_000  # about 70 MB with two classes
+MOST_BYTES = 64 * 2**20  # about 200,000 answers with two classes
+ANSWER_BYTES = 320  # of one answer besides its numbers: the mask, the array and their place in the dict
 PATIENCE = 2.0  # seconds
 LOOK = 0.1  # seconds between two looks of a waiting thread at whether it was stopped
 
@@ -38,9 +40,9 @@ class AskedInput(NamedTuple):
 
 @dataclass(eq=False)
 class AnswerPool:
-    """p(class) by input and mask, at most `most` of them: those about the input that was asked longest ago go first."""
+    """p(class) by input and mask, in about `most_bytes`: those about the input that was asked longest ago go first."""
 
-    most: int = MOST_ANSWERS
+    most_bytes: int = MOST_BYTES
     known: OrderedDict[AskedInput, dict[bytes, Floats]] = field(default_factory=OrderedDict)
     claimed: set[tuple[AskedInput, bytes]] = field(default_factory=set)  # some thread computes them
     changed: Condition = field(default_factory=Condition)
@@ -104,9 +106,10 @@ class AnswerPool:
         table = self.known.setdefault(asked, {})
         table |= {name: answer for name, answer in new.items() if name not in table}  # the first answer stays
         self.known.move_to_end(asked)
-        while len(self) > self.most and len(self.known) > 1:
+        while len(self.known) > 1 and sum(map(_bytes, self.known.values())) > self.most_bytes:
             self.known.popitem(last=False)
-        for name in list(table)[: max(0, len(table) - self.most)]:
+        most = self.most_bytes * len(table) // _bytes(table)
+        for name in list(table)[: max(0, len(table) - most)]:
             del table[name]
 
     def _wait(self, meter: Meter) -> None:
@@ -114,3 +117,8 @@ class AnswerPool:
         with self.changed:
             self.changed.wait(LOOK)
         meter.waited += time.perf_counter() - started
+
+
+def _bytes(table: dict[bytes, Floats]) -> int:
+    """Of answers about one input, which have equally many classes."""
+    return sum(ANSWER_BYTES + answer.nbytes for answer in islice(table.values(), 1)) * len(table)

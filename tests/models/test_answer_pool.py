@@ -6,7 +6,7 @@ import pytest
 
 from explainers.errors import Cancelled
 from explainers.models import answer_pool
-from explainers.models.answer_pool import AnswerPool, AskedInput
+from explainers.models.answer_pool import ANSWER_BYTES, AnswerPool, AskedInput
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.canvas import Canvas
 from explainers.models.inputs.encoding import Encoding, Erasure, Unit
@@ -17,6 +17,7 @@ Masks = np.ndarray
 WORDS = {"great": 0.3, "dull": -0.2, "the": 0.0}
 ONE = AskedInput("model", "1", "cpu", b"one", "mask")
 TWO = ONE._replace(content=b"two")
+EACH = ANSWER_BYTES + 8  # bytes of an answer with one class
 
 
 def masks(*rows: str) -> Masks:
@@ -57,7 +58,7 @@ def test_another_model_input_or_operator_has_answers_of_its_own(field: str) -> N
 
 
 def test_the_input_that_was_asked_longest_ago_is_forgotten_first() -> None:
-    pool = AnswerPool(most=4)
+    pool = AnswerPool(4 * EACH)
     asked(pool, masks("111", "110"))
     asked(pool, masks("111", "110"), TWO)
     asked(pool, masks("111"))
@@ -68,10 +69,16 @@ def test_the_input_that_was_asked_longest_ago_is_forgotten_first() -> None:
 
 
 def test_more_masks_than_fit_are_answered_all_the_same() -> None:
-    pool = AnswerPool(most=2)
+    pool = AnswerPool(2 * EACH)
     assert asked(pool, masks("111", "110", "101", "000")) == 4
     assert len(pool) == 2
     assert asked(pool, masks("101", "000")) == 0  # the last ones
+
+
+def test_answers_with_many_classes_take_more_room() -> None:
+    pool = AnswerPool(4 * EACH)
+    pool.answers(ONE, masks("111", "110", "101"), lambda keeps: np.zeros((len(keeps), 100)), Meter())
+    assert len(pool) == 4 * EACH // (ANSWER_BYTES + 800) == 1
 
 
 def test_a_computation_that_breaks_leaves_nothing_behind() -> None:
