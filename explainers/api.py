@@ -12,6 +12,7 @@ from explainers.datasets.image import InputImage
 from explainers.methods.given_specs import guess_spec
 from explainers.methods.registry import select
 from explainers.methods.selection import selection
+from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example
 from explainers.models.meter import Meter
@@ -19,6 +20,7 @@ from explainers.report.document import fragment
 from explainers.results.comparison import Comparison, Failure, MethodResult, RandomControl
 from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.results.operator_check import OperatorCheck
+from explainers.results.sampling import DEFAULT_SAMPLING
 from explainers.results.settings import Settings, checked_settings
 from explainers.training.artifacts import find_artifact
 
@@ -38,16 +40,18 @@ def explain(
     samples: int = 500,
     steps: int = 50,
     seed: int = 0,
+    sampling: str = DEFAULT_SAMPLING,
     guess: Sequence[int] = (),
 ) -> Comparison:
     """Explains why the model predicts its class (or what supports `label`) with each method, and measures each.
 
     `text_pair` is the second text for a model of pairs, such as the hypothesis; `image` a file, its path or its content
     for a multimodal model; `methods` are ids of methods and narrators, by default those that the app chooses and all
-    fitted narrators; `guess` are numbers of units that you find important, the most important first. Raises
-    `ExplanationError` with a sentence for whatever is wrong with the input.
+    fitted narrators; `sampling` is "captum" or "shared"; `guess` are numbers of units that you find important, the most
+    important first. Raises `ExplanationError` with a sentence for whatever is wrong with the input.
     """
-    example, settings = to_example(text, text_pair), checked_settings(unit, erasure, samples, steps, seed)
+    example = to_example(text, text_pair)
+    settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
     if image is not None:
         example = replace(example, image=input_image(image))
     return compare(model, example, methods, label=label, settings=settings, guess=guess)
@@ -67,7 +71,7 @@ def compare(
     specs = (*filter(None, [guess_spec(guess)]), *select(chosen.methods))
     for narrator in chosen.narrators or ():
         find_artifact(model.name, model.version, narrator)
-    decision = decide(model, text, label=label, settings=settings)
+    decision = decide(model.pooled(AnswerPool()), text, label=label, settings=settings)
     events = list(run(decision.question, specs, Meter(), narrators=chosen.narrators))
     comparison = Comparison(
         decision.question,

@@ -20,6 +20,7 @@ from explainers.models.meter import Meter
 from explainers.report.metric_rows import metric_rows
 from explainers.report.summary import summary
 from explainers.results.manifest import image_checksum
+from explainers.results.sampling import DEFAULT_SAMPLING
 from explainers.results.settings import Settings
 
 Build = Callable[..., FrozenModel]
@@ -59,6 +60,7 @@ def test_results_stand_in_the_order_of_display(model: FrozenModel) -> None:
         ({"samples": 9}, "Samples must be at least 10"),
         ({"steps": 0}, "steps at least 1"),
         ({"seed": -1}, "must not be negative"),
+        ({"sampling": "lime"}, r"Unknown sampling 'lime'\. Choose one of: captum, shared"),
         ({"text": ""}, "The text is empty"),
         ({"text": " \n"}, "The text is empty"),
     ],
@@ -89,6 +91,7 @@ def test_the_json_reads_back_and_names_what_is_needed_to_repeat_it(model: Frozen
         "samples": 500,
         "steps": 50,
         "seed": 7,
+        "sampling": DEFAULT_SAMPLING,
     }
     (occlusion, *_) = content["explanations"]
     assert [unit["text"] for unit in occlusion["units"]] == ["the", "dull"]
@@ -103,6 +106,15 @@ def test_the_same_question_has_the_same_json_but_for_the_time(bert: FrozenModel)
         return values
 
     assert content() == content()
+
+
+def test_shared_sampling_asks_less(bert: FrozenModel) -> None:
+    def new_calls(sampling: str) -> int:
+        methods, text = ["lime", "kernel_shap"], "the film was not very good , a dull plot"
+        values = explain(bert, text, methods=methods, samples=100, sampling=sampling).as_dict()
+        return sum(each["new_calls"] for each in values["explanations"])
+
+    assert new_calls("shared") < new_calls("captum")
 
 
 PAIR = Example("the film was good", "a dull plot")

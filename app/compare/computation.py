@@ -12,6 +12,7 @@ from app.compare.runs import Column, Run
 from app.compare.stored_results import StoredAnswer
 from explainers.errors import ExplanationError
 from explainers.methods.spec import IMMEDIATE, MethodSpec
+from explainers.models.answer_pool import AnswerPool
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Failure, MethodResult, RandomControl
 from explainers.results.narrative import Narrative, NarrativeCheck
@@ -29,7 +30,7 @@ def compute(
     """Fills the run, as far as possible with what is `stored`. `fresh` computes also what is remembered."""
     from explainers.comparison.runner import run as compare
 
-    decision = _decide(run, model)
+    decision = _decide(run, model.pooled(AnswerPool() if fresh else memory.pool))
     run.whole_probabilities, run.probabilities = decision.whole_probabilities, decision.probabilities
     run.ablated_inputs = decision.ablated_inputs
     run.whole, run.question = decision.whole, decision.question  # last: whoever has the question reads the others
@@ -120,7 +121,7 @@ class _Results:
         elif isinstance(event, Failure) and event.method not in run.columns:
             run.narrator_failures += (event,)
         elif isinstance(event, MethodStarted):
-            run.columns[event.method].base = run.meter.calls
+            run.columns[event.method].base = run.meter.used
         elif isinstance(event, Attribution):
             run.columns[event.method].attribution = event
         elif isinstance(event, Failure):

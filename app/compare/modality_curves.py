@@ -1,7 +1,7 @@
 """Curves over the patches alone, or over the words alone: computed in the background, and only on demand.
 
-Units of the other kind are never erased. The model's answers are kept for the last inputs, so that the same curves cost
-nothing when the page comes back to them.
+Units of the other kind are never erased. The model's answers are kept, so that the same curves cost nothing when the
+page comes back to them.
 """
 
 from dataclasses import dataclass, field, replace
@@ -86,6 +86,6 @@ def _compute(engine: Engine, run: Run, result: ModalityCurves) -> None:
 
 def answers_about(engine: Engine, run: Run, meter: Meter) -> Answers:
     """The model's answers about this input, shared by all sessions."""
-    question, request = asked_question(engine.pool, run), run.request.about_input
-    known = engine.memory.answers_about((question.model.version, question.model.name, request))
-    return Answers(question.model.metered(meter), question.encoding, request.settings.erasure, known)
+    question = asked_question(engine.pool, run)
+    model = question.model.metered(meter).pooled(engine.memory.pool)
+    return Answers(model, question.encoding, run.request.settings.erasure)

@@ -1,18 +1,14 @@
-"""Results that are remembered for all sessions, within bounds; and the model's answers about the last inputs."""
+"""Results that are remembered for all sessions, within bounds; and the models' answers about the last inputs."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from threading import Lock
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
+from explainers.models.answer_pool import AnswerPool
 
 RESULTS_KEPT = 1000
 IMAGES_KEPT = 200 * 2**20  # bytes of the images of remembered results
-ANSWERS_KEPT = 8  # inputs
 
 
 @dataclass(eq=False)
@@ -20,7 +16,7 @@ class ResultMemory:
     """The keys of results begin with (model version, model name, request)."""
 
     results: OrderedDict[Hashable, object] = field(default_factory=OrderedDict)
-    answers: dict[Hashable, dict[bytes, Floats]] = field(default_factory=dict)
+    pool: AnswerPool = field(default_factory=AnswerPool)
     changing: Lock = field(default_factory=Lock)
 
     def recall(self, key: Hashable) -> object | None:
@@ -34,14 +30,6 @@ class ResultMemory:
             self.results[key] = value
             while len(self.results) > RESULTS_KEPT or self._image_bytes() > IMAGES_KEPT:
                 self.results.popitem(last=False)
-
-    def answers_about(self, key: Hashable) -> dict[bytes, Floats]:
-        """Those that are known about an input, to be added to. The model itself is not kept."""
-        with self.changing:
-            others = [each for each in self.answers if each != key]
-            for old in others[: max(0, len(others) + 1 - ANSWERS_KEPT)]:
-                del self.answers[old]
-            return self.answers.setdefault(key, {})
 
     def _image_bytes(self) -> int:
         """Of the different images about which something is remembered."""

@@ -70,7 +70,7 @@ def progress(run: Run, column: Column) -> float:
         return float(column.settled)
     settings = run.request.settings
     passes = column.spec.passes(len(run.question.encoding.units), settings.samples, settings.steps)
-    return min(1.0, (run.meter.calls - column.base) / max(passes, 1))
+    return min(1.0, (run.meter.used - column.base) / max(passes, 1))
 
 
 def note(run: Run, column: Column, status: str) -> str:
@@ -80,7 +80,7 @@ def note(run: Run, column: Column, status: str) -> str:
         left = ""
         if run.meter.calls > UNPREDICTABLE and 0 < share < 1 and column.base is not None:
             per_call = run.meter.seconds / run.meter.calls
-            left = f", about {per_call * (run.meter.calls - column.base) * (1 / share - 1):.0f} s left"
+            left = f", about {per_call * (run.meter.used - column.base) * (1 / share - 1):.0f} s left"
         return f"{'estimate, ' if column.attribution else ''}{share:.0%}{left}"
     if status == "stopped":
         return "stopped before it was done" if run.status == "stopped" else ""
@@ -105,6 +105,8 @@ def facts(run: Run, column: Column, attribution: Attribution) -> list[str]:
     """Cost, settings, the method's own estimate of its error, and where the result comes from."""
     spec, settings = column.spec, run.request.settings
     calls = f"{attribution.model_calls:,} model call{'' if attribution.model_calls == 1 else 's'}"
+    if attribution.new_calls not in (None, attribution.model_calls):
+        calls = f"{calls}, {attribution.new_calls:,} of them new"
     lines = [f"{attribution.seconds:.2f} s, {calls}", f"erased by {settings.erasure}, seed {settings.seed}"]
     if attribution.samples:
         lines.append(f"{attribution.samples:,} {spec.counted}")

@@ -49,7 +49,7 @@ class Request:
 
 @dataclass
 class Column:
-    """One method of a run. `base` is the meter's count when the method started."""
+    """One method of a run. `base` are the answers that the run had used when the method started."""
 
     spec: MethodSpec
     attribution: Attribution | None = None

@@ -3,7 +3,8 @@
     P(|z| = k) ∝ (n-1) / (k (n-k)),   argmin_s Σ_z (p(label | z) - b - z·s)²   with b = p(∅) and Σ s = p(x) - p(∅)
 
 Coalitions come in pairs, each with its complement (Covert and Lee, 2021), which cancels much of the noise. One seed
-agrees badly with another when samples are few, so they grow with the length of the text and the spread is shown.
+agrees badly with another when samples are few, so they grow with the length of the text and the spread is shown. They
+are drawn as in Captum, by the kernel's weight, or with `sampling="shared"` are the masks that other methods ask too.
 """
 
 from collections.abc import Iterator
@@ -11,12 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from captum._utils.models.linear_model import SkLearnLinearRegression
-from numpy.typing import NDArray
 
+from explainers.attribution.mask_samples import Floats, IndependentMasks, Masks, MaskSample, SharedMasks
+from explainers.attribution.shared_masks import shared_masks, size_weights
 from explainers.attribution.surrogate import last_of, refine, single_unit
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.results.attribution import Attribution
+from explainers.results.sampling import Sampling
 
 CERTAIN = 1e6  # Captum's weight of the two ends, which the regression must meet
 
@@ -30,6 +33,7 @@ class KernelShap:
     most: int = 2000
     erasure: Erasure = "mask"
     seed: int = 0
+    sampling: Sampling = "captum"
 
     def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         return last_of(self.refine(model, encoding, label))
@@ -38,26 +42,33 @@ class KernelShap:
         if len(encoding.units) == 1:
             yield single_unit("kernel_shap", model, encoding, label, self.erasure)
             return
-        masks = self.masks(len(encoding.units))
-        weights = np.ones(len(masks))
-        weights[:2] = CERTAIN
         yield from refine(
             "kernel_shap",
             model,
             encoding,
             label,
-            masks=masks,
-            weights=weights,
-            blocks=np.arange(len(masks)) // 2,  # a coalition and its complement; the two ends are block 0
+            sample=self.sample(len(encoding.units)),
             erasure=self.erasure,
             ridge=0.0,
             seed=self.seed,
             final=SkLearnLinearRegression(),
         )
 
-    def masks(self, units: int) -> NDArray[np.bool_]:
-        """(samples, units): nothing, everything, then each coalition followed by its complement."""
-        pairs = max(self.samples, min(self.per_unit * units, self.most)) // 2 - 1
+    def sample(self, units: int) -> MaskSample:
+        """Nothing, everything, then each coalition followed by its complement; the first two have to be met."""
+        if self.sampling == "shared":
+            return SharedMasks(shared_masks(units, self.seed, self.count(units)), kernel_weights)
+        masks = self.masks(units)
+        weights = np.ones(len(masks))
+        weights[:2] = CERTAIN
+        return IndependentMasks(masks, weights, np.arange(len(masks)) // 2)
+
+    def count(self, units: int) -> int:
+        return max(self.samples, min(self.per_unit * units, self.most))
+
+    def masks(self, units: int) -> Masks:
+        """(samples, units), coalitions by the kernel's weight, with replacement."""
+        pairs = self.count(units) // 2 - 1
         rng = np.random.default_rng(self.seed)
         sizes = np.arange(1, units)
         kernel = 1 / (sizes * (units - sizes))
@@ -65,3 +76,13 @@ class KernelShap:
         coalitions = rng.random((pairs, units)).argsort(axis=1).argsort(axis=1) < size[:, None]
         both = np.stack([coalitions, ~coalitions], axis=1).reshape(-1, units)
         return np.vstack([np.zeros((1, units), dtype=bool), np.ones((1, units), dtype=bool), both])
+
+
+def kernel_weights(masks: Masks) -> Floats:
+    """The kernel divided by the chance that a mask is among these, (N,), 1 in the mean; the first two are certain."""
+    units = masks.shape[1]
+    sizes = np.arange(1, units)
+    mass = np.zeros(units + 1)
+    mass[1:-1] = 1 / (sizes * (units - sizes))  # of all coalitions of one size together
+    weights = size_weights(masks[2:], mass * (len(masks) - 2) / mass.sum())
+    return np.concatenate([[CERTAIN, CERTAIN], weights])

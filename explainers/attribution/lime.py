@@ -11,12 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from captum._utils.models.linear_model import SkLearnRidge
-from numpy.typing import NDArray
 
+from explainers.attribution.mask_samples import Floats, IndependentMasks, Masks, MaskSample, SharedMasks
+from explainers.attribution.shared_masks import shared_masks, size_weights
 from explainers.attribution.surrogate import last_of, refine, single_unit
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.results.attribution import Attribution
+from explainers.results.sampling import Sampling
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Lime:
     ridge: float = 1.0
     erasure: Erasure = "mask"
     seed: int = 0
+    sampling: Sampling = "captum"
 
     def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         return last_of(self.refine(model, encoding, label))
@@ -36,23 +39,40 @@ class Lime:
         if len(encoding.units) == 1:
             yield single_unit("lime", model, encoding, label, self.erasure)
             return
-        masks = self.masks(len(encoding.units))
-        distance = 1 - np.sqrt(masks.mean(axis=1))  # the cosine between all ones and k of n ones is √(k/n)
         yield from refine(
             "lime",
             model,
             encoding,
             label,
-            masks=masks,
-            weights=np.sqrt(np.exp(-((distance / self.width) ** 2))),
-            blocks=np.arange(len(masks)),
+            sample=self.sample(len(encoding.units)),
             erasure=self.erasure,
             ridge=self.ridge,
             seed=self.seed,
             final=SkLearnRidge(alpha=self.ridge),
         )
 
-    def masks(self, units: int) -> NDArray[np.bool_]:
+    def sample(self, units: int) -> MaskSample:
+        """The whole text is always in."""
+        if self.sampling == "shared":
+            return SharedMasks(shared_masks(units, self.seed, self.samples), self.shared_weights)
+        masks = self.masks(units)
+        return IndependentMasks(masks, self.kernel(masks), np.arange(len(masks)))
+
+    def kernel(self, masks: Masks) -> Floats:
+        """π, (N,)."""
+        distance = 1 - np.sqrt(masks.mean(axis=1))  # the cosine between all ones and k of n ones is √(k/n)
+        weights: Floats = np.sqrt(np.exp(-((distance / self.width) ** 2)))
+        return weights
+
+    def shared_weights(self, masks: Masks) -> Floats:
+        """π times how often as many draws of the authors' hold a mask, divided by the chance that it is among these."""
+        units = masks.shape[1]
+        draws = self.samples if len(masks) == 2**units else len(masks)  # no more masks: each stands for several draws
+        mass = np.full(units + 1, (draws - 1) / units)  # of all masks of one size together
+        mass[-1] = 1  # the whole text
+        return size_weights(masks, mass) * self.kernel(masks)
+
+    def masks(self, units: int) -> Masks:
         """(samples, units), true = kept; the first mask is the whole text."""
         rng = np.random.default_rng(self.seed)
         erased = rng.integers(1, units + 1, self.samples)

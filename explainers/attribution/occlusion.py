@@ -21,7 +21,11 @@ class Occlusion:
 
     def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         present = torch.ones(1, len(encoding.units))
-        scores = FeatureAblation(model.of_class(encoding, label, self.erasure)).attribute(
+
+        def probability(masks: torch.Tensor) -> torch.Tensor:
+            return torch.from_numpy(model.probabilities(encoding, masks.bool().numpy(), self.erasure)[:, label])
+
+        scores = FeatureAblation(probability).attribute(
             present, baselines=0, perturbations_per_eval=len(encoding.units)
         )
         return Attribution("occlusion", encoding, label, floats(scores), signed=True)

@@ -1,8 +1,8 @@
 """What LIME and KernelSHAP share: a linear surrogate of the model on random masks, refined in stages.
 
 All masks are drawn at the start from one seed. They go through the model in stages, each stage gives an estimate, and
-the last one is fitted by Captum on all of them. The spread comes from refitting on resampled masks (bootstrap), which
-costs no further pass.
+the last one is fitted by Captum on all of them. The spread comes from refitting with the weights of other samples as
+they might have been drawn, which costs no further pass.
 """
 
 from collections.abc import Iterator
@@ -11,14 +11,13 @@ import numpy as np
 import torch
 from captum._utils.models.linear_model import SkLearnLinearModel
 from captum.attr import LimeBase
-from numpy.typing import NDArray
 from torch import Tensor
 
+from explainers.attribution.mask_samples import MaskSample
 from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.results.attribution import Attribution, floats
 
-DRAWS = 20
 STAGES = (0.1, 0.25, 0.5)  # shares of the samples after which an estimate is shown; the final one comes after all
 
 
@@ -60,29 +59,24 @@ def refine(
     encoding: Encoding,
     label: int,
     *,
-    masks: NDArray[np.bool_],
-    weights: Floats,
-    blocks: NDArray[np.int64],
+    sample: MaskSample,
     erasure: Erasure,
     ridge: float,
     seed: int,
     final: SkLearnLinearModel,
 ) -> Iterator[Attribution]:
-    """Estimates after each stage, then the final one. `blocks` numbers masks that the bootstrap keeps together."""
+    """Estimates after each stage, then the final one."""
+    masks = sample.masks
     values = np.zeros(len(masks))
     rng = np.random.default_rng(seed + 1)
     done = 0
-    for until in sorted({*(int(len(masks) * share) for share in STAGES), len(masks)}):
-        if until < min(len(masks), 2 * masks.shape[1] // 3 + 4):
-            continue  # too few equations
+    for until in _stages(sample):
         values[done:until] = model.probabilities(encoding, masks[done:until], erasure)[:, label]
         done = until
-        rows, targets, row_weights = masks[:until].astype(float), values[:until], weights[:until]
-        draws = [
-            fit(rows[some], targets[some], row_weights[some], ridge) for some in _resampled(blocks[:until], rng)
-        ]  # fmt: skip
+        rows, targets, weights = masks[:until].astype(float), values[:until], sample.weights(until)
+        draws = [fit(rows, targets, redrawn, ridge) for redrawn in sample.redrawn(until, rng)]
         last = until == len(masks)
-        scores = through_captum(rows, targets, row_weights, final) if last else fit(rows, targets, row_weights, ridge)
+        scores = through_captum(rows, targets, weights, final) if last else fit(rows, targets, weights, ridge)
         yield Attribution(
             name,
             encoding,
@@ -96,12 +90,11 @@ def refine(
         )
 
 
-def _resampled(blocks: NDArray[np.int64], rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """`DRAWS` times the rows of as many blocks as there are, drawn with replacement; block 0 is always in."""
-    members = [np.flatnonzero(blocks == block) for block in range(blocks.max() + 1)]
-    for _ in range(DRAWS):
-        sampled = rng.integers(1, max(len(members), 2), len(members) - 1)
-        yield np.concatenate([members[0], *(members[block] for block in sampled)])
+def _stages(sample: MaskSample) -> list[int]:
+    """After how many masks there is an estimate; those with too few equations are left out."""
+    number, units = sample.masks.shape
+    ends = {*(int(number * share) // sample.step * sample.step for share in STAGES), number}
+    return sorted(end for end in ends if end >= min(number, 2 * units // 3 + 4))
 
 
 def single_unit(name: str, model: FrozenModel, encoding: Encoding, label: int, erasure: Erasure) -> Attribution:

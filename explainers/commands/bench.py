@@ -1,11 +1,15 @@
-"""`python -m explainers bench`: speed and memory on this machine."""
+"""`python -m explainers bench`: speed and memory on this machine, and the error of samplers by passes."""
 
 import json
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explainers.commands.options import AsJson, ModelName, user_errors
+from explainers.commands.options import AsJson, ModelName, show_progress, user_errors
+
+if TYPE_CHECKING:
+    from explainers.datasets.example import Example
 
 
 def bench_command(
@@ -13,13 +17,53 @@ def bench_command(
     threads: Annotated[int, typer.Option(help="Threads of torch; 0 keeps torch's default.")] = 0,
     browser: Annotated[bool, typer.Option(help="Also start the app and open it in Chromium.")] = True,
     json_: AsJson = False,
+    sampling: Annotated[
+        Path | None, typer.Option(help="Write the error of KernelSHAP by sampler and passes to this file instead.")
+    ] = None,
+    texts: Annotated[int, typer.Option(min=1, help="With --sampling: on how many texts of 10 to 13 units.")] = 8,
+    data: Annotated[
+        Path | None, typer.Option(help="With --sampling: a data set, as for evaluate; by default a few sentences.")
+    ] = None,
 ) -> None:
-    """Measure speed on this machine: against Captum's defaults, cold start, memory."""
+    """Measure speed on this machine: against Captum's defaults, cold start, memory. Or the error of samplers."""
     with user_errors():
+        if sampling is not None:
+            typer.echo(write_sampling_errors(sampling, model, texts, data))
+            return
         from explainers.evaluation.speed import benchmark
 
         results = benchmark(model, threads, browser=browser)
         typer.echo(json.dumps(results, indent=2) if json_ else benchmark_lines(results))
+
+
+def write_sampling_errors(path: Path, name: str, most: int, data: Path | None) -> str:
+    """Writes the document, and returns it."""
+    from explainers.evaluation.sampling_error import games_of, sampling_errors
+    from explainers.models.catalog import load
+    from explainers.report.sampling_tables import sampling_document
+
+    model = load(name)
+    games = games_of(model, sampling_texts(name, model.input_names, data), most, show_progress)
+    about = {
+        "command": f".venv/bin/python -m explainers bench --model {name} --sampling {path} --texts {most}"
+        + (" --data DATA" if data else ""),
+        "model": name,
+        "texts": "texts of its test split" if data else "sentences of our own",
+    }
+    document = sampling_document(games, list(sampling_errors(games)), about)
+    path.write_text(document, encoding="utf-8")
+    return document
+
+
+def sampling_texts(name: str, input_names: tuple[str, ...], data: Path | None) -> "tuple[Example, ...]":
+    """The data's in random order, or a few sentences."""
+    from explainers.datasets.example import Example
+    from explainers.evaluation.data_set import EvaluationSpec, split_inputs
+    from explainers.evaluation.sampling_error import SENTENCES
+
+    if data is None:
+        return tuple(Example(sentence) for sentence in SENTENCES)
+    return split_inputs(EvaluationSpec(name, data, "test", 0, (), ()), input_names, seed=0)
 
 
 def benchmark_lines(results: dict[str, object]) -> str:

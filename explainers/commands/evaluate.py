@@ -10,6 +10,7 @@ from explainers.commands.options import (
     DeviceName,
     ModelName,
     Samples,
+    SamplingName,
     Seed,
     Steps,
     UnitName,
@@ -17,6 +18,7 @@ from explainers.commands.options import (
     split_ids,
     user_errors,
 )
+from explainers.results.sampling import DEFAULT_SAMPLING
 
 if TYPE_CHECKING:
     from explainers.evaluation.data_set import Evaluation
@@ -39,6 +41,7 @@ def evaluate_command(
     erasure: Annotated[str, typer.Option(help="Erasure operator with which the explanations are made.")] = "mask",
     unit: UnitName = "word",
     samples: Samples = 500,
+    sampling: SamplingName = DEFAULT_SAMPLING,
     steps: Steps = 50,
     against: Annotated[str, typer.Option(help="A method with which the others are compared, text by text.")] = "",
     sensitive: Annotated[int, typer.Option(min=0, help="Number of texts on which AvgSen is measured.")] = 50,
@@ -55,7 +58,7 @@ def evaluate_command(
         from explainers.evaluation.data_set import EvaluationSpec, evaluate_data_set
         from explainers.results.settings import checked_settings
 
-        settings = checked_settings(unit, erasure, samples, steps, seed)
+        settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         ids = tuple(filter(None, split_ids(methods)))
         spec = EvaluationSpec(model, data, split, n, ids, split_ids(erasures), against, processes=processes)
         evaluation = evaluate_data_set(spec, settings, sensitive, out, device, show_progress)

@@ -10,6 +10,7 @@ from explainers.commands.options import (
     DeviceName,
     ModelName,
     Samples,
+    SamplingName,
     Seed,
     Steps,
     UnitName,
@@ -20,6 +21,7 @@ from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import base_id, check_applicable, default_methods, select
 from explainers.methods.selection import selection
+from explainers.results.sampling import DEFAULT_SAMPLING
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
@@ -49,6 +51,7 @@ def explain_command(
         int, typer.Option(min=0, help="Cut the image into this many superpixels; for models without patch tokens.")
     ] = 0,
     samples: Samples = 500,
+    sampling: SamplingName = DEFAULT_SAMPLING,
     steps: Steps = 50,
     seed: Seed = 0,
     device: DeviceName = "auto",
@@ -70,7 +73,7 @@ def explain_command(
         from explainers.results.settings import checked_settings
         from explainers.training.artifacts import check_fitted
 
-        settings = checked_settings(unit, erasure, samples, steps, seed)
+        settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
         check_table(table)
         example = Example(text, text_pair, image=InputImage(path=image) if image else None)
         ids = None if methods is None else split_ids(methods)

@@ -16,6 +16,10 @@ ModelName = Annotated[str, typer.Option(help="A bundle such as sst2, a hub id (o
 DeviceName = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:0 or mps.")]
 UnitName = Annotated[str, typer.Option(help="word or token.")]
 Samples = Annotated[int, typer.Option(help="Samples of LIME and KernelSHAP.")]
+SamplingName = Annotated[
+    str,
+    typer.Option(help="How LIME and KernelSHAP draw: captum, each for itself, or shared, the same masks for both."),
+]
 Steps = Annotated[int, typer.Option(help="Steps of integrated gradients.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 FitData = Annotated[Path | None, typer.Option(help="As for fit.")]

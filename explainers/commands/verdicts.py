@@ -10,6 +10,7 @@ from explainers.commands.options import (
     DeviceName,
     ModelName,
     Samples,
+    SamplingName,
     Seed,
     Steps,
     UnitName,
@@ -17,6 +18,7 @@ from explainers.commands.options import (
     split_ids,
     user_errors,
 )
+from explainers.results.sampling import DEFAULT_SAMPLING
 
 if TYPE_CHECKING:
     from explainers.evaluation.data_set import EvaluationSpec
@@ -37,6 +39,7 @@ def verdicts_command(
     ] = "",
     unit: UnitName = "word",
     samples: Samples = 500,
+    sampling: SamplingName = DEFAULT_SAMPLING,
     steps: Steps = 50,
     seed: Seed = 0,
     out: Annotated[
@@ -54,7 +57,7 @@ def verdicts_command(
         from explainers.models.catalog import load
         from explainers.results.settings import checked_settings
 
-        settings = checked_settings(unit, "mask", samples, steps, seed)
+        settings = checked_settings(unit, "mask", samples, steps, seed, sampling)
         specs = select(filter(None, split_ids(methods)) if methods else judged_methods())
         frozen = load(model, device=device)
         spec = EvaluationSpec(model, data, split, n, tuple(each.id for each in specs), frozen.erasures)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from explainers.attribution.random_order import RandomOrder
+from explainers.attribution.random_order import control_orders
 from explainers.comparison.claims import Units
 from explainers.comparison.standings import SMALLEST
 from explainers.results.attribution import ranking
@@ -27,9 +27,8 @@ def random_sides(answers: "Answers", most: int, seed: int) -> list[Units]:
     Their erasure curves tell p without either, so that many of these answers are known already.
     """
     sides: list[Units] = []
-    for draw in range(ORDERS):
-        order = RandomOrder(seed=1000 * (seed + 1) + draw)
-        units = ranking(order.attribute(answers.model, answers.encoding, 0).scores).tolist()
+    for order in control_orders(len(answers.encoding.units), seed, ORDERS):
+        units = ranking(order).tolist()
         sides += [tuple(units[:most]), tuple(units[::-1][:most])]
     return sides
 

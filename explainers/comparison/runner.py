@@ -3,9 +3,9 @@
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from explainers.attribution.random_order import RandomOrder
+from explainers.attribution.random_order import control_orders
 from explainers.comparison.operator_check import check_operator, other_operators
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
@@ -13,6 +13,7 @@ from explainers.methods.registry import applicable, method_spec
 from explainers.methods.spec import IMMEDIATE, KINDS, SLOW, MethodSpec
 from explainers.metrics.erasure import Answers, erasure_curves
 from explainers.metrics.faithfulness import all_metrics, random_control, sampling_noise
+from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.meter import Meter
@@ -20,7 +21,6 @@ from explainers.results.attribution import Attribution
 from explainers.results.comparison import Failure, MethodResult, Question, RandomControl
 from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.results.operator_check import OperatorCheck
-from explainers.results.settings import RANDOM_ORDERS
 from explainers.training.artifacts import available_artifacts
 
 log = logging.getLogger(__name__)
@@ -51,9 +51,12 @@ def run(
     `narrators` are ids, None for all that are fitted to the model; their sentences are checked before the slow methods.
     The other erasure operators are asked last, about the new results and those `known`, except for `known_checks`.
 
+    No mask is computed twice: all of them ask the model's pool, or one that is made for this run.
+
     `meter.cancel` stops it within one batch by raising `Cancelled`. A method that fails yields `Failure`, and the
     others go on.
     """
+    question = with_pool(question)
     model, encoding, label = question.model.metered(meter), question.encoding, question.label
     answers = Answers(model, encoding, question.settings.erasure)
     specs = sorted(applicable(specs, example_of(encoding)), key=lambda spec: KINDS.index(spec.kind))
@@ -76,6 +79,13 @@ def run(
         if spec.kind in SLOW:
             yield from noting(explained, run_method(spec, question, meter, answers))
     yield from run_operator_checks(question, explained, meter, known_checks)
+
+
+def with_pool(question: Question) -> Question:
+    """The question with a model that has a pool of answers: its own, or a new one."""
+    if question.model.pool is not None:
+        return question
+    return replace(question, model=question.model.pooled(AnswerPool()))
 
 
 def noting(explained: list[Attribution], events: Iterator[Event]) -> Iterator[Event]:
@@ -169,18 +179,18 @@ def internal_error(error: BaseException) -> str:
 
 
 def estimates(spec: MethodSpec, question: Question, meter: Meter) -> Iterator[Attribution]:
-    """One attribution, or several that improve, each with its cost so far."""
+    """One attribution, or several that improve, each with its cost so far; answers that are known cost nothing."""
     settings = question.settings
-    method = spec.make(erasure=settings.erasure, seed=settings.seed, samples=settings.samples, steps=settings.steps)
+    method = spec.made_with(settings)
     model = question.model.metered(meter)
-    calls, seconds, started, waited = meter.calls, 0.0, time.perf_counter(), meter.waited
+    used, new, seconds, started, waited = meter.used, meter.calls, 0.0, time.perf_counter(), meter.waited
     refine = getattr(method, "refine", None)
     steps = refine(model, question.encoding, question.label) if refine else iter(
         [method.attribute(model, question.encoding, question.label)]
     )  # fmt: skip
     for estimate in steps:
         seconds += time.perf_counter() - started - (meter.waited - waited)
-        yield estimate.costing(seconds, meter.calls - calls)
+        yield estimate.costing(seconds, meter.used - used, meter.calls - new)
         started, waited = time.perf_counter(), meter.waited  # the consumer's time is not the method's
 
 
@@ -197,6 +207,4 @@ def run_random_control(answers: Answers, label: int, seed: int) -> RandomControl
 
 def random_orders(model: FrozenModel, encoding: Encoding, seed: int) -> list[tuple[float, ...]]:
     """The scores of the random control's orders."""
-    return [
-        RandomOrder(seed=1000 * (seed + 1) + draw).attribute(model, encoding, 0).scores for draw in range(RANDOM_ORDERS)
-    ]
+    return control_orders(len(encoding.units), seed)

@@ -17,6 +17,7 @@ from explainers.metrics import evidence
 from explainers.metrics.erasure import Answers, erasure_curves, erasure_masks
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.sensitivity import sensitivity
+from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.meter import Meter
@@ -32,8 +33,10 @@ def measure_input(
 ) -> Iterator[Record]:
     """The records of input `number` that are not `done`; none for an input without units.
 
-    AvgSen takes replacement words from the input `other`.
+    AvgSen takes replacement words from the input `other`. No mask is computed twice, so that a method's `seconds` are
+    those in the company of the methods before it.
     """
+    model = model.pooled(AnswerPool())
     encoding = model.encode(example, plan.settings.unit)
     specs = applicable(plan.specs, example_of(encoding))
     weights = {id: weights_checksum(model, id) for id in (*(spec.id for spec in specs), *CONTROLS)}

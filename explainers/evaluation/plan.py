@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import torch
@@ -28,14 +28,17 @@ class Plan:
     sensitive: int = 0
 
     def signature(self, model: FrozenModel, inputs: Sequence[Example]) -> dict[str, Any]:
-        """The first line of texts.jsonl; records of evaluations with equal signatures can be mixed."""
-        settings = self.settings
+        """The first line of texts.jsonl; records of evaluations with equal signatures can be mixed.
+
+        Captum's sampling is not named, as in records from before there was another.
+        """
+        *settings, sampling = astuple(self.settings)
         digest = hashlib.sha256(json.dumps([_identity(example) for example in inputs]).encode()).hexdigest()
         return {
             "model": [model.name, model.version],
             "texts": [len(inputs), digest[:12]],
             "erasures": list(self.erasures),
-            "settings": [settings.unit, settings.erasure, settings.samples, settings.steps, settings.seed],
+            "settings": settings if sampling == "captum" else [*settings, sampling],
             "sensitive": self.sensitive,
             "torch": torch.__version__,
         }

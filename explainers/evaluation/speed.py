@@ -110,7 +110,7 @@ def our_seconds(question: Question) -> dict[str, float]:
     """Each method alone."""
     settings, durations = question.settings, {}
     for spec in select(("integrated_gradients", *PERTURBING)):
-        method = spec.make(erasure=settings.erasure, seed=settings.seed, samples=settings.samples, steps=settings.steps)
+        method = spec.made_with(settings)
         action = partial(method.attribute, question.model, question.encoding, question.label)
         durations[spec.id] = seconds(action, REPEATS)
     return durations

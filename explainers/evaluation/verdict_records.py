@@ -20,6 +20,7 @@ from explainers.datasets.example import Example
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.erasure import Answers, erasure_curves
 from explainers.metrics.faithfulness import all_metrics, random_control, sampling_noise
+from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
@@ -42,6 +43,7 @@ def verdict_record(
     operators: bool,
 ) -> Record:
     """The predicted class of input `number` explained by every method; with `operators` also the other operators."""
+    model = model.pooled(AnswerPool())
     question, probabilities = ask(model, example, settings=settings)
     attributions, failures = _explained(question, specs)
     answers = Answers(model, question.encoding, settings.erasure)

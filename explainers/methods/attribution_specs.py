@@ -33,6 +33,10 @@ CAPTUM = (
         made_by="explainers.attribution.lime:Lime",
         colour="#e17800",
         passes=lambda _units, samples, _steps: samples,
+        deviations=(
+            "With shared sampling the masks are also those of KernelSHAP, half of them those of the random control. A "
+            "mask is weighted by how often the authors draw its size, divided by its chance to be among them.",
+        ),
     ),
     MethodSpec(
         id="kernel_shap",
@@ -47,6 +51,11 @@ CAPTUM = (
         made_by="explainers.attribution.kernel_shap:KernelShap",
         colour="#e100c3",
         passes=lambda units, samples, _steps: max(samples, min(20 * units, 2000)),
+        deviations=(
+            "Captum draws single coalitions; here each comes with its complement.",
+            "With shared sampling sizes are uniform, no coalition comes twice, half of them are those of the random "
+            "control, and the kernel is divided by the chance of a coalition to be among them.",
+        ),
     ),
     MethodSpec(
         id="occlusion",

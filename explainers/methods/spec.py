@@ -6,11 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Literal, Protocol, cast, get_args
 
 from explainers.datasets.example import Example
+from explainers.results.sampling import DEFAULT_SAMPLING, Sampling
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
     from explainers.models.inputs.encoding import Encoding, Erasure
     from explainers.results.attribution import Attribution
+    from explainers.results.settings import Settings
 
 Group = Literal["Learned", "Captum", "Controls", "Given"]
 Kind = Literal["given", "one pass", "one part", "random order", "gradients", "one by one", "fine-tuned", "sampled"]
@@ -112,15 +114,27 @@ class MethodSpec:
         """Whether the example has what the method needs."""
         return {"": True, "pair": example.pair is not None, "image": example.image is not None}[self.needs]
 
-    def make(self, *, erasure: "Erasure", seed: int, samples: int, steps: int) -> Method:
+    def make(
+        self, *, erasure: "Erasure", seed: int, samples: int, steps: int, sampling: Sampling = DEFAULT_SAMPLING
+    ) -> Method:
         """The method with those of the settings that it has."""
         module, _, name = self.made_by.partition(":")
         method = getattr(import_module(module), name)(**dict(self.fixed))
-        settings: dict[str, object] = {"erasure": erasure, "seed": seed, "samples": samples}
+        settings: dict[str, object] = {"erasure": erasure, "seed": seed, "samples": samples, "sampling": sampling}
         if not self.learns:  # the steps of a learned method are those of its training
             settings["steps"] = steps
         accepted = {field.name for field in fields(method)}
         return cast(Method, replace(method, **{name: value for name, value in settings.items() if name in accepted}))
+
+    def made_with(self, settings: "Settings") -> Method:
+        """`make` with all settings but the unit, which is the encoding's."""
+        return self.make(
+            erasure=settings.erasure,
+            seed=settings.seed,
+            samples=settings.samples,
+            steps=settings.steps,
+            sampling=settings.sampling,
+        )
 
     def variant(self, name: str) -> "MethodSpec":
         """The same method with other weights, such as `aml:comp`."""

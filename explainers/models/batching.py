@@ -3,10 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from explainers.errors import ExplanationError
+
+Floats = NDArray[np.float64]
 
 TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65536}
 TOO_LITTLE_MEMORY = (
@@ -23,6 +27,14 @@ def rows_per_batch(length: int, device: str) -> int:
 
 def is_out_of_memory(error: RuntimeError) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+def by_length(lengths: NDArray[np.generic], size: int, forward: Callable[[Sequence[int]], Tensor]) -> Floats:
+    """`forward` of all rows, (R, C), at most `size` at a time; rows of about equal length go together."""
+    order = np.argsort(lengths, kind="stable").tolist()
+    batches = list(in_batches(order, size, forward))
+    result: Floats = torch.cat([batch for _, batch in batches]).double().cpu().numpy()
+    return result[np.argsort(np.concatenate([rows for rows, _ in batches]))]
 
 
 def in_batches(

@@ -6,9 +6,10 @@ threads may use it; the lock is held for one batch, so that no thread waits for 
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from threading import RLock
 from typing import cast
 
@@ -20,9 +21,10 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.models.batching import in_batches, memory_errors, rows_per_batch
+from explainers.models.answer_pool import AnswerPool, AskedInput
+from explainers.models.batching import by_length, memory_errors, rows_per_batch
 from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure, UnitKind, encode
-from explainers.models.inputs.erasure import erased_inputs, nonzero_mask
+from explainers.models.inputs.erasure import check_erasure, erased_inputs, nonzero_mask, unit_masks
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.inputs.tokens import TextTokenizer
 from explainers.models.internals import batch_head_inputs
@@ -34,8 +36,7 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class FrozenModel:
-    """`module(input_ids | inputs_embeds, attention_mask, token_type_ids)` gives logits (B, C) or an object with them.
-
+    """`module(input_ids | inputs_embeds, attention_mask, token_type_ids)` gives logits (B, C) or an object with them;
     `base_model` below it has word embeddings (`get_input_embeddings`) and an `embeddings` module.
     """
 
@@ -55,6 +56,7 @@ class FrozenModel:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     meter: Meter = field(default_factory=Meter, repr=False)
     lock: RLock = field(default_factory=RLock, repr=False)
+    pool: AnswerPool | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.module.to(self.device).requires_grad_(False).eval()
@@ -75,6 +77,12 @@ class FrozenModel:
         other.meter = meter
         return other
 
+    def pooled(self, pool: AnswerPool) -> "FrozenModel":
+        """The same model, which computes no mask whose answer is in the pool."""
+        other = copy.copy(self)
+        other.pool = pool
+        return other
+
     def encode(self, example: str | Example, unit: UnitKind = "word") -> Encoding:
         if isinstance(example, str):
             example = Example(example)
@@ -91,25 +99,25 @@ class FrozenModel:
         `erasure`: "mask" puts the mask token in a removed token's place, "delete" drops it and closes the gap,
         "zero" multiplies its embedding (after LayerNorm) by 0. Special tokens are never removed.
         """
-        masks = np.atleast_2d(np.asarray(keeps, dtype=bool))
-        if masks.ndim != 2 or masks.shape[1] != len(encoding.units):
-            raise ValueError(f"keeps must be (B, {len(encoding.units)}), one column per unit, not {np.shape(keeps)}")
-        if erasure not in self.erasures:
-            raise ExplanationError(
-                f"The erasure {erasure!r} is not available. Choose one of: {', '.join(self.erasures)}."
-            )
-        unique, back = np.unique(masks, axis=0, return_inverse=True)
+        masks = unit_masks(encoding, keeps)
+        check_erasure(erasure, self.erasures)
         if not len(masks):
             return np.zeros((0, len(self.labels)))
+        unique, back = np.unique(masks, axis=0, return_inverse=True)
+        compute = partial(self._computed, encoding, erasure)
+        if self.pool is None:
+            return compute(unique)[back.reshape(-1)]
+        asked = AskedInput(self.name, self.version, str(self.device), encoding.content_key, erasure)
+        return self.pool.answers(asked, unique, compute, self.meter)[back.reshape(-1)]
+
+    def _computed(self, encoding: Encoding, erasure: Erasure, unique: NDArray[np.bool_]) -> Floats:
+        """`probabilities` of masks that differ from each other, all of them through the model."""
         lengths = encoding.tokens_kept(unique).sum(axis=1) if erasure == "delete" else np.zeros(len(unique))
-        order = np.argsort(lengths, kind="stable").tolist()  # (U,): rows of about equal length go together
-        result = np.zeros((len(unique), len(self.labels)))
         answer = self._answering(encoding, erasure)
-        for rows, batch in in_batches(order, self.rows_at_once(encoding), lambda rows: answer(unique[rows])):
-            result[rows] = batch.double().cpu().numpy()
+        result = by_length(lengths, self.rows_at_once(encoding), lambda rows: answer(unique[rows]))
         if not np.isfinite(result).all():
             raise ExplanationError(f"{self.name} answers with numbers that are not finite. Choose another model.")
-        return result[back.reshape(-1)]
+        return result
 
     def soft(self, encoding: Encoding, mask: Tensor, erasure: Erasure = "mask") -> Tensor:
         """Logits for differentiable masks in [0, 1]: (B, units) → (B, C).
@@ -127,18 +135,13 @@ class FrozenModel:
                 ids = torch.tensor(encoding.ids, device=self.device).expand(len(mask), -1)
                 with self._scaled_embeddings(multiplier):
                     return self._logits(input_ids=ids, segments=self._segments(encoding, len(mask)))
-            blend = multiplier[:, :, None]  # (B, L, 1)
-            words, mask_token = self._word_embeddings(encoding)
-            blended = blend * words + (1 - blend) * mask_token
+            blend, (words, mask_token) = multiplier[:, :, None], self._word_embeddings(encoding)
+            blended = blend * words + (1 - blend) * mask_token  # (B, L, d)
             return self._logits(inputs_embeds=blended, segments=self._segments(encoding, len(mask)))
 
     def soft_probabilities(self, encoding: Encoding, mask: Tensor, erasure: Erasure = "mask") -> Tensor:
         """`soft` as probabilities (B, C)."""
         return self._normalised(self.soft(encoding, mask, erasure))
-
-    def of_class(self, encoding: Encoding, label: int, erasure: Erasure) -> Callable[[Tensor], Tensor]:
-        """p(label) as a function of a tensor of masks (B, units), which is the form that Captum needs."""
-        return lambda masks: torch.from_numpy(self.probabilities(encoding, masks.bool().numpy(), erasure)[:, label])
 
     def rows_at_once(self, encoding: Encoding) -> int:
         """How many masks of this input go through the model in one batch."""
@@ -176,7 +179,7 @@ class FrozenModel:
     def logits(self, ids: Tensor, segments: Sequence[int]) -> Tensor:
         """For whole inputs, (B, L) ids without padding and the text (L) of each token → (B, C); nothing is masked."""
         with self._batch(len(ids)):
-            rows = torch.tensor(segments, device=self.device).expand(len(ids), -1)
+            rows = self._tensor(segments).expand(len(ids), -1)
             return self._logits(input_ids=ids, segments=self._segment_inputs(rows))
 
     def head_inputs(self, encodings: Sequence[Encoding]) -> tuple[Tensor, Tensor]:
@@ -208,10 +211,8 @@ class FrozenModel:
     def _normalised(self, logits: Tensor) -> Tensor:
         return logits.sigmoid() if self.multi_label else logits.softmax(dim=-1)
 
-    @contextmanager
-    def _batch(self, rows: int) -> Iterator[None]:
-        with self.meter.locked_batch(self.lock, rows):
-            yield
+    def _batch(self, rows: int) -> AbstractContextManager[None]:
+        return self.meter.locked_batch(self.lock, rows)
 
     def _scaled_embeddings(self, multiplier: Tensor | None) -> AbstractContextManager[None]:
         return scaled_embeddings(self.base, multiplier, self.name)
@@ -245,5 +246,5 @@ class FrozenModel:
     def _segment_inputs(self, segments: Tensor) -> dict[str, Tensor]:
         return {"token_type_ids": segments} if self.segmented else {}
 
-    def _tensor(self, array: NDArray[np.generic]) -> Tensor:
+    def _tensor(self, array: ArrayLike) -> Tensor:
         return torch.tensor(array, device=self.device, dtype=torch.long)

@@ -17,16 +17,23 @@ if TYPE_CHECKING:
 class Meter:
     """`calls` counts inputs that went through the model, not batches; `seconds` is the time spent in the model.
 
+    `pooled` counts those whose answers were known already, because the same mask had been computed before.
     `give_way` is called between two batches and may block, so that other runs go first; `waited` are the seconds for
     which it did, and those in which others used the model.
     """
 
     cancel: Event = field(default_factory=Event)
     calls: int = 0
+    pooled: int = 0
     seconds: float = 0.0
     give_way: Callable[[], None] | None = field(default=None, repr=False)
     waited: float = 0.0
     in_batch: bool = False
+
+    @property
+    def used(self) -> int:
+        """Answers that were used, computed now or before; what a method asks for itself does not depend on others."""
+        return self.calls + self.pooled
 
     def pause(self) -> None:
         """Before a batch and before the model's lock is taken, because nobody may wait here who holds it."""
@@ -37,6 +44,11 @@ class Meter:
             self.give_way()
         finally:
             self.waited += time.perf_counter() - started
+
+    def check(self) -> None:
+        """Raises `Cancelled` if the run was stopped."""
+        if self.cancel.is_set():
+            raise Cancelled("Stopped.")
 
     @contextmanager
     def locked_batch(self, lock: "RLock", rows: int) -> Iterator[None]:
@@ -52,8 +64,8 @@ class Meter:
     def batch(self, rows: int) -> Iterator[None]:
         """Around each batch. Raises `Cancelled` before it if the run was stopped."""
         outermost = not self.in_batch
-        if outermost and self.cancel.is_set():
-            raise Cancelled("Stopped.")
+        if outermost:
+            self.check()
         self.in_batch = True
         started = time.perf_counter()
         try:

@@ -16,7 +16,8 @@ class Attribution:
     """One score per unit of `encoding` for class number `label`; positive signed scores support the class.
 
     `spread` is the standard deviation of each score that sampling alone would cause, `draws` are equally likely
-    alternative scores from which it is estimated; `gap` is |Σ scores - (f(x) - f(baseline))|.
+    alternative scores from which it is estimated; `gap` is |Σ scores - (f(x) - f(baseline))|. `model_calls` are the
+    answers that it used, `new_calls` those of them that had to be computed; None where that was not recorded.
     """
 
     method: str
@@ -31,6 +32,7 @@ class Attribution:
     stage: Stage = "final"
     seconds: float = 0.0
     model_calls: int = 0
+    new_calls: int | None = None
 
     def __post_init__(self) -> None:
         scores, units = len(self.scores), len(self.encoding.units)
@@ -46,8 +48,8 @@ class Attribution:
         patches = [number for number, unit in enumerate(self.encoding.units) if unit.kind == "patch"]
         return float(sizes[patches].sum() / sizes.sum()) if sizes.any() else None
 
-    def costing(self, seconds: float, model_calls: int) -> "Attribution":
-        return replace(self, seconds=seconds, model_calls=model_calls)
+    def costing(self, seconds: float, model_calls: int, new_calls: int) -> "Attribution":
+        return replace(self, seconds=seconds, model_calls=model_calls, new_calls=new_calls)
 
 
 def ranking(scores: tuple[float, ...]) -> NDArray[np.int64]:

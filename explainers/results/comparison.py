@@ -178,6 +178,7 @@ class Comparison:
             "samples": attribution.samples or None,
             "seconds": attribution.seconds,
             "model_calls": attribution.model_calls,
+            "new_calls": attribution.new_calls,
             "metrics": _defined(result.metrics),
             "curve": {
                 "share": [float(share) for share in curves.shares],

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, UNIT_KINDS, Erasure, UnitKind
+from explainers.results.sampling import DEFAULT_SAMPLING, SAMPLINGS, Sampling
 
 FEWEST_SAMPLES = 10
 RANDOM_ORDERS = 10  # of the random control
@@ -11,16 +12,23 @@ RANDOM_ORDERS = 10  # of the random control
 
 @dataclass(frozen=True)
 class Settings:
-    """`samples` of LIME and KernelSHAP, `steps` of integrated gradients, `seed` of everything random."""
+    """`samples` of LIME and KernelSHAP, `steps` of integrated gradients, `seed` of everything random.
+
+    `sampling` of LIME and KernelSHAP: "captum" draws for each as its paper does; "shared" takes the same masks for
+    both, of which many are those of the random control.
+    """
 
     unit: UnitKind = "word"
     erasure: Erasure = "mask"
     samples: int = 500
     steps: int = 50
     seed: int = 0
+    sampling: Sampling = DEFAULT_SAMPLING
 
 
-def checked_settings(unit: str, erasure: str, samples: int, steps: int, seed: int) -> Settings:
+def checked_settings(
+    unit: str, erasure: str, samples: int, steps: int, seed: int, sampling: str = DEFAULT_SAMPLING
+) -> Settings:
     """The settings as typed by a person. Raises `ExplanationError` with what is possible."""
     if erasure not in MULTIMODAL_ERASURES:
         operators = ", ".join(MULTIMODAL_ERASURES)
@@ -31,4 +39,6 @@ def checked_settings(unit: str, erasure: str, samples: int, steps: int, seed: in
         raise ExplanationError(
             f"Samples must be at least {FEWEST_SAMPLES}, steps at least 1, and the seed must not be negative."
         )
-    return Settings(unit, erasure, samples, steps, seed)
+    if sampling not in SAMPLINGS:
+        raise ExplanationError(f"Unknown sampling {sampling!r}. Choose one of: {', '.join(SAMPLINGS)}.")
+    return Settings(unit, erasure, samples, steps, seed, sampling)

@@ -4,7 +4,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from explainers.attribution.kernel_shap import KernelShap
+from explainers.attribution.kernel_shap import KernelShap, kernel_weights
+from explainers.attribution.shared_masks import shared_masks
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.meter import Meter
@@ -62,14 +63,6 @@ def test_every_draw_of_the_bootstrap_adds_up_too(bert: FrozenModel) -> None:
     assert [sum(draw) for draw in attribution.draws] == pytest.approx([everything - nothing] * 20, abs=1e-4)
 
 
-def test_the_spread_is_that_of_other_seeds(bert: FrozenModel) -> None:
-    encoding = bert.encode("the film was not very good , a dull plot")
-    runs = [KernelShap(samples=200, seed=seed).attribute(bert, encoding, 0) for seed in range(15)]
-    actual = np.std([run.scores for run in runs], axis=0, ddof=1).mean()
-    announced = np.mean([run.spread for run in runs])
-    assert actual / 2 < announced < actual * 2
-
-
 def test_masks_are_nothing_everything_and_pairs_of_complements() -> None:
     masks = KernelShap(samples=100).masks(5)
     assert masks.shape == (100, 5)
@@ -105,3 +98,27 @@ def test_two_units_cost_four_answers_per_stage(bag: Build) -> None:
     model, meter = bag({"great": 0.3, "dull": -0.2}, additive=True), Meter()
     KernelShap(samples=500).attribute(model.metered(meter), model.encode("great dull"), 1)
     assert meter.calls <= 4 * 4
+
+
+def test_with_all_masks_shared_sampling_gives_the_exact_shapley_values(bert: FrozenModel) -> None:
+    encoding = bert.encode("the film was not unwatchable")
+    attribution = KernelShap(sampling="shared").attribute(bert, encoding, 0)
+    assert attribution.samples == 2**5
+    assert attribution.scores == pytest.approx(shapley(bert, encoding, 0), abs=1e-5)
+
+
+def test_shared_weights_are_the_kernels_where_all_masks_are_there() -> None:
+    masks = shared_masks(4, 0, 100)
+    weights = kernel_weights(masks)[2:]
+    # 3 / (C(4, k) k (4 - k)) for k = 1, 2, 3: 1/4, 1/8, 1/4
+    expected = np.array([1 / 4, 1 / 8, 1 / 4])[masks[2:].sum(axis=1) - 1]
+    assert weights / weights.mean() == pytest.approx(expected / expected.mean())
+
+
+def test_on_shared_masks_the_scores_add_up_too(bert: FrozenModel) -> None:
+    encoding = bert.encode("the film was not very good , a dull plot")
+    nothing, everything = bert.probabilities(encoding, [[0] * 10, [1] * 10])[:, 2]
+    attribution = KernelShap(samples=40, per_unit=4, sampling="shared").attribute(bert, encoding, 2)
+    assert [sum(scores) for scores in (attribution.scores, *attribution.draws)] == pytest.approx(
+        [everything - nothing] * 21, abs=1e-4
+    )

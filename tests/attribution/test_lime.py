@@ -1,11 +1,15 @@
 import math
 from collections.abc import Callable, Iterator
+from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
 
 from explainers.attribution import lime
 from explainers.attribution.lime import Lime
+from explainers.attribution.shared_masks import shared_masks
+from explainers.attribution.surrogate import fit
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 
@@ -52,21 +56,34 @@ def test_how_many_units_go_is_uniform() -> None:
 
 
 def test_the_kernel_weighs_by_cosine_distance(bag: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: dict[str, np.ndarray] = {}
+    given: dict[str, Any] = {}
 
-    def refine(*_args: object, **named: np.ndarray) -> Iterator[object]:
+    def refine(*_args: object, **named: object) -> Iterator[object]:
         given.update(named)
         return iter(())
 
     monkeypatch.setattr(lime, "refine", refine)
     model = bag(WEIGHTS)
     list(Lime().refine(model, model.encode("great dull the unable"), 1))
-    left = given["masks"].sum(axis=1)
+    left = given["sample"].masks.sum(axis=1)
     # k of 4 words left: d = 1 - √(k/4) is 0 for all, 1/2 for one, 1 for none; π = √exp(-(d / 0.25)²)
     for kept, weight in ((4, 1.0), (1, math.exp(-2)), (0, math.exp(-8))):
-        assert given["weights"][left == kept] == pytest.approx(weight)
+        assert given["sample"].weights(500)[left == kept] == pytest.approx(weight)
 
 
 def test_one_unit_gets_the_whole_fall(bag: Build) -> None:
     model = bag(WEIGHTS, additive=True)
     assert Lime().attribute(model, model.encode("dull"), 1).scores == pytest.approx((-0.2,))
+
+
+def test_with_all_masks_shared_sampling_minimises_the_expected_loss(bert: FrozenModel) -> None:
+    encoding = bert.encode("the film was not good")
+    masks = shared_masks(5, 0, 100).astype(float)
+    sizes = masks.sum(axis=1)
+    often = np.array([100 * 1 / 5 / comb(5, int(size)) for size in sizes])  # of 100 draws, each size as often
+    often[sizes == 5] = 1
+    weights = often * np.exp(-(((1 - np.sqrt(sizes / 5)) / 0.25) ** 2) / 2)
+    expected = fit(masks, bert.probabilities(encoding, masks)[:, 0], weights, ridge=1.0)
+    attribution = Lime(samples=101, sampling="shared").attribute(bert, encoding, 0)
+    assert attribution.samples == 32
+    assert attribution.scores == pytest.approx(expected, abs=1e-5)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -5,8 +7,12 @@ from captum._utils.models.linear_model import SkLearnLinearRegression, SkLearnRi
 
 from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.lime import Lime
+from explainers.attribution.shared_masks import control_masks
 from explainers.attribution.surrogate import fit, through_captum
+from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.meter import Meter
+from explainers.results.sampling import SAMPLINGS, Sampling
 
 
 @pytest.mark.parametrize(
@@ -40,6 +46,9 @@ def test_the_quick_fit_is_captums(ridge: float) -> None:
     assert through_captum(masks, values, weights, final) == pytest.approx(fit(masks, values, weights, ridge), abs=1e-5)
 
 
+every_sampling = pytest.mark.parametrize("sampling", SAMPLINGS)
+
+
 @pytest.mark.parametrize("method", [Lime(samples=200), KernelShap(samples=200)])
 def test_estimates_grow_until_the_final_one(bert: FrozenModel, method: Lime | KernelShap) -> None:
     results = list(method.refine(bert, bert.encode("the film was not good"), 0))
@@ -64,3 +73,42 @@ def test_captum_leaves_the_random_state_alone() -> None:
     before = torch.get_rng_state()
     through_captum(np.eye(3), np.ones(3), np.ones(3), SkLearnRidge(alpha=1.0))
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("method", [Lime(samples=300, sampling="shared"), KernelShap(samples=300, sampling="shared")])
+def test_where_all_masks_are_asked_nothing_is_left_to_chance(bert: FrozenModel, method: Lime | KernelShap) -> None:
+    encoding = bert.encode("the film was not very good ,")  # 7 units
+    one, other = method.attribute(bert, encoding, 0), replace(method, seed=5).attribute(bert, encoding, 0)
+    assert one.samples == 2**7
+    assert one.spread == pytest.approx([0] * 7, abs=1e-9)
+    assert one.scores == pytest.approx(other.scores, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", [Lime(samples=200), KernelShap(samples=200)])
+@every_sampling
+def test_the_spread_is_that_of_other_seeds(bert: FrozenModel, method: Lime | KernelShap, sampling: Sampling) -> None:
+    pooled = bert.pooled(AnswerPool())
+    encoding = pooled.encode("the film was not very good , a dull plot")
+    runs = [replace(method, seed=seed, sampling=sampling).attribute(pooled, encoding, 0) for seed in range(12)]
+    actual = np.std([run.scores for run in runs], axis=0, ddof=1).mean()
+    announced = np.mean([run.spread for run in runs])
+    assert actual / 2 < announced < actual * 2
+
+
+@every_sampling
+def test_both_methods_find_the_same_units_in_either_way(bert: FrozenModel, sampling: Sampling) -> None:
+    encoding = bert.encode("the film was not unwatchable")
+    for kind in (Lime, KernelShap):
+        exact = kind(samples=4000, sampling="shared").attribute(bert, encoding, 0)
+        drawn = kind(samples=2000, sampling=sampling).attribute(bert, encoding, 0)
+        assert drawn.scores == pytest.approx(exact.scores, abs=0.02)
+
+
+def test_shared_masks_cost_once_and_the_control_has_asked_half_of_them(bert: FrozenModel) -> None:
+    meter, encoding = Meter(), bert.encode("the film was not very good , a dull plot but the film was good !")
+    model = bert.metered(meter).pooled(AnswerPool())
+    model.probabilities(encoding, control_masks(len(encoding.units), 0))
+    control = meter.calls
+    for method in (KernelShap(samples=200, per_unit=1, sampling="shared"), Lime(samples=200, sampling="shared")):
+        method.attribute(model, encoding, 0)
+    assert meter.calls - control < 110

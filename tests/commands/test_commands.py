@@ -20,6 +20,7 @@ from explainers.models import catalog
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.manifest import VERSION
+from explainers.results.sampling import DEFAULT_SAMPLING
 from explainers.results.strict_json import strict_json
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +82,14 @@ def test_methods_class_and_settings_are_those_of_the_options() -> None:
     content = json.loads(explained(*options, "--json").stdout)
     assert [each["method"] for each in content["explanations"]] == ["lime", "occlusion"]
     assert content["label"] == "neutral"
-    settings = {"unit": "token", "erasure": "delete", "samples": 50, "steps": 5, "seed": 3}
+    settings = {
+        "unit": "token",
+        "erasure": "delete",
+        "samples": 50,
+        "steps": 5,
+        "seed": 3,
+        "sampling": DEFAULT_SAMPLING,
+    }
     assert content["manifest"]["settings"] == settings
 
 

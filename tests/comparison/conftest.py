@@ -10,6 +10,7 @@ import pytest
 
 from explainers.comparison.runner import measure, run_operator_checks, run_random_control
 from explainers.metrics.erasure import Answers
+from explainers.models.answer_pool import AnswerPool
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
@@ -48,6 +49,7 @@ def make_comparison(
         input_names=(),
         erasures=tuple(by_erasure),
         probabilities=probabilities,
+        pool=AnswerPool(),
     )
     model.metered = lambda _meter: model
     question = Question(model, encoding, label, Settings())

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from explainers.comparison.duel import duel
+from explainers.models.answer_pool import AnswerPool
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison, MethodResult, Question
@@ -28,7 +29,7 @@ def additive(effects: Effects, logit: float) -> Any:
         positive = 1 / (1 + np.exp(-(logit - ~keeps @ effects)))
         return np.stack([1 - positive, positive], axis=1)
 
-    return SimpleNamespace(name="additive", labels=("a", "b"), probabilities=probabilities)
+    return SimpleNamespace(name="additive", labels=("a", "b"), pool=AnswerPool(), probabilities=probabilities)
 
 
 def winner(effects: Effects, logit: float, *orders: Effects, seed: int) -> str | None:

@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,16 @@ from explainers.methods.registry import METHODS, select
 from explainers.methods.spec import SLOW, MethodSpec
 from explainers.metrics.erasure import Answers
 from explainers.metrics.faithfulness import METRICS
+from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Failure, MethodResult, Question, RandomControl
 from explainers.results.operator_check import OperatorCheck
+from explainers.results.sampling import SAMPLINGS, Sampling
 from explainers.results.settings import RANDOM_ORDERS, Settings
 
-SETTINGS = Settings(samples=40, steps=5)
+SETTINGS = Settings(samples=40, steps=5, sampling="captum")  # which draws exactly 40 for five words
 TEXT = "the film was not good"
 
 
@@ -169,12 +172,64 @@ def test_a_method_costs_only_its_own_passes(question: Question) -> None:
     assert costs == {"gradient_x_input": 1, "integrated_gradients": 7, "occlusion": 6}
 
 
+def results_of(question: Question, *methods: str) -> dict[str, Attribution]:
+    """By method, in one run."""
+    events = run(question, select(methods), Meter())
+    return {event.attribution.method: event.attribution for event in events if isinstance(event, MethodResult)}
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_a_method_in_company_scores_as_it_does_alone_and_costs_only_what_nobody_has_asked(
+    question: Question, sampling: Sampling
+) -> None:
+    question = replace(question, settings=replace(SETTINGS, sampling=sampling))
+    methods = ("occlusion", "lime", "kernel_shap")
+    together = results_of(question, *methods)
+    for method in methods:
+        alone = results_of(question, method)[method]
+        assert together[method].scores == pytest.approx(alone.scores, abs=1e-5)
+        assert (together[method].model_calls, together[method].samples) == (alone.model_calls, alone.samples)
+    assert together["occlusion"].new_calls == 6
+    assert together["kernel_shap"].new_calls < together["kernel_shap"].model_calls
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("order", list(permutations(("occlusion", "lime", "kernel_shap"))))
+def test_results_do_not_depend_on_who_asks_first(
+    question: Question, order: tuple[str, ...], sampling: Sampling
+) -> None:
+    settings = replace(SETTINGS, sampling=sampling, samples=20)
+    pooled = replace(question, model=question.model.pooled(AnswerPool()), settings=settings)
+    alone = replace(question, settings=settings)
+    for method in order:
+        (in_company,), (by_itself,) = (
+            [*estimates(METHODS.get(method), each, Meter())][-1:] for each in (pooled, alone)
+        )
+        assert in_company.scores == pytest.approx(by_itself.scores, abs=1e-5)
+        assert in_company.spread == pytest.approx(by_itself.spread, abs=1e-5)
+
+
+def test_no_mask_is_computed_twice_in_a_comparison(question: Question) -> None:
+    meter = Meter()
+    list(run(question, select(["occlusion", "lime", "kernel_shap", "random"]), meter))
+    assert meter.calls <= 3 * 2**5  # five words, three operators
+    assert meter.used > 2 * meter.calls
+
+
+def test_a_second_comparison_of_a_pooled_model_computes_nothing_even_with_other_settings(question: Question) -> None:
+    pooled = replace(question, model=question.model.pooled(AnswerPool()))
+    methods = ("occlusion", "lime", "kernel_shap")
+    results_of(pooled, *methods)
+    fewer = replace(pooled, settings=replace(SETTINGS, samples=30))
+    assert [each.new_calls for each in results_of(fewer, *methods).values()] == [0, 0, 0]
+
+
 @pytest.mark.parametrize("spec", METHODS, ids=lambda spec: spec.id)
 def test_estimates_end_with_the_attribution_of_the_method(question: Question, spec: MethodSpec) -> None:
     *_, final = estimates(spec, question, Meter())
-    method = spec.make(erasure="mask", seed=0, samples=40, steps=5)
+    method = spec.made_with(SETTINGS)
     alone = method.attribute(question.model, question.encoding, question.label)
-    assert replace(final, seconds=0.0, model_calls=0) == alone
+    assert replace(final, seconds=0.0, model_calls=0, new_calls=None) == alone
     assert final.seconds > 0
 
 

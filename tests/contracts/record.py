@@ -128,6 +128,7 @@ def compact(answer: Tree) -> Tree:
         if each["curve"]["share"] == common["share"]:
             each["curve"]["share"] = "common"
         each["seconds"] = None
+        each.pop("new_calls", None)  # depends on what was asked before
     for each in answer["narratives"]:
         each["seconds"] = None
     answer["notice"] = bool(answer["notice"])

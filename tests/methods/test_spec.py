@@ -8,6 +8,7 @@ from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.methods.registry import METHODS
 from explainers.methods.spec import KINDS, SLOW, Group, MethodSpec
+from explainers.results.settings import Settings
 
 TEXT, PAIR = Example("a film"), Example("a film", "a plot")
 IMAGE = Example("a film", image=InputImage.of(np.zeros((2, 2, 3), np.uint8)))
@@ -36,11 +37,14 @@ def test_every_method_is_made_with_the_settings_that_it_has(spec: MethodSpec) ->
 
 @pytest.mark.parametrize(
     ("method", "setting"),
-    [("lime", "samples"), ("lime", "seed"), ("kernel_shap", "samples"), ("integrated_gradients", "steps")],
+    [
+        *((method, setting) for method in ("lime", "kernel_shap") for setting in ("samples", "seed", "sampling")),
+        ("integrated_gradients", "steps"),
+    ],
 )
 def test_methods_that_have_a_setting_get_it(method: str, setting: str) -> None:
-    made_with = METHODS.get(method).make(erasure="mask", seed=3, samples=70, steps=9)
-    assert getattr(made_with, setting) == {"samples": 70, "seed": 3, "steps": 9}[setting]
+    made_with = METHODS.get(method).made_with(Settings("word", "mask", samples=70, steps=9, seed=3, sampling="shared"))
+    assert getattr(made_with, setting) == {"samples": 70, "seed": 3, "steps": 9, "sampling": "shared"}[setting]
 
 
 @each_spec

@@ -9,7 +9,10 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.metrics.erasure import Answers
+from explainers.models.answer_pool import AnswerPool
+from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.models.meter import Meter
 from explainers.narrative import checks
 from explainers.narrative.checks import DRAWS, FEW, FEWEST, check_narrative, other_sets
 from explainers.narrative.sentences import reason_of
@@ -23,13 +26,10 @@ class Weighted:
     """p(1) = 0.9 - 0.4 without "good" - 0.005 without "film"; patches weigh nothing."""
 
     name = "weighted"
-
-    def __init__(self) -> None:
-        self.asked = 0
+    pool = AnswerPool()
 
     def probabilities(self, _encoding: Encoding, keeps: Any, _erasure: str) -> Any:
         keeps = np.asarray(keeps)
-        self.asked += len(keeps)
         p = 0.9 - 0.4 * ~keeps[:, GOOD] - 0.005 * ~keeps[:, 2]
         return np.stack([1 - p, p], axis=1)
 
@@ -46,7 +46,9 @@ def checked(text: str = "The answer is yes.", stated: int | None = 1, mentions: 
 def checked_by(p: Callable[[Any], Any], number: int) -> NarrativeCheck:
     """The first of `number` words is mentioned; p(1) is `p` of the masks."""
     model = SimpleNamespace(
-        name="by hand", probabilities=lambda _, keeps, __: np.stack([1 - p(keeps), p(keeps)], axis=1)
+        name="by hand",
+        pool=AnswerPool(),
+        probabilities=lambda _, keeps, __: np.stack([1 - p(keeps), p(keeps)], axis=1),
     )
     encoding = Encoding(("words",), (Unit("w", 0, 0),) * number, (), (), ())
     narrative = Narrative("cause", "The answer is yes.", 1, (), (0,), 0.1)
@@ -107,11 +109,12 @@ def test_random_sets_are_as_large_never_the_mentioned_ones_and_the_same_for_a_se
     assert sets == other_sets(range(12), (0, 1, 2), seed=3) != other_sets(range(12), (0, 1, 2), seed=4)
 
 
-def test_no_mask_is_asked_twice() -> None:
-    memory = answers()
+def test_no_mask_is_asked_twice(bag: Callable[..., FrozenModel]) -> None:
+    model, meter = bag(dict.fromkeys(WORDS, 0.1)), Meter()
+    memory = Answers(model.metered(meter), model.encode(" ".join(WORDS)), "mask")
     for method in ("cause_phi", "cause"):
         check_narrative(Narrative(method, "Yes.", 1, (), (GOOD, DULL), 0.1), memory, Example("x"))
-    assert memory.model.asked == 2 + DRAWS  # type: ignore[attr-defined]
+    assert meter.calls == 2 + DRAWS
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from explainers.evaluation.narrators import CounterfactualItems, NarratorRun
 from explainers.evaluation.sentence_baselines import given_reasons, random_sentences
 from explainers.evaluation.sentence_checks import with_word_effects, word_effect
 from explainers.metrics.erasure import Answers
+from explainers.models.answer_pool import AnswerPool
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.narrative.checks import named_word_effect
 from explainers.narrative.counterfactual import Counterfactual
@@ -23,7 +24,7 @@ LABELS = ("no", "yes")
 class Weighted:
     """p(yes) = 0.9 - 0.4 without "good" - 0.1 without "film"."""
 
-    name, labels = "weighted", LABELS
+    name, labels, pool = "weighted", LABELS, AnswerPool()
 
     def encode(self, example: Example) -> Encoding:
         units = (*(Unit(word, 0, 0) for word in WORDS), Unit("row 1, column 1", 0, 0, 1, (0, 0, 9, 9)))

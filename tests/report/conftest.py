@@ -12,6 +12,7 @@ from explainers.comparison.runner import run_random_control
 from explainers.datasets.image import InputImage
 from explainers.metrics.erasure import Answers, erasure_curves
 from explainers.metrics.faithfulness import METRICS, all_metrics
+from explainers.models.answer_pool import AnswerPool
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.inputs.word_boundaries import word_spans
 from explainers.results.attribution import Attribution
@@ -35,6 +36,7 @@ def stub(weights: np.ndarray, labels: tuple[str, ...], name: str) -> Any:
         device=torch.device("cpu"),
         module=module,
         probabilities=probabilities,
+        pool=AnswerPool(),
     )
 
 

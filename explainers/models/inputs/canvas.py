@@ -38,6 +38,11 @@ class Canvas:
         """Height and width."""
         return self.pixels.shape[0], self.pixels.shape[1]
 
+    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+        """All that the model's answers depend on; an empty one in place of what is not there."""
+        optional = (self.original, self.zeroed, self.dropped)
+        return self.pixels, self.owners, *(np.zeros(0) if each is None else each for each in optional)
+
     def replacement(self, erasure: str) -> Pixels:
         """(H, W, 3): the pixels that replace erased ones."""
         original = self.pixels if self.original is None else self.original

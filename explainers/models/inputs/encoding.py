@@ -4,9 +4,11 @@ Text becomes ids only here, and ids are never decoded: every unit keeps its span
 typed, so the page always shows what was written.
 """
 
+import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -65,6 +67,17 @@ class Encoding:
     def multimodal(self) -> bool:
         """Whether there is an image with the text."""
         return self.image is not None
+
+    @cached_property
+    def content_key(self) -> bytes:
+        """Equal for inputs of which the model reads the same under every mask over the units."""
+        parts = (self.ids, self.segments, self.owners, sorted(self.zeroed), len(self.units))
+        digest = hashlib.blake2b(repr(parts).encode(), digest_size=16)
+        for part in (self.patch_embeddings, self.canvas):
+            for array in part.arrays() if part is not None else ():
+                digest.update(repr((array.shape, array.dtype)).encode())
+                digest.update(np.ascontiguousarray(array).data)
+        return digest.digest()
 
     def tokens_kept(self, keeps: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """From masks over units (B, units) to masks over tokens (B, tokens); fixed tokens are kept, zeroed ones not."""

@@ -1,10 +1,12 @@
-"""The token ids with some units erased: one row per mask."""
+"""Masks over units, and the token ids with some units erased: one row per mask."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import Encoding, Erasure
 
 Integers = NDArray[np.int64]
@@ -19,6 +21,20 @@ class ErasedInputs:
     segments: Integers  # (B, L)
     attention: Booleans | None = None  # (B, L)
     scale: Booleans | None = None  # (B, L), or (1, L) for all rows alike
+
+
+def check_erasure(erasure: Erasure, offered: Sequence[Erasure]) -> None:
+    """Raises `ExplanationError` for an operator that the model does not offer."""
+    if erasure not in offered:
+        raise ExplanationError(f"The erasure {erasure!r} is not available. Choose one of: {', '.join(offered)}.")
+
+
+def unit_masks(encoding: Encoding, keeps: ArrayLike) -> Booleans:
+    """Masks over the units, (B, units); one mask may come as (units,). Raises `ValueError` for another shape."""
+    masks = np.atleast_2d(np.asarray(keeps, dtype=bool))
+    if masks.ndim != 2 or masks.shape[1] != len(encoding.units):
+        raise ValueError(f"keeps must be (B, {len(encoding.units)}), one column per unit, not {np.shape(keeps)}")
+    return masks
 
 
 def erased_inputs(

@@ -21,6 +21,10 @@ class PatchEmbeddings:
     embeddings: Floats = field(repr=False)  # (L, d)
     replacements: dict[str, Floats] = field(repr=False)  # (L, d) each
 
+    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+        """All that the model's answers depend on."""
+        return self.is_patch, self.embeddings, *(self.replacements[name] for name in sorted(self.replacements))
+
     def replacement(self, erasure: str) -> Floats:
         """(L, d): the embeddings of erased patches."""
         return self.replacements["blur" if erasure == "blur" else "mask"]

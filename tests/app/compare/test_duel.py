@@ -88,6 +88,7 @@ def test_a_duel_that_was_stopped_is_computed_when_somebody_looks(
     engine: Engine, guessed: Run, hold: Any, monkeypatch: pytest.MonkeyPatch, expired: bool
 ) -> None:
     monkeypatch.setattr("explainers.comparison.duel.known_answers", lambda _comparison: {})  # so that it has to ask
+    engine.memory.pool.known.clear()
     hold.when = lambda: True
     stopped = duel_state(engine, guessed, PAIR)
     assert hold.reached.wait(10)

@@ -21,6 +21,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.report.text import visible
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Question
+from explainers.results.settings import Settings
 
 Ran = Callable[..., Run]
 Ask = Callable[..., Request]
@@ -238,14 +239,15 @@ def test_before_the_model_has_read_the_text_it_is_one_piece(request_for: Ask) ->
 
 def test_a_card_tells_how_far_its_method_is(engine: Engine, request_for: Ask, hold: Any) -> None:
     hold.when = lambda: any(run.columns["lime"].base is not None for run in engine.queue)
-    run = engine.submit(request_for(methods=("kernel_shap", "occlusion", "lime")))
+    settings = Settings(samples=50, steps=5, sampling="captum")
+    run = engine.submit(request_for(methods=("kernel_shap", "occlusion", "lime"), settings=settings))
     assert hold.reached.wait(10)
     status = {card["id"]: card["status"] for card in payload(run, DrawingOptions())["rows"]}
     assert status == {"lime": "running", "kernel_shap": "waiting", "occlusion": "done"}
     lime = next(card for card in payload(run, DrawingOptions())["rows"] if card["id"] == "lime")
     assert lime["progress"] == 0
     assert lime["note"] == "0%"
-    run.columns["lime"].base = run.meter.calls - 25  # half of the 50 samples
+    run.columns["lime"].base = run.meter.used - 25  # half of the 50 samples
     lime = next(card for card in payload(run, DrawingOptions())["rows"] if card["id"] == "lime")
     assert lime["progress"] == 0.5
     assert lime["note"].startswith("50%, about ")
@@ -255,7 +257,7 @@ def test_a_card_tells_how_far_its_method_is(engine: Engine, request_for: Ask, ho
 def test_a_row_tells_cost_metrics_and_age(ran: Ran) -> None:
     fresh, remembered = ran(methods=("occlusion",)), ran(methods=("occlusion",))
     (row,) = payload(fresh, DrawingOptions())["rows"]
-    assert re.fullmatch(r"\d\.\d\d s, 6 model calls", row["detail"]["facts"][0])
+    assert re.fullmatch(r"\d\.\d\d s, 6 model calls, 5 of them new", row["detail"]["facts"][0])
     assert set(row["metrics"]) == set(METRICS.ids)
     assert (row["status"], row["note"], row["progress"]) == ("done", "", 1)
     (row,) = payload(remembered, DrawingOptions())["rows"]

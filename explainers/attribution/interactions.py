@@ -1,0 +1,67 @@
+"""Pairwise Shapley interactions (Faith-Shap of order 2; Tsai, Yeh and Ravikumar, 2023): what two units do together.
+
+    argmin Σ_z π(z) (p(label | z) - b - Σ_u s_u z_u - Σ_{u<w} i_uw z_u z_w)²,   exact for nothing and everything
+
+with KernelSHAP's kernel π. The masks are those that LIME, KernelSHAP and the random control share, so that with a pool
+they cost little. i_uw > 0 where both units together raise p(label) by more than each alone.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explainers.attribution.kernel_shap import kernel_weights
+from explainers.attribution.shared_masks import shared_masks
+from explainers.errors import ExplanationError
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.results.attribution import floats
+
+Floats = NDArray[np.float64]
+
+SURPLUS = 1.5  # masks per coefficient that are needed where not all masks are asked
+
+
+@dataclass(frozen=True)
+class PairInteractions:
+    """`singles` (units,) and, by two unit numbers in ascending order, `pairs`; together they add up to p(x) - p(∅)."""
+
+    label: int
+    singles: tuple[float, ...]
+    pairs: dict[tuple[int, int], float]
+
+    def strongest(self, count: int) -> list[tuple[tuple[int, int], float]]:
+        """The pairs with the largest interactions of either sign."""
+        return sorted(self.pairs.items(), key=lambda item: -abs(item[1]))[:count]
+
+
+def pair_interactions(
+    model: FrozenModel, encoding: Encoding, label: int, *, samples: int, erasure: Erasure = "mask", seed: int = 0
+) -> PairInteractions:
+    """From at most `samples` masks; exact where these are all. Raises `ExplanationError` if they are too few."""
+    units = len(encoding.units)
+    if units < 2:
+        raise ExplanationError("Interactions need at least two units.")
+    masks = shared_masks(units, seed, samples)
+    needed = min(2**units, int(SURPLUS * (1 + units + units * (units - 1) // 2)))
+    if len(masks) < needed:
+        raise ExplanationError(f"Interactions of {units} units need at least {needed:,} samples, not {samples:,}.")
+    values = model.probabilities(encoding, masks, erasure)[:, label]
+    coefficients = fit_pairs(masks, values, kernel_weights(masks))
+    pairs = zip(combinations(range(units), 2), floats(coefficients[units:]), strict=True)
+    return PairInteractions(label, floats(coefficients[:units]), dict(pairs))
+
+
+def fit_pairs(masks: NDArray[np.bool_], values: Floats, weights: Floats) -> Floats:
+    """Weighted least squares: (units + units·(units-1)/2,), first the units, then the pairs in ascending order.
+
+    The first mask keeps nothing: its value is the intercept.
+    """
+    kept = masks.astype(float)
+    together = [kept[:, first] * kept[:, second] for first, second in combinations(range(masks.shape[1]), 2)]
+    design = np.column_stack([kept, *together])[1:]  # (N - 1, coefficients)
+    root = np.sqrt(weights[1:])
+    coefficients: Floats = np.linalg.lstsq(root[:, None] * design, root * (values[1:] - values[0]), rcond=None)[0]
+    return coefficients

@@ -1,0 +1,109 @@
+import hashlib
+import subprocess
+import sys
+from collections.abc import Callable
+from math import comb
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from explainers.attribution.random_order import control_orders
+from explainers.attribution.shared_masks import control_masks, inclusion, shared_masks, single_masks, size_weights
+from explainers.metrics.erasure import erasure_masks
+from explainers.results.erasure_curves import curve_counts
+
+
+def names(masks: np.ndarray) -> set[bytes]:
+    return {mask.tobytes() for mask in masks}
+
+
+def test_nothing_and_everything_come_first_then_complements_side_by_side() -> None:
+    masks = shared_masks(9, 0, 100)
+    assert masks.shape == (100, 9)
+    assert not masks[0].any()
+    assert (masks[0::2] == ~masks[1::2]).all()
+
+
+@pytest.mark.parametrize("units", [2, 3, 5, 8])
+def test_no_mask_comes_twice_and_at_the_end_all_are_there(units: int) -> None:
+    masks = shared_masks(units, 0, 1000)
+    assert len(masks) == len(np.unique(masks, axis=0)) == 2**units
+
+
+def test_subsets_that_are_too_many_to_list_do_not_come_twice_either() -> None:
+    masks = shared_masks(30, 0, 2000)
+    assert len(masks) == len(np.unique(masks, axis=0)) == 2000
+
+
+@pytest.mark.parametrize("units", [6, 30, 100])
+def test_a_shorter_list_is_the_beginning_of_a_longer_one(units: int) -> None:
+    assert (shared_masks(units, 3, 900)[:50] == shared_masks(units, 3, 50)).all()
+
+
+@pytest.mark.parametrize("units", [12, 70])
+def test_the_controls_masks_are_those_of_its_curves(units: int) -> None:
+    counts = curve_counts(units)
+    asked = [erasure_masks(order, counts, kept=True) for order in control_orders(units, 0)]
+    assert names(control_masks(units, 0)) == names(np.vstack(asked))
+
+
+def test_until_the_control_is_used_up_every_second_pair_is_its_own() -> None:
+    units, half = 40, 10 * 39  # orders of 39 prefixes
+    pairs = shared_masks(units, 0, 2000)[2:].reshape(-1, 2, units)
+    control = names(control_masks(units, 0))
+    own = np.array([pair[0].tobytes() in control for pair in pairs])
+    assert own.sum() == (len(control) - 2) // 2
+    assert own[:200].mean() == pytest.approx(0.5, abs=0.05)
+    assert not own[2 * half :].any()
+
+
+@pytest.mark.parametrize("draw", [shared_masks, single_masks])
+def test_every_beginning_has_as_many_masks_of_every_size(draw: Callable[..., np.ndarray]) -> None:
+    for most in (100, 200, 400):
+        counts = np.bincount(draw(26, 0, most)[2:].sum(axis=1), minlength=27)[2:-2]
+        assert counts.max() - counts.min() <= 4  # a block of either kind that has begun
+
+
+def test_another_seed_gives_other_masks() -> None:
+    assert (shared_masks(20, 0, 100) != shared_masks(20, 1, 100)).any()
+
+
+def test_another_process_draws_the_same() -> None:
+    code = "import sys; from explainers.attribution.shared_masks import shared_masks as draw; "
+    code += "sys.stdout.buffer.write(draw(25, 7, 800).tobytes())"
+    root = Path(__file__).parents[2]
+    drawn = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=root).stdout
+    assert hashlib.sha256(drawn).digest() == hashlib.sha256(shared_masks(25, 7, 800).tobytes()).digest()
+
+
+def test_within_a_size_every_mask_is_equally_likely() -> None:
+    units, seeds = 5, 2000
+    times = {size: np.zeros(2**units) for size in (1, 2)}
+    drawn = dict.fromkeys(times, 0)
+    for seed in range(seeds):
+        masks = shared_masks.__wrapped__(units, seed, 10)
+        for size, counts in times.items():
+            chosen = masks[masks.sum(axis=1) == size] @ (1 << np.arange(units))
+            counts[chosen] += 1
+            drawn[size] += len(chosen)
+    for size, counts in times.items():
+        share = counts[counts > 0] / drawn[size]
+        assert len(share) == comb(units, size)
+        assert share == pytest.approx([1 / comb(units, size)] * len(share), rel=0.12)
+
+
+def test_a_mask_is_included_with_the_share_of_its_size_that_is_there() -> None:
+    masks = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1]], dtype=bool)
+    assert inclusion(masks) == pytest.approx([2 / 3, 2 / 3, 1 / 3, 1])  # two of three, one of three, one of one
+
+
+def test_the_weight_of_a_size_is_shared_by_its_masks() -> None:
+    masks = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0]], dtype=bool)
+    assert size_weights(masks, np.array([0.0, 3.0, 5.0, 0.0])) == pytest.approx([1.5, 1.5, 5])
+
+
+def test_a_size_without_masks_gives_its_weight_to_the_nearest() -> None:
+    masks = np.array([[1, 0, 0, 0, 0], [1, 1, 1, 0, 0]], dtype=bool)
+    # size 2 lies between 1 and 3, size 4 beside 3
+    assert size_weights(masks, np.array([0.0, 1.0, 2.0, 4.0, 8.0, 0.0])) == pytest.approx([2, 13])

@@ -1,0 +1,77 @@
+"""The document about samplers; that shared masks are the more accurate is a measurement and no test."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from explainers.attribution.shared_masks import control_masks
+from explainers.commands import bench
+from explainers.commands.app import app
+from explainers.datasets.example import Example
+from explainers.evaluation import sampling_error
+from explainers.evaluation.exact_values import Game, all_masks
+from explainers.evaluation.sampling_error import SCORERS, SENTENCES, games_of, sampling_errors
+from explainers.models import catalog
+from explainers.models.frozen_model import FrozenModel
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling_error, "SEEDS", 2)
+    monkeypatch.setattr(sampling_error, "COUNTS", (20, 60))
+    monkeypatch.setattr(sampling_error, "UNITS", (5, 6))
+
+
+@pytest.mark.parametrize("sampler", SCORERS)
+def test_every_sampler_is_exact_where_units_add_up(sampler: sampling_error.Sampler) -> None:
+    effects = np.array([0.3, -0.1, 0.0, 0.2, 0.05])
+    game = Game(5, all_masks(5) @ effects)
+    assert SCORERS[sampler](game, 0, 60) == pytest.approx(effects, abs=1e-4)
+
+
+def test_where_every_mask_is_asked_nothing_is_new_but_what_the_control_leaves() -> None:
+    game = Game(6, np.random.default_rng(0).random(64))
+    (first, second) = (
+        each for each in sampling_errors([game]) if each.sampler == "sampling=shared" and each.count == 60
+    )
+    assert first.asked == second.asked == 60
+    assert first.new >= 60 - len(control_masks(6, 0))
+    assert first.error < 0.2
+
+
+def test_captum_draws_by_the_seed_and_leaves_the_random_state_alone() -> None:
+    game = Game(6, np.random.default_rng(0).random(64))
+    one, same, other = (SCORERS["Captum's KernelSHAP"](game, seed, 40) for seed in (0, 0, 1))
+    assert (one == same).all()
+    assert (one != other).any()
+
+
+def test_texts_with_other_numbers_of_units_are_passed_over(bert: FrozenModel) -> None:
+    texts = [Example("good"), Example("the film was not good"), Example("the film was not very good")] * 2
+    assert [game.units for game in games_of(bert, texts, 3, lambda _line: None)] == [5, 6, 5]
+
+
+def test_the_sentences_have_as_many_words_as_is_said() -> None:
+    assert {len(sentence.split()) for sentence in SENTENCES} == {10, 11, 12, 13}
+
+
+def test_the_command_writes_the_document(bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "load", lambda _name: bert)
+    monkeypatch.setattr(sampling_error, "SENTENCES", ("the film was not good", "a dull plot , very bad"))
+    path = tmp_path / "sampling.md"
+    result = CliRunner().invoke(app, ["bench", "--model", "small", "--sampling", str(path), "--texts", "2"])
+    assert result.exit_code == 0, result.output
+    document = path.read_text(encoding="utf-8")
+    assert "## 5 units, 32 masks (1 text)" in document
+    assert "## 6 units, 64 masks (1 text)" in document
+    assert f"bench --model small --sampling {path} --texts 2" in document
+
+
+def test_texts_come_from_the_data_that_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join(f"text number {number}" for number in range(30)))
+    texts = bench.sampling_texts("small", (), path)
+    assert len(texts) == 30
+    assert texts[0].text.startswith("text number")
