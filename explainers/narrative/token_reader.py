@@ -25,10 +25,10 @@ class TokenMemory:
     pieces: InputPieces
 
     def without(self, chosen: Tensor) -> "TokenMemory":
-        """The memory after the tokens `chosen` (B,): the first word of the input that begins with one cannot be pointed
-        to again. Its other pieces can, so that it is spelled to its end."""
-        begins = (self.pieces.places == 0) & (self.pieces.ids == chosen[:, None]) & (self.pieces.units >= 0)
-        first = begins & (begins.cumsum(1) == 1)
+        """The memory after the tokens `chosen` (B,): the first piece of the input that is one cannot be pointed to
+        again."""
+        equal = (self.pieces.ids == chosen[:, None]) & (self.pieces.units >= 0)
+        first = equal & (equal.cumsum(1) == 1)
         return replace(self, pieces=replace(self.pieces, units=self.pieces.units.masked_fill(first, NO_PIECE)))
 
 
