@@ -46,7 +46,7 @@ OF_TOKENS = (
     "The paper's φ reads one vector, in which little of the input is left: from that of the embedded model of images "
     "colours, boxes and covers cannot be read. Here φ also attends to every token's states.",
     "φ may point to a word of the input: the states choose the word, its spelling comes from the input. With the "
-    "setting point_once (nli) a generated sentence points to each of them once.",
-    "With the setting keep=best (scenes) the weights are those of the epoch that did best on validation inputs; the "
+    "setting point_once a generated sentence points to each of them once.",
+    "With the setting keep=best the weights are those of the epoch that did best on validation inputs; the "
     "paper takes the last.",
 )

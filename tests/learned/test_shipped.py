@@ -52,7 +52,12 @@ def test_its_command_makes_this_recipe_on_this_model(model: str, method: str, va
 
 
 def test_all_bundles_together_stay_small() -> None:
-    assert sum(path.stat().st_size for path in BUNDLES.rglob("*") if path.is_file()) < 85e6
+    assert sum(path.stat().st_size for path in BUNDLES.rglob("*") if path.is_file()) < 75e6
+
+
+def test_all_narrators_together_stay_small() -> None:
+    files = [path for folder in BUNDLES.glob("*/narrative") for path in folder.glob("cause*")]
+    assert 1e6 < sum(path.stat().st_size for path in files) < 25e6
 
 
 @pytest.fixture(scope="module", params=["sst2", "nli"])

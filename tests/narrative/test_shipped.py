@@ -24,7 +24,7 @@ from explainers.training.fit_spec import FitSpec
 pytestmark = pytest.mark.skipif("nli" not in bundle_names(), reason="the bundle nli is not in assets/bundles")
 ROOT = Path(__file__).parents[2]
 FOLDER = BUNDLES / "nli" / "narrative"
-SHIPPED = ("cause_phi", "cause_phi_ts", "cause")
+SHIPPED = ("cause_phi", "cause_phi_ts", "cause", "cause_phi_tokens", "cause_tokens")
 
 
 @pytest.fixture(scope="module")
