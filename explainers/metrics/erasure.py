@@ -3,13 +3,12 @@
 Special tokens are never erased.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explainers.models.answer_pool import AnswerPool
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.results.attribution import ranking
 from explainers.results.erasure_curves import ErasureCurves, Floats, curve_counts
@@ -20,22 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass
 class Answers:
-    """A model's answers about one encoding under one erasure operator: no mask is computed twice.
+    """A model's answers about one encoding under one erasure operator: no mask is asked, or counted as used, twice.
 
-    They go into the model's pool; a model without one gets a pool for these answers alone.
+    The model's pool may know them already, from others who asked.
     """
 
     model: "FrozenModel"
     encoding: Encoding
     erasure: Erasure
-
-    def __post_init__(self) -> None:
-        if self.model.pool is None:
-            self.model = self.model.pooled(AnswerPool())
+    answers: dict[bytes, Floats] = field(default_factory=dict)
 
     def probabilities(self, keeps: NDArray[np.bool_]) -> Floats:
         """p(class) for each mask (B, units), true = kept → (B, C)."""
-        return self.model.probabilities(self.encoding, keeps, self.erasure)
+        keys = [row.tobytes() for row in keeps]
+        new = list({key: row for row, key in enumerate(keys) if key not in self.answers}.values())
+        if new:
+            probabilities = self.model.probabilities(self.encoding, keeps[new], self.erasure)
+            self.answers.update(zip((keys[row] for row in new), probabilities, strict=True))
+        return np.stack([self.answers[key] for key in keys])
 
 
 def erasure_curves(

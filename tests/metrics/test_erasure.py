@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from explainers.metrics.erasure import Answers, erasure_curves
+from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.meter import Meter
@@ -135,3 +136,15 @@ def test_no_mask_is_computed_twice_in_a_run(additive: FrozenModel) -> None:
     assert (again.removed == first.removed).all()
     erasure_curves(answers, (0.0, -1.0, 1.0, 9.0), 1)  # fine before great: only the first step is new, removed and kept
     assert meter.calls == 10
+
+
+def test_what_is_asked_again_is_not_counted_again_as_used(additive: FrozenModel) -> None:
+    meter, other = Meter(), Meter()
+    model, encoding = additive.pooled(AnswerPool()), additive.encode("the dull great fine")
+    for _ in range(2):
+        erasure_curves(Answers(model.metered(other), encoding, "mask"), (0.0, -1.0, 9.0, 1.0), 1)
+    assert (other.calls, other.used) == (8, 16)  # two askers
+    answers = Answers(model.metered(meter), encoding, "mask")
+    for _ in range(2):
+        erasure_curves(answers, (0.0, -1.0, 9.0, 1.0), 1)
+    assert (meter.calls, meter.used) == (0, 8)
