@@ -23,19 +23,21 @@ IDEA = (
     "Every narrator generates a sentence before and after the change. A narrator that reports the model's decision has "
     "to state the new class."
 )
-CAPTIONS = {
-    "states": "A narrator that also reads the tokens finds those of the last layer shifted by ν, so that c + ν is "
-    "their mean. Those of the middle layer stay as they are.",
-    "words": "For a narrator that reads the words of the input nothing has changed.",
-}
+OF_TOKENS = (
+    "A narrator that also reads the tokens finds those of the last layer shifted by ν, so that c + ν is their mean. "
+    "Those of the middle layer stay as they are."
+)
+OF_WORDS = "For a narrator that reads the words of the input nothing has changed."
 
 
 def show(pool: ModelPool, narrated: NarratedModel, head: HeadInfo, among: PlainInputs, base: PlainInput) -> None:
     st.header("Counterfactual check", anchor=False)
     st.write(IDEA)
-    for reads, caption in CAPTIONS.items():
-        if any(spec.reads == reads for spec in map(narrator_spec, narrated.methods) if spec.reads_tokens):
-            st.caption(caption)
+    read = {spec.reads for spec in map(narrator_spec, narrated.methods) if spec.reads_tokens}
+    if "states" in read:
+        st.caption(OF_TOKENS)
+    if "words" in read:
+        st.caption(OF_WORDS)
     with computations.spinner("Searching for the change, and generating sentences before and after it"):
         check = checks.counterfactual(pool, narrated, base, among)
     target = head.labels[check.target]

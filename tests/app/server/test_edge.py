@@ -254,7 +254,7 @@ def test_a_message_larger_than_any_pasted_image_ends_the_connection(served: Serv
             window.send(bytes(LARGEST + 1))
         with pytest.raises(ConnectionClosed):
             shown(window)
-        assert window.close_code == 1009
+        assert window.close_code in (1009, 1006)  # the second where the end arrives while the message is still sent
 
 
 @pytest.mark.parametrize(
