@@ -107,9 +107,12 @@ class ModelPool:
 
     def _loaded_from_disk(self, name: str) -> "FrozenModel":
         from explainers.models.catalog import load
+        from explainers.models.libraries import import_transformers
 
+        embedded = name in bundle_names()
+        import_transformers(auto=not embedded)
         device = os.environ.get(DEVICE_VARIABLE, "auto")
-        if name in bundle_names():
+        if embedded:
             return load(name, device=device, roots=roots())
         with self.foreign:
             return load(name, device=device, roots=roots())

@@ -36,6 +36,7 @@ LEVELS = {name: level for level, names in enumerate(ORDER) for name in names}
 MOST_FILES = {"app": 8, "explainers": 4}
 LONGEST = 250  # lines
 SCENES = ("explainers/models/scenes", "explainers/datasets/scenes")
+EAGER = ("captum", "torch", "pandas", "datasets", "peft")  # libraries that import their parts when they are imported
 
 Rule = Callable[[Path], list[str]]
 Graph = dict[str, set[str]]
@@ -201,6 +202,27 @@ def identifiers(node: ast.AST) -> Iterable[object]:
         yield from value if isinstance(value, list) else [value]
 
 
+def parts_before_their_library(root: Path) -> list[str]:
+    """Python locks the part before the library. Two threads, of which one imports the library and the other a part,
+    wait for each other then, and one of them fails."""
+    return [
+        f"{path.relative_to(root)} imports {part} before {part.partition('.')[0]}"
+        for name, path in modules(root).items()
+        for part in parts_first(path, name)
+    ]
+
+
+def parts_first(path: Path, name: str) -> Iterator[str]:
+    whole: set[str] = set()
+    statements = [node for node in nodes_at_run_time(parsed(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    for node in sorted(statements, key=lambda statement: statement.lineno):
+        for target in [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]:
+            library, dot, _ = target.partition(".")
+            if dot and library in EAGER and library not in whole:
+                yield target
+            whole.add(library)
+
+
 RULES: tuple[Rule, ...] = (
     upward_imports,
     circular_imports,
@@ -212,6 +234,7 @@ RULES: tuple[Rule, ...] = (
     twin_classes,
     pages_without_navigation,
     variables_named_found,
+    parts_before_their_library,
 )
 
 
@@ -274,6 +297,11 @@ BROKEN: list[tuple[Rule, dict[str, str], str]] = [
     (twin_classes, {"app/main.py": "class ExplanationError: ..."}, "class ExplanationError is defined 2 times"),
     (pages_without_navigation, {"pages/one.py": "import app.main"}, "pages/one.py does not begin"),
     (variables_named_found, {"tests/test_a.py": "def test(found): ..."}, "tests/test_a.py:1 has a name"),
+    (
+        parts_before_their_library,
+        {"app/main.py": "import torch\nfrom torch.nn import Module\nfrom captum.attr import Lime"},
+        "app/main.py imports captum.attr before captum",
+    ),
     (variables_named_found, {"app/main.py": "x = 1\nx.found = x"}, "app/main.py:2 has a name"),
 ]
 

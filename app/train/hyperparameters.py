@@ -23,7 +23,10 @@ HELP = {
 @st.cache_resource(show_spinner="Loading the methods that learn")
 def recipes() -> tuple[dict[str, Any], dict[str, Any]]:
     """The methods that learn, as dataclasses of their settings, and the settings of the shipped variants."""
-    from explainers.learned.recipes import RECIPES, SHIPPED  # brings torch with it, after the page was drawn
+    from explainers.models.libraries import import_transformers
+
+    import_transformers()  # with torch, after the page was drawn
+    from explainers.learned.recipes import RECIPES, SHIPPED
 
     return RECIPES, SHIPPED
 

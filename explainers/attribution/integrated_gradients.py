@@ -11,7 +11,7 @@ p(x) - p(baseline); how far the sum of finitely many steps is from that is the g
 from dataclasses import dataclass
 
 import torch
-from captum.attr import IntegratedGradients as Captum
+from captum import attr
 
 from explainers.models.batching import halved_until_it_fits
 from explainers.models.frozen_model import FrozenModel
@@ -28,7 +28,9 @@ class IntegratedGradients:
 
     def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
         present = torch.ones(1, len(encoding.units))
-        captum = Captum(lambda masks: model.soft_probabilities(encoding, masks, self.erasure)[:, label])
+        captum = attr.IntegratedGradients(
+            lambda masks: model.soft_probabilities(encoding, masks, self.erasure)[:, label]
+        )
         scores = halved_until_it_fits(
             model.rows_at_once(encoding),
             lambda size: captum.attribute(

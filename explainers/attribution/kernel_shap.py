@@ -10,6 +10,7 @@ are drawn as in Captum, by the kernel's weight, or with `sampling="shared"` are 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import captum  # noqa: F401 (before its parts: two threads that import them in turn would fail)
 import numpy as np
 from captum._utils.models.linear_model import SkLearnLinearRegression
 

@@ -9,6 +9,7 @@ default (Lasso with α = 0.01) returns zeros for every word when the target is a
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import captum  # noqa: F401 (before its parts: two threads that import them in turn would fail)
 import numpy as np
 from captum._utils.models.linear_model import SkLearnRidge
 

@@ -6,7 +6,7 @@ score_u = p(label | x) - p(label | x without u)
 from dataclasses import dataclass
 
 import torch
-from captum.attr import FeatureAblation
+from captum import attr
 
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
@@ -25,7 +25,7 @@ class Occlusion:
         def probability(masks: torch.Tensor) -> torch.Tensor:
             return torch.from_numpy(model.probabilities(encoding, masks.bool().numpy(), self.erasure)[:, label])
 
-        scores = FeatureAblation(probability).attribute(
+        scores = attr.FeatureAblation(probability).attribute(
             present, baselines=0, perturbations_per_eval=len(encoding.units)
         )
         return Attribution("occlusion", encoding, label, floats(scores), signed=True)

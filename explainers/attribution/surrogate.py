@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from captum import attr
 from captum._utils.models.linear_model import SkLearnLinearModel
-from captum.attr import LimeBase
 from torch import Tensor
 
 from explainers.attribution.mask_samples import MaskSample
@@ -39,7 +39,7 @@ def through_captum(masks: Floats, values: Floats, weights: Floats, model: SkLear
 
     weight_of = iter(torch.from_numpy(weights).float())
     probabilities = torch.from_numpy(values).float()
-    lime = LimeBase(
+    lime = attr.LimeBase(
         forward_func=lambda _masks: probabilities,
         interpretable_model=model,
         similarity_func=lambda *_args, **_kwargs: next(weight_of),

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from captum.attr import KernelShap as CaptumKernelShap
+from captum import attr
 
 from explainers.attribution.kernel_shap import KernelShap, kernel_weights
 from explainers.attribution.shared_masks import control_masks, single_masks
@@ -73,7 +73,7 @@ def games_of(model: FrozenModel, texts: Sequence[Example], most: int, progress: 
 
 def captums(game: Game, seed: int, count: int) -> Floats:
     """As Captum draws and fits."""
-    captum = CaptumKernelShap(lambda masks: torch.from_numpy(game.probabilities(masks.bool().numpy())))
+    captum = attr.KernelShap(lambda masks: torch.from_numpy(game.probabilities(masks.bool().numpy())))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         present = torch.ones(1, game.units)

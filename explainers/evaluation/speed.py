@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from captum.attr import FeatureAblation, KernelShap, LayerIntegratedGradients, Lime
+from captum import attr
 from torch import Tensor
 
 from explainers.comparison.question import ask
@@ -134,17 +134,17 @@ def captum_seconds(question: Question) -> dict[str, float]:
     table = model.base.get_input_embeddings()  # type: ignore[operator]
     return {
         "integrated_gradients": seconds(
-            lambda: LayerIntegratedGradients(differentiable, table).attribute(ids, baselines=blank, n_steps=STEPS),
+            lambda: attr.LayerIntegratedGradients(differentiable, table).attribute(ids, baselines=blank, n_steps=STEPS),
             REPEATS,
         ),
         "lime": seconds(
-            lambda: Lime(probability).attribute(ids, baselines=blank, feature_mask=words, n_samples=SAMPLES)
+            lambda: attr.Lime(probability).attribute(ids, baselines=blank, feature_mask=words, n_samples=SAMPLES)
         ),
         "kernel_shap": seconds(
-            lambda: KernelShap(probability).attribute(ids, baselines=blank, feature_mask=words, n_samples=SAMPLES)
+            lambda: attr.KernelShap(probability).attribute(ids, baselines=blank, feature_mask=words, n_samples=SAMPLES)
         ),
         "occlusion": seconds(
-            lambda: FeatureAblation(probability).attribute(ids, baselines=blank, feature_mask=words), REPEATS
+            lambda: attr.FeatureAblation(probability).attribute(ids, baselines=blank, feature_mask=words), REPEATS
         ),
     }
 
