@@ -13,8 +13,9 @@ import numpy as np
 
 from explainers.errors import ExplanationError
 from explainers.learned.batches import LearningExample
-from explainers.learned.fitting_loop import explained, fit, per_text
+from explainers.learned.fitting_loop import fit
 from explainers.learned.recipes import recipe_of
+from explainers.learned.validation import explained, per_text
 from explainers.metrics.intervals import Interval, paired
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure

@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.learned.batches import Batch
-from explainers.learned.fitting_loop import gain
 from explainers.learned.loading import load_learned
 from explainers.learned.recipe import Select
+from explainers.learned.validation import gain
 from explainers.metrics.erasure import Answers, erasure_curves
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.models.frozen_model import FrozenModel

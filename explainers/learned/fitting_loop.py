@@ -9,64 +9,15 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from explainers.learned.batches import LearningExample, batch, in_random_order
-from explainers.learned.recipe import Memory, Recipe, Select, trained_parameters
-from explainers.metrics.erasure import Answers, erasure_curves
-from explainers.metrics.faithfulness import validated_metrics
+from explainers.learned.recipe import Memory, Recipe, trained_parameters
+from explainers.learned.validation import chance_warning, explained, gain, gains, means, per_text, random_values
+from explainers.metrics.intervals import paired
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import Erasure
-from explainers.results.attribution import floats
-from explainers.results.erasure_curves import curve_counts, metric_counts
 from explainers.training.diagnostics import collapse_warnings, score_shape
 from explainers.training.loop import TrainingLoop
-
-VALIDATED = 32  # texts whose scores are computed at once
-
-
-def explained(
-    recipe: Recipe, module: nn.Module, model: FrozenModel, examples: Sequence[LearningExample]
-) -> list[tuple[float, ...]]:
-    """The scores of every text, in the order given."""
-    scores: list[tuple[float, ...]] = []
-    module.eval()
-    for start in range(0, len(examples), VALIDATED):
-        some = batch(model, examples[start : start + VALIDATED])
-        with torch.no_grad():
-            rows = recipe.scores(module, model, some)  # (B, U)
-        scores += [floats(row[present].cpu()) for row, present in zip(rows, some.inputs.units, strict=True)]
-    return scores
-
-
-def faithfulness(
-    model: FrozenModel,
-    examples: Sequence[LearningExample],
-    scores: Sequence[tuple[float, ...]],
-    erasure: Erasure = "mask",
-) -> dict[str, float]:
-    """Means over the texts of the validated metrics, by id, for the predicted class and with hard masks."""
-    means = per_text(model, examples, scores, erasure).mean(axis=0)
-    return {metric.id: float(mean) for metric, mean in zip(validated_metrics(), means, strict=True)}
-
-
-def per_text(
-    model: FrozenModel, examples: Sequence[LearningExample], scores: Sequence[tuple[float, ...]], erasure: Erasure
-) -> NDArray[np.float64]:
-    """The validated metrics of every text, AOPC-C and AOPC-S first, (n, metrics)."""
-    metrics, values = validated_metrics(), []
-    counts = curve_counts if any(metric.every_count for metric in metrics) else metric_counts
-    for example, row in zip(examples, scores, strict=True):
-        answers = Answers(model, example.encoding, erasure)
-        curves = erasure_curves(answers, row, int(example.probabilities.argmax()), counts(len(row)))
-        values.append([metric.score(curves) for metric in metrics])
-    return np.asarray(values)
-
-
-def gain(select: Select, metrics: Mapping[str, float]) -> float:
-    """What the kept epoch is best at, by AOPC-C and AOPC-S; higher is better."""
-    comp, suff = metrics["aopc_c"], metrics["aopc_s"]
-    return {"difference": comp - suff, "comp": comp, "suff": -suff, "last": 0.0}[select]
 
 
 class LearnedTraining:
@@ -92,6 +43,7 @@ class LearnedTraining:
         self.best: dict[str, Tensor] = {}
         self.best_gain, self.metrics = -float("inf"), dict[str, float]()
         self.warnings: tuple[str, ...] = ()
+        self.random: NDArray[np.float64] | None = None  # what random orders reach on the validation texts
 
     def losses(self, order: random.Random) -> Iterator[Mapping[str, Tensor]]:
         for examples in in_random_order(self.texts, self.recipe.batch, order):
@@ -101,13 +53,20 @@ class LearnedTraining:
     def validate(self) -> dict[str, object]:
         """Metrics, shape of the scores and warnings; keeps the weights if they are the best so far."""
         scores = explained(self.recipe, self.module, self.model, self.validation)
-        metrics, scores_shape = faithfulness(self.model, self.validation, scores), score_shape(scores)
-        warnings = collapse_warnings(scores_shape, distribution=self.recipe.distribution)
+        values = per_text(self.model, self.validation, scores, "mask")
+        metrics, scores_shape = means(values), score_shape(scores)
+        warnings = collapse_warnings(scores_shape, distribution=self.recipe.distribution) + self._chance(values)
         gained = gain(self.recipe.select, metrics)
         if gained > self.best_gain or self.recipe.select == "last":
             self.best_gain, self.metrics, self.warnings = gained, metrics, warnings
             self.best = {name: weight.clone() for name, weight in trained_parameters(self.module).items()}
         return {"validation": metrics, "shape": asdict(scores_shape), "alarms": warnings}
+
+    def _chance(self, values: NDArray[np.float64]) -> tuple[str, ...]:
+        if self.random is None:
+            self.random = random_values(self.model, self.validation)
+        select = self.recipe.select
+        return chance_warning(select, paired(gains(select, values) - gains(select, self.random)))
 
     def state(self) -> dict[str, Any]:
         return {

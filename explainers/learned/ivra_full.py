@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch, LearningExample, batch, in_random_order
-from explainers.learned.fitting_loop import VALIDATED, explained, faithfulness
 from explainers.learned.ivra import Ivra, cross_entropy
+from explainers.learned.validation import VALIDATED, explained, faithfulness
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals, input_embeddings

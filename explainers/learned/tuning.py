@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from explainers.learned.aml import Aml
 from explainers.learned.batches import LearningExample
-from explainers.learned.fitting_loop import fit, gain
+from explainers.learned.fitting_loop import fit
 from explainers.learned.recipe import Select
+from explainers.learned.validation import gain
 from explainers.models.frozen_model import FrozenModel
 
 if TYPE_CHECKING:

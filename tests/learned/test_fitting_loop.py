@@ -17,11 +17,13 @@ from explainers.errors import ExplanationError
 from explainers.learned import fitting_loop as module_of_fit
 from explainers.learned.aml import Aml
 from explainers.learned.batches import LearningExample, batch, encode_for_learning
-from explainers.learned.fitting_loop import explained, faithfulness, fit, gain, per_text
+from explainers.learned.fitting_loop import fit
 from explainers.learned.recipe import Select, trained_parameters
 from explainers.learned.recipes import RECIPES, recipe_of
+from explainers.learned.validation import chance_warning, explained, faithfulness, gain, gains, per_text
 from explainers.metrics.erasure import Answers, erasure_curves
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
+from explainers.metrics.intervals import paired
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
@@ -261,8 +263,8 @@ def test_the_epoch_that_is_best_at_the_selected_figure_is_kept(
     after: list[dict[str, Tensor]] = []
     measure = iter(figures)
 
-    def measured(*_args: object) -> dict[str, float]:
-        return next(measure)
+    def measured(_model: object, examples: list[LearningExample], *_args: object) -> Any:
+        return np.tile(list(next(measure).values()), (len(examples), 1))
 
     save = TrainingLoop.save
 
@@ -270,10 +272,11 @@ def test_the_epoch_that_is_best_at_the_selected_figure_is_kept(
         after.append({name: weight.clone() for name, weight in trained_parameters(training.module).items()})
         save(self, training)
 
-    monkeypatch.setattr(module_of_fit, "faithfulness", measured)
+    monkeypatch.setattr(module_of_fit, "per_text", measured)
+    monkeypatch.setattr(module_of_fit, "random_values", lambda *_args: np.zeros((len(validation), 2)))
     monkeypatch.setattr(TrainingLoop, "save", saved)
     result = fit(small("cimi", epochs=3, select=select), bert, texts, validation, tmp_path)
-    assert result.metrics == figures[kept]
+    assert result.metrics == pytest.approx(figures[kept])
     assert equal(result.best, {name: weight.half() for name, weight in after[kept].items()})
     assert not equal(after[0], after[1])
 
@@ -380,3 +383,26 @@ def test_it_beats_chance_on_texts_that_it_was_not_trained_on(
         for _ in range(5)
     ]
     assert gain("difference", training.metrics) > max(gain("difference", each) for each in randomly)
+
+
+def test_scores_that_are_no_better_than_random_orders_are_reported_and_better_ones_are_not() -> None:
+    generator = np.random.default_rng(0)
+    noise = generator.normal(0, 0.1, 100)
+    (sentence,) = chance_warning("difference", paired(noise - noise.mean()))
+    assert sentence.startswith(
+        "No better than random orders: on 100 validation texts, AOPC-C minus AOPC-S is better by"
+    )
+    assert chance_warning("difference", paired(noise + 0.1)) == ()
+    assert "AOPC-S is better by -0." in chance_warning("suff", paired(noise - 0.1))[0]
+
+
+@pytest.mark.parametrize(("select", "expected"), [("comp", 0.5), ("suff", -0.2), ("difference", 0.3), ("last", 0.3)])
+def test_chance_is_judged_by_what_the_epoch_is_selected_by(select: Select, expected: float) -> None:
+    assert gains(select, np.array([[0.5, 0.2]])) == pytest.approx([expected])
+
+
+def test_a_training_that_learns_nothing_says_so(
+    bert: FrozenModel, texts: list[LearningExample], validation: list[LearningExample], tmp_path: Path
+) -> None:
+    training = fit(small("ivra", learning_rate=1e-12), bert, texts, validation, tmp_path)
+    assert any(sentence.startswith("No better than random orders") for sentence in training.warnings)
