@@ -56,7 +56,7 @@ def kind(column: Column) -> str:
 
 
 def aside(run: Run, column: Column) -> str:
-    if not column.spec.learns or run.whole is None or run.question is None or not run.probabilities:
+    if not column.spec.explains_predicted_only or run.whole is None or run.question is None or not run.probabilities:
         return ""
     predicted = max(range(len(run.probabilities)), key=lambda index: run.probabilities[index])
     if predicted == run.question.label:

@@ -23,7 +23,7 @@ def spec_of(result: "MethodResult") -> MethodSpec:
 
 def abstains(result: "MethodResult", comparison: "Comparison") -> bool:
     """Whether the method explains the predicted class while another one is asked for."""
-    return spec_of(result).learns and comparison.question.label != comparison.predicted
+    return spec_of(result).explains_predicted_only and comparison.question.label != comparison.predicted
 
 
 def ranks(result: "MethodResult") -> bool:

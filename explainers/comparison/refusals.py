@@ -44,7 +44,7 @@ def refused_by_results(comparison: "Comparison", candidates: Sequence["MethodRes
 
 def _nobody(comparison: "Comparison") -> str:
     """Why there is no method to judge."""
-    if any(spec_of(each).learns and spec_of(each).comparable for each in comparison.results):
+    if any(spec_of(each).explains_predicted_only and spec_of(each).comparable for each in comparison.results):
         return "The methods that were chosen explain the predicted class only, and this is another one."
     return CONTROLS_ONLY if comparison.results else NOTHING
 

@@ -178,7 +178,7 @@ class FineTunedAml:
             weight.requires_grad_(True)
         optimiser = torch.optim.AdamW(trained, self.learning_rate)
         inputs = pad_batch([encoding], model.pad_token, model.device)
-        batch = Batch(inputs, forward_with_internals(model, inputs).probabilities(model))
+        batch = Batch(inputs, forward_with_internals(model, inputs).probabilities(model)).about(label)
         answers = Answers(model, encoding, self.erasure)
         points = metric_counts(len(encoding.units))
         generator = torch.Generator().manual_seed(recipe.seed)

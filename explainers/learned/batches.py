@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -34,6 +34,12 @@ class Batch:
     def predicted(self) -> Tensor:
         """(B,)."""
         return self.probabilities.argmax(1)
+
+    def about(self, label: int) -> "Batch":
+        """The same texts with this class as the certain prediction, where it is not the prediction already."""
+        asked = torch.full_like(self.predicted, label)
+        certain = torch.nn.functional.one_hot(asked, self.probabilities.shape[1]).to(self.probabilities)
+        return replace(self, probabilities=torch.where((self.predicted == asked)[:, None], self.probabilities, certain))
 
     def internals_of(self, model: FrozenModel) -> Internals:
         """The frozen model's internals for the whole texts, without gradient."""

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class LearnedAttribution:
     """Costs a pass of the frozen model and what the method itself needs. The scores explain the predicted class,
-    whichever `label` is given."""
+    whichever `label` is given, unless the network `reads_class`: what it is told is the prediction."""
 
     method: str
     variant: str = ""
+    reads_class: bool = False
 
     def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
         recipe, module = load_trained(model, self.method, self.variant)
@@ -35,6 +36,7 @@ class LearnedAttribution:
         with memory_errors(), torch.no_grad():
             whole = forward_with_internals(model, inputs)
             text = Batch(inputs, whole.probabilities(model), whole)
+            text = text.about(label) if self.reads_class else text
             scores = floats(recipe.scores(module, model, text)[0].cpu())
             sample = getattr(recipe, "draws", None)  # where the method is a distribution: equally likely scores
             draws = tuple(floats(row.cpu()) for row in sample(module, model, text)) if sample else ()

@@ -89,5 +89,5 @@ def chance_warning(select: Select, difference: Interval) -> tuple[str, ...]:
     name = {"comp": "AOPC-C", "suff": "AOPC-S"}.get(select, "AOPC-C minus AOPC-S")
     return (
         f"No better than random orders: on {difference.texts} validation texts, {name} is better by "
-        f"{difference.mean:.3f} [{difference.low:.3f}, {difference.high:.3f}]. Train longer or with another learning rate.",
+        f"{difference.mean:.3f} [{difference.low:.3f}, {difference.high:.3f}]. Train longer, or choose another rate.",
     )

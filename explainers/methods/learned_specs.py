@@ -24,9 +24,12 @@ LEARNED = (
         passes=lambda _units, _samples, _steps: 2,
         weights_of="aml",
         default_variant="difference",
-        fixed=(("method", "aml"),),
+        reads_class=True,
+        fixed=(("method", "aml"), ("reads_class", True)),
         deviations=(
             "The attribution model is a LoRA adapter on the frozen model's own encoder; the paper trains a whole one.",
+            "A class that is not predicted is given to the network as certain, as the paper's footnote 2 says; it was "
+            "trained with the model's own probabilities alone.",
             "The token that tells what the model predicted is written into its own row; in the authors' code it "
             "overwrites words of other texts in the batch, and the first class's embedding is never trained.",
             "It is z₀ + Σ p z as the paper says; the code divides by the number of classes.",
@@ -57,6 +60,7 @@ LEARNED = (
         passes=lambda _units, _samples, _steps: 300,
         weights_of="aml",
         default_variant="difference",
+        reads_class=True,
         optimised=True,
         deviations=(
             "20 steps instead of 10, because a step trains an adapter and not the whole encoder; the map after the "

@@ -51,13 +51,19 @@ class MethodSpec:
     weights_of: str = ""  # the learned method whose fitted weights it uses; empty if it does not learn
     default_variant: str = ""  # of these weights
     has_coefficients: bool = False  # whether its weights can be shown as heat maps
+    reads_class: bool = False  # whether its network is told the class, so that it explains any
     trains_classifier: bool = False  # whether `fit --full` can train the classifier together with it
     optimised: bool = False  # on the metrics by which methods are compared: listed apart, never leads
 
     @property
     def learns(self) -> bool:
-        """Whether it explains with weights fitted to one model; its scores are about the predicted class."""
+        """Whether it explains with weights fitted to one model."""
         return bool(self.weights_of)
+
+    @property
+    def explains_predicted_only(self) -> bool:
+        """Whether its scores are about the predicted class, whichever class is asked for."""
+        return self.learns and not self.reads_class
 
     @property
     def is_control(self) -> bool:

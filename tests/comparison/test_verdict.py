@@ -111,7 +111,7 @@ REFUSED: dict[str, tuple[Make, str]] = {
     "equal but for rounding": (made(additive(), {IG: (0.5, 0.5 - 1e-12, *FLAT[2:])}), EQUAL),
     "equal at every cut": (made(additive(), {IG: (*(1.0,) * 7, *(0.0,) * 3)}), EQUAL),
     "a class that learned methods do not explain": (
-        made(additive(high=0.45), {"aml": TEN, "cimi": HALF}),
+        made(additive(high=0.45), {"ciem": TEN, "cimi": HALF}),
         PREDICTED,
     ),
     "controls only": (made(additive(), {"attention_mean": TEN, "random": WRONG}), CONTROLS),
@@ -170,9 +170,14 @@ GIVEN: dict[str, tuple[Make, str, tuple[str, ...]]] = {
     "a control that is best": (made(additive(), {"attention_mean": TEN, LIME: WRONG}), "clear", ("attention_mean",)),
     "a learned method, predicted class": (made(additive(), {"aml": TEN, LIME: WRONG}), "clear", ("aml",)),
     "learned methods abstain": (
-        made(additive(high=0.45), {"aml": TEN, IG: TEN, OCCLUSION: WRONG}),
+        made(additive(high=0.45), {"cimi": TEN, IG: TEN, OCCLUSION: WRONG}),
         "clear",
         (IG,),
+    ),
+    "a learned method that reads the class": (
+        made(additive(high=0.45), {"aml": TEN, IG: HALF, OCCLUSION: WRONG}),
+        "clear",
+        ("aml",),
     ),
     "an optimised method takes no part": (made(additive(), {"faml": TEN, LIME: HALF, IG: WRONG}), "clear", (LIME,)),
     "a person's order takes no part": (made(additive(), {"guess": TEN, LIME: HALF, IG: WRONG}), "clear", (LIME,)),
@@ -268,11 +273,11 @@ def test_of_several_clear_ones_all_must_hold_and_of_tied_ones_one(compared: Comp
 
 
 def test_the_order_is_by_evidence_with_those_that_take_no_part_last(compared: Compared) -> None:
-    methods = {"faml": TEN, "aml": TEN, OCCLUSION: WRONG, IG: TEN, LIME: HALF, "random": WRONG}
+    methods = {"faml": TEN, "cimi": TEN, OCCLUSION: WRONG, IG: TEN, LIME: HALF, "random": WRONG}
     judged = verdict(compared(additive(high=0.45), methods), finished=True)
-    assert judged.order == (IG, LIME, "random", OCCLUSION, "faml", "aml") or judged.order[:2] == (IG, LIME)
-    assert set(judged.order[-2:]) == {"aml", "faml"}
-    assert judged.abstaining == ("faml", "aml")
+    assert judged.order == (IG, LIME, "random", OCCLUSION, "faml", "cimi") or judged.order[:2] == (IG, LIME)
+    assert set(judged.order[-2:]) == {"cimi", "faml"}
+    assert judged.abstaining == ("cimi",)
     assert judged.within_random == (OCCLUSION,)
 
 

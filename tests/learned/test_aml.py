@@ -17,7 +17,7 @@ from explainers.metrics.erasure import Answers, erasure_curves
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.padded_batch import PaddedBatch
+from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
 from explainers.models.internals import word_embedding_table
 from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
@@ -376,3 +376,30 @@ def roberta(bert: FrozenModel) -> Callable[[int], FrozenModel]:
         return FrozenModel("other", bert.labels, module, bert.tokenizer, bert.mask_token, 1, "1", segmented=False)
 
     return made
+
+
+def test_a_class_that_is_not_predicted_is_given_to_the_network_as_certain(bert: FrozenModel) -> None:
+    encoding = bert.encode(TEXT)
+    (probabilities,) = bert.probabilities(encoding, [[1] * len(encoding.units)])
+    predicted = int(probabilities.argmax())
+    recipe, module = load_trained(bert, "aml", "")
+    inputs = pad_batch([encoding], bert.pad_token, bert.device)
+    method = LearnedAttribution("aml", reads_class=True)
+    for label in range(len(bert.labels)):
+        told = torch.eye(len(bert.labels))[[label]] if label != predicted else torch.tensor(probabilities)[None].float()
+        with torch.no_grad():
+            (expected,) = recipe.scores(module, bert, Batch(inputs, told))
+        assert method.attribute(bert, encoding, label).scores == pytest.approx(expected.tolist(), abs=1e-5)
+    other = method.attribute(bert, encoding, (predicted + 1) % len(bert.labels)).scores
+    assert other != pytest.approx(method.attribute(bert, encoding, predicted).scores, abs=1e-6)
+
+
+def test_fine_tuning_keeps_the_best_map_for_the_class_that_is_asked_for(bert: FrozenModel) -> None:
+    encoding = bert.encode(TEXT)
+    predicted = int(bert.probabilities(encoding, [[1] * len(encoding.units)])[0].argmax())
+    asked = (predicted + 1) % len(bert.labels)
+    results = list(FineTunedAml(steps=8).refine(bert, encoding, asked))
+    gains = [figure(bert, result) for result in results]
+    assert {result.label for result in results} == {asked}
+    assert gains == sorted(gains)
+    assert gains[-1] > gains[0]
