@@ -8,7 +8,8 @@ M ∈ [0, 1]. With x_e = M⊙v the cause and x_u = (1-M)⊙v the rest:
     L_p = -log σ(M - M⁻)       M⁻: the decoder with another text's v   weak supervision                (Eq. 7)
     L   = L_s + α·L_i + L_p
 
-Means are over words only. The method's spec lists the deviations from paper and code.
+L_s is lowest at a mask of ones; `sparsity` adds a price for the mean of M, which the paper does not have. Means are
+over words only. The method's spec lists the deviations from paper and code.
 """
 
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ class Cimi:
     sufficiency: float = 1.0
     intervention_weight: float = 1.0  # α
     weak_supervision: float = 1.0
+    sparsity: float = 0.0  # weight of the mean mask; the paper has none
     states: bool = True
     intervention: Literal["mse", "cosine"] = "mse"
     epsilon: float = 0.2  # how much of another text may be mixed in
@@ -84,8 +86,10 @@ class Cimi:
         negative = self._units(inputs, self._decoded(module, v.roll(shift, 0), states))
         l_p = -inputs.mean(functional.logsigmoid(mask - negative)).mean()
         l_i = self._intervened(module, model, inputs, v, mask, shift, generator)
+        share = inputs.mean(mask).mean()
         total = self.sufficiency * l_s + self.intervention_weight * l_i + self.weak_supervision * l_p
-        return {"total": total, "L_s": l_s, "L_i": l_i, "L_p": l_p, "mean mask": inputs.mean(mask).mean()}
+        total = total + self.sparsity * share if self.sparsity else total
+        return {"total": total, "L_s": l_s, "L_i": l_i, "L_p": l_p, "mean mask": share}
 
     def scores(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
         internals = batch.internals_of(model)

@@ -101,6 +101,8 @@ LEARNED = (
             "0.2 "
             "as in the paper, the code's is 0.1 for short texts; both terms with another text use the same one.",
             "The other text is always another one; in the code it is sometimes the same.",
+            "The loss is lowest at a mask that keeps everything. A price for the mean mask can be added (`sparsity`, 0 "
+            "unless set), which the paper does not have; a training whose mask keeps nearly everything says so.",
             "A word's mask is the largest of its tokens'; the code scores tokens.",
         ),
     ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import spearmanr
 
-FLAT, POSITIONAL, UNIFORM, SAME = 0.02, 0.7, 0.995, 0.02
+FLAT, POSITIONAL, UNIFORM, SAME, SATURATED, WHOLE = 0.02, 0.7, 0.995, 0.02, 0.98, 0.85
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,11 @@ def collapse_warnings(shape: ScoreShape, *, distribution: bool) -> tuple[str, ..
         warnings.append("Uniform: every word gets nearly the same share, so that chance decides the ranking.")
     if not distribution and shape.within < FLAT:
         warnings.append("Constant mask: the words of a text hardly differ.")
-    if not distribution and max(shape.low, shape.high) > 0.98:
+    if not distribution and max(shape.low, shape.high) > SATURATED:
         kind = "0" if shape.low > shape.high else "1"
         warnings.append(f"Saturated mask: nearly every word has {kind}.")
+    elif not distribution and shape.mean > WHOLE:
+        warnings.append(f"The mask keeps nearly everything: its mean is {shape.mean:.2f}, so it separates little.")
     if abs(shape.position) > POSITIONAL:
         warnings.append("Positional ramp: the score follows the position in the text, whatever the word.")
     if shape.between < SAME:

@@ -204,7 +204,10 @@ def test_the_total_weighs_the_terms(bert: FrozenModel) -> None:
     items = texts(bert, *TEXTS)
     recipe = Cimi(sufficiency=0.5, intervention_weight=10.0, weak_supervision=2.0)
     losses = {name: term.item() for name, term in terms(recipe, drawn(bert), bert, items).items()}
-    assert losses["total"] == pytest.approx(0.5 * losses["L_s"] + 10 * losses["L_i"] + 2 * losses["L_p"], abs=1e-5)
+    expected = 0.5 * losses["L_s"] + 10 * losses["L_i"] + 2 * losses["L_p"]
+    assert losses["total"] == pytest.approx(expected, abs=1e-5)
+    sparse = terms(replace(recipe, sparsity=0.5), drawn(bert), bert, items)["total"].item()
+    assert sparse == pytest.approx(expected + 0.5 * losses["mean mask"], abs=1e-5)
 
 
 @pytest.mark.parametrize(

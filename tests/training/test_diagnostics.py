@@ -68,6 +68,13 @@ def test_a_saturated_mask_says_at_which_end(value: float, kind: str) -> None:
     assert f"Saturated mask: nearly every word has {kind}." in sentences
 
 
+def test_a_mask_that_keeps_nearly_everything() -> None:
+    rows = [[0.8 + 0.2 * each for each in row] for row in by_chance()]
+    assert score_shape(rows).high < 0.9
+    assert "The mask keeps nearly everything" in first_words(rows)
+    assert first_words([[each / sum(row) for each in row] for row in rows], distribution=True) == ["Uniform"]
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("distribution", [False, True])
 def test_a_positional_ramp_in_either_direction(sign: int, distribution: bool) -> None:
