@@ -8,6 +8,7 @@ import typer
 from explainers.commands.ablate import ablate_command
 from explainers.commands.bench import bench_command
 from explainers.commands.cards import cards_command
+from explainers.commands.consistency import consistency_command
 from explainers.commands.evaluate import evaluate_command
 from explainers.commands.explain import explain_command
 from explainers.commands.fit import fit_command
@@ -33,6 +34,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "ablate": ablate_command,
     "identifiability": identifiability_command,
     "evaluate": evaluate_command,
+    "consistency": consistency_command,
     "verdicts": verdicts_command,
     "narratives": narratives_command,
     "bench": bench_command,

@@ -2,6 +2,7 @@
 
 card.json                  what the model is, its data, recipe and accuracy     (train-model)
 evaluation.json            faithfulness metrics and known evidence              (evaluate)
+consistency.json           whether similar inputs are explained alike           (consistency)
 learned/*.json             weights of the methods that learn                    (fit)
 narrative/evaluation.json  agreement, CCMR and the like                         (narratives)
 narrative/*.json           weights of the narrators                             (fit)
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of, read_card
+from explainers.report.consistency_tables import CONSISTENCY, consistency_markdown
 from explainers.report.evaluation_tables import (
     EVALUATION,
     NOTE,
@@ -69,6 +71,7 @@ def model_card(folder: Path) -> str:
         *_training(card),
         "## Faithfulness",
         *_faithfulness(folder / EVALUATION),
+        *_consistency(folder / CONSISTENCY),
         *learned_weights(folder / "learned"),
         *narrator_evaluation(folder / "narrative"),
         *narrator_weights(folder / "narrative"),
@@ -139,6 +142,17 @@ def _training(card: Mapping[str, Any]) -> Iterator[str]:
     ]
     if log:
         yield markdown_table(log)
+
+
+def _consistency(path: Path) -> Iterator[str]:
+    if not path.is_file():
+        return
+    table = json.loads(path.read_text(encoding="utf-8"))
+    yield "## Consistency"
+    yield command_block(table["command"])
+    data = table["data"]
+    yield f"{data['inputs']:,} inputs of the split `{data['split']}`, taken at random (seed {data['seed']})."
+    yield consistency_markdown(table)
 
 
 def _faithfulness(path: Path) -> Iterator[str]:

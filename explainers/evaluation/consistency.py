@@ -1,0 +1,71 @@
+"""CONS of every method on a data set: are inputs that the model represents alike explained alike?"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from explainers.comparison.runner import example_of, failure
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable
+from explainers.evaluation.measurement import Scores, control_scores, final_attribution, predicted_class
+from explainers.learned.ivra import mean_states
+from explainers.methods.registry import applicable
+from explainers.methods.spec import MethodSpec
+from explainers.metrics.consistency import Floats, consistency
+from explainers.models.answer_pool import AnswerPool
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding
+from explainers.models.inputs.padded_batch import pad_batch
+from explainers.models.internals import forward_with_internals
+from explainers.results.comparison import Question
+from explainers.results.settings import Settings
+
+FEWEST = 3
+Progress = Callable[[str], None]
+
+
+def consistency_rows(
+    model: FrozenModel, inputs: Sequence[Example], specs: Sequence[MethodSpec], settings: Settings, progress: Progress
+) -> list[dict[str, Any]]:
+    """A row per method and control with the interval of CONS, or the reason why there is none.
+
+    An input for which a method fails does not count for it. Raises `DataUnavailable` for fewer than three inputs.
+    """
+    encodings = [each for each in (model.encode(example, settings.unit) for example in inputs) if each.units]
+    if len(encodings) < FEWEST:
+        raise DataUnavailable(f"Consistency compares pairs of inputs. Give at least {FEWEST}.")
+    states, scores, reasons = [], dict[str, dict[int, Scores]](), dict[str, str]()
+    for number, encoding in enumerate(encodings):
+        states.append(mean_state(model, encoding))
+        question = Question(model.pooled(AnswerPool()), encoding, predicted_class(model, encoding), settings)
+        for spec in applicable(specs, example_of(encoding)):
+            mine = scores.setdefault(spec.id, {})
+            try:
+                mine[number] = final_attribution(spec, question).scores
+            except Exception as error:  # one method must not end the others
+                reasons[spec.id] = failure(spec.id, error).reason
+        for control, orders in control_scores(question).items():
+            scores.setdefault(control, {})[number] = orders[0]
+        if (number + 1) % 25 == 0:
+            progress(f"{number + 1} of {len(encodings)} inputs")
+    return [_row(method, np.stack(states), mine, reasons.get(method, "")) for method, mine in scores.items()]
+
+
+def mean_state(model: FrozenModel, encoding: Encoding) -> Floats:
+    """H: the mean over layers and tokens of the model's hidden states, (d,)."""
+    inputs = pad_batch([encoding], model.pad_token, model.device)
+    state: Floats = mean_states(forward_with_internals(model, inputs), inputs)[0].cpu().double().numpy()
+    return state
+
+
+def _row(method: str, states: Floats, scores: dict[int, Scores], reason: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"method": method, "inputs": len(scores)}
+    if len(scores) < FEWEST:
+        return row | {"reason": reason}
+    numbers = sorted(scores)
+    value = consistency(states[numbers], [scores[number] for number in numbers])
+    if value is None:
+        return row | {"reason": "every input has the same explanation"}
+    return row | {"cons": asdict(value)}

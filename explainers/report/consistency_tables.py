@@ -1,0 +1,33 @@
+"""CONS as a table in Markdown."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from explainers.evaluation.names import CONTROLS, RANDOM
+from explainers.report.evaluation_tables import row_name
+from explainers.report.markdown_table import markdown_table
+
+CONSISTENCY = "consistency.json"  # in a bundle's folder and in that of a run
+NAMES = {RANDOM: "Random, one order per input"}
+NOTE = (
+    "CONS (Xie et al., 2024, Eq. 12): Spearman's ρ over all pairs of inputs between the distance of the model's mean "
+    "hidden states and the distance of the explanations, ranks at the same relative positions. Higher: what the model "
+    "represents alike is explained alike. Brackets hold the 95 % bootstrap interval over inputs. ° not clearly above 0."
+)
+
+
+def consistency_markdown(table: Mapping[str, Any]) -> str:
+    """The table, the highest value first, and how to read it."""
+    rows = sorted(table["rows"], key=lambda row: -row.get("cons", {"mean": -2.0})["mean"])
+    return "\n\n".join([markdown_table([_cells(row) for row in rows]), NOTE])
+
+
+def _cells(row: Mapping[str, Any]) -> dict[str, str]:
+    method = row["method"]
+    name = NAMES.get(method) or (CONTROLS[method] if method in CONTROLS else row_name(method))
+    if "cons" not in row:
+        return {"method": name, "CONS ↑": f"undefined: {row['reason']}", "inputs": f"{row['inputs']:,}"}
+    value = row["cons"]
+    interval = f"[{value['low']:.3f}, {value['high']:.3f}]"
+    clear = "" if value["low"] > 0 else "°"
+    return {"method": name, "CONS ↑": f"{value['mean']:.3f}{clear} {interval}", "inputs": f"{row['inputs']:,}"}

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from explainers.metrics.consistency import LENGTH, aligned, consistency
+
+GENERATOR = np.random.default_rng(0)
+
+
+def test_only_the_order_of_the_scores_counts() -> None:
+    assert aligned((1.0, 5.0, 2.0)) == pytest.approx(aligned((-1.0, 100.0, 0.0)))
+    assert aligned((1.0, 5.0, 2.0)) != pytest.approx(aligned((5.0, 1.0, 2.0)))
+
+
+def test_ranks_lie_at_the_same_relative_positions() -> None:
+    row = aligned((0.0, 1.0))
+    assert row == pytest.approx(np.linspace(0, 1, LENGTH))
+    assert aligned((7.0,)) == pytest.approx(np.zeros(LENGTH))
+    assert (aligned((0.0, 0.1, 0.2, 0.3, 0.4))[[0, -1]] == (0, 1)).all()
+
+
+def test_explanations_as_far_apart_as_the_states_have_a_cons_of_one() -> None:
+    states = np.array([[0.0], [1.0], [3.0], [7.0]])
+    scores = [tuple(np.roll(range(LENGTH), shift)) for shift in range(4)]
+    rows = np.stack([aligned(row) for row in scores])
+    interval = consistency(rows, scores)
+    assert interval is not None
+    assert interval.mean == pytest.approx(1)
+    other = consistency(states, scores)
+    assert other is not None
+    assert other.mean < 1
+
+
+def test_it_is_the_correlation_over_pairs() -> None:
+    states = GENERATOR.normal(size=(12, 3))
+    scores = [tuple(GENERATOR.normal(size=GENERATOR.integers(3, 9)).tolist()) for _ in range(12)]
+    rows = np.stack([aligned(row) for row in scores])
+    pairs = [(i, j) for i in range(12) for j in range(i)]
+    expected = spearmanr(
+        [np.linalg.norm(states[i] - states[j]) for i, j in pairs],
+        [np.linalg.norm(rows[i] - rows[j]) for i, j in pairs],
+    ).statistic
+    interval = consistency(states, scores)
+    assert interval is not None
+    assert interval.mean == pytest.approx(expected)
+    assert interval.low < interval.mean < interval.high
+    assert interval == consistency(states, scores)
+
+
+def test_random_explanations_are_not_consistent() -> None:
+    states = GENERATOR.normal(size=(60, 3))
+    interval = consistency(states, [tuple(GENERATOR.normal(size=8).tolist()) for _ in range(60)])
+    assert interval is not None
+    assert abs(interval.mean) < 0.15
+    assert interval.low < 0 < interval.high
+
+
+def test_a_constant_explanation_has_no_cons() -> None:
+    assert consistency(GENERATOR.normal(size=(5, 2)), [(3.0, 2.0, 1.0)] * 5) is None
+
+
+def test_two_inputs_are_too_few() -> None:
+    with pytest.raises(ValueError, match="at least three"):
+        consistency(np.zeros((2, 2)), [(1.0,), (2.0,)])
