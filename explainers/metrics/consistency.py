@@ -1,7 +1,9 @@
 """CONS: whether inputs that the model represents alike are explained alike (Xie et al., 2024, Eq. 12).
 
 Spearman's ρ, over all pairs of inputs, between the distance of their mean hidden states and the distance of their
-explanations. Explanations of different lengths are compared by rank at the same relative positions.
+explanations. Explanations of different lengths are compared by rank at the same relative positions, each with mean 0
+and length 1. Otherwise random scores would count as consistent: the ranks of few units vary more than those of many,
+and hidden states depend on the length too.
 """
 
 from collections.abc import Sequence
@@ -21,11 +23,14 @@ Floats = NDArray[np.float64]
 
 
 def aligned(scores: Sequence[float]) -> Floats:
-    """The ranks of an input's scores, 0…1, at `LENGTH` relative positions, linear between units: (LENGTH,)."""
-    ranks = rankdata(scores)
-    shares = (ranks - 1) / max(len(ranks) - 1, 1)
-    resampled: Floats = np.interp(np.linspace(0, 1, LENGTH), np.linspace(0, 1, len(shares)), shares)
-    return resampled
+    """The ranks of an input's scores at `LENGTH` relative positions, linear between units: (LENGTH,).
+
+    They have mean 0 and length 1; all are 0 where every score is the same.
+    """
+    ranks = np.interp(np.linspace(0, 1, LENGTH), np.linspace(0, 1, len(scores)), rankdata(scores))
+    centred: Floats = ranks - ranks.mean()
+    size = float(np.linalg.norm(centred))
+    return centred / size if size > ROUNDING else np.zeros(LENGTH)
 
 
 def consistency(states: Floats, scores: Sequence[Sequence[float]], *, seed: int = 0) -> Interval | None:

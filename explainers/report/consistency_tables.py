@@ -11,8 +11,8 @@ CONSISTENCY = "consistency.json"  # in a bundle's folder and in that of a run
 NAMES = {RANDOM: "Random, one order per input"}
 NOTE = (
     "CONS (Xie et al., 2024, Eq. 12): Spearman's ρ over all pairs of inputs between the distance of the model's mean "
-    "hidden states and the distance of the explanations, ranks at the same relative positions. Higher: what the model "
-    "represents alike is explained alike. Brackets hold the 95 % bootstrap interval over inputs. ° not clearly above 0."
+    "hidden states and the distance of the explanations (ranks at the same relative positions, of mean 0 and length "
+    "1). Higher: what the model represents alike is explained alike. Brackets hold the 95 % bootstrap interval over inputs. ° not clearly above 0."
 )
 
 

@@ -13,10 +13,11 @@ def test_only_the_order_of_the_scores_counts() -> None:
 
 
 def test_ranks_lie_at_the_same_relative_positions() -> None:
-    row = aligned((0.0, 1.0))
-    assert row == pytest.approx(np.linspace(0, 1, LENGTH))
-    assert aligned((7.0,)) == pytest.approx(np.zeros(LENGTH))
-    assert (aligned((0.0, 0.1, 0.2, 0.3, 0.4))[[0, -1]] == (0, 1)).all()
+    ramp = np.arange(LENGTH) - (LENGTH - 1) / 2
+    assert aligned((0.0, 1.0)) == pytest.approx(ramp / np.linalg.norm(ramp))
+    assert aligned((0.0, 0.1, 0.2, 0.3, 0.4)) == pytest.approx(aligned((0.0, 1.0)))
+    assert not aligned((7.0,)).any()
+    assert not aligned((1.0, 1.0, 1.0)).any()
 
 
 def test_explanations_as_far_apart_as_the_states_have_a_cons_of_one() -> None:
@@ -53,6 +54,14 @@ def test_random_explanations_are_not_consistent() -> None:
     assert interval is not None
     assert abs(interval.mean) < 0.15
     assert interval.low < 0 < interval.high
+
+
+def test_the_number_of_units_alone_is_no_consistency() -> None:
+    units = GENERATOR.integers(2, 30, 120)
+    states = units[:, None].astype(float)  # as if the model represented nothing but the length
+    interval = consistency(states, [tuple(GENERATOR.normal(size=n).tolist()) for n in units])
+    assert interval is not None
+    assert abs(interval.mean) < 0.06
 
 
 def test_a_constant_explanation_has_no_cons() -> None:
