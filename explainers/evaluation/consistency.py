@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from explainers.attribution.random_order import random_scores
 from explainers.comparison.runner import example_of, failure
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
-from explainers.evaluation.measurement import Scores, control_scores, final_attribution, predicted_class
+from explainers.evaluation.measurement import Scores, final_attribution, predicted_class
+from explainers.evaluation.names import POSITION, RANDOM
 from explainers.learned.ivra import mean_states
 from explainers.methods.registry import applicable
 from explainers.methods.spec import MethodSpec
@@ -46,11 +48,17 @@ def consistency_rows(
                 mine[number] = final_attribution(spec, question).scores
             except Exception as error:  # one method must not end the others
                 reasons[spec.id] = failure(spec.id, error).reason
-        for control, orders in control_scores(question).items():
-            scores.setdefault(control, {})[number] = orders[0]
+        for control, order in controls(encoding, settings.seed + number).items():
+            scores.setdefault(control, {})[number] = order
         if (number + 1) % 25 == 0:
             progress(f"{number + 1} of {len(encodings)} inputs")
     return [_row(method, np.stack(states), mine, reasons.get(method, "")) for method, mine in scores.items()]
+
+
+def controls(encoding: Encoding, seed: int) -> dict[str, Scores]:
+    """A random order of the input's own, since inputs with the same one are explained alike; and the order of units."""
+    units = len(encoding.units)
+    return {RANDOM: random_scores(units, seed), POSITION: tuple(float(-place) for place in range(units))}
 
 
 def mean_state(model: FrozenModel, encoding: Encoding) -> Floats:

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from explainers.commands.app import app
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
-from explainers.evaluation.consistency import consistency_rows
+from explainers.evaluation.consistency import consistency_rows, controls
 from explainers.evaluation.names import POSITION, RANDOM
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
@@ -28,6 +28,12 @@ def test_every_method_and_control_has_a_row_and_a_constant_order_none_of_its_own
         "reason": "every input has the same explanation",
     }
     assert all(-1 <= by_method[method]["cons"]["mean"] <= 1 for method in ("aml", "occlusion", RANDOM))
+
+
+def test_inputs_of_the_same_length_have_random_orders_of_their_own(bert: FrozenModel) -> None:
+    encoding = bert.encode(INPUTS[0])
+    assert controls(encoding, 0)[RANDOM] != controls(encoding, 1)[RANDOM]
+    assert controls(encoding, 0) == controls(encoding, 0)
 
 
 def test_a_method_that_fails_has_a_reason(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
