@@ -161,11 +161,11 @@ def read_item(content: Any) -> Item:
             optional(row, "pair", str),
             optional(row, "class", int),
             sentences,
-            None if image is None else InputImage.uploaded(base64.b64decode(image, validate=True)),
+            None if image is None else InputImage.uploaded(base64.b64decode(image.encode("ascii"), validate=True)),
         )
         marked = None if rationale is None else tuple(read_marked(each) for each in rationale)
         return Item(field(row, "id", str), example, marked, field(row, "label", str, ""))
-    except binascii.Error as error:
+    except (binascii.Error, UnicodeEncodeError) as error:
         raise DataUnavailable("The field image is not base64.") from error
     except ValueError as error:
         raise DataUnavailable(str(error)) from error
