@@ -43,6 +43,7 @@ MARKDOWN = re.findall(
 WITH_OPTIONS = ("pills", "radio", "segmented_control")
 IN_LABELS = ("label", "text", "help", "caption", "options")
 OWN: dict[str, tuple[str, ...]] = {
+    "app/annotate/project_form.py": ("offered", "list(titles)", "list(offered)"),
     "app/compare/drawing_options.py": ("('per method', 'shared')",),
     "app/compare/duel.py": ("label",),
     "app/compare/exports.py": ("label", "LINK[url_state.left_out_of_address()]"),
