@@ -12,7 +12,6 @@ from typing import Literal
 
 import krippendorff
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score
 
 from explainers.annotations.agreement_tables import (
@@ -135,7 +134,7 @@ def bounded(name: str, value: float, tables: Sequence[Table], statistic: Callabl
     if items < 2:
         return AgreementValue(name, value, items)
     draws = np.random.default_rng(0).integers(0, items, (RESAMPLES, items))
-    times: NDArray[np.int64] = np.stack([np.bincount(draw, minlength=items) for draw in draws])  # (R, items)
+    times: Table = np.stack([np.bincount(draw, minlength=items) for draw in draws]).astype(float)  # (R, items)
     resampled = statistic(np.tensordot(times, np.stack(tables), axes=1))
     if np.isnan(resampled).mean() > 0.05:
         return AgreementValue(name, value, items)

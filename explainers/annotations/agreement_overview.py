@@ -44,7 +44,9 @@ def of_items(items: Items, *, ordinal: bool) -> dict[str, tuple[AgreementValue, 
 def overall(items: Items, *, ordinal: bool) -> tuple[AgreementValue, ...]:
     """Mean Cohen's κ, Fleiss' κ, α (nominal and, for numbers with an order, ordinal too) and mean F1s of marks."""
     known = levels(items)
-    kappa = mean_of_pairs("Cohen's κ", items, cohen, lambda item, *pair: confusion(item, *pair, known), kappas)
+    kappa = mean_of_pairs(
+        "Cohen's κ", items, cohen, lambda item, one, other: confusion(item, one, other, known), kappas
+    )
     both = (alpha(items, ordinal=False), *((alpha(items, ordinal=True),) if ordinal else ()))
     return (kappa, fleiss(items), *both, *mean_f1s(items))
 

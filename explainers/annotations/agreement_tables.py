@@ -86,7 +86,7 @@ def fleiss_kappas(summed: Table) -> Table:
 
 
 def overlaps(item: JudgedItem, one: str, other: str, kind: str) -> Table:
-    """How many of one's marks the other hits, one's marks, and both with exchanged roles, (4,); 0 unless both answered."""
+    """How many of one's marks the other hits, one's marks, and both with exchanged roles, (4,); 0 without both."""
     if not {one, other} <= item.codes.keys():
         return np.zeros(4)
     counts: list[float] = []

@@ -14,14 +14,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from explainers.annotations.fields import field, json_object, optional
+from explainers.annotations.fields import field, json_object, optional, typed
 from explainers.annotations.formats.imported import Imported, RowContent, class_number, json_lines, read_rows
-from explainers.annotations.record_json import read_annotation, read_item
+from explainers.annotations.formats.own import content_of, read_own
 from explainers.annotations.records import Item, Marked, Span
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 
-OWN = "crosslight"  # the field with our own records
 DOCUMENTS = ("docs.jsonl", "docs")
 SPLITS = ("train", "val", "test")
 
@@ -42,10 +41,9 @@ def read_eraser(
 
     def read(row: object) -> RowContent:
         content = json_object(row, "an object")
-        if OWN in content:
-            own = json_object(content[OWN], "an object")
-            annotation = optional(own, "annotation", dict)
-            return RowContent((read_item(own.get("item")),), (read_annotation(annotation),) if annotation else ())
+        own = read_own(content)
+        if own is not None:
+            return content_of(own)
         return RowContent((_item(content, documents, tokens, classes, query_as_pair),))
 
     return read_rows(json_lines(annotations), read)
@@ -96,9 +94,8 @@ def _item(
 ) -> Item:
     content = dict(row)
     id, label = field(content, "annotation_id", str), field(content, "classification", str, "")
-    evidences = [
-        json_object(evidence, "an evidence") for group in field(content, "evidences", list) for evidence in group
-    ]
+    groups = [typed(group, list, "evidences") for group in field(content, "evidences", list)]
+    evidences = [json_object(evidence, "an evidence") for group in groups for evidence in group]
     names = _document_names(content, evidences, id)
     for name in names:
         if name not in documents:
