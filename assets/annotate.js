@@ -134,7 +134,7 @@ function buttonsOf(root, memory) {
   confirm.title = "Ctrl + Enter";
   parts.buttons = [confirm];
   if (data.revisiting) parts.buttons.push(actionButton("Keep as it was", "", () => act(root, memory, "keep")));
-  else parts.buttons.push(actionButton("Skip", "", () => act(root, memory, "skip")));
+  else if (data.can_skip) parts.buttons.push(actionButton("Skip", "", () => act(root, memory, "skip")));
   if (data.can_undo) parts.buttons.push(actionButton("Undo", "", () => act(root, memory, "undo")));
   const row = element("div", "buttons");
   row.append(...parts.buttons, parts.status);

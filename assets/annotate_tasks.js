@@ -212,7 +212,44 @@ function correctTask(data, draft, changed) {
   return { node, draft: () => ({ sentence: box.value }), answer, missing: "Write a sentence." };
 }
 
+// The marks of several people, and a copy that becomes the decision.
+function adjudicateTask(data, draft, changed) {
+  const node = element("div");
+  let origin = draft.origin ?? "";
+  const decision = unitEditor({
+    data,
+    label: "Your decision",
+    marked: draft.marked ?? data.people[0].marked,
+    onChange: () => {
+      origin = "changed";
+      changed();
+    },
+  });
+  for (const { name, marked } of data.people) {
+    const card = element("div", "card");
+    const take = element("button", "place", "Take these");
+    take.type = "button";
+    take.setAttribute("aria-label", `Take the marks of ${name}`);
+    take.addEventListener("click", () => {
+      decision.marked = new Set(marked);
+      decision.repaint();
+      origin = name;
+      changed();
+    });
+    const head = element("div", "letter", name);
+    head.append(take);
+    card.append(head, unitEditor({ data, label: `Marks of ${name}`, editable: false, marked, fixed: true }).node);
+    node.append(card);
+  }
+  const own = element("div", "card");
+  own.append(element("div", "letter", "Your decision"), decision.node);
+  node.append(own);
+  const answer = () => ({ marked: [...decision.marked].sort((a, b) => a - b), origin: origin || data.people[0].name });
+  return { node, draft: answer, answer, missing: "" };
+}
+
 const TASKS = {
+  adjudicate: adjudicateTask,
   mark: markTask,
   simulate: simulateTask,
   rank: rankTask,

@@ -1,16 +1,17 @@
 // A text, a pair or an image with a text whose words and patches can be marked: by click, by dragging, or by keyboard.
 // `cells` colours them instead. All text is written with textContent.
 
-function unitEditor({ data, label, editable = true, marked = [], suggested = [], cells = null, onChange = () => {} }) {
+function unitEditor({ data, label, editable = true, marked = [], suggested = [], cells = null, fixed = false, onChange = () => {} }) {
   const node = element("div", "input");
   node.setAttribute("role", "group");
   node.setAttribute("aria-label", label);
-  const editor = { node, editable, marked: new Set(marked), suggested: new Set(suggested), all: [], gaps: [], onChange };
+  const editor = { node, editable, fixed, marked: new Set(marked), suggested: new Set(suggested), all: [], gaps: [], onChange };
   if (data.image) node.append(imageOf(data.image, editor, cells));
   node.append(textsOf(data, editor, cells));
   editor.repaint = () => repaintUnits(editor);
-  if (!cells) listenToUnits(editor);
   editor.repaint();
+  if (cells || fixed) return editor;
+  listenToUnits(editor);
   setStop(editor, editor.all[0]);
   return editor;
 }
@@ -23,8 +24,10 @@ function unitNode(tag, className, name, index, editor, cells) {
     const cell = cells[index];
     if (cell) Object.assign(node.style, { backgroundColor: cell.colour, borderBottomWidth: cell.line });
   } else {
-    node.setAttribute("role", "button");
-    node.tabIndex = -1;
+    if (!editor.fixed) {
+      node.setAttribute("role", "button");
+      node.tabIndex = -1;
+    }
     editor.all.push(node);
   }
   return node;
@@ -74,6 +77,7 @@ function repaintUnits(editor) {
     const proposed = editor.suggested.has(index);
     unit.classList.toggle("marked", on);
     unit.classList.toggle("suggested", proposed);
+    if (editor.fixed) continue;
     unit.setAttribute("aria-pressed", on ? "true" : "false");
     unit.setAttribute("aria-label", `${unit.dataset.name}${on ? ", marked" : ""}${proposed ? ", suggested" : ""}`);
   }

@@ -173,6 +173,13 @@ def _row(project: Project, annotator: int, sent: Confirmation) -> AnswerRow:
     )
 
 
+def imported_row(project: Project, annotator: int, given: Confirmation, annotation: Annotation) -> AnswerRow:
+    """With the moment at which it was confirmed elsewhere."""
+    row = _row(project, annotator, given)
+    row.confirmed = annotation.confirmed
+    return row
+
+
 def _stored(row: AnswerRow) -> Stored:
     task = cast(Task, row.task)
     content: Any = json.loads(row.answer) if row.answer else None

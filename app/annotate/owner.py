@@ -10,6 +10,7 @@ from app.annotate.people_view import people_view
 from app.annotate.preparation import Preparer
 from app.annotate.project_form import new_project
 from app.annotate.projects import TITLES, Project
+from app.annotate.results_view import results_view
 from app.annotate.session import AnnotateVisitor
 from app.annotate.workbench import AHEAD, LAST, REVISIT, annotate
 from app.model_pool import ModelPool
@@ -17,8 +18,8 @@ from app.store import Store
 
 NEW = 0
 CHOSEN, VIEW = "annotation project", "annotation view"  # in the session
-WORK, PEOPLE, SETTINGS = "Annotate", "People", "Settings"
-VIEWS = (WORK, PEOPLE, SETTINGS)
+WORK, PEOPLE, RESULTS, SETTINGS = "Annotate", "People", "Results", "Settings"
+VIEWS = (WORK, PEOPLE, RESULTS, SETTINGS)
 EMPTY = "There is no project yet. Make one here; then annotate yourself, or invite others."
 DELETE = "Deletes the project, its items and everything that was confirmed in it."
 
@@ -69,6 +70,7 @@ def project_page(store: Store, preparer: Preparer, project: Project, visitor: An
     views: dict[str, Callable[[], None]] = {
         WORK: lambda: work(store, preparer, project, visitor),
         PEOPLE: lambda: people_view(store, project),
+        RESULTS: lambda: results_view(store, project),
         SETTINGS: lambda: _settings(store, project, visitor),
     }
     view = st.segmented_control(

@@ -20,6 +20,7 @@ from typing import Any
 
 from app.annotate import blinding
 from app.annotate.answers import Stored
+from app.annotate.method_names import method_name
 from app.annotate.prepared import Prepared, PreparedMap
 from app.annotate.projects import TITLES, Project
 from explainers.annotations.records import Corrected, Inspected, Item, Marked, Ranked, Rated, Simulated, Task
@@ -70,6 +71,8 @@ class TaskQuestion:
         methods = [id for id in (spec.narrators if self.uses_sentences else spec.methods) if id in judged]
         about = (self.annotator, self.item.id, self.task)
         letters = blinding.lettered(methods, self.project.salt, *about)
+        if not spec.blind:
+            letters = {method_name(id): id for id in letters.values()}
         return dict(list(letters.items())[:1]) if self.task in ("simulate", "inspect", "correct") else letters
 
     @property

@@ -4,7 +4,8 @@ import streamlit as st
 
 from app import plain_text
 from app.annotate import embedded_data, projects
-from app.annotate.data_files import SUFFIXES, Files, ReadItems, read_items
+from app.annotate.data_files import SUFFIXES, Files, ReadItems, read_items, splits
+from app.annotate.past_work import store_annotations
 from app.annotate.preparation import Preparer
 from app.annotate.projects import LONGEST_NAME, NEEDS_MAPS, NEEDS_SENTENCES, ORDER, TITLES, Project, ProjectSpec
 from app.login.account import Account
@@ -21,8 +22,9 @@ FILES = "Files of your own"
 MEGABYTES = 10
 SENTENCES_SHOWN = 5  # about rows that are left out
 FORMATS = (
-    "A table (.csv, .tsv, .parquet) or lines of JSON (.jsonl) with a column text; for pairs premise and hypothesis. "
-    "Columns id and label are kept. For images, add the image files and a column image with their names."
+    "A table (.csv, .tsv, .parquet) or lines of JSON with a column text, for pairs premise and hypothesis; id and "
+    "label are kept. Also ERASER (.zip), doccano (.jsonl), Label Studio (.json), and downloads of this page with all "
+    "annotations. For images, add their files and a column image with their names."
 )
 BLIND = "Methods appear as letters, shuffled for every person and item, until you open the results."
 OVERLAP = "How many people annotate each item. Agreement needs two or more."
@@ -53,6 +55,7 @@ def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Acco
         )
         with st.spinner("Storing the items"):
             made = projects.create(store, spec, read.items, account)
+            store_annotations(store, made, read.annotations)
     except ExplanationError as error:
         plain_text.error(str(error))
         return None
@@ -90,24 +93,34 @@ def _files(info: ModelInfo) -> ReadItems:
     )
     st.caption(FORMATS)
     if not given:
-        return ReadItems(())
+        return ReadItems()
     files = {file.name: file.getvalue() for file in given}
     try:
-        read = _read(files, info.input_names, info.multimodal)
+        parts = _splits(files)
+        split = st.selectbox("Part", parts, key="project part") if parts else ""
+        read = _read(files, info.input_names, info.labels, info.multimodal, split or "")
     except ExplanationError as error:
         plain_text.error(str(error))
-        return ReadItems(())
+        return ReadItems()
     _tell(read)
     return read
 
 
 @st.cache_data(show_spinner="Reading the files", max_entries=2, scope="session")
-def _read(files: Files, input_names: tuple[str, ...], multimodal: bool) -> ReadItems:
-    return read_items(files, input_names, multimodal=multimodal)
+def _read(
+    files: Files, input_names: tuple[str, ...], classes: tuple[str, ...], multimodal: bool, split: str
+) -> ReadItems:
+    return read_items(files, input_names, classes, multimodal=multimodal, split=split)
+
+
+@st.cache_data(show_spinner=False, max_entries=2, scope="session")
+def _splits(files: Files) -> tuple[str, ...]:
+    return splits(files)
 
 
 def _tell(read: ReadItems) -> None:
-    st.caption(f"{len(read.items):,} items.")
+    came = f", with {len(read.annotations):,} annotations" if read.annotations else ""
+    st.caption(f"{len(read.items):,} items{came}.")
     if read.left_out:
         more = len(read.left_out) - SENTENCES_SHOWN
         lines = [f"{len(read.left_out):,} rows are left out:", *read.left_out[:SENTENCES_SHOWN]]

@@ -8,6 +8,7 @@ from app import plain_text
 from app.annotate import answers, assignment, items
 from app.annotate.answer_reading import read_sent
 from app.annotate.answers import Confirmation, Stored
+from app.annotate.downloads import own_download
 from app.annotate.payload import TaskQuestion, payload
 from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
@@ -68,6 +69,7 @@ def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stor
     around: dict[str, Any] = {
         "step": f"step {tasks.index(question.task) + 1} of {len(tasks)}" if len(tasks) > 1 else "",
         "progress": {"done": done.done, "skipped": done.skipped, "total": done.total},
+        "can_skip": True,
         "can_undo": answers.before(store, question.annotator, undo_from) is not None,
         "revisiting": revisited is not None and revisited.answer is not None,
         **last,
@@ -77,6 +79,8 @@ def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stor
         return
     content = payload(question, _earlier(store, question), **around)
     component("annotate")(key="annotate", data=_same(content), on_done_change=done_pressed)
+    if done.done:
+        own_download(store, project, question.annotator)
 
 
 def _same(content: dict[str, Any]) -> dict[str, Any]:
@@ -158,6 +162,7 @@ def _finished(store: Store, project: Project, annotator: int) -> None:
     done = assignment.progress(store, project.id, annotator, project.spec.overlap)
     plain_text.success(FINISHED if done.done else NOTHING)
     skipped = answers.skipped_items(store, annotator)
+    own_download(store, project, annotator)
     with st.container(horizontal=True):
         if skipped:
             st.button(
