@@ -18,6 +18,7 @@ from explainers.annotations.records import Item
 from explainers.annotations.units import marked_units
 from explainers.attribution.kernel_shap import KernelShap
 from explainers.errors import ExplanationError
+from explainers.evaluation.names import POSITION
 from explainers.methods.spec import Method, MethodSpec
 from explainers.metrics.intervals import paired
 from explainers.metrics.plausibility import PLAUSIBILITY, Truth, is_defined, plausibility, plausibility_by_chance
@@ -27,7 +28,6 @@ from explainers.models.inputs.encoding import Encoding
 from explainers.results.settings import Settings
 
 FILE = "items.jsonl"  # a signature, then a line per item with the records of its methods
-POSITION = "position"
 COSTLY = 10  # passes; methods that ask for more are costly
 Record = dict[str, Any]  # {"item": …, "method": …, "values": {metric: value}, "chance": {metric: value}, "seconds": …}
 
