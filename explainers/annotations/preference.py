@@ -40,7 +40,7 @@ class Correlation:
 
 
 @dataclass(frozen=True)
-class OtherReasons:
+class DifferentUnits:
     """An item with the same answer for different reasons: the share of marked units among as many of the highest-scored
     ones, beside the share that a random order is expected to reach."""
 
@@ -104,7 +104,7 @@ def right_for_other_reasons(
     scores: Mapping[str, tuple[float, ...]],
     predicted: Mapping[str, int],
     label: Mapping[str, int],
-) -> tuple[OtherReasons, ...]:
+) -> tuple[DifferentUnits, ...]:
     """The items whose predicted class is people's own, where a method finds no more of the marked units than chance.
 
     All four are by item: the units that people marked, a method's score of every unit, and the classes. Items of which
@@ -117,5 +117,5 @@ def right_for_other_reasons(
         truth = np.isin(np.arange(len(scores[item])), sorted(units))
         if is_defined(truth):
             shared, chance = f1(truth, scores[item]), float(truth.mean())
-            items += [OtherReasons(item, shared, chance)] if shared <= chance else []
+            items += [DifferentUnits(item, shared, chance)] if shared <= chance else []
     return tuple(sorted(items, key=lambda each: each.shared - each.chance))

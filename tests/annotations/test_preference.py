@@ -2,7 +2,7 @@ import pytest
 
 from explainers.annotations.preference import (
     FEW_METHODS,
-    OtherReasons,
+    DifferentUnits,
     mean_preferences,
     preference_follows,
     preferences,
@@ -74,4 +74,4 @@ def test_items_right_for_other_reasons() -> None:
     }
     label = dict.fromkeys(marks, 1)
     items = right_for_other_reasons(marks, scores, {**label, "wrong": 0}, label)
-    assert items == (OtherReasons("other", 0.0, 0.5), OtherReasons("part", 0.5, 0.5))
+    assert items == (DifferentUnits("other", 0.0, 0.5), DifferentUnits("part", 0.5, 0.5))
