@@ -7,11 +7,11 @@ refuses it as well.
 import time
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from app.annotate.projects import locked
-from app.annotate.tables import AssignmentRow, ItemRow
+from app.annotate.tables import AnswerRow, AssignmentRow, ItemRow
 from app.store import Store
 
 
@@ -69,6 +69,18 @@ def release(session: Session, item: int, annotator: int) -> None:
         row.slot, row.status, row.changed = None, "skipped", time.time()
 
 
+def release_open(store: Store, annotator: int) -> None:
+    """The items that a person has and has not begun are free for others. Who is at one of them gets another one."""
+    with store.begin() as session:
+        begun = select(AnswerRow.item).where(AnswerRow.annotator == annotator)
+        query = select(AssignmentRow).where(
+            AssignmentRow.annotator == annotator, AssignmentRow.status == "open", AssignmentRow.item.not_in(begun)
+        )
+        for row in list(session.scalars(query)):
+            _count(session, row.item, -1 if row.slot is not None else 0)
+            session.delete(row)
+
+
 def assigned(session: Session, item: int, annotator: int) -> AssignmentRow | None:
     return session.scalar(select(AssignmentRow).where(AssignmentRow.item == item, AssignmentRow.annotator == annotator))
 
@@ -92,7 +104,7 @@ def _free(session: Session, project: int, annotator: int, overlap: int, count: i
     return list(session.scalars(query.order_by(ItemRow.taken, ItemRow.number).limit(count)))
 
 
-def _is_free(project: int, annotator: int, overlap: int) -> tuple[object, ...]:
+def _is_free(project: int, annotator: int, overlap: int) -> tuple[ColumnElement[bool], ...]:
     own = select(AssignmentRow.item).where(AssignmentRow.annotator == annotator)
     return ItemRow.project == project, ItemRow.taken < overlap, ItemRow.id.not_in(own)
 

@@ -6,13 +6,14 @@ import streamlit as st
 
 from app import plain_text
 from app.annotate import items, people, projects
+from app.annotate.intermission import LAST, REVISIT
 from app.annotate.people_view import people_view
 from app.annotate.preparation import Preparer
 from app.annotate.project_form import new_project
 from app.annotate.projects import TITLES, Project
 from app.annotate.results_view import results_view
 from app.annotate.session import AnnotateVisitor
-from app.annotate.workbench import AHEAD, LAST, REVISIT, annotate
+from app.annotate.workbench import AHEAD, annotate
 from app.model_pool import ModelPool
 from app.store import Store
 
@@ -21,6 +22,7 @@ CHOSEN, VIEW = "annotation project", "annotation view"  # in the session
 WORK, PEOPLE, RESULTS, SETTINGS = "Annotate", "People", "Results", "Settings"
 VIEWS = (WORK, PEOPLE, RESULTS, SETTINGS)
 EMPTY = "There is no project yet. Make one here; then annotate yourself, or invite others."
+JOIN = "Annotate items yourself, or invite others under People. What you take counts as that of one more person."
 DELETE = "Deletes the project, its items and everything that was confirmed in it."
 
 
@@ -86,7 +88,12 @@ def project_page(store: Store, preparer: Preparer, project: Project, visitor: An
 
 
 def work(store: Store, preparer: Preparer, project: Project, visitor: AnnotateVisitor) -> None:
-    """The visitor annotates."""
+    """The visitor annotates. Owners say first that they want to: they would take items from others."""
+    owner = visitor.guest is None or visitor.guest.role == "owner"
+    if owner and not people.has_joined(store, project.id, visitor.person):
+        st.caption(JOIN)
+        if not st.button("Annotate myself", key="join", type="primary"):
+            return
     name = visitor.guest.name if visitor.guest is not None else ""
     annotate(store, preparer, project, people.annotator(store, project.id, visitor.person, name))
 

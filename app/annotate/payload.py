@@ -185,8 +185,8 @@ def _answered(question: TaskQuestion, stored: Stored | None) -> dict[str, Any] |
                 }
             }
         case Inspected(verdict=verdict, marked=changed):
-            units = sorted(marked_units(changed, encoding)) if changed is not None else None
-            return {"verdict": verdict} if units is None else {"verdict": verdict, "marked": units}
+            corrected = {"marked": sorted(marked_units(changed, encoding))} if changed is not None else {}
+            return {"verdict": verdict, **corrected}
         case Corrected(sentence=sentence):
             return {"sentence": sentence}
         case _:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Literal
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.annotate.projects import locked
-from app.annotate.tables import AnnotatorRow, InviteRow, PassRow, ProjectRow
+from app.annotate.tables import AnnotatorRow, InviteRow, PassRow
 from app.store import Store
 from explainers.errors import ExplanationError
 
@@ -152,16 +152,16 @@ def annotator(store: Store, project: int, person: str, name: str = "") -> int:
         return row.id
 
 
+def has_joined(store: Store, project: int, person: str) -> bool:
+    with store.read() as session:
+        return _known(session, project, person) is not None
+
+
 def names(store: Store, project: int) -> dict[int, str]:
     """The pseudonyms of a project's people, by their number."""
     with store.read() as session:
         rows = session.execute(select(AnnotatorRow.id, AnnotatorRow.name).where(AnnotatorRow.project == project))
         return {number: name for number, name in rows}
-
-
-def has_projects(store: Store) -> bool:
-    with store.read() as session:
-        return bool(session.scalar(select(func.count()).select_from(ProjectRow)))
 
 
 def _known(session: Session, project: int, person: str) -> int | None:

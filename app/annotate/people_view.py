@@ -14,6 +14,7 @@ from explainers.errors import ExplanationError
 
 LINK = "annotation link"  # in the session, until the page is left: nobody can read it again
 ONCE = "Copy this link now and send it. It is shown only once, because only a hash of it is stored."
+FREE = "Items that somebody has opened and not begun go back to the others. Use it when a person has left."
 ROLES = {"annotator": "annotator", "owner": "owner (sees the results, too)"}
 
 
@@ -74,3 +75,9 @@ def _progress(store: Store, project: Project) -> None:
         done = assignment.progress(store, project.id, number, project.spec.overlap)
         rows.append({"person": name, "confirmed": done.done, "skipped": done.skipped, "of": done.total})
     st.dataframe(rows, hide_index=True, width="stretch")
+    st.button("Free unbegun items", key="free items", help=FREE, on_click=_free, args=(store, tuple(names)))
+
+
+def _free(store: Store, annotators: tuple[int, ...]) -> None:
+    for number in annotators:
+        assignment.release_open(store, number)

@@ -54,6 +54,10 @@ class Preparer:
                 self.thread.start()
             self.changed.notify_all()
 
+    def try_again(self, item: int) -> None:
+        self.problems.pop(item, None)
+        self.want([item])
+
     def snapshot(self) -> dict[str, object]:
         return {"items_to_prepare": len(self.waiting)}
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import kendalltau
 
 from app.annotate.prepared import Prepared
 from app.annotate.projects import Project
@@ -13,20 +12,26 @@ from explainers.annotations.agreement import AgreementValue
 from explainers.annotations.agreement_overview import of_items, of_pairs, overall
 from explainers.annotations.formats.imported import class_number
 from explainers.annotations.judged import ORDINAL, JudgedItem, judged_answers, judged_item
+from explainers.annotations.preference import (
+    Correlation,
+    DifferentUnits,
+    mean_preferences,
+    preference_follows,
+    preferences,
+    right_for_other_reasons,
+)
 from explainers.annotations.records import (
     Annotation,
     Inspected,
     Item,
     Marked,
-    Ranked,
-    Rated,
     Simulated,
     Task,
     latest,
 )
 from explainers.annotations.units import marked_units
-from explainers.metrics.intervals import Interval, paired
-from explainers.metrics.plausibility import Truth, iou, is_defined, plausibility, plausibility_by_chance
+from explainers.metrics.intervals import Interval
+from explainers.metrics.plausibility import Truth, is_defined, plausibility, plausibility_by_chance
 
 FAITHFULNESS = "aopc_c"  # comprehensiveness
 SHOWN = ("auc", "f1", "iou")  # metrics of plausibility
@@ -52,11 +57,10 @@ class ItemState:
         return result
 
     @property
-    def right(self) -> bool | None:
-        """Whether the model answers as the data say; None where they do not say it."""
+    def true_class(self) -> int | None:
+        """The number of the class that the data state; None where they state none."""
         known = self.item.example.label
-        known = class_number(self.item.label, self.prepared.labels) if known is None and self.item.label else known
-        return None if known is None else known == self.prepared.label
+        return class_number(self.item.label, self.prepared.labels) if known is None and self.item.label else known
 
 
 @dataclass(frozen=True)
@@ -65,16 +69,6 @@ class TaskAgreement:
     overall: tuple[AgreementValue, ...]
     pairs: Mapping[tuple[str, str], tuple[AgreementValue, ...]]
     items: Mapping[str, tuple[AgreementValue, ...]]
-
-
-@dataclass(frozen=True)
-class OtherReasons:
-    """An item that the model answers correctly, while its most faithful map differs from people's marks."""
-
-    state: ItemState
-    method: str
-    overlap: float  # IOU of as many units of the map as people marked
-    chance: float
 
 
 def item_states(
@@ -136,61 +130,47 @@ def against_people(states: Mapping[str, ItemState], methods: Sequence[str]) -> l
     return rows
 
 
-def preferences(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
-    """Per method the share of the comparisons with another map that it won, and its mean faithfulness."""
-    won: dict[str, list[float]] = defaultdict(list)
-    faithful: dict[str, list[float]] = defaultdict(list)
-    for each in latest(tuple(annotations)):
-        if isinstance(each.answer, Ranked):
-            order = each.answer.methods
-            for place, method in enumerate(order):
-                won[method] += [0.0] * place + [1.0] * (len(order) - 1 - place)
-            for method, value in _faithfulness(states.get(each.item), order).items():
-                faithful[method].append(value)
-    return [
-        {
-            "method": method,
-            "comparisons": len(values),
-            "preferred": float(np.mean(values)),
-            FAITHFULNESS: float(np.mean(faithful[method])) if faithful[method] else None,
+def preferred(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
+    """Per method the mean place in rankings, the best first, and the mean faithfulness of its maps."""
+    rows: list[dict[str, object]] = []
+    for each in preferences(annotations, "rank"):
+        known = [own[each.method] for own in faithfulness(states).values() if each.method in own]
+        rows.append(
+            {
+                "method": each.method,
+                "rankings": each.judgements,
+                "mean place": _with_interval(each.interval),
+                "aopc_c": float(np.mean(known)) if known else None,
+            }
+        )
+    return rows
+
+
+def follows_faithfulness(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> Correlation:
+    return preference_follows(mean_preferences(annotations, "rank"), faithfulness(states))
+
+
+def faithfulness(states: Mapping[str, ItemState]) -> dict[str, dict[str, float]]:
+    """AOPC-C by item and method."""
+    return {
+        name: {
+            id: each.metrics[FAITHFULNESS] for id, each in state.prepared.maps.items() if FAITHFULNESS in each.metrics
         }
-        for method, values in sorted(won.items(), key=lambda pair: -float(np.mean(pair[1])))
-    ]
-
-
-def follows_faithfulness(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> Interval | None:
-    """Kendall's τ of each ranking with the faithfulness of its maps, as mean over rankings; None without any."""
-    values = []
-    for each in latest(tuple(annotations)):
-        if isinstance(each.answer, Ranked):
-            known = _faithfulness(states.get(each.item), each.answer.methods)
-            if len(known) == len(each.answer.methods) and len(set(known.values())) > 1:
-                places = range(len(known), 0, -1)
-                values.append(float(kendalltau(list(places), [known[id] for id in each.answer.methods]).statistic))
-    return paired(np.array(values)) if values else None
-
-
-def _faithfulness(state: ItemState | None, methods: Sequence[str]) -> dict[str, float]:
-    maps = state.prepared.maps if state is not None else {}
-    return {id: maps[id].metrics[FAITHFULNESS] for id in methods if id in maps and FAITHFULNESS in maps[id].metrics}
+        for name, state in states.items()
+    }
 
 
 def ratings(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
-    """Per narrator the mean relatedness and fluency."""
-    scores: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for each in latest(tuple(annotations)):
-        if isinstance(each.answer, Rated):
-            for score in each.answer.scores:
-                scores[score.method].append((score.relatedness, score.fluency))
-    return [
-        {
-            "method": method,
-            "ratings": len(values),
-            "relatedness": float(np.mean([value[0] for value in values])),
-            "fluency": float(np.mean([value[1] for value in values])),
-        }
-        for method, values in scores.items()
-    ]
+    """Per narrator the mean relatedness and fluency, with intervals over items."""
+    rows: dict[str, dict[str, object]] = defaultdict(dict)
+    for kind in ("relatedness", "fluency"):
+        for each in preferences(annotations, kind):
+            rows[each.method] |= {"ratings": each.judgements, kind: _with_interval(each.interval)}
+    return [{"method": method, **row} for method, row in rows.items()]
+
+
+def _with_interval(interval: Interval) -> str:
+    return f"{interval.mean:.2f} ({interval.low:.2f} … {interval.high:.2f})"
 
 
 def simulations(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
@@ -213,15 +193,14 @@ def verdicts(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
     return [{"method": method, **count} for method, count in counts.items()]
 
 
-def other_reasons(states: Mapping[str, ItemState]) -> list[OtherReasons]:
-    """Right answers for reasons other than people's: the least overlap first, where it is below that of chance."""
-    result = []
-    for state in states.values():
-        faithful = _faithfulness(state, list(state.prepared.maps))
-        if state.marks and state.right and faithful and is_defined(state.truth):
-            method = max(faithful, key=lambda id: faithful[id])
-            overlap = iou(state.truth, state.prepared.maps[method].scores)
-            chance = plausibility_by_chance(state.truth)["iou"]
-            if overlap < chance:
-                result.append(OtherReasons(state, method, overlap, chance))
-    return sorted(result, key=lambda each: each.overlap)
+def other_reasons(states: Mapping[str, ItemState]) -> list[tuple[ItemState, str, DifferentUnits]]:
+    """Right answers for reasons other than people's: the item, and the method whose map is the most faithful one."""
+    faithful = {name: max(own, key=lambda id: own[id]) for name, own in faithfulness(states).items() if own}
+    marked = {name: set(np.flatnonzero(state.truth).tolist()) for name, state in states.items() if state.marks}
+    listed = right_for_other_reasons(
+        marked,
+        {name: states[name].prepared.maps[method].scores for name, method in faithful.items()},
+        {name: state.prepared.label for name, state in states.items()},
+        {name: state.true_class for name, state in states.items() if state.true_class is not None},
+    )
+    return [(states[each.item], faithful[each.item], each) for each in listed]

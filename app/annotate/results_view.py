@@ -10,10 +10,11 @@ from app.annotate.adjudication import adjudicate
 from app.annotate.downloads import downloads
 from app.annotate.method_names import method_name
 from app.annotate.projects import TITLES, Project
-from app.annotate.results import ItemState, OtherReasons, TaskAgreement
+from app.annotate.results import ItemState, TaskAgreement
 from app.compare.url_state import LONGEST_IN_ADDRESS
 from app.store import Store
 from explainers.annotations.agreement import AgreementValue
+from explainers.annotations.preference import DifferentUnits
 from explainers.annotations.records import Annotation
 from explainers.report.text import decimals, one_line
 
@@ -23,17 +24,17 @@ CLOSED = (
 )
 NOTHING = "Nothing has been confirmed yet."
 FEW = "Agreement needs an item that at least two people have answered."
-INTERVALS = "Intervals hold 95 % of a bootstrap over items. A reason stands where a value is not defined."
+INTERVALS = "In brackets 95 % of a bootstrap over items; – where a value is not defined, with the reason below."
 PEOPLE = (
     "A method's scores against the units that at least half of the people marked, as means over items. The chance "
     "columns are what a random order reaches."
 )
 PREFERRED = (
-    "How often a map was placed before another one, without its name, beside its mean comprehensiveness (AOPC-C)."
+    "The mean place in people's rankings (1 is the best), beside the mean comprehensiveness (AOPC-C) of the maps."
 )
 OTHER = (
-    "The model's answer is right, but its most faithful map overlaps with people's marks less than chance. Open the "
-    "item on Compare to see why."
+    "The model's answer is right, but its most faithful map shares no more with people's marks than a random order "
+    "would. Open the item on Compare to see why."
 )
 NO_OTHER = "No item of this kind. It needs marks, maps of a method, and the true class in the data."
 
@@ -68,10 +69,12 @@ def _agreement(agreed: Sequence[TaskAgreement]) -> None:
     if not agreed:
         st.caption(FEW)
         return
+    rows = [{"task": TITLES[each.task], **{value.name: _short(value) for value in each.overall}} for each in agreed]
+    st.dataframe(rows, hide_index=True, width="stretch")
+    st.caption(INTERVALS)
     for each in agreed:
-        st.markdown(f"**{TITLES[each.task]}**")
-        st.dataframe([_value(value) for value in each.overall], hide_index=True, width="stretch")
-        with st.expander("By pair and by item", key=f"agreement {each.task}"):
+        with st.expander(f"{TITLES[each.task]}: by pair and by item", key=f"agreement {each.task}"):
+            st.dataframe([_value(value) for value in each.overall], hide_index=True, width="stretch")
             pairs = [
                 {"pair": f"{one} and {other}", **_value(value)}
                 for (one, other), values in each.pairs.items()
@@ -83,7 +86,12 @@ def _agreement(agreed: Sequence[TaskAgreement]) -> None:
                 for name, values in each.items.items()
             ]
             st.dataframe(single, hide_index=True, width="stretch")
-    st.caption(INTERVALS)
+
+
+def _short(value: AgreementValue) -> str:
+    if value.value is None or value.low is None:
+        return decimals(value.value)
+    return f"{decimals(value.value)} ({decimals(value.low)} … {decimals(value.high)})"
 
 
 def _value(value: AgreementValue) -> dict[str, str]:
@@ -98,13 +106,13 @@ def _value(value: AgreementValue) -> dict[str, str]:
 
 def _methods(project: Project, annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> None:
     _table("Methods against people", PEOPLE, results.against_people(states, project.spec.methods))
-    ranked = results.preferences(annotations, states)
+    ranked = results.preferred(annotations, states)
     _table("Preferred maps", PREFERRED, ranked)
-    follows = results.follows_faithfulness(annotations, states) if ranked else None
+    follows = results.follows_faithfulness(annotations, states).interval if ranked else None
     if follows is not None:
         st.caption(
-            f"Does preference follow faithfulness? Kendall's τ {follows.mean:.2f} "
-            f"({follows.low:.2f} … {follows.high:.2f}), mean over {follows.texts:,} rankings; 0 means not at all."
+            f"Does preference follow faithfulness? Spearman's ρ {follows.mean:.2f} "
+            f"({follows.low:.2f} … {follows.high:.2f}), the mean over {follows.texts:,} items; 0 means not at all."
         )
     _table(
         "Guesses of the model's answer",
@@ -134,22 +142,22 @@ def _shown(row: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _other_reasons(project: Project, listed: Sequence[OtherReasons]) -> None:
+def _other_reasons(project: Project, listed: Sequence[tuple[ItemState, str, DifferentUnits]]) -> None:
     st.subheader("Right for other reasons", anchor=False)
     if not listed:
         st.caption(NO_OTHER)
         return
     rows = [
         {
-            "item": each.state.item.id,
-            "text": one_line(each.state.item.example.text, 80),
-            "answer": each.state.prepared.labels[each.state.prepared.label],
-            "map": method_name(each.method),
-            "IOU": decimals(each.overlap),
+            "item": state.item.id,
+            "text": one_line(state.item.example.text, 80),
+            "answer": state.prepared.labels[state.prepared.label],
+            "map": method_name(method),
+            "shared": decimals(each.shared),
             "chance": decimals(each.chance),
-            "open": compare_address(project, each.state),
+            "open": compare_address(project, state),
         }
-        for each in listed
+        for state, method, each in listed
     ]
     columns = {"open": st.column_config.LinkColumn("Compare", display_text="open")}
     st.dataframe(rows, hide_index=True, width="stretch", column_config=columns)

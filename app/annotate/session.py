@@ -35,9 +35,6 @@ class AnnotateVisitor:
 @st.cache_resource(show_spinner=False)
 def annotation_store() -> Store:
     """One for all sessions."""
-    from app.annotate import tables
-
-    assert tables.ProjectRow.__tablename__ in tables.Base.metadata.tables  # before the store makes them
     return Store()
 
 

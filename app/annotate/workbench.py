@@ -9,6 +9,7 @@ from app.annotate import answers, assignment, items
 from app.annotate.answer_reading import read_sent
 from app.annotate.answers import Confirmation, Stored
 from app.annotate.downloads import own_download
+from app.annotate.intermission import LAST, REVISIT, finished, skip_button, wait
 from app.annotate.payload import TaskQuestion, payload
 from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
@@ -17,15 +18,12 @@ from app.store import Store
 from explainers.errors import ExplanationError
 
 AHEAD = 5  # items that are prepared before somebody gets them
-LOOK = 1.0  # seconds between two looks at an item that is being prepared
-REVISIT, LAST = "annotation revisited", "annotation reply"  # in the session
-WAITING = "The model reads this item. It opens by itself."
-FINISHED = "All items are done. Thank you."
-NOTHING = "No item is left for you: others have taken the remaining ones."
+COLUMN = "<style>.st-key-guideline { max-width: 46rem; margin-inline: auto; }</style>"  # as wide as the task
 
 
 def annotate(store: Store, preparer: Preparer, project: Project, annotator: int) -> None:
     """Draws what this person is asked now."""
+    st.html(COLUMN)
     if project.spec.guideline:
         with st.expander("Guideline", expanded=st.session_state.get(LAST) is None, key="guideline"):
             plain_text.paragraph(project.spec.guideline)
@@ -33,12 +31,12 @@ def annotate(store: Store, preparer: Preparer, project: Project, annotator: int)
     item = revisited.item if revisited is not None else assignment.current_item(store, project.id, annotator)
     preparer.want(assignment.upcoming(store, project.id, annotator, project.spec.overlap, AHEAD))
     if item is None:
-        _finished(store, project, annotator)
+        finished(store, project, annotator)
         return
     question = _question(store, project, annotator, item, revisited)
     if question is None:
         preparer.want([item])
-        _wait(store, preparer, project, annotator, item)
+        wait(store, preparer, project, annotator, item)
         return
     _ask(store, project, question, revisited)
 
@@ -47,10 +45,9 @@ def _question(
     store: Store, project: Project, annotator: int, number: int, revisited: Stored | None
 ) -> TaskQuestion | None:
     """None as long as the item is not prepared."""
-    known = items.item(store, number)
-    if known is None or known[1] is None:
+    item, prepared = items.item(store, number) or (None, None)
+    if item is None or prepared is None:
         return None
-    item, prepared = known
     stored = answers.latest(store, number, annotator)
     task = revisited.task if revisited is not None else answers.next_task(stored, project.tasks)
     task = task or project.tasks[-1]
@@ -66,6 +63,8 @@ def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stor
     undo_from = revisited.id if revisited is not None else None
     if not question.possible:
         st.info("No explanation of this kind is available for this item. Skip it.")
+        skip_button(store, project, question.annotator, question.item_number)
+        return
     around: dict[str, Any] = {
         "step": f"step {tasks.index(question.task) + 1} of {len(tasks)}" if len(tasks) > 1 else "",
         "progress": {"done": done.done, "skipped": done.skipped, "total": done.total},
@@ -74,9 +73,6 @@ def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stor
         "revisiting": revisited is not None and revisited.answer is not None,
         **last,
     }
-    if not question.possible:
-        st.button("Skip this item", key="skip impossible", type="primary", on_click=_skip_impossible)
-        return
     content = payload(question, _earlier(store, question), **around)
     component("annotate")(key="annotate", data=_same(content), on_done_change=done_pressed)
     if done.done:
@@ -117,7 +113,8 @@ def _carried_out(store: Store, project: Project, question: TaskQuestion, sent: d
     action = sent.get("action")
     if action == "undo":
         revisited: Stored | None = st.session_state.get(REVISIT)
-        st.session_state[REVISIT] = answers.before(store, question.annotator, revisited and revisited.id)
+        last = revisited.id if revisited is not None else None
+        st.session_state[REVISIT] = answers.before(store, question.annotator, last)
         return ""
     if action == "keep":
         st.session_state[REVISIT] = None
@@ -141,14 +138,6 @@ def _confirmation(question: TaskQuestion, sent: dict[str, Any], answer: Any) -> 
     )
 
 
-def _skip_impossible() -> None:
-    store, project, question = st.session_state["annotation question"]
-    answers.confirm(
-        store, project, question.annotator, Confirmation(question.item_number, question.task, question.version, None)
-    )
-    st.session_state[REVISIT] = None
-
-
 def _revisited(store: Store, project: Project, annotator: int) -> Stored | None:
     """The confirmed answer to which this person went back."""
     revisited = st.session_state.get(REVISIT)
@@ -156,48 +145,3 @@ def _revisited(store: Store, project: Project, annotator: int) -> Stored | None:
         return None
     owned = {each.id for each in answers.latest(store, revisited.item, annotator)}
     return revisited if revisited.id in owned else None
-
-
-def _finished(store: Store, project: Project, annotator: int) -> None:
-    done = assignment.progress(store, project.id, annotator, project.spec.overlap)
-    plain_text.success(FINISHED if done.done else NOTHING)
-    skipped = answers.skipped_items(store, annotator)
-    own_download(store, project, annotator)
-    with st.container(horizontal=True):
-        if skipped:
-            st.button(
-                f"Go through {len(skipped)} skipped",
-                key="skipped items",
-                on_click=lambda: st.session_state.update({REVISIT: skipped[0]}),
-            )
-        last = answers.before(store, annotator, None)
-        if last is not None:
-            st.button("Undo", key="undo at end", on_click=lambda: st.session_state.update({REVISIT: last}))
-
-
-def _wait(store: Store, preparer: Preparer, project: Project, annotator: int, item: int) -> None:
-    """Until the item is prepared, or the reason why it cannot be."""
-
-    @st.fragment(run_every=LOOK)
-    def look() -> None:
-        known = items.item(store, item)
-        if known is None or known[1] is not None:
-            st.rerun(scope="app")
-        problem = preparer.problems.get(item)
-        if problem:
-            plain_text.error(problem)
-            st.button("Try again", key="prepare again", on_click=lambda: preparer.problems.pop(item, None))
-        else:
-            preparer.want([item])
-            st.caption(WAITING)
-            st.skeleton(height=220)
-
-    look()
-    st.button("Skip this item", key="skip unread", on_click=_skip_unread, args=(store, project, annotator, item))
-
-
-def _skip_unread(store: Store, project: Project, annotator: int, item: int) -> None:
-    stored = answers.latest(store, item, annotator)
-    task = answers.next_task(stored, project.tasks) or project.tasks[0]
-    version = next((each.version for each in stored if each.task == task), 0) + 1
-    answers.confirm(store, project, annotator, Confirmation(item, task, version, None))
