@@ -49,7 +49,9 @@ def own_download(store: Store, project: Project, annotator: int) -> None:
             name = people.names(store, project.id)[annotator]
             mine = [each for each in answers.annotations(store, project) if each.annotator == name]
             used = {each.item for each in mine}
-            listed = [item for id, (_, item, _) in items.all_items(store, project.id).items() if id in used]
+            listed = [
+                item for id, (_, item, _) in items.all_items(store, project.id, answered=True).items() if id in used
+            ]
             return listed, [without_names(each, project) for each in mine] if project.hides_methods else mine
 
         _buttons(OWN, project, own)

@@ -3,7 +3,7 @@
 from sqlalchemy import select
 
 from app.annotate.prepared import Prepared, read_prepared
-from app.annotate.tables import ItemRow
+from app.annotate.tables import AnswerRow, ItemRow
 from app.store import Store
 from explainers.annotations.record_json import parse_item
 from explainers.annotations.records import Item
@@ -29,8 +29,11 @@ def first_items(store: Store, project: int, count: int) -> list[int]:
         return list(session.scalars(query.limit(count)))
 
 
-def all_items(store: Store, project: int) -> dict[str, tuple[int, Item, Prepared | None]]:
-    """By the item's id: its number, the item, and what is prepared about it."""
+def all_items(store: Store, project: int, *, answered: bool = False) -> dict[str, tuple[int, Item, Prepared | None]]:
+    """By the item's id: its number, the item, and what is prepared about it; on demand only items with an answer."""
+    query = select(ItemRow).where(ItemRow.project == project).order_by(ItemRow.number)
+    if answered:
+        query = query.where(ItemRow.id.in_(select(AnswerRow.item).where(AnswerRow.project == project)))
     with store.read() as session:
-        rows = list(session.scalars(select(ItemRow).where(ItemRow.project == project).order_by(ItemRow.number)))
+        rows = list(session.scalars(query))
     return {row.name: (row.id, item_of(row), read_prepared(row.prepared) if row.prepared else None) for row in rows}

@@ -23,9 +23,11 @@ def people_view(store: Store, project: Project) -> None:
     st.subheader("Invitations", anchor=False)
     with st.form("invite", border=False, clear_on_submit=True):
         left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom")
-        name = left.text_input("For whom", max_chars=40, help="A pseudonym, such as A1. It stands in every download.")
-        role = middle.selectbox("Role", list(ROLES), format_func=ROLES.__getitem__)
-        pressed = right.form_submit_button("Invite", width="stretch")
+        name = left.text_input(
+            "For whom", key="invite name", max_chars=40, help="A pseudonym, such as A1. It stands in every download."
+        )
+        role = middle.selectbox("Role", list(ROLES), key="invite role", format_func=ROLES.__getitem__)
+        pressed = right.form_submit_button("Invite", key="send invite", width="stretch")
     if pressed:
         try:
             token = people.invite(store, project.id, name, "owner" if role == "owner" else "annotator")

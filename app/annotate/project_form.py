@@ -123,7 +123,9 @@ def _tell(read: ReadItems) -> None:
     st.caption(f"{len(read.items):,} items{came}.")
     if read.left_out:
         more = len(read.left_out) - SENTENCES_SHOWN
-        lines = [f"{len(read.left_out):,} rows are left out:", *read.left_out[:SENTENCES_SHOWN]]
+        count = len(read.left_out)
+        head = "1 row is left out:" if count == 1 else f"{count:,} rows are left out:"
+        lines = [head, *read.left_out[:SENTENCES_SHOWN]]
         plain_text.warning("\n".join(lines + ([f"and {more:,} more"] if more > 0 else [])))
 
 

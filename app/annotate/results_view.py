@@ -49,7 +49,7 @@ def results_view(store: Store, project: Project) -> None:
     if not annotations:
         st.caption(NOTHING)
         return
-    states = results.item_states(items.all_items(store, project.id), annotations)
+    states = results.item_states(items.all_items(store, project.id, answered=True), annotations)
     _agreement(results.agreements(project, states, annotations))
     _methods(project, annotations, states)
     if "mark" in project.tasks:

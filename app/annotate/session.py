@@ -58,14 +58,14 @@ def visitor(store: Store, account: Account) -> AnnotateVisitor:
     if token:
         del st.query_params[PARAMETER]
         try:
-            st.session_state[PASS] = people.exchange(store, token, tries(), st.context.ip_address or "")
+            st.session_state[PASS] = people.exchange(store, token, tries(), _text(st.context.ip_address))
             st.session_state.pop(PROBLEM, None)
         except ExplanationError as error:
             st.session_state[PROBLEM] = str(error)
     if st.session_state.get(PROBLEM):
         plain_text.error(st.session_state[PROBLEM])
         st.stop()
-    secret = st.session_state.get(PASS) or st.context.cookies.get(COOKIE, "")
+    secret = st.session_state.get(PASS) or _text(st.context.cookies.get(COOKIE))
     if not secret:
         return AnnotateVisitor(account, None)
     guest = people.guest(store, secret)
@@ -77,6 +77,11 @@ def visitor(store: Store, account: Account) -> AnnotateVisitor:
     if st.context.cookies.get(COOKIE) != secret:
         keep(secret)
     return AnnotateVisitor(account, guest)
+
+
+def _text(value: object) -> str:
+    """What the browser sent; empty where it sent nothing, and in a test."""
+    return value if isinstance(value, str) else ""
 
 
 def keep(secret: str) -> None:
