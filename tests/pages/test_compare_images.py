@@ -42,7 +42,7 @@ def ids(page: Any) -> set[str]:
 
 def test_a_text_model_has_no_image_controls(opened: Opened) -> None:
     page = opened(**FEW).settle()
-    assert not page.at.file_uploader
+    assert not page.at.main.file_uploader
     assert page.sheet["image"] is None
     assert not ONLY & ids(page)
     assert "blur" not in page.at.get_by_key("erase").options
