@@ -34,7 +34,7 @@ STYLE = """<style>
   .verdict .headline { font-size: 1.05rem; }
 }
 </style>"""
-WAITING_FOR_METHODS = "It is compared with the methods when all of them are done."
+WAITING_FOR_METHODS = "{} compared when all methods are done."
 
 
 def show(run: Run) -> None:
@@ -51,7 +51,9 @@ def show(run: Run) -> None:
 def _guess(run: Run) -> str:
     """How a person's order and people's marks compare, as soon as the methods are done."""
     done = run.question is not None and not run.active
-    return (guess_sentence(run.comparison()) if done else "") or WAITING_FOR_METHODS
+    return (guess_sentence(run.comparison()) if done else "") or WAITING_FOR_METHODS.format(
+        "Your order is" if run.request.guess else "People's marks are"
+    )
 
 
 def markup(run: Run, shown: Run, verdict: Verdict) -> str:
