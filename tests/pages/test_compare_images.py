@@ -224,7 +224,7 @@ def test_of_an_unknown_multimodal_model_an_image_can_be_given_once_it_is_loaded(
     page = opened(model="owner/model", text="good film", **FEW).settle()
     page.run()
     assert "the image is missing" in page.sentences[0]
-    assert page.at.file_uploader
+    assert page.at.main.file_uploader
     assert not page.give(file()).sentences
 
 
