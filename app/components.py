@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from explainers.training.artifacts import Artifact
 
 ASSETS = Path(__file__).parents[1] / "assets"
-PARTS = {"sheet": ("sheet_units", "sheet_rows", "sheet_matrix")}  # what comes before a component's own script
+PARTS = {  # what comes before a component's own script
+    "sheet": ("sheet_units", "sheet_rows", "sheet_matrix"),
+    "annotate": ("annotate_units", "annotate_tasks"),
+}
 TITLES = {"omega_q": "ω of queries", "omega_k": "ω of keys", "lambda_hat": "heads, λ̂", "eta_hat": "layers, η̂"}
 
 

@@ -12,6 +12,7 @@ from explainers.datasets.image import InputImage
 from explainers.methods.given_specs import guess_spec
 from explainers.methods.registry import select
 from explainers.methods.selection import selection
+from explainers.methods.spec import MethodSpec
 from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example
@@ -65,10 +66,11 @@ def compare(
     label: str | None,
     settings: Settings,
     guess: Sequence[int] = (),
+    given: Sequence[MethodSpec] = (),
 ) -> Comparison:
-    """`explain` with the settings in one value."""
+    """`explain` with the settings in one value, and with rows that are `given`, such as scores made elsewhere."""
     chosen = selection(methods)
-    specs = (*filter(None, [guess_spec(guess)]), *select(chosen.methods))
+    specs = (*filter(None, [guess_spec(guess)]), *given, *select(chosen.methods))
     for narrator in chosen.narrators or ():
         find_artifact(model.name, model.version, narrator)
     decision = decide(model.pooled(AnswerPool()), text, label=label, settings=settings)

@@ -23,7 +23,7 @@ ORDER = (  # each may import what stands in its own row or below; of `explainers
     ("app", "explainers.commands"),
     ("explainers", "explainers.api"),
     ("explainers.report",),
-    ("explainers.evaluation",),
+    ("explainers.evaluation", "explainers.annotations"),
     ("explainers.comparison",),
     ("explainers.narrative", "explainers.learned", "explainers.attribution"),
     ("explainers.methods", "explainers.training", "explainers.metrics"),

@@ -140,8 +140,8 @@ class _Results:
 
 
 def _weights(spec: MethodSpec, model: "FrozenModel") -> Hashable:
-    """Which weights a learned method uses, so that fitting it again invalidates what is remembered; a given order."""
-    if spec.is_given:
+    """Which weights a learned method uses, so that fitting it again invalidates what is remembered; what is given."""
+    if spec.group == "Given":
         return spec.fixed
     if not spec.learns:
         return None

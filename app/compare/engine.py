@@ -60,7 +60,7 @@ class Engine:
                 other.lease = lease
                 return other
         guess = filter(None, [guess_spec(request.guess, request.removed)])
-        specs = (*guess, *applicable(select(request.methods), request.example))
+        specs = (*guess, *request.given, *applicable(select(request.methods), request.example))
         run = Run(request, {spec.id: Column(spec) for spec in specs}, lease=lease)
         run.meter.give_way = partial(self.turns.pause, run.turn, partial(check, run))
         stored = None if fresh else stored_answer(request)

@@ -29,10 +29,12 @@ class OperatorMemory:
         return tuple(check for check in remembered if check.random)
 
     def note(self, event: object) -> None:
-        """Remembers a check, together with what is known of methods that it does not contain. A person's order is
-        left out: there would be a new key for each."""
+        """Remembers a check, together with what is known of methods that it does not contain. What is given is left
+        out: there would be a new key for each."""
         if isinstance(event, OperatorCheck) and not event.failure:
-            named = {method: metrics for method, metrics in event.metrics.items() if not method_spec(method).is_given}
+            named = {
+                method: metrics for method, metrics in event.metrics.items() if method_spec(method).group != "Given"
+            }
             new = {self.keys[method]: metrics for method, metrics in named.items()}
             with NOTING:
                 known = self._known(event.erasure)[1]

@@ -61,7 +61,7 @@ def featured(run: Run, first: list[str], methods: tuple[str, ...]) -> frozenset[
     if not set(chosen) & set(learned):
         chosen += learned[:1]
     chosen += [spec.id for spec in (*explaining, *specs) if spec.id not in chosen and not spec.is_random]
-    always = [spec.id for spec in specs if spec.is_random or spec.is_given]
+    always = [spec.id for spec in specs if spec.is_random or spec.group == "Given"]
     return frozenset([*dict.fromkeys(chosen)][:FEATURED] + always)
 
 

@@ -40,11 +40,12 @@ class Request:
     removed: tuple[int, ...] = ()
     narrators: tuple[str, ...] | None = None  # None: all that are fitted to the model
     guess: tuple[int, ...] = ()  # numbers of the units that the person marked, the most important first
+    given: tuple[MethodSpec, ...] = ()  # rows from a file: scores made elsewhere, people's marks
 
     @property
     def about_input(self) -> "Request":
-        """Without class, methods, narrators and guess: what the model's answers depend on."""
-        return replace(self, label=None, methods=(), narrators=None, guess=())
+        """Without class, methods, narrators and what is given: what the model's answers depend on."""
+        return replace(self, label=None, methods=(), narrators=None, guess=(), given=())
 
 
 @dataclass

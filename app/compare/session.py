@@ -1,12 +1,13 @@
 """Which run a session is looking at: a new one as soon as the question changes, the old one as long as it does not."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app.compare import guess
+from app.compare import file_rows, guess
 from app.compare.engine import Engine
 from app.compare.leases import Lease
 from app.compare.runs import Request, Run
@@ -28,6 +29,7 @@ def run_for(engine: Engine, model: str, example: Example, label: str | None, opt
     removed = st.session_state["removed"]
     order = guess.order(model, example, options.settings.unit)
     request = Request(model, example, label, options.methods, options.settings, removed, options.narrators, order)
+    request = replace(request, given=file_rows.rows(example))
     current: Run | None = st.session_state.get("run")
     if current is not None and current.request == request and not current.abandoned:
         current.lease.renew()

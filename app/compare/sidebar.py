@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.compare import address_check, guess, narrator_choice, url_state
+from app.compare import address_check, file_rows, guess, narrator_choice, url_state
 from app.model_info import ModelInfo, chosen_model, model_info
 from app.model_pool import ModelPool
 from explainers.methods.registry import METHODS, groups, select, using_weights_of
@@ -31,6 +31,7 @@ def sidebar(pool: ModelPool) -> ComparisonOptions:
         narrators = narrator_choice.picked(model, info.version) if info.version else None
         st.subheader("Question", anchor=False)
         guess.switch()
+        file_rows.controls()
         unit = st.segmented_control(
             "Unit",
             UNIT_KINDS,

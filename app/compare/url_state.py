@@ -128,6 +128,13 @@ def text_changed() -> None:
         st.session_state["example"] = OWN_TEXT
 
 
+def own_texts(texts: tuple[str, str]) -> None:
+    """Texts of a person's own replace the current ones; the image stays."""
+    _set_inputs(texts, "")
+    st.session_state["example"] = OWN_TEXT
+    st.session_state["removed"] = ()
+
+
 def image_changed(name: str) -> None:
     """Another image replaces the current one; the text stays."""
     st.session_state["picture"], st.session_state["picture problem"] = name, ""

@@ -34,6 +34,7 @@ STYLE = """<style>
   .verdict .headline { font-size: 1.05rem; }
 }
 </style>"""
+WAITING_FOR_METHODS = "{} compared when all methods are done."
 
 
 def show(run: Run) -> None:
@@ -43,14 +44,16 @@ def show(run: Run) -> None:
         verdict, shown = verdict_of(run.previous), run.previous
     key = (shown.settled, run.active, verdict)
     st.html(STYLE + run.view("verdict strip", key, lambda: markup(run, shown, verdict)))
-    if run.request.guess:
+    if any(column.spec.is_given for column in run.columns.values()):
         plain_text.paragraph(run.view("guess place", (run.settled, run.active), lambda: _guess(run)))
 
 
 def _guess(run: Run) -> str:
-    """How a person's order compares, as soon as the methods are done."""
+    """How a person's order and people's marks compare, as soon as the methods are done."""
     done = run.question is not None and not run.active
-    return (guess_sentence(run.comparison()) if done else "") or "Your order is compared when all methods are done."
+    return (guess_sentence(run.comparison()) if done else "") or WAITING_FOR_METHODS.format(
+        "Your order is" if run.request.guess else "People's marks are"
+    )
 
 
 def markup(run: Run, shown: Run, verdict: Verdict) -> str:

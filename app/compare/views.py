@@ -13,6 +13,7 @@ from app.compare import (
     measurements,
     narratives,
     panels,
+    people_agreement,
     score_sheet,
     session,
     url_state,
@@ -120,6 +121,7 @@ def _explanations(run: Run, visible: Run, drawing: DrawingOptions, drawn: Drawn)
     callbacks = {"toggled": url_state.unit_clicked, "narrow": url_state.resized, "view": url_state.view_chosen}
     score_sheet.show(visible, drawing, view=drawn.view, narrow=drawn.narrow, callbacks=callbacks)
     panels.changes(visible, drawing.sort)
+    people_agreement.show(visible)
     reference = image_input.reference(visible.request.example)
     narratives.show(visible, reference.explanations if reference is not None else ())
 

@@ -14,6 +14,7 @@ from explainers.commands.options import (
     Seed,
     Steps,
     UnitName,
+    show_progress,
     split_ids,
     user_errors,
 )
@@ -24,6 +25,8 @@ from explainers.methods.selection import selection
 from explainers.results.sampling import DEFAULT_SAMPLING
 
 if TYPE_CHECKING:
+    from explainers.datasets.example import Example
+    from explainers.methods.spec import MethodSpec
     from explainers.models.frozen_model import FrozenModel
     from explainers.results.comparison import Comparison
 
@@ -50,6 +53,10 @@ def explain_command(
     superpixels: Annotated[
         int, typer.Option(min=0, help="Cut the image into this many superpixels; for models without patch tokens.")
     ] = 0,
+    attributions: Annotated[
+        Path | None,
+        typer.Option(help="A .jsonl file with scores of this text made elsewhere; each of its methods becomes a row."),
+    ] = None,
     samples: Samples = 500,
     sampling: SamplingName = DEFAULT_SAMPLING,
     steps: Steps = 50,
@@ -85,7 +92,8 @@ def explain_command(
         check_fitted(frozen.name, frozen.version, [spec for spec in select(chosen) if spec.id != base_id(spec.id)])
         if superpixels:
             frozen = with_superpixels(frozen, superpixels)
-        comparison = compare(frozen, example, ids, label=label, settings=settings)
+        given = specs_from_file(attributions, example)
+        comparison = compare(frozen, example, ids, label=label, settings=settings, given=given)
         if comparison.failures and not (comparison.results or comparison.narratives):
             raise ExplanationError(comparison.failures[0].reason)
         if html is not None:
@@ -93,6 +101,23 @@ def explain_command(
         if table is not None:
             write_scores(table, comparison)
         typer.echo(comparison.as_json() if json_ else "\n".join(comparison_lines(comparison)))
+
+
+def specs_from_file(path: Path | None, example: "Example") -> "tuple[MethodSpec, ...]":
+    """The methods of a file that score this input. Raises `DataUnavailable` if there are none."""
+    from explainers.annotations.formats.attributions_file import read_attributions
+    from explainers.datasets.tables import decode_text
+
+    if path is None:
+        return ()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ExplanationError(f"{path.name} cannot be read: {error.strerror}.") from error
+    file = read_attributions(decode_text(content, path.name))
+    for problem in file.problems():
+        show_progress(problem)
+    return tuple(each.spec for each in file.of(example))
 
 
 def with_superpixels(model: "FrozenModel", count: int) -> "FrozenModel":

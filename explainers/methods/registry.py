@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.attribution_specs import CAPTUM, CONTROLS
-from explainers.methods.given_specs import GIVEN
+from explainers.methods.given_specs import GIVEN, NEEDS, given_spec
 from explainers.methods.learned_specs import LEARNED
 from explainers.methods.spec import MethodSpec
 from explainers.results.registry import Registry
@@ -28,9 +28,9 @@ def groups() -> tuple[str, ...]:
 
 def method_spec(id: str) -> MethodSpec:
     """Of one method or variant. Raises `ExplanationError` for an unknown id."""
-    if id in GIVEN.ids:
-        return GIVEN.get(id)
     base, colon, variant = id.partition(":")
+    if base in GIVEN.ids:
+        return given_spec(id)
     if base not in METHODS.ids or (colon and not (variant and METHODS.get(base).learns)):
         raise ExplanationError(f"Unknown method {id!r}. Choose from: {', '.join(METHODS.ids)}.")
     spec = METHODS.get(base)
@@ -57,8 +57,8 @@ def applicable(specs: Iterable[MethodSpec], example: Example) -> tuple[MethodSpe
 def check_applicable(ids: Iterable[str], example: Example) -> None:
     """Raises `ExplanationError` for an unknown id, and for a method that needs what the example does not have."""
     for spec in select(ids):
-        if spec.is_given:
-            raise ExplanationError(f"{spec.id} needs units that you mark. Use explain(…, guess=…) or the app for it.")
+        if spec.group == "Given":
+            raise ExplanationError(f"{spec.id} {NEEDS[base_id(spec.id)]}")
         if not spec.supports(example):
             needed = {"pair": "a pair of texts", "image": "an image with the text"}[spec.needs]
             raise ExplanationError(f"{spec.id} needs {needed}. Omit it, or add what is missing.")

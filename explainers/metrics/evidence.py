@@ -7,11 +7,10 @@ predicted class, where it is the true one. A metric is not defined for a kind of
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import hypergeom
-from sklearn.metrics import roc_auc_score
 
 from explainers.datasets.example import Evidence
 from explainers.metrics.modalities import Kind, units_of_kind
+from explainers.metrics.plausibility import expected_iou, iou, is_defined, roc_auc
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.results.attribution import ranking
 
@@ -44,22 +43,18 @@ def evidence_scores(encoding: Encoding, evidence: Evidence, scores: tuple[float,
     metrics = {}
     for kind, units, truth in ranked_kinds(encoding, evidence):
         of_kind = tuple(scores[unit] for unit in units)
-        order, k = ranking(of_kind), int(truth.sum())
-        hits = int(truth[order[:k]].sum())
-        metrics[f"{kind}_auc"] = float(roc_auc_score(truth, of_kind))
-        metrics[f"{kind}_pointing"] = float(truth[order[0]])
-        metrics[f"{kind}_iou"] = hits / (2 * k - hits)
+        metrics[f"{kind}_auc"] = roc_auc(truth, of_kind)
+        metrics[f"{kind}_pointing"] = float(truth[ranking(of_kind)[0]])
+        metrics[f"{kind}_iou"] = iou(truth, of_kind)
     return metrics
 
 
 def expected_at_random(encoding: Encoding, evidence: Evidence) -> dict[str, float]:
     """The exact expectation of `evidence_scores` for a random order."""
     metrics = {}
-    for kind, units, truth in ranked_kinds(encoding, evidence):
-        k, n = int(truth.sum()), len(units)
-        hits = np.arange(k + 1)
-        metrics[f"{kind}_auc"], metrics[f"{kind}_pointing"] = 0.5, k / n
-        metrics[f"{kind}_iou"] = float((hypergeom(n, k, k).pmf(hits) * hits / (2 * k - hits)).sum())
+    for kind, _units, truth in ranked_kinds(encoding, evidence):
+        metrics[f"{kind}_auc"], metrics[f"{kind}_pointing"] = 0.5, float(truth.mean())
+        metrics[f"{kind}_iou"] = expected_iou(truth)
     return metrics
 
 
@@ -69,6 +64,6 @@ def ranked_kinds(encoding: Encoding, evidence: Evidence) -> list[tuple[Kind, tup
     for kind in KINDS:
         units = units_of_kind(encoding, kind)
         truth = np.asarray([is_evidence(encoding.units[unit], evidence) for unit in units], dtype=bool)
-        if truth.any() and not truth.all():
+        if is_defined(truth):
             kinds.append((kind, units, truth))
     return kinds

@@ -1,4 +1,4 @@
-"""How a person's order compares with the methods, in one sentence of plain text."""
+"""How what people gave compares with the methods, a sentence of plain text for each."""
 
 import math
 from typing import TYPE_CHECKING
@@ -16,9 +16,11 @@ ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 def guess_sentence(comparison: "Comparison") -> str:
     """Its metrics and its places among the methods that may lead; empty without an order, or without its metrics."""
-    guess = next((each for each in comparison.results if method_spec(each.attribution.method).is_given), None)
-    if guess is None:
-        return ""
+    given = [each for each in comparison.results if method_spec(each.attribution.method).is_given]
+    return " ".join(filter(None, (_sentence(comparison, each) for each in given)))
+
+
+def _sentence(comparison: "Comparison", guess: "MethodResult") -> str:
     name = method_spec(guess.attribution.method).name
     metrics = [verdict_metric(experiment) for experiment in ("removing", "keeping")]
     places = [_place(metric, guess, _rivals(comparison, metric)) for metric in metrics if _defined(metric, guess)]

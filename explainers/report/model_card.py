@@ -3,6 +3,7 @@
 card.json                  what the model is, its data, recipe and accuracy     (train-model)
 evaluation.json            faithfulness metrics and known evidence              (evaluate)
 consistency.json           whether similar inputs are explained alike           (consistency)
+plausibility.json          agreement with people's rationales                   (plausibility)
 learned/*.json             weights of the methods that learn                    (fit)
 narrative/evaluation.json  agreement, CCMR and the like                         (narratives)
 narrative/*.json           weights of the narrators                             (fit)
@@ -26,6 +27,7 @@ from explainers.report.evaluation_tables import (
 from explainers.report.fitted_weights_card import learned_weights, narrator_weights
 from explainers.report.markdown_table import as_percent, command_block, markdown_table
 from explainers.report.narrator_card import narrator_evaluation
+from explainers.report.plausibility_tables import PLAUSIBILITY_FILE, plausibility_section
 
 MODEL_CARD = "README.md"  # in a bundle's folder
 SPLITS = {
@@ -72,6 +74,7 @@ def model_card(folder: Path) -> str:
         "## Faithfulness",
         *_faithfulness(folder / EVALUATION),
         *_consistency(folder / CONSISTENCY),
+        *plausibility_section(folder / PLAUSIBILITY_FILE),
         *learned_weights(folder / "learned"),
         *narrator_evaluation(folder / "narrative"),
         *narrator_weights(folder / "narrative"),

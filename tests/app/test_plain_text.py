@@ -43,6 +43,10 @@ MARKDOWN = re.findall(
 WITH_OPTIONS = ("pills", "radio", "segmented_control")
 IN_LABELS = ("label", "text", "help", "caption", "options")
 OWN: dict[str, tuple[str, ...]] = {
+    "app/annotate/project_form.py": ("offered", "list(titles)", "list(offered)", "came"),
+    "app/annotate/intermission.py": ("label",),
+    "app/annotate/downloads.py": ("each.name",),
+    "app/annotate/results_view.py": ("TITLES[each.task]", "title", "caption"),
     "app/compare/drawing_options.py": ("('per method', 'shared')",),
     "app/compare/duel.py": ("label",),
     "app/compare/exports.py": ("label", "LINK[url_state.left_out_of_address()]"),

@@ -13,7 +13,7 @@ SEVERE = ("serious", "critical")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", ["", "interventions", "train", "methods"])
+@pytest.mark.parametrize("name", ["", "annotate", "interventions", "train", "methods"])
 def test_no_page_has_a_serious_fault(visit: Callable[..., Any], server: str, name: str, dark: bool) -> None:
     window = visit(f"{server}{name}", dark=dark)
     page = window.page

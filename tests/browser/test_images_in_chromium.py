@@ -47,7 +47,7 @@ def file(kind: str, size: tuple[int, int]) -> dict[str, Any]:
 
 
 def give(window: Any, given: dict[str, Any]) -> None:
-    window.page.locator("input[type=file]").set_input_files(given)
+    window.page.locator("[data-testid=stMain] input[type=file]").set_input_files(given)
 
 
 def patch(window: Any, number: int, card: int = 0) -> Locator:

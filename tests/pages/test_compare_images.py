@@ -42,7 +42,7 @@ def ids(page: Any) -> set[str]:
 
 def test_a_text_model_has_no_image_controls(opened: Opened) -> None:
     page = opened(**FEW).settle()
-    assert not page.at.file_uploader
+    assert not page.at.main.file_uploader
     assert page.sheet["image"] is None
     assert not ONLY & ids(page)
     assert "blur" not in page.at.get_by_key("erase").options
@@ -224,7 +224,7 @@ def test_of_an_unknown_multimodal_model_an_image_can_be_given_once_it_is_loaded(
     page = opened(model="owner/model", text="good film", **FEW).settle()
     page.run()
     assert "the image is missing" in page.sentences[0]
-    assert page.at.file_uploader
+    assert page.at.main.file_uploader
     assert not page.give(file()).sentences
 
 

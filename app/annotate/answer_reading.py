@@ -1,0 +1,76 @@
+"""What the component sent, as an answer: letters become methods, units become spans. The browser is not trusted."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from app.annotate.payload import TaskQuestion, suggestion
+from explainers.annotations.records import (
+    Answer,
+    Corrected,
+    Inspected,
+    Marked,
+    Ranked,
+    Rated,
+    Rating,
+    Simulated,
+    Verdict,
+)
+from explainers.annotations.units import marks_of
+from explainers.errors import ExplanationError
+
+LONGEST_SENTENCE = 2_000  # characters
+INCOMPLETE = "The answer did not arrive complete. Your work is still here. Confirm again."
+
+
+def read_sent(question: TaskQuestion, sent: Mapping[str, Any]) -> Answer:
+    """Raises `ExplanationError` with a sentence if it is no answer to the question."""
+    try:
+        return _answer(question, sent)
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise ExplanationError(INCOMPLETE) from error
+
+
+def _answer(question: TaskQuestion, sent: Mapping[str, Any]) -> Answer:
+    letters = question.letters
+    match question.task:
+        case "mark":
+            return _marked(question, sent["marked"])
+        case "simulate":
+            label = int(sent["label"])
+            if not 0 <= label < len(question.prepared.labels):
+                raise ValueError(label)
+            return Simulated(next(iter(letters.values())), label)
+        case "rank":
+            if sorted(sent["order"]) != sorted(letters):
+                raise ValueError(sent["order"])
+            return Ranked(tuple(letters[letter] for letter in sent["order"]))
+        case "rate":
+            return Rated(
+                tuple(
+                    Rating(
+                        letter, id, int(sent["scores"][letter]["relatedness"]), int(sent["scores"][letter]["fluency"])
+                    )
+                    for letter, id in letters.items()
+                )
+            )
+        case "inspect":
+            return _inspected(question, next(iter(letters.values())), sent)
+        case _:
+            return Corrected(next(iter(letters.values())), str(sent["sentence"]).strip()[:LONGEST_SENTENCE])
+
+
+def _inspected(question: TaskQuestion, method: str, sent: Mapping[str, Any]) -> Inspected:
+    verdict = cast(Verdict, str(sent["verdict"]))
+    if verdict != "correct":
+        return Inspected(method, verdict)
+    proposed = suggestion(question.prepared.maps[method])
+    if sorted(map(int, sent["marked"])) == proposed:
+        raise ValueError("nothing was corrected")
+    return Inspected(method, verdict, _marked(question, sent["marked"]))
+
+
+def _marked(question: TaskQuestion, units: list[Any]) -> Marked:
+    numbers = {int(unit) for unit in units}
+    if not numbers <= set(range(len(question.prepared.units))):
+        raise IndexError(units)
+    return marks_of(numbers, question.prepared.encoding)

@@ -1,0 +1,187 @@
+"""What people confirm: stored in one transaction, counted once however often it is sent."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.annotate import assignment
+from app.annotate.projects import Project, locked
+from app.annotate.tables import AnnotatorRow, AnswerRow, ItemRow
+from app.store import Store
+from explainers.annotations.record_json import answer_json, read_answer
+from explainers.annotations.records import Annotation, Answer, Task
+from explainers.errors import ExplanationError
+
+LONGEST_COMMENT = 2_000  # characters
+LONGEST_TIME = 86_400.0  # seconds for one task
+GONE = "This item is not yours any more. Nothing was lost: go on with the next one."
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """What comes with every answer; `answer` is None where the item is skipped."""
+
+    item: int
+    task: Task
+    version: int
+    answer: Answer | None
+    seconds: float = 0.0
+    flagged: bool = False
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An answer of a person as it is in the store."""
+
+    id: int
+    item: int
+    task: Task
+    version: int
+    answer: Answer | None
+    flagged: bool
+    comment: str
+
+
+def confirm(store: Store, project: Project, annotator: int, sent: Confirmation) -> bool:
+    """Stores it; false where the same version had been stored before, which then stays. When this returns, it is in
+    the store. Raises `ExplanationError` where the item is not this person's, and `StoreUnavailable`."""
+    with store.begin() as session:
+        if locked(session, project.id) is None:
+            raise ExplanationError("This project was deleted.")
+        row = assignment.assigned(session, sent.item, annotator)
+        if row is None or sent.task not in project.tasks:
+            raise ExplanationError(GONE)
+        expected = _versions(session, sent.item, annotator, sent.task) + 1
+        if sent.version < expected:
+            return False
+        if sent.version > expected:
+            raise ExplanationError(GONE)
+        session.add(_row(project, annotator, sent))
+        session.flush()
+        _settle(session, project, annotator, sent)
+    return True
+
+
+def _settle(session: Session, project: Project, annotator: int, sent: Confirmation) -> None:
+    """The status of the item for this person after an answer."""
+    row = assignment.assigned(session, sent.item, annotator)
+    if sent.answer is None:
+        assignment.release(session, sent.item, annotator)
+        return
+    if row is not None and row.status == "skipped":
+        assignment.take(session, sent.item, annotator, project.spec.overlap)
+    if row is not None and next_task(latest_of(session, sent.item, annotator), project.tasks) is None:
+        row.status = "done"
+
+
+def next_task(stored: Sequence[Stored], tasks: Sequence[Task]) -> Task | None:
+    """The first task without an answer."""
+    answered = {each.task for each in stored if each.answer is not None}
+    return next((task for task in tasks if task not in answered), None)
+
+
+def latest(store: Store, item: int, annotator: int) -> tuple[Stored, ...]:
+    """The last version of each task that a person answered for an item."""
+    with store.read() as session:
+        return latest_of(session, item, annotator)
+
+
+def latest_of(session: Session, item: int, annotator: int) -> tuple[Stored, ...]:
+    query = select(AnswerRow).where(AnswerRow.item == item, AnswerRow.annotator == annotator)
+    rows = {row.task: row for row in session.scalars(query.order_by(AnswerRow.version))}
+    return tuple(_stored(row) for row in rows.values())
+
+
+def before(store: Store, annotator: int, answer: int | None) -> Stored | None:
+    """The answer that this person confirmed before the one of this number; the last one of all without a number."""
+    with store.read() as session:
+        newest = (
+            select(func.max(AnswerRow.id))
+            .where(AnswerRow.annotator == annotator)
+            .group_by(AnswerRow.item, AnswerRow.task)
+        )
+        query = select(AnswerRow).where(AnswerRow.annotator == annotator, AnswerRow.id.in_(newest))
+        query = query if answer is None else query.where(AnswerRow.id < answer)
+        row = session.scalar(query.order_by(AnswerRow.id.desc()).limit(1))
+        return _stored(row) if row is not None else None
+
+
+def skipped_items(store: Store, annotator: int) -> list[Stored]:
+    """The answers by which a person has skipped items, the earliest first."""
+    with store.read() as session:
+        query = select(AnswerRow).where(AnswerRow.annotator == annotator).order_by(AnswerRow.id)
+        newest = {row.item: row for row in session.scalars(query)}
+        return [_stored(row) for row in newest.values() if row.skipped]
+
+
+def annotations(store: Store, project: Project) -> tuple[Annotation, ...]:
+    """Everything that was confirmed in a project, all versions, in the order of confirmation."""
+    query = (
+        select(AnswerRow, ItemRow.name, AnnotatorRow.name)
+        .join(ItemRow, ItemRow.id == AnswerRow.item)
+        .join(AnnotatorRow, AnnotatorRow.id == AnswerRow.annotator)
+        .where(AnswerRow.project == project.id)
+        .order_by(AnswerRow.id)
+    )
+    with store.read() as session:
+        return tuple(_annotation(project, *row) for row in session.execute(query))
+
+
+def _annotation(project: Project, row: AnswerRow, item: str, annotator: str) -> Annotation:
+    stored = _stored(row)
+    return Annotation(
+        project=project.spec.name,
+        item=item,
+        annotator=annotator,
+        task=stored.task,
+        version=row.version,
+        seconds=row.seconds,
+        confirmed=row.confirmed,
+        answer=stored.answer,
+        skipped=row.skipped,
+        flagged=row.flagged,
+        comment=row.comment,
+    )
+
+
+def _versions(session: Session, item: int, annotator: int, task: Task) -> int:
+    query = select(func.max(AnswerRow.version)).where(
+        AnswerRow.item == item, AnswerRow.annotator == annotator, AnswerRow.task == task
+    )
+    return session.scalar(query) or 0
+
+
+def _row(project: Project, annotator: int, sent: Confirmation) -> AnswerRow:
+    seconds = sent.seconds if math.isfinite(sent.seconds) else 0.0
+    return AnswerRow(
+        project=project.id,
+        item=sent.item,
+        annotator=annotator,
+        task=sent.task,
+        version=sent.version,
+        answer="" if sent.answer is None else json.dumps(answer_json(sent.answer), ensure_ascii=False),
+        skipped=sent.answer is None,
+        flagged=sent.flagged,
+        comment=sent.comment.replace("\x00", "")[:LONGEST_COMMENT],  # PostgreSQL keeps no zero character
+        seconds=min(max(seconds, 0.0), LONGEST_TIME),
+    )
+
+
+def imported_row(project: Project, annotator: int, given: Confirmation, annotation: Annotation) -> AnswerRow:
+    """With the moment at which it was confirmed elsewhere."""
+    row = _row(project, annotator, given)
+    row.confirmed = annotation.confirmed
+    return row
+
+
+def _stored(row: AnswerRow) -> Stored:
+    task = cast(Task, row.task)
+    content: Any = json.loads(row.answer) if row.answer else None
+    answer = read_answer(task, content) if content is not None else None
+    return Stored(row.id, row.item, task, row.version, answer, row.flagged, row.comment)

@@ -1,0 +1,39 @@
+"""The items of a project, from the store."""
+
+from sqlalchemy import select
+
+from app.annotate.prepared import Prepared, read_prepared
+from app.annotate.tables import AnswerRow, ItemRow
+from app.store import Store
+from explainers.annotations.record_json import parse_item
+from explainers.annotations.records import Item
+
+
+def item_of(row: ItemRow) -> Item:
+    return parse_item(row.content)
+
+
+def item(store: Store, number: int) -> tuple[Item, Prepared | None] | None:
+    """An item and what is prepared about it, which may be nothing yet; None where it was deleted."""
+    with store.read() as session:
+        row = session.get(ItemRow, number)
+    if row is None:
+        return None
+    return item_of(row), read_prepared(row.prepared) if row.prepared else None
+
+
+def first_items(store: Store, project: int, count: int) -> list[int]:
+    """The numbers of the first items."""
+    with store.read() as session:
+        query = select(ItemRow.id).where(ItemRow.project == project).order_by(ItemRow.number)
+        return list(session.scalars(query.limit(count)))
+
+
+def all_items(store: Store, project: int, *, answered: bool = False) -> dict[str, tuple[int, Item, Prepared | None]]:
+    """By the item's id: its number, the item, and what is prepared about it; on demand only items with an answer."""
+    query = select(ItemRow).where(ItemRow.project == project).order_by(ItemRow.number)
+    if answered:
+        query = query.where(ItemRow.id.in_(select(AnswerRow.item).where(AnswerRow.project == project)))
+    with store.read() as session:
+        rows = list(session.scalars(query))
+    return {row.name: (row.id, item_of(row), read_prepared(row.prepared) if row.prepared else None) for row in rows}

@@ -1,0 +1,43 @@
+"""Who sees what on the Annotate page: invited annotators their items, owners their projects."""
+
+import streamlit as st
+
+from app import plain_text
+from app.annotate import projects, session
+from app.annotate.owner import owner_page, project_page, work
+from app.annotate.session import AnnotateVisitor
+from app.login.account import Account
+from app.model_pool import ModelPool
+from explainers.errors import ExplanationError
+
+GONE = "This project was deleted by its owner."
+
+
+def title() -> None:
+    st.title("Annotate evidence and judge explanations", anchor=False)
+
+
+def show(pool: ModelPool, account: Account) -> None:
+    """Stops with a sentence if the store fails or the visitor may see nothing."""
+    try:
+        store = session.annotation_store()
+        visitor = session.visitor(store, account)
+        if visitor.guest is None:
+            owner_page(store, session.preparer(), pool, visitor)
+        else:
+            _guest_page(visitor)
+    except ExplanationError as error:
+        plain_text.error(str(error))
+
+
+def _guest_page(visitor: AnnotateVisitor) -> None:
+    store, guest = session.annotation_store(), visitor.guest
+    project = projects.project(store, guest.project) if guest is not None else None
+    if guest is None or project is None:
+        plain_text.error(GONE)
+        return
+    plain_text.caption(f"{project.spec.name}, as {guest.name}")
+    if guest.role == "owner":
+        project_page(store, session.preparer(), project, visitor)
+    else:
+        work(store, session.preparer(), project, visitor)

@@ -1,0 +1,197 @@
+"""One task of one item as plain data for the component of assets/annotate.js, which writes all of it as text.
+
+    key          which person, item, task and version; a draft in the browser belongs to it
+    task, title, instruction, step ("1 of 3"), progress (done, skipped, total)
+    labels, segments, image      the input, as in the score sheet of the Compare page
+    said         the model's answer in words; empty while the person must not know it
+    classes      the names among which "simulate" asks to choose
+    maps         letter, and cells by unit number: colour and line
+    sentences    letter and text
+    suggested    numbers of the units that a method suggests
+    answered     what this person confirmed before, in the form in which the component answers; None without
+    flagged, comment, can_undo, revisiting
+    reply, problem, stored       the id of the last action that was carried out, and how it ended
+Methods are letters here. Nothing in it tells which method a letter is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.annotate import blinding
+from app.annotate.answers import Stored
+from app.annotate.method_names import method_name
+from app.annotate.prepared import Prepared, PreparedMap
+from app.annotate.projects import TITLES, Project
+from explainers.annotations.records import Corrected, Inspected, Item, Marked, Ranked, Rated, Simulated, Task
+from explainers.annotations.units import marked_units
+from explainers.report.colours import colour, strengths, strongest
+from explainers.report.display_images import display_image
+from explainers.report.text import visible
+from explainers.results.attribution import ranking
+from explainers.results.erasure_curves import top_count
+
+THICKEST = 5  # pixels of a map's underline
+SUGGESTED = 20  # percent of the units that are suggested, from the top, those that support the class
+INSTRUCTIONS: dict[Task, str] = {
+    "mark": "Press the words or patches from which the answer follows, or drag across them. With the keyboard: arrows "
+    "move, Space marks, Shift and arrows mark several, Ctrl and Enter confirm.",
+    "simulate": "The colours show what mattered to the model, according to one method. Blue speaks for its answer, "
+    "orange against it; violet is strong in either direction.",
+    "rank": "Each map shows what mattered to the model, according to one method. Choose the most convincing one first.",
+    "rate": "Each sentence explains the model's answer. Judge every sentence by itself.",
+    "inspect": "A method suggests the marked words or patches as evidence. Change the marks where they are wrong.",
+    "correct": "Change the generated sentence until it explains the model's answer correctly.",
+}
+UNTOLD: tuple[Task, ...] = ("mark", "simulate")  # in which the model's answer would influence people
+
+
+@dataclass(frozen=True)
+class TaskQuestion:
+    """What is asked of a person now. `version` is that of the answer that they will give."""
+
+    project: Project
+    annotator: int
+    item_number: int
+    item: Item
+    prepared: Prepared
+    task: Task
+    version: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.annotator}.{self.item_number}.{self.task}.{self.version}"
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """The methods of this task by letter: those that have answered. Where one method is asked about, it is the
+        first one, and differs from item to item."""
+        judged: Mapping[str, object] = self.prepared.sentences if self.uses_sentences else self.prepared.maps
+        spec = self.project.spec
+        methods = [id for id in (spec.narrators if self.uses_sentences else spec.methods) if id in judged]
+        about = (self.annotator, self.item.id, self.task)
+        letters = blinding.lettered(methods, self.project.salt, *about)
+        if not spec.blind:
+            letters = {method_name(id): id for id in letters.values()}
+        return dict(list(letters.items())[:1]) if self.task in ("simulate", "inspect", "correct") else letters
+
+    @property
+    def uses_sentences(self) -> bool:
+        return self.task in ("rate", "correct")
+
+    @property
+    def possible(self) -> bool:
+        """Whether enough methods have answered."""
+        return self.task == "mark" or len(self.letters) >= (2 if self.task == "rank" else 1)
+
+
+def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> dict[str, Any]:
+    """`around` are progress, step, and what else does not depend on the question."""
+    prepared, task, letters = question.prepared, question.task, question.letters
+    maps = {} if question.uses_sentences else {letter: prepared.maps[id] for letter, id in letters.items()}
+    return {
+        "key": question.key,
+        "task": task,
+        "title": TITLES[task],
+        "instruction": INSTRUCTIONS[task],
+        "labels": list(prepared.names) if len(prepared.texts) > 1 else [""],
+        "segments": segments(prepared),
+        "image": image(question.item, prepared),
+        "said": "" if task in UNTOLD else said(prepared),
+        "classes": list(map(visible, prepared.labels)) if task == "simulate" else [],
+        "maps": []
+        if task == "inspect"
+        else [{"letter": letter, "cells": cells(each)} for letter, each in maps.items()],
+        "sentences": [
+            {"letter": letter, "text": visible(prepared.sentences[id])}
+            for letter, id in (letters.items() if question.uses_sentences else ())
+        ],
+        "suggested": suggestion(next(iter(maps.values()))) if task == "inspect" else [],
+        "answered": _answered(question, answered),
+        "flagged": answered is not None and answered.flagged,
+        "comment": answered.comment if answered is not None else "",
+        **around,
+    }
+
+
+def segments(prepared: Prepared) -> list[list[tuple[str, int]]]:
+    """The texts cut into units and what lies between them (-1)."""
+    result = []
+    for number, text in enumerate(prepared.texts):
+        pieces: list[tuple[str, int]] = []
+        end = 0
+        for index, unit in enumerate(prepared.units):
+            if unit.box is None and unit.segment == number:
+                pieces += [(visible(text[end : unit.start]), -1)] if end < unit.start else []
+                pieces.append((visible(text[unit.start : unit.end]), index))
+                end = unit.end
+        result.append([*pieces, (visible(text[end:]), -1)] if end < len(text) else pieces)
+    return result
+
+
+def image(item: Item, prepared: Prepared) -> dict[str, Any] | None:
+    """`src`, `width`, `height`, and `patches` by unit number; None for a text."""
+    if item.example.image is None:
+        return None
+    display = display_image(item.example.image)
+    patches = {
+        str(number): (*display.percent_box(unit.box), f"patch {unit.text}")
+        for number, unit in enumerate(prepared.units)
+        if unit.box is not None
+    }
+    return {"src": display.uri, "width": display.width, "height": display.height, "patches": patches}
+
+
+def said(prepared: Prepared) -> str:
+    name = visible(prepared.labels[prepared.label])
+    return f"The model's answer: {name} ({prepared.probabilities[prepared.label]:.2f})"
+
+
+def cells(scored: PreparedMap) -> dict[str, dict[str, str]]:
+    """The colours of a map, whose strongest unit has the full colour."""
+    strong = strengths(scored.scores, scale="method", strongest=strongest([scored.scores]))
+    return {
+        str(unit): {
+            "colour": colour(strength, signed=scored.signed),
+            "line": f"{round(abs(strength) * THICKEST)}px",
+        }
+        for unit, strength in enumerate(strong)
+    }
+
+
+def suggestion(scored: PreparedMap) -> list[int]:
+    """The numbers of the units in the top share that support the class, in the order of the text."""
+    order = ranking(scored.scores).tolist()
+    return sorted(unit for unit in order[: top_count(len(order), SUGGESTED)] if scored.scores[unit] > 0)
+
+
+def _answered(question: TaskQuestion, stored: Stored | None) -> dict[str, Any] | None:
+    letters = {id: letter for letter, id in question.letters.items()}
+    encoding = question.prepared.encoding
+    match stored.answer if stored is not None else None:
+        case Marked() as marked:
+            units = sorted(marked_units(marked, encoding))
+            return {"marked": units, "none": not units}
+        case Simulated(label=label):
+            return {"label": label}
+        case Ranked(methods=methods):
+            return {"order": _known(methods, letters)}
+        case Rated(scores=scores):
+            return {
+                "scores": {
+                    letters[each.method]: {"relatedness": each.relatedness, "fluency": each.fluency}
+                    for each in scores
+                    if each.method in letters
+                }
+            }
+        case Inspected(verdict=verdict, marked=changed):
+            corrected = {"marked": sorted(marked_units(changed, encoding))} if changed is not None else {}
+            return {"verdict": verdict, **corrected}
+        case Corrected(sentence=sentence):
+            return {"sentence": sentence}
+        case _:
+            return None
+
+
+def _known(methods: Sequence[str], letters: Mapping[str, str]) -> list[str]:
+    return [letters[id] for id in methods if id in letters]

@@ -1,0 +1,180 @@
+"""Who annotates: invitations, the browsers in which they were opened, and the people of a project.
+
+An invitation is a random token in a link. Only its SHA-256 is stored: a token of 256 random bits cannot be guessed from
+it. Opening the link gives the browser a pass, which ends when the invitation is revoked.
+"""
+
+import hashlib
+import secrets
+import time
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Literal
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.annotate.projects import locked
+from app.annotate.tables import AnnotatorRow, InviteRow, PassRow
+from app.store import Store
+from explainers.errors import ExplanationError
+
+Role = Literal["annotator", "owner"]
+PASS_DAYS = 30
+MOST_TRIES, TRY_SECONDS = 10, 600.0  # wrong tokens of one address, within so many seconds
+UNKNOWN = "This invitation is not valid: it was revoked, or the link is incomplete. Ask who sent it for a new one."
+TOO_MANY = "Too many invalid invitations came from your address. Try again in ten minutes."
+
+
+@dataclass(frozen=True)
+class Invite:
+    """`opened` tells whether anybody has used it."""
+
+    id: int
+    name: str
+    role: Role
+    created: float
+    revoked: bool
+    opened: bool
+
+
+@dataclass(frozen=True)
+class Guest:
+    """Who came by an invitation."""
+
+    project: int
+    invite: int
+    name: str
+    role: Role
+
+
+@dataclass
+class Tries:
+    """How often each address has given an invalid token lately."""
+
+    by_address: dict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
+    changing: Lock = field(default_factory=Lock)
+
+    def check(self, address: str) -> None:
+        """Raises `ExplanationError` where an address has tried too often."""
+        with self.changing:
+            tries = self.by_address.get(address, deque())
+            while tries and tries[0] < time.monotonic() - TRY_SECONDS:
+                tries.popleft()
+            if len(tries) >= MOST_TRIES:
+                raise ExplanationError(TOO_MANY)
+
+    def note(self, address: str) -> None:
+        with self.changing:
+            self.by_address[address].append(time.monotonic())
+
+
+def digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def invite(store: Store, project: int, name: str, role: Role = "annotator") -> str:
+    """A new invitation; returns its token, which nobody can read again. Raises `ExplanationError` for a used name."""
+    name, token = name.strip(), secrets.token_urlsafe(32)
+    if not name:
+        raise ExplanationError("Say for whom the invitation is, such as A1. The name stands beside the annotations.")
+    with store.begin() as session:
+        if locked(session, project) is None:
+            raise ExplanationError("This project was deleted.")
+        if session.scalar(select(InviteRow.id).where(InviteRow.project == project, InviteRow.name == name)):
+            raise ExplanationError(f"There is an invitation for {name!r} already. Choose another name.")
+        if session.scalar(select(AnnotatorRow.id).where(AnnotatorRow.project == project, AnnotatorRow.name == name)):
+            raise ExplanationError(f"{name!r} already annotates here. Choose another name.")
+        session.add(InviteRow(project=project, digest=digest(token), name=name, role=role))
+    return token
+
+
+def invites(store: Store, project: int) -> list[Invite]:
+    with store.read() as session:
+        used = set(session.scalars(select(PassRow.invite)))
+        rows = session.scalars(select(InviteRow).where(InviteRow.project == project).order_by(InviteRow.id))
+        return [
+            Invite(row.id, row.name, _role(row), row.created, row.revoked is not None, row.id in used) for row in rows
+        ]
+
+
+def revoke(store: Store, project: int, number: int) -> None:
+    """What was confirmed with it stays."""
+    with store.begin() as session:
+        row = session.get(InviteRow, number, with_for_update=True)
+        if row is not None and row.project == project:
+            row.revoked = row.revoked or time.time()
+
+
+def exchange(store: Store, token: str, tries: Tries, address: str) -> str:
+    """The pass that a browser gets for a token. Raises `ExplanationError` for an invalid or revoked token, and for an
+    address that has given too many of them."""
+    tries.check(address)
+    secret = secrets.token_urlsafe(32)
+    with store.begin() as session:
+        row = session.scalar(select(InviteRow).where(InviteRow.digest == digest(token)))
+        if row is not None and row.revoked is None:
+            expires = time.time() + PASS_DAYS * 86_400
+            session.add(PassRow(invite=row.id, digest=digest(secret), expires=expires))
+            return secret
+    tries.note(address)
+    raise ExplanationError(UNKNOWN)
+
+
+def guest(store: Store, secret: str) -> Guest | None:
+    """Who has this pass; None where it has ended."""
+    with store.read() as session:
+        own_pass = session.scalar(select(PassRow).where(PassRow.digest == digest(secret)))
+        if own_pass is None or own_pass.expires < time.time():
+            return None
+        row = session.get(InviteRow, own_pass.invite)
+        if row is None or row.revoked is not None:
+            return None
+        return Guest(row.project, row.id, row.name, _role(row))
+
+
+def annotator(store: Store, project: int, person: str, name: str = "") -> int:
+    """The number of a person in a project, who joins it now if necessary; without a name, under the next free one."""
+    with store.read() as session:
+        known = _known(session, project, person)
+    if known is not None:
+        return known
+    with store.begin() as session:
+        if locked(session, project) is None:
+            raise ExplanationError("This project was deleted.")
+        known = _known(session, project, person)
+        if known is not None:
+            return known
+        row = AnnotatorRow(project=project, person=person, name=name or _free_name(session, project))
+        session.add(row)
+        session.flush()
+        return row.id
+
+
+def has_joined(store: Store, project: int, person: str) -> bool:
+    with store.read() as session:
+        return _known(session, project, person) is not None
+
+
+def names(store: Store, project: int) -> dict[int, str]:
+    """The pseudonyms of a project's people, by their number."""
+    with store.read() as session:
+        rows = session.execute(select(AnnotatorRow.id, AnnotatorRow.name).where(AnnotatorRow.project == project))
+        return {number: name for number, name in rows}
+
+
+def _known(session: Session, project: int, person: str) -> int | None:
+    return session.scalar(select(AnnotatorRow.id).where(AnnotatorRow.project == project, AnnotatorRow.person == person))
+
+
+def _free_name(session: Session, project: int) -> str:
+    taken = {
+        *session.scalars(select(AnnotatorRow.name).where(AnnotatorRow.project == project)),
+        *session.scalars(select(InviteRow.name).where(InviteRow.project == project)),
+    }
+    return next(f"P{number}" for number in range(1, len(taken) + 2) if f"P{number}" not in taken)
+
+
+def _role(row: InviteRow) -> Role:
+    return "owner" if row.role == "owner" else "annotator"

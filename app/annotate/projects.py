@@ -1,0 +1,209 @@
+"""Annotation projects: what one consists of, how it is made, listed and opened."""
+
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from sqlalchemy import delete, func, insert, select
+from sqlalchemy.orm import Session
+
+from app.annotate.tables import (
+    AnnotatorRow,
+    AnswerRow,
+    AssignmentRow,
+    DecisionRow,
+    InviteRow,
+    ItemRow,
+    PassRow,
+    ProjectRow,
+)
+from app.login.account import Account
+from app.store import Store
+from explainers.annotations.record_json import item_line
+from explainers.annotations.records import TASKS, Item, Task
+from explainers.errors import DataUnavailable, ExplanationError
+from explainers.methods.narrator_specs import NARRATORS
+
+MOST_OVERLAP = 20
+MOST_ITEMS = 100_000
+LONGEST_NAME, LONGEST_GUIDELINE = 80, 20_000  # characters
+NEEDS_MAPS: tuple[Task, ...] = ("rank", "simulate", "inspect")
+NEEDS_SENTENCES: tuple[Task, ...] = ("rate", "correct")
+ORDER: tuple[Task, ...] = ("mark", "simulate", "rank", "rate", "inspect", "correct")  # nothing gives later ones away
+TITLES: dict[Task, str] = {
+    "mark": "Mark the evidence",
+    "simulate": "Guess the model's answer from a map",
+    "rank": "Rank maps",
+    "rate": "Rate sentences",
+    "inspect": "Check a suggestion",
+    "correct": "Correct a sentence",
+}
+assert set(ORDER) == set(TASKS)
+
+
+@dataclass(frozen=True)
+class ProjectSpec:
+    """`methods` are ids of methods, `narrators` of narrators; `overlap` is how many people annotate each item. Raises
+    `ExplanationError` if it cannot be carried out."""
+
+    name: str
+    model: str
+    guideline: str = ""
+    tasks: tuple[Task, ...] = ("mark",)
+    methods: tuple[str, ...] = ()
+    narrators: tuple[str, ...] = ()
+    overlap: int = 2
+    blind: bool = True
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for holds, sentence in self._faults():
+            if holds:
+                raise ExplanationError(sentence)
+
+    def _faults(self) -> list[tuple[bool, str]]:
+        maps, sentences = set(self.tasks) & set(NEEDS_MAPS), set(self.tasks) & set(NEEDS_SENTENCES)
+        return [
+            (not self.name.strip(), "The project needs a name."),
+            (len(self.name) > LONGEST_NAME, f"The name of a project has at most {LONGEST_NAME} characters."),
+            (not self.model, "The project needs a model."),
+            (
+                len(self.guideline) > LONGEST_GUIDELINE,
+                f"A guideline has at most {LONGEST_GUIDELINE:,} characters; this one has {len(self.guideline):,}.",
+            ),
+            (not self.tasks, "Choose at least one task."),
+            (bool(maps) and not self.methods, "Ranking, guessing and checking need maps. Choose at least one method."),
+            ("rank" in maps and len(self.methods) < 2, "Ranking needs maps of at least two methods."),
+            (bool(sentences) and not self.narrators, "Rating and correcting need sentences. Choose a narrator."),
+            (not 1 <= self.overlap <= MOST_OVERLAP, f"Each item is annotated by 1 to {MOST_OVERLAP} people."),
+        ]
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project as it is stored. `salt` never leaves the server."""
+
+    id: int
+    owner: str
+    spec: ProjectSpec
+    salt: str
+    created: float
+    opened: float | None
+    items: int
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """In the order in which they are asked."""
+        return tuple(task for task in ORDER if task in self.spec.tasks)
+
+    @property
+    def hides_methods(self) -> bool:
+        """Whether nobody may see yet which method is which."""
+        return self.spec.blind and self.opened is None
+
+
+def create(store: Store, spec: ProjectSpec, items: Sequence[Item], account: Account) -> Project:
+    """Stores the project with its items. Raises `ExplanationError` if there are none, or too many."""
+    if not items:
+        raise DataUnavailable("The project has no data. Give at least one example.")
+    if len(items) > MOST_ITEMS:
+        raise DataUnavailable(f"A project has at most {MOST_ITEMS:,} items; these are {len(items):,}.")
+    names = _unique_names(items)
+    row = ProjectRow(
+        owner=account.id,
+        name=spec.name.strip(),
+        model=spec.model,
+        guideline=spec.guideline,
+        tasks=list(spec.tasks),
+        methods=[*spec.methods, *spec.narrators],
+        overlap=spec.overlap,
+        blind=spec.blind,
+        salt=secrets.token_hex(16),
+        source=spec.source,
+    )
+    with store.begin() as session:
+        session.add(row)
+        session.flush()
+        session.execute(
+            insert(ItemRow),
+            [
+                {"project": row.id, "number": number, "name": name, "content": item_line(replace(item, id=name))}
+                for number, (name, item) in enumerate(zip(names, items, strict=True))
+            ],
+        )
+        return _project(row, len(items))
+
+
+def projects(store: Store, account: Account) -> list[Project]:
+    """Those of an account, the newest first."""
+    with store.read() as session:
+        counted: Any = session.execute(select(ItemRow.project, func.count()).group_by(ItemRow.project))
+        counts = dict(iter(counted))
+        rows = session.scalars(select(ProjectRow).order_by(ProjectRow.id.desc()))
+        return [_project(row, counts.get(row.id, 0)) for row in rows if account.may_see(row.owner)]
+
+
+def project(store: Store, number: int) -> Project | None:
+    """None where it was deleted."""
+    with store.read() as session:
+        row = session.get(ProjectRow, number)
+        count = session.scalar(select(func.count()).where(ItemRow.project == number)) or 0
+        return _project(row, count) if row is not None else None
+
+
+def open_results(store: Store, number: int) -> None:
+    """From now on the owner sees everybody's work, and which method is which."""
+    with store.begin() as session:
+        row = session.get(ProjectRow, number, with_for_update=True)
+        if row is not None and row.opened is None:
+            row.opened = time.time()
+
+
+def remove(store: Store, number: int) -> None:
+    """Deletes the project with everything that was confirmed in it."""
+    with store.begin() as session:
+        people = select(AnnotatorRow.id).where(AnnotatorRow.project == number)
+        invites = select(InviteRow.id).where(InviteRow.project == number)
+        session.execute(delete(AssignmentRow).where(AssignmentRow.annotator.in_(people)))
+        session.execute(delete(PassRow).where(PassRow.invite.in_(invites)))
+        for table in (AnswerRow, DecisionRow, InviteRow, AnnotatorRow, ItemRow):
+            session.execute(delete(table).where(table.project == number))
+        session.execute(delete(ProjectRow).where(ProjectRow.id == number))
+
+
+def locked(session: Session, number: int) -> ProjectRow | None:
+    """Within a transaction that writes: until it ends, nobody else gets an item of this project."""
+    return session.get(ProjectRow, number, with_for_update=True)
+
+
+def _project(row: ProjectRow, items: int) -> Project:
+    narrators = tuple(id for id in row.methods if id in NARRATORS.ids)
+    spec = ProjectSpec(
+        row.name,
+        row.model,
+        row.guideline,
+        tuple(cast(Task, task) for task in row.tasks),
+        tuple(id for id in row.methods if id not in narrators),
+        narrators,
+        row.overlap,
+        row.blind,
+        row.source,
+    )
+    return Project(row.id, row.owner, spec, row.salt, row.created, row.opened, items)
+
+
+def _unique_names(items: Sequence[Item]) -> list[str]:
+    """The ids of the items as they came; one that comes twice gets a number."""
+    given = {item.id for item in items}
+    taken: set[str] = set()
+    names: list[str] = []
+    for item in items:
+        name, count = item.id, 1
+        while name in taken or (count > 1 and name in given):
+            count += 1
+            name = f"{item.id} ({count})"
+        taken.add(name)
+        names.append(name)
+    return names

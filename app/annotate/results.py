@@ -1,0 +1,206 @@
+"""What the annotations of a project show: agreement, how methods compare with people, and what people prefer."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.annotate.prepared import Prepared
+from app.annotate.projects import Project
+from explainers.annotations.agreement import AgreementValue
+from explainers.annotations.agreement_overview import of_items, of_pairs, overall
+from explainers.annotations.formats.imported import class_number
+from explainers.annotations.judged import ORDINAL, JudgedItem, judged_answers, judged_item
+from explainers.annotations.preference import (
+    Correlation,
+    DifferentUnits,
+    mean_preferences,
+    preference_follows,
+    preferences,
+    right_for_other_reasons,
+)
+from explainers.annotations.records import (
+    Annotation,
+    Inspected,
+    Item,
+    Marked,
+    Simulated,
+    Task,
+    latest,
+)
+from explainers.annotations.units import marked_units
+from explainers.metrics.intervals import Interval
+from explainers.metrics.plausibility import Truth, is_defined, plausibility, plausibility_by_chance
+
+FAITHFULNESS = "aopc_c"  # comprehensiveness
+SHOWN = ("auc", "f1", "iou")  # metrics of plausibility
+AGREED: tuple[Task, ...] = ("mark", "simulate", "rank", "rate", "inspect")
+
+
+@dataclass(frozen=True)
+class ItemState:
+    """An item with what is prepared about it and the newest marks on it, by person."""
+
+    number: int
+    item: Item
+    prepared: Prepared
+    marks: Mapping[str, Marked]
+
+    @property
+    def truth(self) -> Truth:
+        """True for every unit that at least half of the people marked, (units,)."""
+        counts = np.zeros(len(self.prepared.units))
+        for marked in self.marks.values():
+            counts[list(marked_units(marked, self.prepared.encoding))] += 1
+        result: Truth = counts * 2 >= max(1, len(self.marks))
+        return result
+
+    @property
+    def true_class(self) -> int | None:
+        """The number of the class that the data state; None where they state none."""
+        known = self.item.example.label
+        return class_number(self.item.label, self.prepared.labels) if known is None and self.item.label else known
+
+
+@dataclass(frozen=True)
+class TaskAgreement:
+    task: Task
+    overall: tuple[AgreementValue, ...]
+    pairs: Mapping[tuple[str, str], tuple[AgreementValue, ...]]
+    items: Mapping[str, tuple[AgreementValue, ...]]
+
+
+def item_states(
+    items: Mapping[str, tuple[int, Item, Prepared | None]], annotations: Sequence[Annotation]
+) -> dict[str, ItemState]:
+    """The items that are prepared, by id."""
+    marks: dict[str, dict[str, Marked]] = defaultdict(dict)
+    for each in latest(tuple(annotations)):
+        if each.task == "mark" and isinstance(each.answer, Marked):
+            marks[each.item][each.annotator] = each.answer
+    return {
+        name: ItemState(number, item, prepared, marks.get(name, {}))
+        for name, (number, item, prepared) in items.items()
+        if prepared is not None
+    }
+
+
+def agreements(
+    project: Project, states: Mapping[str, ItemState], annotations: Sequence[Annotation]
+) -> list[TaskAgreement]:
+    """Of every task that at least two people answered for the same item."""
+    result = []
+    for task in project.tasks:
+        if task not in AGREED:
+            continue
+        judged = judged_of(task, states, annotations)
+        if any(len(item.codes) > 1 for item in judged):
+            ordinal = task in ORDINAL
+            result.append(
+                TaskAgreement(
+                    task, overall(judged, ordinal=ordinal), of_pairs(judged), of_items(judged, ordinal=ordinal)
+                )
+            )
+    return result
+
+
+def judged_of(task: Task, states: Mapping[str, ItemState], annotations: Sequence[Annotation]) -> tuple[JudgedItem, ...]:
+    if task != "mark":
+        return judged_answers(annotations, task)
+    return tuple(
+        judged_item(state.item, state.marks, state.prepared.encoding) for state in states.values() if state.marks
+    )
+
+
+def against_people(states: Mapping[str, ItemState], methods: Sequence[str]) -> list[dict[str, object]]:
+    """Per method the mean of each metric over the items with marks, and below it what a random order reaches."""
+    rows: list[dict[str, object]] = []
+    for method in methods:
+        counted = [each for each in states.values() if each.marks and method in each.prepared.maps]
+        counted = [each for each in counted if is_defined(each.truth)]
+        if counted:
+            values = [plausibility(each.truth, each.prepared.maps[method].scores) for each in counted]
+            chance = [plausibility_by_chance(each.truth) for each in counted]
+            row: dict[str, object] = {"method": method, "items": len(counted)}
+            for metric in SHOWN:
+                row[metric] = float(np.mean([value[metric] for value in values]))
+                row[f"{metric} chance"] = float(np.mean([value[metric] for value in chance]))
+            rows.append(row)
+    return rows
+
+
+def preferred(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
+    """Per method the mean place in rankings, the best first, and the mean faithfulness of its maps."""
+    rows: list[dict[str, object]] = []
+    for each in preferences(annotations, "rank"):
+        known = [own[each.method] for own in faithfulness(states).values() if each.method in own]
+        rows.append(
+            {
+                "method": each.method,
+                "rankings": each.judgements,
+                "mean place": _with_interval(each.interval),
+                "aopc_c": float(np.mean(known)) if known else None,
+            }
+        )
+    return rows
+
+
+def follows_faithfulness(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> Correlation:
+    return preference_follows(mean_preferences(annotations, "rank"), faithfulness(states))
+
+
+def faithfulness(states: Mapping[str, ItemState]) -> dict[str, dict[str, float]]:
+    """AOPC-C by item and method."""
+    return {
+        name: {
+            id: each.metrics[FAITHFULNESS] for id, each in state.prepared.maps.items() if FAITHFULNESS in each.metrics
+        }
+        for name, state in states.items()
+    }
+
+
+def ratings(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
+    """Per narrator the mean relatedness and fluency, with intervals over items."""
+    rows: dict[str, dict[str, object]] = defaultdict(dict)
+    for kind in ("relatedness", "fluency"):
+        for each in preferences(annotations, kind):
+            rows[each.method] |= {"ratings": each.judgements, kind: _with_interval(each.interval)}
+    return [{"method": method, **row} for method, row in rows.items()]
+
+
+def _with_interval(interval: Interval) -> str:
+    return f"{interval.mean:.2f} ({interval.low:.2f} … {interval.high:.2f})"
+
+
+def simulations(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
+    """Per method how often people guessed the model's answer from its map."""
+    right: dict[str, list[bool]] = defaultdict(list)
+    for each in latest(tuple(annotations)):
+        if isinstance(each.answer, Simulated) and each.item in states:
+            right[each.answer.method].append(each.answer.label == states[each.item].prepared.label)
+    return [
+        {"method": method, "guesses": len(values), "right": float(np.mean(values))} for method, values in right.items()
+    ]
+
+
+def verdicts(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
+    """Per method how often its suggestion was accepted, corrected and rejected."""
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: {"accept": 0, "correct": 0, "reject": 0})
+    for each in latest(tuple(annotations)):
+        if isinstance(each.answer, Inspected):
+            counts[each.answer.method][each.answer.verdict] += 1
+    return [{"method": method, **count} for method, count in counts.items()]
+
+
+def other_reasons(states: Mapping[str, ItemState]) -> list[tuple[ItemState, str, DifferentUnits]]:
+    """Right answers for reasons other than people's: the item, and the method whose map is the most faithful one."""
+    faithful = {name: max(own, key=lambda id: own[id]) for name, own in faithfulness(states).items() if own}
+    marked = {name: set(np.flatnonzero(state.truth).tolist()) for name, state in states.items() if state.marks}
+    listed = right_for_other_reasons(
+        marked,
+        {name: states[name].prepared.maps[method].scores for name, method in faithful.items()},
+        {name: state.prepared.label for name, state in states.items()},
+        {name: state.true_class for name, state in states.items() if state.true_class is not None},
+    )
+    return [(states[each.item], faithful[each.item], each) for each in listed]

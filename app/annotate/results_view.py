@@ -1,0 +1,190 @@
+"""The owner's results, closed until the owner opens them: agreement, methods against people, what people prefer."""
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from app.annotate import answers, items, projects, results
+from app.annotate.adjudication import adjudicate
+from app.annotate.downloads import downloads
+from app.annotate.method_names import method_name
+from app.annotate.projects import TITLES, Project
+from app.annotate.results import ItemState, TaskAgreement
+from app.compare.url_state import LONGEST_IN_ADDRESS
+from app.store import Store
+from explainers.annotations.agreement import AgreementValue
+from explainers.annotations.preference import DifferentUnits
+from explainers.annotations.records import Annotation
+from explainers.report.text import decimals, one_line
+
+CLOSED = (
+    "Nobody sees the work of others yet, you included. Opening the results shows it to you, computes the agreement, "
+    "and tells which method is which. This cannot be undone."
+)
+NOTHING = "Nothing has been confirmed yet."
+FEW = "Agreement needs an item that at least two people have answered."
+INTERVALS = "In brackets 95 % of a bootstrap over items; – where a value is not defined, with the reason below."
+PEOPLE = (
+    "A method's scores against the units that at least half of the people marked, as means over items. The chance "
+    "columns are what a random order reaches."
+)
+PREFERRED = (
+    "The mean place in people's rankings (1 is the best), beside the mean comprehensiveness (AOPC-C) of the maps."
+)
+OTHER = (
+    "The model's answer is right, but its most faithful map shares no more with people's marks than a random order "
+    "would. Open the item on Compare to see why."
+)
+NO_OTHER = "No item of this kind. It needs marks, maps of a method, and the true class in the data."
+
+
+def results_view(store: Store, project: Project) -> None:
+    if project.opened is None:
+        st.info(CLOSED)
+        st.button("Open the results", type="primary", key="open results", on_click=_open, args=(store, project))
+        downloads(store, project)
+        return
+    annotations = answers.annotations(store, project)
+    if not annotations:
+        st.caption(NOTHING)
+        return
+    states = results.item_states(items.all_items(store, project.id, answered=True), annotations)
+    _agreement(results.agreements(project, states, annotations))
+    _methods(project, annotations, states)
+    if "mark" in project.tasks:
+        _other_reasons(project, results.other_reasons(states))
+        st.subheader("Decide where people differ", anchor=False)
+        adjudicate(store, project, states)
+    _flagged(annotations)
+    downloads(store, project)
+
+
+def _open(store: Store, project: Project) -> None:
+    projects.open_results(store, project.id)
+
+
+def _agreement(agreed: Sequence[TaskAgreement]) -> None:
+    st.subheader("Agreement", anchor=False)
+    if not agreed:
+        st.caption(FEW)
+        return
+    rows = [{"task": TITLES[each.task], **{value.name: _short(value) for value in each.overall}} for each in agreed]
+    st.dataframe(rows, hide_index=True, width="stretch")
+    st.caption(INTERVALS)
+    for each in agreed:
+        with st.expander(f"{TITLES[each.task]}: by pair and by item", key=f"agreement {each.task}"):
+            st.dataframe([_value(value) for value in each.overall], hide_index=True, width="stretch")
+            pairs = [
+                {"pair": f"{one} and {other}", **_value(value)}
+                for (one, other), values in each.pairs.items()
+                for value in values
+            ]
+            st.dataframe(pairs, hide_index=True, width="stretch")
+            single = [
+                {"item": name, **{value.name: decimals(value.value) for value in values}}
+                for name, values in each.items.items()
+            ]
+            st.dataframe(single, hide_index=True, width="stretch")
+
+
+def _short(value: AgreementValue) -> str:
+    if value.value is None or value.low is None:
+        return decimals(value.value)
+    return f"{decimals(value.value)} ({decimals(value.low)} … {decimals(value.high)})"
+
+
+def _value(value: AgreementValue) -> dict[str, str]:
+    interval = f"{decimals(value.low)} … {decimals(value.high)}" if value.low is not None else ""
+    return {
+        "measure": value.name,
+        "value": decimals(value.value) if value.value is not None else value.reason,
+        "95 % interval": interval,
+        "items": f"{value.items:,}",
+    }
+
+
+def _methods(project: Project, annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> None:
+    _table("Methods against people", PEOPLE, results.against_people(states, project.spec.methods))
+    ranked = results.preferred(annotations, states)
+    _table("Preferred maps", PREFERRED, ranked)
+    follows = results.follows_faithfulness(annotations, states).interval if ranked else None
+    if follows is not None:
+        st.caption(
+            f"Does preference follow faithfulness? Spearman's ρ {follows.mean:.2f} "
+            f"({follows.low:.2f} … {follows.high:.2f}), the mean over {follows.texts:,} items; 0 means not at all."
+        )
+    _table(
+        "Guesses of the model's answer",
+        "How often people knew it from the map alone.",
+        results.simulations(annotations, states),
+    )
+    _table("Ratings of sentences", "From 1 to 5.", results.ratings(annotations))
+    _table("Suggestions", "What people did with them.", results.verdicts(annotations))
+
+
+def _table(title: str, caption: str, rows: Sequence[Mapping[str, object]]) -> None:
+    """Nothing where there are no rows."""
+    if not rows:
+        return
+    st.subheader(title, anchor=False)
+    st.dataframe([_shown(row) for row in rows], hide_index=True, width="stretch")
+    st.caption(caption)
+
+
+def _shown(row: Mapping[str, object]) -> dict[str, object]:
+    named = {**row, "method": method_name(str(row["method"]))}
+    return {
+        name.replace("auc", "ROC-AUC").replace("iou", "IOU").replace("aopc_c", "AOPC-C").replace("f1", "F1"): (
+            decimals(value) if isinstance(value, float) or value is None else value
+        )
+        for name, value in named.items()
+    }
+
+
+def _other_reasons(project: Project, listed: Sequence[tuple[ItemState, str, DifferentUnits]]) -> None:
+    st.subheader("Right for other reasons", anchor=False)
+    if not listed:
+        st.caption(NO_OTHER)
+        return
+    rows = [
+        {
+            "item": state.item.id,
+            "text": one_line(state.item.example.text, 80),
+            "answer": state.prepared.labels[state.prepared.label],
+            "map": method_name(method),
+            "shared": decimals(each.shared),
+            "chance": decimals(each.chance),
+            "open": compare_address(project, state),
+        }
+        for state, method, each in listed
+    ]
+    columns = {"open": st.column_config.LinkColumn("Compare", display_text="open")}
+    st.dataframe(rows, hide_index=True, width="stretch", column_config=columns)
+    st.caption(OTHER)
+
+
+def compare_address(project: Project, state: ItemState) -> str | None:
+    """Of the Compare page with this item; None for what an address cannot hold: an image, or a long text."""
+    example = state.item.example
+    texts = {"text": example.text, **({"pair": example.pair} if example.pair else {})}
+    if example.image is not None or any(len(text) > LONGEST_IN_ADDRESS for text in texts.values()):
+        return None
+    page = str(st.context.url or "").partition("?")[0].removesuffix("/").removesuffix("annotate")
+    return f"{page or '/'}?{urlencode({'model': project.spec.model, **texts})}"
+
+
+def _flagged(annotations: Sequence[Annotation]) -> None:
+    noted = [each for each in annotations if each.flagged or each.comment]
+    if noted:
+        st.subheader("Flags and comments", anchor=False)
+        rows = [
+            {
+                "item": each.item,
+                "person": each.annotator,
+                "flag": "yes" if each.flagged else "",
+                "comment": each.comment,
+            }
+            for each in noted
+        ]
+        st.dataframe(rows, hide_index=True, width="stretch")

@@ -1,0 +1,138 @@
+"""The tables of annotation projects: projects, items, people, invitations, who has which item, and what was confirmed.
+
+Nothing that was confirmed is changed or deleted by a later confirmation: that is a further row with the next version.
+Moments are seconds since 1970.
+"""
+
+import time
+
+from sqlalchemy import ForeignKey, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.store import Base
+
+
+class ProjectRow(Base):
+    """`owner` is the id of an account, empty without login. `opened` is when the owner asked for the agreement."""
+
+    __tablename__ = "annotation_projects"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    created: Mapped[float] = mapped_column(default=time.time)
+    owner: Mapped[str] = mapped_column(default="")
+    name: Mapped[str]
+    model: Mapped[str]
+    guideline: Mapped[str]
+    tasks: Mapped[list[str]]
+    methods: Mapped[list[str]]  # ids of methods and of narrators
+    overlap: Mapped[int]
+    blind: Mapped[bool]
+    salt: Mapped[str]  # from which the letters of the methods are drawn; never leaves the server
+    source: Mapped[str]  # of the items, for people
+    opened: Mapped[float | None]
+
+
+class ItemRow(Base):
+    """`content` is an `Item` as JSON, `taken` how many people have the item, `prepared` what the model and the methods
+    said about it, as JSON, empty before they were asked."""
+
+    __tablename__ = "annotation_items"
+    __table_args__ = (
+        UniqueConstraint("project", "name"),
+        UniqueConstraint("project", "taken", "number"),  # the index by which the next item is looked up
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project: Mapped[int] = mapped_column(ForeignKey("annotation_projects.id"))
+    number: Mapped[int]
+    name: Mapped[str]
+    content: Mapped[str]
+    taken: Mapped[int] = mapped_column(default=0)
+    prepared: Mapped[str] = mapped_column(default="")
+
+
+class InviteRow(Base):
+    """`digest` is the SHA-256 of the token, which is stored nowhere."""
+
+    __tablename__ = "annotation_invites"
+    __table_args__ = (UniqueConstraint("digest"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project: Mapped[int] = mapped_column(ForeignKey("annotation_projects.id"))
+    created: Mapped[float] = mapped_column(default=time.time)
+    digest: Mapped[str]
+    name: Mapped[str]  # for whom, as the owner calls them
+    role: Mapped[str]
+    revoked: Mapped[float | None]
+
+
+class PassRow(Base):
+    """A browser in which an invitation was opened; it ends with the invitation, or when it expires."""
+
+    __tablename__ = "annotation_passes"
+    __table_args__ = (UniqueConstraint("digest"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    invite: Mapped[int] = mapped_column(ForeignKey("annotation_invites.id"))
+    digest: Mapped[str]
+    expires: Mapped[float]
+
+
+class AnnotatorRow(Base):
+    """A person in a project. `person` tells who: "account …" or "invite …"; `name` is the pseudonym."""
+
+    __tablename__ = "annotation_people"
+    __table_args__ = (UniqueConstraint("project", "person"), UniqueConstraint("project", "name"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project: Mapped[int] = mapped_column(ForeignKey("annotation_projects.id"))
+    person: Mapped[str]
+    name: Mapped[str]
+
+
+class AssignmentRow(Base):
+    """A person has an item: in a slot from 1 to the project's overlap, or without one where the item was skipped."""
+
+    __tablename__ = "annotation_assignments"
+    __table_args__ = (UniqueConstraint("annotator", "item"), UniqueConstraint("item", "slot"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    annotator: Mapped[int] = mapped_column(ForeignKey("annotation_people.id"))
+    item: Mapped[int] = mapped_column(ForeignKey("annotation_items.id"))
+    slot: Mapped[int | None]
+    status: Mapped[str] = mapped_column(default="open")  # open, done or skipped
+    changed: Mapped[float] = mapped_column(default=time.time)
+
+
+class AnswerRow(Base):
+    """One confirmation. `answer` is JSON, empty where the item was skipped."""
+
+    __tablename__ = "annotation_answers"
+    __table_args__ = (UniqueConstraint("project", "item", "annotator", "task", "version"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project: Mapped[int] = mapped_column(ForeignKey("annotation_projects.id"))
+    item: Mapped[int] = mapped_column(ForeignKey("annotation_items.id"))
+    annotator: Mapped[int] = mapped_column(ForeignKey("annotation_people.id"))
+    task: Mapped[str]
+    version: Mapped[int]
+    answer: Mapped[str]
+    skipped: Mapped[bool] = mapped_column(default=False)
+    flagged: Mapped[bool] = mapped_column(default=False)
+    comment: Mapped[str] = mapped_column(default="")
+    seconds: Mapped[float]
+    confirmed: Mapped[float] = mapped_column(default=time.time)
+
+
+class DecisionRow(Base):
+    """What the owner decided where annotators differ. The newest one of an item counts."""
+
+    __tablename__ = "annotation_decisions"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project: Mapped[int] = mapped_column(ForeignKey("annotation_projects.id"))
+    item: Mapped[int] = mapped_column(ForeignKey("annotation_items.id"))
+    task: Mapped[str]
+    answer: Mapped[str]
+    origin: Mapped[str]  # whose answer was taken, or how it was made
+    decided: Mapped[float] = mapped_column(default=time.time)

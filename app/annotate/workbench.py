@@ -1,0 +1,147 @@
+"""The page of a person who annotates: one item at a time, one task at a time, the next one at once."""
+
+from typing import Any
+
+import streamlit as st
+
+from app import plain_text
+from app.annotate import answers, assignment, items
+from app.annotate.answer_reading import read_sent
+from app.annotate.answers import Confirmation, Stored
+from app.annotate.downloads import own_download
+from app.annotate.intermission import LAST, REVISIT, finished, skip_button, wait
+from app.annotate.payload import TaskQuestion, payload
+from app.annotate.preparation import Preparer
+from app.annotate.projects import Project
+from app.components import component, newest
+from app.store import Store
+from explainers.errors import ExplanationError
+
+AHEAD = 5  # items that are prepared before somebody gets them
+COLUMN = "<style>.st-key-guideline { max-width: 46rem; margin-inline: auto; }</style>"  # as wide as the task
+
+
+def annotate(store: Store, preparer: Preparer, project: Project, annotator: int) -> None:
+    """Draws what this person is asked now."""
+    st.html(COLUMN)
+    if project.spec.guideline:
+        with st.expander("Guideline", expanded=st.session_state.get(LAST) is None, key="guideline"):
+            plain_text.paragraph(project.spec.guideline)
+    revisited = _revisited(store, project, annotator)
+    item = revisited.item if revisited is not None else assignment.current_item(store, project.id, annotator)
+    preparer.want(assignment.upcoming(store, project.id, annotator, project.spec.overlap, AHEAD))
+    if item is None:
+        finished(store, project, annotator)
+        return
+    question = _question(store, project, annotator, item, revisited)
+    if question is None:
+        preparer.want([item])
+        wait(store, preparer, project, annotator, item)
+        return
+    _ask(store, project, question, revisited)
+
+
+def _question(
+    store: Store, project: Project, annotator: int, number: int, revisited: Stored | None
+) -> TaskQuestion | None:
+    """None as long as the item is not prepared."""
+    item, prepared = items.item(store, number) or (None, None)
+    if item is None or prepared is None:
+        return None
+    stored = answers.latest(store, number, annotator)
+    task = revisited.task if revisited is not None else answers.next_task(stored, project.tasks)
+    task = task or project.tasks[-1]
+    version = next((each.version for each in stored if each.task == task), 0) + 1
+    return TaskQuestion(project, annotator, number, item, prepared, task, version)
+
+
+def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stored | None) -> None:
+    st.session_state["annotation question"] = (store, project, question)
+    last: dict[str, str] = st.session_state.get(LAST) or {"reply": "", "problem": "", "stored": ""}
+    done = assignment.progress(store, project.id, question.annotator, project.spec.overlap)
+    tasks = project.tasks
+    undo_from = revisited.id if revisited is not None else None
+    if not question.possible:
+        st.info("No explanation of this kind is available for this item. Skip it.")
+        skip_button(store, project, question.annotator, question.item_number)
+        return
+    around: dict[str, Any] = {
+        "step": f"step {tasks.index(question.task) + 1} of {len(tasks)}" if len(tasks) > 1 else "",
+        "progress": {"done": done.done, "skipped": done.skipped, "total": done.total},
+        "can_skip": True,
+        "can_undo": answers.before(store, question.annotator, undo_from) is not None,
+        "revisiting": revisited is not None and revisited.answer is not None,
+        **last,
+    }
+    content = payload(question, _earlier(store, question), **around)
+    component("annotate")(key="annotate", data=_same(content), on_done_change=done_pressed)
+    if done.done:
+        own_download(store, project, question.annotator)
+
+
+def _same(content: dict[str, Any]) -> dict[str, Any]:
+    """With the time of its making; equal contents are one."""
+    last = st.session_state.get("annotation payload")
+    if last != content:
+        last = st.session_state["annotation payload"] = content
+    return newest("annotate", last)
+
+
+def _earlier(store: Store, question: TaskQuestion) -> Stored | None:
+    stored = answers.latest(store, question.item_number, question.annotator)
+    return next((each for each in stored if each.task == question.task), None)
+
+
+def done_pressed() -> None:
+    """Carries out what the component sent. An action may be delivered twice, and counts once."""
+    sent = st.session_state["annotate"].get("done")
+    known = st.session_state.get("annotation question")
+    if not isinstance(sent, dict) or known is None or st.session_state.get(LAST, {}).get("reply") == sent.get("id"):
+        return
+    store, project, question = known
+    reply = {"reply": str(sent.get("id", "")), "problem": "", "stored": ""}
+    try:
+        if sent.get("key") == question.key:
+            reply["stored"] = _carried_out(store, project, question, sent)
+    except ExplanationError as error:
+        reply["problem"] = str(error)
+    st.session_state[LAST] = reply
+
+
+def _carried_out(store: Store, project: Project, question: TaskQuestion, sent: dict[str, Any]) -> str:
+    """What the page says about it."""
+    action = sent.get("action")
+    if action == "undo":
+        revisited: Stored | None = st.session_state.get(REVISIT)
+        last = revisited.id if revisited is not None else None
+        st.session_state[REVISIT] = answers.before(store, question.annotator, last)
+        return ""
+    if action == "keep":
+        st.session_state[REVISIT] = None
+        return ""
+    answer = None if action == "skip" else read_sent(question, sent.get("answer") or {})
+    answers.confirm(store, project, question.annotator, _confirmation(question, sent, answer))
+    st.session_state[REVISIT] = None
+    return "Skipped." if answer is None else "Stored."
+
+
+def _confirmation(question: TaskQuestion, sent: dict[str, Any], answer: Any) -> Confirmation:
+    seconds = sent.get("seconds")
+    return Confirmation(
+        question.item_number,
+        question.task,
+        question.version,
+        answer,
+        float(seconds) if isinstance(seconds, (int, float)) else 0.0,
+        bool(sent.get("flagged")),
+        str(sent.get("comment") or ""),
+    )
+
+
+def _revisited(store: Store, project: Project, annotator: int) -> Stored | None:
+    """The confirmed answer to which this person went back."""
+    revisited = st.session_state.get(REVISIT)
+    if not isinstance(revisited, Stored) or revisited.task not in project.tasks:
+        return None
+    owned = {each.id for each in answers.latest(store, revisited.item, annotator)}
+    return revisited if revisited.id in owned else None

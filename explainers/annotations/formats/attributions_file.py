@@ -1,0 +1,155 @@
+"""Attributions that another program made, a JSON object per line.
+
+{"text": …, "method": "my method", "tokens": [[0, 4], [5, 9]], "scores": [0.2, -1.3]}
+
+"spans" may stand for "tokens". A pair has "text_pair" too, and its tokens a third number: 0 for the first text, 1 for
+the second. Optional: "signed" (by default true where a score is negative), "label" (the class that is explained) and
+"offsets" ("UTF-16 code units"; code points otherwise). How scores of spans become scores of units is the rule of
+`explainers.attribution.given_scores`. ERASER's results are read too: soft scores per token, or hard spans.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from explainers.annotations.fields import Content, field, json_object, optional, typed
+from explainers.annotations.foreign_attributions import ForeignAttribution, ScoredSpan
+from explainers.annotations.formats.eraser import token_spans
+from explainers.annotations.formats.imported import BadRow, Imported, json_lines
+from explainers.annotations.formats.offsets import from_utf16, utf16_offsets
+from explainers.annotations.formats.own import UTF16
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable
+
+NAME = re.compile(r"[\w][\w .+-]{0,39}")
+
+
+@dataclass(frozen=True)
+class ForeignFile:
+    """The rows that can be used, and a sentence for each of the others."""
+
+    attributions: tuple[ForeignAttribution, ...]
+    bad_rows: tuple[BadRow, ...] = ()
+
+    def problems(self) -> tuple[str, ...]:
+        return Imported(bad_rows=self.bad_rows).problems()
+
+    def of(self, example: Example) -> tuple[ForeignAttribution, ...]:
+        """Those of this input. Raises `DataUnavailable` if there are none."""
+        texts = (example.text, example.pair)
+        own = tuple(each for each in self.attributions if (each.example.text, each.example.pair) == texts)
+        if not own:
+            sentence = f"The file has no scores of this text, and of {len(self.attributions):,} others."
+            raise DataUnavailable(" ".join([sentence, *self.problems()[:1]]))
+        return own
+
+
+def read_attributions(content: str) -> ForeignFile:
+    """Good rows are kept; a bad one has a sentence, and so has a second one of a method for the same input."""
+    return _read(json_lines(content), attribution_of)
+
+
+def read_eraser_results(content: str, documents: Mapping[str, str], method: str) -> ForeignFile:
+    """The rationales of ERASER's results: soft scores where there are any, else 1 for the tokens of hard ones."""
+    return _read(json_lines(content), lambda row: _of_results(row, documents, method))
+
+
+def _read(rows: Iterable[object], read: Callable[[Content], ForeignAttribution]) -> ForeignFile:
+    attributions: dict[tuple[str, str | None, str], ForeignAttribution] = {}
+    bad: list[BadRow] = []
+    for number, row in enumerate(rows, 1):
+        try:
+            if isinstance(row, DataUnavailable):
+                raise row
+            each = read(json_object(row, "an object"))
+            key = (each.example.text, each.example.pair, each.method)
+            if key in attributions:
+                raise DataUnavailable(f"The method {each.method} is there twice for this text.")
+            attributions[key] = each
+        except (DataUnavailable, ValueError) as error:
+            bad.append(BadRow(number, str(error)))
+    return ForeignFile(tuple(attributions.values()), tuple(bad))
+
+
+def attribution_of(row: Content) -> ForeignAttribution:
+    """Raises `DataUnavailable` with a sentence for wrong lengths, numbers that are not finite, and offsets beyond."""
+    pair = optional(row, "text_pair", str) or optional(row, "pair", str)
+    texts = tuple(filter(None, (field(row, "text", str), pair)))
+    tokens = field(row, "tokens" if "tokens" in row else "spans", list)
+    scores = [typed(score, float, "scores") for score in field(row, "scores", list)]
+    if len(tokens) != len(scores):
+        raise DataUnavailable(f"There are {len(scores):,} scores for {len(tokens):,} tokens.")
+    if not all(map(math.isfinite, scores)):
+        raise DataUnavailable("A score is not a finite number.")
+    places = [utf16_offsets(text) for text in texts] if row.get("offsets") == UTF16 else None
+    spans = tuple(_span(token, texts, places) for token in tokens)
+    signed = field(row, "signed", bool, min(scores, default=0) < 0)
+    if not signed and min(scores, default=0) < 0:
+        raise DataUnavailable("A score is negative, although the scores are said to be unsigned.")
+    example = Example(texts[0] if texts else "", texts[1] if len(texts) > 1 else None)
+    return ForeignAttribution(example, _name(row), spans, tuple(scores), signed, field(row, "label", str, ""))
+
+
+def _name(row: Content) -> str:
+    name = str(field(row, "method", str)).strip()
+    if not NAME.fullmatch(name):
+        raise DataUnavailable("The name of a method has up to 40 letters, digits, spaces and the marks . _ + -")
+    return name
+
+
+def _span(token: object, texts: Sequence[str], places: Sequence[list[int]] | None) -> ScoredSpan:
+    """Without characters where start and end are equal, as tokenizers give it for special tokens."""
+    if not isinstance(token, list) or len(token) not in (2, 3):
+        raise DataUnavailable("A token is a list of start and end, and in a pair the number of its text.")
+    start, end, segment = (typed(each, int, "tokens") for each in (*token, 0)[:3])
+    if not 0 <= segment < len(texts):
+        raise DataUnavailable(f"The token {start} to {end} is in text {segment}, of {len(texts)} counted from 0.")
+    if places is not None and start != end:
+        span = from_utf16(start, end, places[segment])
+        start, end = span.start, span.end
+    if not 0 <= start <= end <= len(texts[segment]):
+        raise DataUnavailable(
+            f"The token {start} to {end} is not within the text of {len(texts[segment]):,} characters."
+        )
+    return segment, start, end
+
+
+def _of_results(row: Content, documents: Mapping[str, str], method: str) -> ForeignAttribution:
+    rationales = [json_object(each, "a rationale") for each in field(row, "rationales", list)]
+    if not rationales:
+        raise DataUnavailable("There is no rationale.")
+    names = [field(each, "docid", str) for each in rationales]
+    if len(set(names)) > 2 or not set(names) <= documents.keys():
+        raise DataUnavailable("The documents of its rationales are not there, or more than the two of a pair.")
+    spans: list[ScoredSpan] = []
+    scores: list[float] = []
+    for segment, rationale in enumerate(rationales):
+        tokens = token_spans(documents[names[segment]])
+        own = _token_scores(rationale, len(tokens))
+        spans += [(segment, token.start, token.end) for token in tokens]
+        scores += own
+    texts = [documents[name] for name in names]
+    example = Example(texts[0], texts[1] if len(texts) > 1 else None)
+    return ForeignAttribution(
+        example, _name({"method": method}), tuple(spans), tuple(scores), min(scores, default=0) < 0
+    )
+
+
+def _token_scores(rationale: Content, tokens: int) -> list[float]:
+    soft = optional(rationale, "soft_rationale_predictions", list)
+    if soft is not None:
+        scores = [typed(score, float, "soft_rationale_predictions") for score in soft]
+        if len(scores) != tokens or not all(map(math.isfinite, scores)):
+            raise DataUnavailable(f"There are {len(scores):,} finite scores or fewer for {tokens:,} tokens.")
+        return scores
+    marked = [0.0] * tokens
+    for hard in field(rationale, "hard_rationale_predictions", list):
+        span = json_object(hard, "a span")
+        first, last = field(span, "start_token", int), field(span, "end_token", int)
+        if not 0 <= first <= last <= tokens:
+            raise DataUnavailable(
+                f"The rationale {first} to {last} is not within the {tokens:,} tokens of the document."
+            )
+        marked[first:last] = [1.0] * (last - first)
+    return marked

@@ -1,0 +1,162 @@
+"""Our own tables: CSV, Parquet and JSON lines, with a row per annotation and per item without any.
+
+id, text, text_pair, label, class, rationale, explanations, image   the item; the last three are JSON or base64
+project, annotator, task, version, seconds, confirmed, skipped, flagged, comment, answer   the annotation
+offsets                                                             "Unicode code points"
+
+Only `text` is needed, or `premise` and `hypothesis`; `rationale` may also be one person's spans: [[0, 4], [9, 12]].
+In CSV a cell that a spreadsheet would take for a formula begins with an apostrophe, which is removed again.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from explainers.annotations.fields import Content, json_object, parsed
+from explainers.annotations.formats.imported import Imported, RowContent, class_number, json_lines, read_rows
+from explainers.annotations.formats.own import CODE_POINTS, Row, content_of, own_json, rows_of, text_id
+from explainers.annotations.record_json import read_annotation, read_item
+from explainers.annotations.records import Annotation, Item
+from explainers.datasets.tables import read_frame
+from explainers.datasets.user_texts import PAIRS
+from explainers.errors import DataUnavailable
+
+FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+JSON_COLUMNS = ("rationale", "explanations", "answer")
+NUMBERS = {"class": int, "version": int, "seconds": float, "confirmed": float}
+FLAGS = {"true": True, "false": False}
+ITEM_COLUMNS = ("id", "text", "text_pair", "label", "class", "rationale", "explanations", "image")
+ANNOTATION_COLUMNS = (
+    "project",
+    "annotator",
+    "task",
+    "version",
+    "seconds",
+    "confirmed",
+    "skipped",
+    "flagged",
+    "comment",
+    "answer",
+)
+COLUMNS = (*ITEM_COLUMNS, *ANNOTATION_COLUMNS, "offsets")
+
+
+def csv_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> bytes:
+    """Raises `DataUnavailable` for a cell that is too long for readers of CSV, such as an image."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in rows_of(items, annotations):
+        cells = [safe_cell(cell) for cell in cells_of(row).values()]
+        if max(map(len, cells)) > csv.field_size_limit():
+            raise DataUnavailable(f"The item {row[0].id} is too long for a CSV cell. Export JSON lines or Parquet.")
+        writer.writerow(cells)
+    return file.getvalue().encode()
+
+
+def parquet_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> bytes:
+    """Every column holds text."""
+    import pandas as pd  # half a second, which only this format needs
+
+    rows = [cells_of(row) for row in rows_of(items, annotations)]
+    file = io.BytesIO()
+    pd.DataFrame(rows, columns=list(COLUMNS), dtype=str).to_parquet(file, index=False)
+    return file.getvalue()
+
+
+def jsonl_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> str:
+    """A line {"item": …, "annotation": …, "offsets": …} per row."""
+    lines = ({**own_json(row), "offsets": CODE_POINTS} for row in rows_of(items, annotations))
+    return "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines)
+
+
+def read_table(content: bytes, name: str, classes: Sequence[str] = ()) -> Imported:
+    """Of a CSV, TSV or Parquet file. Raises `DataUnavailable` if it is no table or has no texts."""
+    frame = read_frame(content, name, _chosen)
+    clean = original_cell if not name.lower().endswith(".parquet") else str
+    columns = [_renamed(column) for column in frame.columns]
+    rows = (dict(zip(columns, map(clean, row), strict=True)) for row in frame.itertuples(index=False, name=None))
+    return read_rows(rows, lambda row: _content(json_object(row, "a row"), classes))
+
+
+def read_jsonl(content: str, classes: Sequence[str] = ()) -> Imported:
+    """Of our own lines, or of lines {"text": …, "text_pair": …, "label": …, "rationale": …}."""
+
+    def read(row: object) -> RowContent:
+        line = json_object(row, "an object")
+        if "item" in line:
+            annotation = line.get("annotation")
+            return content_of((read_item(line["item"]), None if annotation is None else read_annotation(annotation)))
+        return content_of((_item({_renamed(name): value for name, value in line.items()}, classes), None))
+
+    return read_rows(json_lines(content), read)
+
+
+def safe_cell(text: str) -> str:
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+def original_cell(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
+
+
+def cells_of(row: Row) -> dict[str, str]:
+    own = own_json(row)
+    values = {**own["item"], **(own["annotation"] or {}), "text_pair": own["item"]["pair"], "offsets": CODE_POINTS}
+    return {column: _cell(values.get(column), column) for column in COLUMNS}
+
+
+def _cell(value: Any, column: str) -> str:
+    if value is None:
+        return ""
+    if column in JSON_COLUMNS or isinstance(value, bool):
+        return json.dumps(value, ensure_ascii=False)
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _chosen(names: Sequence[str]) -> Sequence[str]:
+    chosen = [name for name in names if _renamed(name) in COLUMNS]
+    if "text" not in map(_renamed, chosen):
+        raise DataUnavailable(f"The table needs a column `text`; it has {', '.join(names)[:200] or 'none'}.")
+    return chosen
+
+
+def _renamed(column: str) -> str:
+    """Our name of a column that has several."""
+    return {pair[place]: ("text", "text_pair")[place] for pair in PAIRS for place in (0, 1)}.get(column, column)
+
+
+def _content(cells: Mapping[str, str], classes: Sequence[str]) -> RowContent:
+    values = {name: _value(name, cell) for name, cell in cells.items() if cell or name in ("text", "comment", "label")}
+    item = _item(values, classes)
+    if not values.get("annotator"):
+        return content_of((item, None))
+    fields = {name: values[name] for name in ANNOTATION_COLUMNS if name in values}
+    return content_of((item, read_annotation({"project": "", **fields, "item": item.id})))
+
+
+def _value(name: str, cell: str) -> Any:
+    if name in JSON_COLUMNS:
+        return parsed(cell)
+    if name in FLAGS or name in ("skipped", "flagged"):
+        return FLAGS.get(cell.lower(), cell)
+    if name not in NUMBERS:
+        return cell
+    try:
+        return NUMBERS[name](cell)
+    except ValueError as error:
+        raise DataUnavailable(f"The field {name} is a number, not {cell[:40]!r}.") from error
+
+
+def _item(values: Content, classes: Sequence[str]) -> Item:
+    text, pair, label = values.get("text"), values.get("text_pair"), values.get("label") or ""
+    if not isinstance(text, str) or not text.strip():
+        raise DataUnavailable("The text is missing.")
+    rationale, id = values.get("rationale"), values.get("id")
+    if isinstance(rationale, list) and rationale and isinstance(rationale[0], list):
+        rationale = [{"spans_of_text": rationale}]
+    own = {**values, "id": text_id(text, pair) if id in (None, "") else str(id), "pair": pair, "rationale": rationale}
+    return read_item({"class": class_number(str(label), classes), **own, "label": str(label)})

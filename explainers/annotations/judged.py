@@ -1,0 +1,109 @@
+"""What several people decided about the same items, as numbers that can be compared."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from explainers.annotations.records import (
+    VERDICTS,
+    Annotation,
+    Answer,
+    Inspected,
+    Item,
+    Marked,
+    Ranked,
+    Rated,
+    Simulated,
+    Task,
+    latest,
+)
+from explainers.annotations.units import marked_units, marks_of
+from explainers.datasets.example import Example
+from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.models.inputs.word_boundaries import word_spans
+
+Codes = Mapping[str, float]  # by question: a unit, a method, or the item itself; what was not answered is missing
+TextSpan = tuple[int, int, int]  # number of the text, start and end
+ORDINAL: tuple[Task, ...] = ("rate", "rank")  # tasks whose numbers have an order; those of the others are names
+
+
+@dataclass(frozen=True)
+class JudgedItem:
+    """By annotator the `codes` of an item's questions and, where evidence was marked, the `spans`."""
+
+    id: str
+    codes: Mapping[str, Codes]
+    spans: Mapping[str, frozenset[TextSpan]] = field(default_factory=dict)
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """Those that somebody answered."""
+        return tuple(dict.fromkeys(question for own in self.codes.values() for question in own))
+
+
+def word_encoding(example: Example) -> Encoding:
+    """The words of both texts as units, without a model."""
+    texts = (example.text,) if example.pair is None else (example.text, example.pair)
+    words = ((segment, text, span) for segment, text in enumerate(texts) for span in word_spans(text))
+    units = tuple(Unit(text[slice(*span)], *span, segment) for segment, text, span in words)
+    return Encoding(texts, units, (), (), ())
+
+
+def judged_marks(
+    items: Iterable[Item],
+    annotations: Sequence[Annotation],
+    encode: Callable[[Example], Encoding] = word_encoding,
+) -> tuple[JudgedItem, ...]:
+    """The evidence that people marked, 1 or 0 per unit, in the newest version of each, for the items that have any.
+
+    Corrected rationales do not count. `encode` gives the units: those of a model for images.
+    """
+    marks: dict[str, dict[str, Marked]] = {}
+    for each in latest(tuple(annotations)):
+        if each.task == "mark" and isinstance(each.answer, Marked):
+            marks.setdefault(each.item, {})[each.annotator] = each.answer
+    return tuple(judged_item(item, marks[item.id], encode(item.example)) for item in items if item.id in marks)
+
+
+def judged_item(item: Item, marks: Mapping[str, Marked], encoding: Encoding) -> JudgedItem:
+    """The marks of several people on one item, snapped to the units of its encoding."""
+    units = {person: marked_units(marked, encoding) for person, marked in marks.items()}
+    codes = {
+        person: {str(number): float(number in own) for number in range(len(encoding.units))}
+        for person, own in units.items()
+    }
+    snapped = {person: marks_of(own, encoding) for person, own in units.items()}
+    spans = {
+        person: frozenset(
+            (segment, span.start, span.end)
+            for segment, each in enumerate((marked.spans_of_text, marked.spans_of_pair))
+            for span in each
+        )
+        for person, marked in snapped.items()
+    }
+    return JudgedItem(item.id, codes, spans)
+
+
+def judged_answers(annotations: Sequence[Annotation], task: Task) -> tuple[JudgedItem, ...]:
+    """The newest answers to a task other than marking: labels, verdicts, ranks and ratings as numbers."""
+    codes: dict[str, dict[str, Codes]] = {}
+    for each in latest(tuple(annotations)):
+        if each.task == task and each.answer is not None:
+            codes.setdefault(each.item, {})[each.annotator] = answer_codes(each.answer)
+    return tuple(JudgedItem(item, own) for item, own in codes.items())
+
+
+def answer_codes(answer: Answer) -> Codes:
+    """A number per question. Raises `ValueError` for marks and sentences, which are no numbers."""
+    if isinstance(answer, Simulated):
+        return {answer.method: float(answer.label)}
+    if isinstance(answer, Inspected):
+        return {answer.method: float(VERDICTS.index(answer.verdict))}
+    if isinstance(answer, Ranked):
+        return {method: float(place) for place, method in enumerate(answer.methods, 1)}
+    if isinstance(answer, Rated):
+        return {
+            f"{score.method}: {name}": float(value)
+            for score in answer.scores
+            for name, value in (("relatedness", score.relatedness), ("fluency", score.fluency))
+        }
+    raise ValueError(f"{type(answer).__name__} is no number.")

@@ -1,0 +1,121 @@
+"""What people prefer when they do not know the methods, whether preference follows faithfulness, and where people and a
+method look at different units although the answer is the same.
+"""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from explainers.annotations.records import Annotation, Ranked, Rated, latest
+from explainers.metrics.agreement import spearman
+from explainers.metrics.intervals import Interval, paired
+from explainers.metrics.plausibility import f1, is_defined
+
+Kind = Literal["rank", "relatedness", "fluency"]
+KINDS: tuple[Kind, ...] = ("rank", "relatedness", "fluency")
+LOWER_IS_BETTER: tuple[Kind, ...] = ("rank",)
+ByItem = dict[str, dict[str, float]]  # item → method → value
+FEW_METHODS = "No item has two methods with both a preference and a metric that differ."
+
+
+@dataclass(frozen=True)
+class Preference:
+    """A method's mean rank (1 is the best) or rating (1 to 5), the interval over items, and how often it was judged."""
+
+    method: str
+    kind: Kind
+    interval: Interval
+    judgements: int
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """The mean over items of Spearman's ρ between preference and a metric; None with a reason if no item has one."""
+
+    interval: Interval | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class DifferentUnits:
+    """An item with the same answer for different reasons: the share of marked units among as many of the highest-scored
+    ones, beside the share that a random order is expected to reach."""
+
+    item: str
+    shared: float
+    chance: float
+
+
+def judgements(annotations: Sequence[Annotation], kind: Kind) -> dict[str, dict[str, list[float]]]:
+    """By item and method what people said, each in the newest version."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for each in latest(tuple(annotations)):
+        pairs: list[tuple[str, float]] = []
+        if kind == "rank" and isinstance(each.answer, Ranked):
+            pairs = [(method, float(place)) for place, method in enumerate(each.answer.methods, 1)]
+        elif kind != "rank" and isinstance(each.answer, Rated):
+            pairs = [(score.method, float(getattr(score, kind))) for score in each.answer.scores]
+        for method, value in pairs:
+            values.setdefault(each.item, {}).setdefault(method, []).append(value)
+    return values
+
+
+def preferences(annotations: Sequence[Annotation], kind: Kind) -> tuple[Preference, ...]:
+    """The methods, the preferred first. An item counts once, with the mean over the people who judged it."""
+    by_item = judgements(annotations, kind)
+    rows = []
+    for method in dict.fromkeys(method for own in by_item.values() for method in own):
+        items = [own[method] for own in by_item.values() if method in own]
+        interval = paired(np.array([np.mean(values) for values in items]))
+        rows.append(Preference(method, kind, interval, sum(map(len, items))))
+    return tuple(sorted(rows, key=lambda row: row.interval.mean * (1 if kind in LOWER_IS_BETTER else -1)))
+
+
+def mean_preferences(annotations: Sequence[Annotation], kind: Kind) -> ByItem:
+    """By item and method the mean over people, of ranks with a minus, so that higher is better in any kind."""
+    sign = -1 if kind in LOWER_IS_BETTER else 1
+    by_item = judgements(annotations, kind)
+    return {
+        item: {method: sign * float(np.mean(values)) for method, values in own.items()} for item, own in by_item.items()
+    }
+
+
+def preference_follows(
+    preferred: Mapping[str, Mapping[str, float]], metric: Mapping[str, Mapping[str, float]]
+) -> Correlation:
+    """Over the items that have both: ρ across the methods of an item, whose mean is 0 if preference ignores the metric.
+
+    Higher is better in both. Items where all methods are equal in either do not count.
+    """
+    values = []
+    for item, own in preferred.items():
+        methods = [method for method in own if method in metric.get(item, {})]
+        one, other = tuple(own[each] for each in methods), tuple(metric[item][each] for each in methods)
+        if len(set(one)) > 1 and len(set(other)) > 1:
+            values.append(spearman(one, other))
+    return Correlation(paired(np.array(values))) if values else Correlation(None, FEW_METHODS)
+
+
+def right_for_other_reasons(
+    marks: Mapping[str, AbstractSet[int]],
+    scores: Mapping[str, tuple[float, ...]],
+    predicted: Mapping[str, int],
+    label: Mapping[str, int],
+) -> tuple[DifferentUnits, ...]:
+    """The items whose predicted class is people's own, where a method finds no more of the marked units than chance.
+
+    All four are by item: the units that people marked, a method's score of every unit, and the classes. Items of which
+    all units or none are marked do not count. The largest difference to chance comes first.
+    """
+    items = []
+    for item, units in marks.items():
+        if item not in scores or item not in label or predicted.get(item) != label[item]:
+            continue
+        truth = np.isin(np.arange(len(scores[item])), sorted(units))
+        if is_defined(truth):
+            shared, chance = f1(truth, scores[item]), float(truth.mean())
+            items += [DifferentUnits(item, shared, chance)] if shared <= chance else []
+    return tuple(sorted(items, key=lambda each: each.shared - each.chance))

@@ -1,0 +1,207 @@
+"""Items that people annotate, and their answers. Offsets are Unicode code points, boxes pixels of the upright image.
+
+Every record checks itself when it is made and raises `ValueError` with a sentence; `record_json` reads and writes them.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from explainers.datasets.example import Example
+
+Task = Literal["mark", "rate", "rank", "simulate", "inspect", "correct"]
+Verdict = Literal["accept", "correct", "reject"]
+Box = tuple[int, int, int, int]  # left, top, right and bottom (exclusive)
+TASKS: tuple[Task, ...] = get_args(Task)
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+LOWEST, HIGHEST = 1, 5  # relatedness and fluency, as in CAuSE's human study (Table 4)
+ItemText = Example  # a text, a pair, or an image with a text
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """The code points `start` to `end` (exclusive) of one text."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.end:
+            raise ValueError(f"A span needs 0 ≤ start < end, not {self.start} and {self.end}.")
+
+
+@dataclass(frozen=True)
+class Marked:
+    """What a person marked as evidence. All three empty: nothing in the input is evidence."""
+
+    spans_of_text: tuple[Span, ...] = ()
+    spans_of_pair: tuple[Span, ...] = ()
+    patches: tuple[Box, ...] = ()
+
+    def __post_init__(self) -> None:
+        for left, top, right, bottom in self.patches:
+            if not (0 <= left < right and 0 <= top < bottom):
+                raise ValueError(f"A box needs left < right and top < bottom, not {[left, top, right, bottom]}.")
+
+
+@dataclass(frozen=True)
+class Rating:
+    """One sentence, shown under the name `shown`, judged 1 to 5 without knowing its `method`."""
+
+    shown: str
+    method: str
+    relatedness: int
+    fluency: int
+
+    def __post_init__(self) -> None:
+        for name, score in (("relatedness", self.relatedness), ("fluency", self.fluency)):
+            if not LOWEST <= score <= HIGHEST:
+                raise ValueError(f"The {name} is a number from {LOWEST} to {HIGHEST}, not {score}.")
+
+
+@dataclass(frozen=True)
+class Rated:
+    """In the order in which the sentences were shown."""
+
+    scores: tuple[Rating, ...]
+
+    def __post_init__(self) -> None:
+        _check_methods(tuple(score.method for score in self.scores))
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Method ids, the best first."""
+
+    methods: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check_methods(self.methods)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """The class number that a person expects of the model after seeing one method's map alone."""
+
+    method: str
+    label: int
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A verdict on a method's rationale; `marked` is the corrected one, or None where there is no correction."""
+
+    method: str
+    verdict: Verdict
+    marked: Marked | None = None
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"A verdict is one of {', '.join(VERDICTS)}, not {self.verdict!r}.")
+        if (self.verdict == "correct") != (self.marked is not None):
+            raise ValueError('The verdict "correct" comes with the corrected marks, and no other verdict does.')
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A method's sentence as a person would have written it."""
+
+    method: str
+    sentence: str
+
+
+Answer = Marked | Rated | Ranked | Simulated | Inspected | Corrected
+ANSWERS: dict[Task, type[Answer]] = {
+    "mark": Marked,
+    "rate": Rated,
+    "rank": Ranked,
+    "simulate": Simulated,
+    "inspect": Inspected,
+    "correct": Corrected,
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """An input of a project. `label` is its class as the data names it, such as "POS", or "".
+
+    `rationale` is the evidence that came with the data, one `Marked` per person who gave it; None without any.
+    """
+
+    id: str
+    example: ItemText
+    rationale: tuple[Marked, ...] | None = None
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            raise ValueError("An item needs an id.")
+        for marked in self.rationale or ():
+            check_marked(marked, self.example)
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What one person confirmed for one item and task; `answer` is None where the item was skipped.
+
+    `annotator` is a pseudonym. `version` counts 1, 2, … what this person confirmed for this item and task. `seconds`
+    is the time spent on it, `confirmed` the moment in seconds since 1970.
+    """
+
+    project: str
+    item: str
+    annotator: str
+    task: Task
+    version: int
+    seconds: float
+    confirmed: float
+    answer: Answer | None
+    skipped: bool = False
+    flagged: bool = False
+    comment: str = ""
+
+    def __post_init__(self) -> None:
+        if self.task not in TASKS:
+            raise ValueError(f"A task is one of {', '.join(TASKS)}, not {self.task!r}.")
+        if self.skipped != (self.answer is None):
+            raise ValueError("A skipped item has no answer, and every other one has one.")
+        if self.answer is not None and not isinstance(self.answer, ANSWERS[self.task]):
+            raise ValueError(f"The task {self.task} is answered by {ANSWERS[self.task].__name__}.")
+        if self.version < 1:
+            raise ValueError(f"Versions count from 1, not from {self.version}.")
+        if not (math.isfinite(self.seconds) and self.seconds >= 0 and math.isfinite(self.confirmed)):
+            raise ValueError(f"Times are finite numbers of seconds, not {self.seconds} and {self.confirmed}.")
+        if not (self.item and self.annotator):
+            raise ValueError("An annotation needs an item and an annotator.")
+
+
+def check_marked(marked: Marked, example: Example) -> None:
+    """Raises `ValueError` for a span beyond its text, and for marks on a text or an image that is not there."""
+    for spans, text, name in (
+        (marked.spans_of_text, example.text, "text"),
+        (marked.spans_of_pair, example.pair, "pair"),
+    ):
+        for span in spans:
+            if text is None:
+                raise ValueError("The input has no second text in which something could be marked.")
+            if span.end > len(text):
+                raise ValueError(
+                    f"The span {span.start} to {span.end} ends beyond the {name} of {len(text):,} characters."
+                )
+    if marked.patches and example.image is None:
+        raise ValueError("The input has no image in which something could be marked.")
+
+
+def latest(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
+    """The highest version of each person, item and task, in the order in which they first appear."""
+    newest: dict[tuple[str, str, str, str], Annotation] = {}
+    for each in annotations:
+        key = (each.project, each.item, each.annotator, each.task)
+        if key not in newest or newest[key].version <= each.version:
+            newest[key] = each
+    return tuple(newest.values())
+
+
+def _check_methods(methods: tuple[str, ...]) -> None:
+    if not methods or len(set(methods)) != len(methods):
+        raise ValueError(f"Every method is judged once, not {', '.join(methods) or 'none'}.")

@@ -1,0 +1,64 @@
+"""A store with a project, whose items are prepared as if a model had read them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from app.annotate import projects
+from app.annotate.prepared import Prepared, PreparedMap
+from app.annotate.projects import Project, ProjectSpec
+from app.annotate.tables import ItemRow
+from app.login.account import ANYBODY
+from app.store import URL_VARIABLE, Store
+from explainers.annotations.judged import word_encoding
+from explainers.annotations.records import Item
+from explainers.datasets.example import Example
+from explainers.training.artifacts import STORE_VARIABLE
+
+METHODS, NARRATORS = ("integrated_gradients", "occlusion", "aml"), ("cause_phi", "cause")
+TEXT = "A fine film, but dull"
+
+
+@pytest.fixture
+def annotation_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+    store = Store()
+    yield store
+    store.close()
+
+
+def prepared(text: str, label: int = 1) -> Prepared:
+    """As a model would read it; every method ranks the words in an order of its own."""
+    encoding = word_encoding(Example(text))
+    count = len(encoding.units)
+    maps = {
+        method: PreparedMap(tuple(float((unit + shift) % count) for unit in range(count)), True, {"aopc_c": shift / 10})
+        for shift, method in enumerate(METHODS)
+    }
+    sentences = {narrator: f"Sentence {number}." for number, narrator in enumerate(NARRATORS)}
+    return Prepared(
+        encoding.texts, encoding.units, ("",), ("negative", "positive"), label, (0.1, 0.9), "1", maps, sentences
+    )
+
+
+@pytest.fixture
+def make_project(annotation_store: Store) -> Callable[..., Project]:
+    def make(texts: Sequence[str] = (TEXT,) * 4, **changes: object) -> Project:
+        values: dict[str, object] = {
+            "name": "Films",
+            "model": "small",
+            "tasks": projects.ORDER,
+            "methods": METHODS,
+            "narrators": NARRATORS,
+            **changes,
+        }
+        listed = [Item(f"item {number}", Example(text), label="positive") for number, text in enumerate(texts)]
+        made = projects.create(annotation_store, ProjectSpec(**values), listed, ANYBODY)  # type: ignore[arg-type]
+        with annotation_store.begin() as session:
+            for row in session.query(ItemRow).filter_by(project=made.id):
+                row.prepared = prepared(texts[row.number]).as_json()
+        return made
+
+    return make

@@ -1,0 +1,136 @@
+from collections import Counter
+from collections.abc import Callable
+from threading import Barrier, Thread
+
+import pytest
+from sqlalchemy import select
+
+from app.annotate import answers, assignment, people, projects
+from app.annotate.answers import Confirmation
+from app.annotate.projects import Project
+from app.annotate.tables import AssignmentRow, ItemRow
+from app.store import Store
+from explainers.annotations.records import Marked, Span
+from explainers.errors import ExplanationError
+
+Make = Callable[..., Project]
+MARKED = Marked((Span(0, 1),))
+
+
+def joined(store: Store, project: Project, *names: str) -> list[int]:
+    return [people.annotator(store, project.id, f"account {name}", name) for name in names]
+
+
+def finish(store: Store, project: Project, annotator: int) -> int | None:
+    """Confirms the open item; returns its number."""
+    item = assignment.current_item(store, project.id, annotator)
+    if item is not None:
+        answers.confirm(store, project, annotator, Confirmation(item, "mark", 1, MARKED))
+    return item
+
+
+def slots(store: Store) -> list[tuple[int, int | None]]:
+    with store.read() as session:
+        return [(row.item, row.slot) for row in session.scalars(select(AssignmentRow))]
+
+
+def test_items_that_the_fewest_people_have_come_first(annotation_store: Store, make_project: Make) -> None:
+    project = make_project(("a", "b"), tasks=("mark",), overlap=2)
+    one, two = joined(annotation_store, project, "one", "two")
+    first = finish(annotation_store, project, one)
+    assert assignment.current_item(annotation_store, project.id, two) != first
+
+
+def test_nobody_gets_an_item_twice_and_none_goes_to_more_people_than_asked(
+    annotation_store: Store, make_project: Make
+) -> None:
+    project = make_project(("a", "b", "c"), tasks=("mark",), overlap=2)
+    annotators = joined(annotation_store, project, "one", "two", "three")
+    for _ in range(4):
+        for annotator in annotators:
+            finish(annotation_store, project, annotator)
+    given = slots(annotation_store)
+    assert Counter(item for item, _ in given) == {1: 2, 2: 2, 3: 2}
+    assert len(set(given)) == 6
+    assert all(assignment.current_item(annotation_store, project.id, each) is None for each in annotators)
+
+
+def test_two_people_at_once_never_get_the_same_last_slot(annotation_store: Store, make_project: Make) -> None:
+    project = make_project(("a",) * 10, tasks=("mark",), overlap=1)
+    annotators = joined(annotation_store, project, *map(str, range(4)))
+    start, given = Barrier(4), []
+
+    def work(annotator: int) -> None:
+        start.wait()
+        while (item := finish(annotation_store, project, annotator)) is not None:
+            given.append(item)
+
+    threads = [Thread(target=work, args=(annotator,)) for annotator in annotators]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(given) == list(range(1, 11))  # each item once
+
+
+def test_an_open_item_stays_with_its_person(annotation_store: Store, make_project: Make) -> None:
+    project = make_project()
+    (one,) = joined(annotation_store, project, "one")
+    assert assignment.current_item(annotation_store, project.id, one) == assignment.current_item(
+        annotation_store, project.id, one
+    )
+
+
+def test_a_skipped_item_is_free_for_others(annotation_store: Store, make_project: Make) -> None:
+    project = make_project(("a", "b"), tasks=("mark",), overlap=1)
+    one, two = joined(annotation_store, project, "one", "two")
+    item = assignment.current_item(annotation_store, project.id, one)
+    assert item is not None
+    answers.confirm(annotation_store, project, one, Confirmation(item, "mark", 1, None, comment="unclear"))
+    assert assignment.current_item(annotation_store, project.id, one) != item
+    assert assignment.current_item(annotation_store, project.id, two) == item
+    (skipped,) = answers.skipped_items(annotation_store, one)
+    assert (skipped.item, skipped.comment) == (item, "unclear")
+
+
+def test_a_skipped_item_can_be_answered_later(annotation_store: Store, make_project: Make) -> None:
+    project = make_project(("a",), tasks=("mark",), overlap=1)
+    (one,) = joined(annotation_store, project, "one")
+    item = assignment.current_item(annotation_store, project.id, one)
+    assert item is not None
+    answers.confirm(annotation_store, project, one, Confirmation(item, "mark", 1, None))
+    answers.confirm(annotation_store, project, one, Confirmation(item, "mark", 2, MARKED))
+    assert assignment.progress(annotation_store, project.id, one, 1) == assignment.Progress(1, 0, 1)
+    assert answers.skipped_items(annotation_store, one) == []
+
+
+def test_unbegun_items_can_be_freed(annotation_store: Store, make_project: Make) -> None:
+    project = make_project(("a",), tasks=("mark",), overlap=1)
+    one, two = joined(annotation_store, project, "one", "two")
+    item = assignment.current_item(annotation_store, project.id, one)
+    assert assignment.current_item(annotation_store, project.id, two) is None
+    assignment.release_open(annotation_store, one)
+    assert assignment.current_item(annotation_store, project.id, two) == item
+    with pytest.raises(ExplanationError, match="not yours any more"):
+        answers.confirm(annotation_store, project, one, Confirmation(item or 0, "mark", 1, MARKED))
+
+
+def test_progress_counts_what_is_there_for_a_person(annotation_store: Store, make_project: Make) -> None:
+    project = make_project(("a", "b", "c"), tasks=("mark",), overlap=1)
+    one, two = joined(annotation_store, project, "one", "two")
+    finish(annotation_store, project, one)
+    finish(annotation_store, project, two)
+    assert assignment.progress(annotation_store, project.id, one, 1) == assignment.Progress(1, 0, 2)
+
+
+def test_a_deleted_project_leaves_nothing(annotation_store: Store, make_project: Make) -> None:
+    project = make_project(tasks=("mark",))
+    (one,) = joined(annotation_store, project, "one")
+    finish(annotation_store, project, one)
+    people.exchange(annotation_store, people.invite(annotation_store, project.id, "A1"), people.Tries(), "")
+    projects.remove(annotation_store, project.id)
+    assert projects.project(annotation_store, project.id) is None
+    with annotation_store.read() as session:
+        assert session.query(ItemRow).count() == session.query(AssignmentRow).count() == 0
+    with pytest.raises(ExplanationError, match="deleted"):
+        answers.confirm(annotation_store, project, one, Confirmation(1, "mark", 2, MARKED))

@@ -1,0 +1,158 @@
+"""While a project is blind, nothing that reaches an annotator tells which method is which."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from app.annotate import answers, assignment, items, people, projects
+from app.annotate.answer_reading import read_sent
+from app.annotate.answers import Confirmation
+from app.annotate.downloads import without_names
+from app.annotate.method_names import method_name
+from app.annotate.payload import TaskQuestion, payload
+from app.annotate.projects import ORDER, Project
+from app.store import Store
+from explainers.annotations.record_json import annotation_line
+from explainers.annotations.records import Annotation, Corrected, Inspected, Marked, Ranked, Rated, Simulated, Task
+from explainers.errors import ExplanationError
+from tests.app.annotate.conftest import METHODS, NARRATORS
+
+Make = Callable[..., Project]
+SENT: dict[Task, Callable[[dict[str, object]], dict[str, object]]] = {
+    "mark": lambda _data: {"marked": [0, 2]},
+    "simulate": lambda _data: {"label": 0},
+    "rank": lambda data: {"order": [each["letter"] for each in data["maps"]]},  # type: ignore[attr-defined,index]
+    "rate": lambda data: {
+        "scores": {each["letter"]: {"relatedness": 5, "fluency": 1} for each in data["sentences"]}  # type: ignore[attr-defined,index]
+    },
+    "inspect": lambda _data: {"verdict": "correct", "marked": [1]},
+    "correct": lambda _data: {"sentence": " A good reason. "},
+}
+
+
+@pytest.fixture
+def ask(annotation_store: Store) -> Callable[[Project, int, Task], TaskQuestion]:
+    def asked(project: Project, annotator: int, task: Task) -> TaskQuestion:
+        number = assignment.current_item(annotation_store, project.id, annotator)
+        assert number is not None
+        known = items.item(annotation_store, number)
+        assert known is not None
+        item, prepared = known
+        assert prepared is not None
+        return TaskQuestion(project, annotator, number, item, prepared, task, 1)
+
+    return asked
+
+
+Ask = Callable[[Project, int, Task], TaskQuestion]
+
+
+@pytest.mark.parametrize("task", ORDER)
+def test_no_name_or_id_of_a_method_is_sent(annotation_store: Store, make_project: Make, ask: Ask, task: Task) -> None:
+    project = make_project()
+    annotator = people.annotator(annotation_store, project.id, "account ")
+    question = ask(project, annotator, task)
+    answer = read_sent(question, SENT[task](payload(question, None)))
+    answers.confirm(annotation_store, project, annotator, Confirmation(question.item_number, task, 1, answer))
+    (stored,) = answers.latest(annotation_store, question.item_number, annotator)
+    sent = json.dumps(payload(question, stored))
+    (annotation,) = answers.annotations(annotation_store, project)
+    downloaded = annotation_line(without_names(annotation, project))
+    for method in (*METHODS, *NARRATORS):
+        assert method not in sent
+        assert f'"{method}"' not in downloaded
+        assert method_name(method) not in sent
+    assert project.salt not in sent + downloaded
+
+
+@pytest.mark.parametrize("task", ORDER)
+def test_an_answer_comes_back_as_it_was_given(
+    annotation_store: Store, make_project: Make, ask: Ask, task: Task
+) -> None:
+    project = make_project()
+    annotator = people.annotator(annotation_store, project.id, "account ")
+    question = ask(project, annotator, task)
+    given = SENT[task](payload(question, None))
+    answer = read_sent(question, given)
+    answers.confirm(annotation_store, project, annotator, Confirmation(question.item_number, task, 1, answer))
+    (stored,) = answers.latest(annotation_store, question.item_number, annotator)
+    again = payload(question, stored)["answered"]
+    assert read_sent(question, again) == answer
+    kinds = {"mark": Marked, "simulate": Simulated, "rank": Ranked, "rate": Rated, "inspect": Inspected}
+    assert isinstance(answer, kinds.get(task, Corrected))
+
+
+def test_letters_are_shuffled_between_people_and_items(annotation_store: Store, make_project: Make, ask: Ask) -> None:
+    project = make_project(("a good film",) * 30, tasks=("rank",), overlap=1)
+    annotator = people.annotator(annotation_store, project.id, "account ")
+    firsts: Counter[str] = Counter()
+    for _ in range(30):
+        question = ask(project, annotator, "rank")
+        assert question.letters == ask(project, annotator, "rank").letters
+        firsts[question.letters["A"]] += 1
+        ranked = Ranked(tuple(question.letters.values()))
+        answers.confirm(annotation_store, project, annotator, Confirmation(question.item_number, "rank", 1, ranked))
+    assert set(firsts) == set(METHODS)
+    assert max(firsts.values()) < 22  # by chance with p < 0.001
+
+
+def test_the_models_answer_is_not_told_before_it_is_guessed(
+    annotation_store: Store, make_project: Make, ask: Ask
+) -> None:
+    project = make_project()
+    annotator = people.annotator(annotation_store, project.id, "account ")
+    for task in ("mark", "simulate"):
+        data = payload(ask(project, annotator, task), None)
+        assert data["said"] == ""
+        assert "0.90" not in json.dumps(data)
+    assert payload(ask(project, annotator, "rank"), None)["said"] == "The model's answer: positive (0.90)"
+    assert project.tasks.index("simulate") < project.tasks.index("rank")
+
+
+def test_without_blinding_the_methods_have_their_names(annotation_store: Store, make_project: Make, ask: Ask) -> None:
+    project = make_project(blind=False)
+    annotator = people.annotator(annotation_store, project.id, "account ")
+    data = payload(ask(project, annotator, "rank"), None)
+    assert {each["letter"] for each in data["maps"]} == {method_name(method) for method in METHODS}
+
+
+def test_opening_the_results_brings_the_names_into_downloads(annotation_store: Store, make_project: Make) -> None:
+    project = make_project()
+    assert project.hides_methods
+    projects.open_results(annotation_store, project.id)
+    opened = projects.project(annotation_store, project.id)
+    assert opened is not None
+    assert not opened.hides_methods
+
+
+def test_stand_in_names_differ_between_methods_and_projects(make_project: Make) -> None:
+    one, other = make_project(), make_project()
+    ranked = Annotation("Films", "item 1", "P1", "rank", 1, 1.0, 1.0, Ranked(METHODS))
+    first, second = (without_names(ranked, each).answer for each in (one, other))
+    assert isinstance(first, Ranked)
+    assert isinstance(second, Ranked)
+    assert len(set(first.methods) | set(second.methods)) == 6
+
+
+@pytest.mark.parametrize(
+    ("task", "sent"),
+    [
+        ("mark", {"marked": [99]}),
+        ("mark", {"marked": "all"}),
+        ("simulate", {"label": 7}),
+        ("rank", {"order": ["A", "A", "B"]}),
+        ("rate", {"scores": {"A": {"relatedness": 6, "fluency": 1}}}),
+        ("rate", {}),
+        ("inspect", {"verdict": "maybe"}),
+        ("inspect", {"verdict": "correct", "marked": None}),
+    ],
+)
+def test_what_is_no_answer_is_refused_with_a_sentence(
+    annotation_store: Store, make_project: Make, ask: Ask, task: Task, sent: dict[str, object]
+) -> None:
+    project = make_project()
+    annotator = people.annotator(annotation_store, project.id, "account ")
+    with pytest.raises(ExplanationError, match="did not arrive complete"):
+        read_sent(ask(project, annotator, task), sent)

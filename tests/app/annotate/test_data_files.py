@@ -1,0 +1,112 @@
+import io
+import json
+from collections.abc import Callable
+
+import pytest
+from PIL import Image
+
+from app.annotate import embedded_data, projects
+from app.annotate.data_files import read_items
+from app.annotate.projects import MOST_ITEMS, Project, ProjectSpec
+from app.login.account import ANYBODY
+from app.store import Store
+from explainers.annotations.records import Item
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable, ExplanationError
+
+Make = Callable[..., Project]
+
+
+def png() -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(file, "PNG")
+    return file.getvalue()
+
+
+def test_good_rows_of_a_broken_file_are_kept() -> None:
+    lines = [json.dumps({"id": "a", "text": "naïve 🎬 film"}), "{broken", json.dumps({"text": ""}), '["no", "object"]']
+    read = read_items({"mine.jsonl": "\n".join(lines).encode()}, ("text",))
+    assert [(item.id, item.example.text) for item in read.items] == [("a", "naïve 🎬 film")]
+    assert len(read.left_out) == 3
+    assert read.left_out[0].startswith("Row 2: ")
+
+
+@pytest.mark.parametrize(
+    ("texts", "names", "multimodal", "sentence"),
+    [
+        ("text\nonly one\n", ("premise", "hypothesis"), False, "no hypothesis"),
+        ("premise,hypothesis\na,b\n", ("text",), False, "two texts"),
+        ("text\na\n", ("text",), True, "no image"),
+        (f"text\n{'x' * 10_001}\n", ("text",), False, "10,000 characters"),
+    ],
+)
+def test_what_the_model_cannot_read_is_left_out(
+    texts: str, names: tuple[str, ...], multimodal: bool, sentence: str
+) -> None:
+    read = read_items({"mine.csv": texts.encode()}, names, multimodal=multimodal)
+    assert read.items == ()
+    assert sentence in read.left_out[0]
+
+
+def test_images_come_with_a_table_of_their_names() -> None:
+    files = {"t.csv": b"id,text,image\nA,a red dot,red.png\nB,none,missing.png\nC,broken,bad.png\n", "red.png": png()}
+    read = read_items({**files, "bad.png": b"no image"}, ("text",), multimodal=True)
+    assert [(item.id, item.example.image is not None) for item in read.items] == [("A", True)]
+    assert "missing.png" in read.left_out[0]
+    assert len(read.left_out) == 2
+
+
+def test_files_without_data_are_refused() -> None:
+    with pytest.raises(DataUnavailable, match="one file of data"):
+        read_items({"red.png": png()})
+
+
+def test_a_project_needs_data_and_not_too_many(annotation_store: Store) -> None:
+    spec = ProjectSpec("Films", "small")
+    with pytest.raises(ExplanationError, match="no data"):
+        projects.create(annotation_store, spec, (), ANYBODY)
+    one = Item("a", Example("a"))
+    with pytest.raises(ExplanationError, match="at most 100,000 items"):
+        projects.create(annotation_store, spec, [one] * (MOST_ITEMS + 1), ANYBODY)
+    assert projects.projects(annotation_store, ANYBODY) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"name": " "}, "needs a name"),
+        ({"model": ""}, "needs a model"),
+        ({"tasks": ()}, "at least one task"),
+        ({"tasks": ("rank",)}, "at least one method"),
+        ({"tasks": ("rank",), "methods": ("aml",)}, "at least two"),
+        ({"tasks": ("rate",)}, "Choose a narrator"),
+        ({"overlap": 0}, "1 to 20 people"),
+        ({"guideline": "x" * 20_001}, "20,000 characters"),
+    ],
+)
+def test_an_impossible_project_is_refused_with_a_sentence(changes: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ExplanationError, match=sentence):
+        ProjectSpec(**{"name": "Films", "model": "small", **changes})  # type: ignore[arg-type]
+
+
+def test_items_with_equal_ids_get_numbers(annotation_store: Store) -> None:
+    listed = [Item("a", Example(text)) for text in ("one", "two", "three")] + [Item("a (2)", Example("four"))]
+    assert projects._unique_names(listed) == ["a", "a (3)", "a (4)", "a (2)"]
+    assert projects.create(annotation_store, ProjectSpec("Films", "small"), listed, ANYBODY).items == 4
+
+
+@pytest.mark.parametrize("model", ["sst2", "nli", "scenes"])
+def test_embedded_models_offer_items(model: str) -> None:
+    noun = "scene" if model == "scenes" else ""
+    for source in embedded_data.sources(model, noun):
+        listed = embedded_data.embedded_items(model, source, ("a", "b", "c"), noun, 2)
+        assert listed
+        assert all(item.example.text for item in listed)
+
+
+@pytest.mark.slow
+def test_a_table_of_100_000_rows_becomes_a_project(annotation_store: Store) -> None:
+    content = "text\n" + "".join(f"A film number {number}.\n" for number in range(MOST_ITEMS))
+    read = read_items({"mine.csv": content.encode()}, ("text",))
+    project = projects.create(annotation_store, ProjectSpec("Films", "small"), read.items, ANYBODY)
+    assert project.items == MOST_ITEMS

@@ -1,0 +1,130 @@
+"""Two people: one marks the first word of every item, the other the first and the second."""
+
+from collections.abc import Callable
+
+import pytest
+
+from app.annotate import answers, assignment, items, people, projects, results
+from app.annotate.adjudication import decide, decisions, disputed
+from app.annotate.answers import Confirmation
+from app.annotate.downloads import DECIDED_BY, all_annotations
+from app.annotate.past_work import store_annotations
+from app.annotate.projects import Project, ProjectSpec
+from app.annotate.results import ItemState
+from app.login.account import ANYBODY
+from app.store import Store
+from explainers.annotations.formats.items_file import EXPORTS, parse_items
+from explainers.annotations.records import Annotation, Inspected, Marked, Ranked, Rated, Rating, Simulated, Span, Task
+
+Make = Callable[..., Project]
+FIRST, BOTH = Marked((Span(0, 1),)), Marked((Span(0, 6),))
+ANSWERS: dict[Task, tuple[object, object]] = {
+    "mark": (FIRST, BOTH),
+    "simulate": (Simulated("aml", 1), Simulated("aml", 0)),
+    "rank": (
+        Ranked(("aml", "occlusion", "integrated_gradients")),
+        Ranked(("aml", "integrated_gradients", "occlusion")),
+    ),
+    "rate": (Rated((Rating("A", "cause", 5, 4),)), Rated((Rating("A", "cause", 3, 4),))),
+    "inspect": (Inspected("aml", "accept"), Inspected("aml", "reject")),
+}
+
+
+@pytest.fixture
+def annotated(annotation_store: Store, make_project: Make) -> Project:
+    project = make_project(("a fine film", "a dull film"), tasks=tuple(ANSWERS))
+    for number, name in enumerate(("A1", "A2")):
+        annotator = people.annotator(annotation_store, project.id, f"account {name}", name)
+        while (item := assignment.current_item(annotation_store, project.id, annotator)) is not None:
+            for task in project.tasks:
+                sent = Confirmation(item, task, 1, ANSWERS[task][number])  # type: ignore[arg-type]
+                answers.confirm(annotation_store, project, annotator, sent)
+    projects.open_results(annotation_store, project.id)
+    opened = projects.project(annotation_store, project.id)
+    assert opened is not None
+    return opened
+
+
+@pytest.fixture
+def shown(annotation_store: Store, annotated: Project) -> tuple[dict[str, ItemState], tuple[Annotation, ...]]:
+    annotations = answers.annotations(annotation_store, annotated)
+    return results.item_states(items.all_items(annotation_store, annotated.id), annotations), annotations
+
+
+Shown = tuple[dict[str, ItemState], tuple[Annotation, ...]]
+
+
+def test_agreement_is_there_for_every_task(annotated: Project, shown: Shown) -> None:
+    by_task = {each.task: each for each in results.agreements(annotated, *shown)}
+    assert set(by_task) == set(ANSWERS)
+    marked = {value.name: value for value in by_task["mark"].overall}
+    # per item: 1 of 1 and 1 of 2 marks shared, so F1 is 2·1/(1+2); κ of [1,0,0] and [1,1,0] is 0.4
+    assert marked["F1 of units"].value == pytest.approx(2 / 3)
+    assert marked["Cohen's κ"].value == pytest.approx(0.4)
+    assert marked["Cohen's κ"].items == 2
+    assert list(by_task["mark"].pairs) == [("A1", "A2")]
+
+
+def test_methods_are_compared_with_what_half_of_the_people_marked(shown: Shown) -> None:
+    """The first two of three words: with k = 2, chance of F1 is 2/3. Occlusion scores the words 1, 2, 0, which finds
+    both; integrated gradients 0, 1, 2, which finds one."""
+    rows = {row["method"]: row for row in results.against_people(shown[0], ("integrated_gradients", "occlusion"))}
+    assert rows["occlusion"]["f1"] == pytest.approx(1.0)
+    assert rows["integrated_gradients"]["f1"] == pytest.approx(0.5)
+    assert rows["occlusion"]["f1 chance"] == pytest.approx(2 / 3)
+    assert rows["occlusion"]["items"] == 2
+
+
+def test_preference_is_shown_beside_faithfulness(shown: Shown) -> None:
+    rows = results.preferred(shown[1], shown[0])
+    assert rows[0]["method"] == "aml"
+    assert rows[0]["aopc_c"] == pytest.approx(0.2)
+    follows = results.follows_faithfulness(shown[1], shown[0]).interval
+    assert follows is not None
+    # the mean places are 1, 2.5, 2.5 and AOPC-C 0.2, 0.1, 0: ρ = √3/2
+    assert follows.mean == pytest.approx(0.866, abs=1e-3)
+
+
+def test_what_people_did_is_counted(shown: Shown) -> None:
+    assert results.simulations(shown[1], shown[0]) == [{"method": "aml", "guesses": 4, "right": 0.5}]
+    assert results.verdicts(shown[1]) == [{"method": "aml", "accept": 2, "correct": 0, "reject": 2}]
+    (row,) = results.ratings(shown[1])
+    assert (row["method"], row["ratings"], row["relatedness"]) == ("cause", 4, "4.00 (4.00 … 4.00)")
+
+
+def test_right_for_other_reasons_names_the_most_faithful_map(shown: Shown) -> None:
+    """AML is the most faithful one and scores the words 2, 0, 1: of people's two it finds one, where chance is 4/3."""
+    listed = results.other_reasons(shown[0])
+    assert [(state.item.id, method) for state, method, _ in listed] == [("item 0", "aml"), ("item 1", "aml")]
+    assert listed[0][2].shared == pytest.approx(0.5)
+
+
+def test_a_decision_is_stored_and_downloaded(annotation_store: Store, annotated: Project, shown: Shown) -> None:
+    first = disputed(shown[0])[0]
+    decide(annotation_store, annotated, first.number, FIRST, "A1")
+    decide(annotation_store, annotated, first.number, BOTH, "changed")
+    assert decisions(annotation_store, annotated) == {first.number: BOTH}
+    known = items.all_items(annotation_store, annotated.id)
+    decided = [e for e in all_annotations(annotation_store, annotated, known) if e.annotator == DECIDED_BY]
+    assert [(each.item, each.answer) for each in decided] == [(first.item.id, BOTH)]
+
+
+@pytest.mark.parametrize("format", EXPORTS, ids=lambda each: each.id)
+def test_a_download_becomes_a_project_with_the_same_annotations(
+    annotation_store: Store, annotated: Project, format: object
+) -> None:
+    known = items.all_items(annotation_store, annotated.id)
+    listed = [item for _, item, _ in known.values()]
+    given = answers.annotations(annotation_store, annotated)
+    content = format.write(listed, given)  # type: ignore[attr-defined]
+    read = parse_items(content, f"file{format.suffix}")  # type: ignore[attr-defined]
+    assert read.bad_rows == ()
+    again = projects.create(
+        annotation_store, ProjectSpec("Films", "small", tasks=("mark",), overlap=2), read.items, ANYBODY
+    )
+    assert store_annotations(annotation_store, again, read.annotations) == 4  # of the task that the project has
+    kept = {(each.item, each.annotator, each.answer) for each in answers.annotations(annotation_store, again)}
+    assert kept == {(each.item, each.annotator, each.answer) for each in given if each.task == "mark"}
+    assert (
+        assignment.progress(annotation_store, again.id, people.annotator(annotation_store, again.id, "x"), 2).total == 0
+    )

@@ -1,0 +1,291 @@
+"""Annotators in Chromium: keyboard, touch, two people at once, a server that is killed, and what a blind page receives.
+
+The items are prepared beforehand, so that no model is needed.
+"""
+
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from sqlalchemy import select
+
+from app.annotate import answers, people, projects
+from app.annotate.prepared import Prepared, PreparedMap
+from app.annotate.projects import ORDER, Project, ProjectSpec
+from app.annotate.tables import ItemRow
+from app.login.account import ANYBODY
+from app.store import FILE, Store
+from explainers.annotations.judged import word_encoding
+from explainers.annotations.records import Annotation, Item, Marked, Span
+from explainers.datasets.example import Example
+from explainers.evaluation import cold_start
+from explainers.training.artifacts import STORE_VARIABLE
+from tests.browser.test_accessibility_in_chromium import serious
+
+pytestmark = pytest.mark.browser
+METHODS, NARRATORS = ("integrated_gradients", "occlusion", "kernel_shap"), ("cause_phi", "cause_published")
+TELLING = re.compile(rb"integrated.gradients|occlusion|kernel.?shap|cause_p|\xcf\x86", re.IGNORECASE)
+TEXT = "naïve 🎬 film, naïve plot – שלום"
+WORDS = ["naïve", "🎬", "film", ",", "naïve", "plot", "–", "שלום"]
+
+
+@pytest.fixture(scope="module")
+def annotation_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of the store of the server that is started here."""
+    folder = tmp_path_factory.mktemp("annotations")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(STORE_VARIABLE, str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def server(annotation_store: Path, server: str) -> str:
+    """As for all browser tests, but started with that store."""
+    return server
+
+
+@dataclass
+class Prepared10:
+    """A project and the links of its annotators."""
+
+    store: Store
+    project: Project
+    tokens: tuple[str, ...]
+
+    @property
+    def annotations(self) -> tuple[Annotation, ...]:
+        return answers.annotations(self.store, self.project)
+
+
+def filled(text: str) -> str:
+    encoding = word_encoding(Example(text))
+    count = len(encoding.units)
+    maps = {
+        method: PreparedMap(tuple(float((unit + shift) % count) for unit in range(count)), True, {})
+        for shift, method in enumerate(METHODS)
+    }
+    sentences = {narrator: "It is positive because it is good." for narrator in NARRATORS}
+    return Prepared(
+        encoding.texts, encoding.units, ("",), ("negative", "positive"), 1, (0.1, 0.9), "1", maps, sentences
+    ).as_json()
+
+
+@pytest.fixture
+def project(annotation_store: Path) -> Iterator[Callable[..., Prepared10]]:
+    store = Store(f"sqlite:///{annotation_store / FILE}")
+
+    def make(count: int = 10, **changes: Any) -> Prepared10:
+        spec = ProjectSpec(**{"name": "Films", "model": "sst2", "guideline": "What decides?", **changes})
+        made = projects.create(store, spec, [Item(f"{n}", Example(TEXT)) for n in range(count)], ANYBODY)
+        with store.begin() as session:
+            for row in session.scalars(select(ItemRow).where(ItemRow.project == made.id)):
+                row.prepared = filled(TEXT)
+        tokens = tuple(people.invite(store, made.id, name) for name in ("A1", "A2"))
+        return Prepared10(store, made, tokens)
+
+    yield make
+    store.close()
+
+
+def task(page: Page) -> Locator:
+    return page.locator(".crosslight-annotate")
+
+
+def units(page: Page) -> Locator:
+    return task(page).locator('.unit[role="button"]')
+
+
+def at_item(page: Page, done: int, of: int) -> None:
+    expect(task(page).locator(".progress span")).to_have_text(f"{done} of {of}")
+
+
+def confirmed(page: Page) -> None:
+    page.get_by_role("button", name="Confirm").click()
+
+
+def test_ten_items_by_keyboard_alone(
+    visit: Callable[..., Any], server: str, project: Callable[..., Prepared10]
+) -> None:
+    made = project(tasks=("mark",))
+    page = visit(f"{server}annotate?invite={made.tokens[0]}").page
+    at_item(page, 0, 10)
+    assert "invite" not in page.url
+    assert units(page).all_inner_texts() == WORDS
+    for _ in range(40):  # Tab until the first word has the focus
+        if page.evaluate("document.activeElement.shadowRoot?.activeElement?.classList.contains('unit') ?? false"):
+            break
+        page.keyboard.press("Tab")
+    for number in range(10):
+        expect(units(page).first).to_be_focused()
+        page.keyboard.press("Space")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Shift+ArrowRight")
+        expect(units(page).nth(2)).to_have_attribute("aria-pressed", "true")
+        page.keyboard.press("Control+Enter")
+        if number < 9:
+            at_item(page, number + 1, 10)
+    expect(page.get_by_text("All items are done")).to_be_visible()
+    marked = Marked((Span(0, 5), Span(8, 13)))  # "naïve" and "film,": code points, of which 🎬 is one
+    assert [each.answer for each in made.annotations] == [marked] * 10
+    assert all(0 < each.seconds < 60 for each in made.annotations)
+
+
+def test_two_annotators_lose_nothing_when_the_server_is_killed(
+    chromium: Browser, annotation_store: Path, project: Callable[..., Prepared10], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = project(3, tasks=("mark",))
+    monkeypatch.setenv(STORE_VARIABLE, str(annotation_store))
+    port = cold_start.free_port()
+    app = cold_start.start(port)
+    try:
+        cold_start.wait_for(port)
+        pages = [chromium.new_context().new_page() for _ in range(2)]
+        for page, token in zip(pages, made.tokens, strict=True):
+            page.goto(f"http://127.0.0.1:{port}/annotate?invite={token}")
+        for page in pages:
+            at_item(page, 0, 3)
+            units(page).nth(0).click()
+            confirmed(page)
+        for page in pages:
+            at_item(page, 1, 3)
+        units(pages[0]).nth(3).click()  # not confirmed when the server dies
+        app.send_signal(signal.SIGKILL)
+        app.wait()
+        app = cold_start.start(port)
+        cold_start.wait_for(port)
+        for page in pages:
+            page.reload()
+            at_item(page, 1, 3)
+        expect(units(pages[0]).nth(3)).to_have_attribute("aria-pressed", "true")  # the draft
+        for page in pages:
+            for done in (1, 2):
+                at_item(page, done, 3)
+                units(page).nth(0).click()
+                confirmed(page)
+            expect(page.get_by_text("All items are done")).to_be_visible()
+            page.context.close()
+    finally:
+        end(app)
+    stored = made.annotations
+    assert len(stored) == 6
+    assert len({(each.item, each.annotator) for each in stored}) == 6
+
+
+def end(app: "subprocess.Popen[bytes]") -> None:
+    app.terminate()
+    try:
+        app.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        app.kill()
+        app.wait()
+
+
+def test_a_blind_page_receives_no_name_of_a_method(
+    chromium: Browser, server: str, project: Callable[..., Prepared10]
+) -> None:
+    made = project(1, tasks=ORDER, methods=METHODS, narrators=NARRATORS, guideline="")
+    context = chromium.new_context(accept_downloads=True)
+    page = context.new_page()
+    received: list[bytes] = []
+    sockets: list[int] = []
+
+    def keep(payload: str | bytes) -> None:
+        received.append(payload.encode() if isinstance(payload, str) else payload)
+
+    def listen(socket: Any) -> None:
+        sockets.append(1)
+        socket.on("framereceived", keep)
+        socket.on("framesent", keep)
+
+    page.on("websocket", listen)
+    page.goto(f"{server}annotate?invite={made.tokens[0]}")
+    box = task(page)
+    expect(box.get_by_role("heading")).to_have_text("Mark the evidence")
+    units(page).first.click()
+    confirmed(page)
+    expect(box.get_by_role("heading")).to_have_text("Guess the model's answer from a map")
+    box.get_by_role("radio", name="positive").check()
+    confirmed(page)
+    expect(box.get_by_role("heading")).to_have_text("Rank maps")
+    for letter in "BAC":
+        box.get_by_role("button", name=f"Map {letter}, choose").click()
+    confirmed(page)
+    expect(box.get_by_role("heading")).to_have_text("Rate sentences")
+    confirmed(page)
+    expect(box.get_by_text("Give every sentence both scores.")).to_be_visible()
+    for group in box.locator("fieldset").all():
+        group.get_by_role("radio", name="4").check()
+    confirmed(page)
+    expect(box.get_by_role("heading")).to_have_text("Check a suggestion")
+    units(page).first.click()
+    expect(box.get_by_role("radio", name="Correct:")).to_be_checked()
+    confirmed(page)
+    expect(box.get_by_role("heading")).to_have_text("Correct a sentence")
+    box.get_by_role("textbox", name="The sentence").fill("Because it is <b>good</b>.")
+    confirmed(page)
+    expect(page.get_by_text("All items are done")).to_be_visible()
+
+    page.get_by_role("button", name="Download my annotations").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="JSON lines").click()
+    received += [page.content().encode(), Path(str(download.value.path())).read_bytes()]
+    assert sockets
+    assert any(b"relatedness" in each for each in received)  # the frames can be read
+    assert [match for each in received for match in TELLING.findall(each)] == []
+    assert {each.task for each in made.annotations} == set(ORDER)
+    context.close()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_finger_marks_and_nothing_is_hard_to_read(
+    chromium: Browser, server: str, project: Callable[..., Prepared10], screenshots: Path, dark: bool
+) -> None:
+    made = project(1, tasks=("mark",))
+    context = chromium.new_context(
+        has_touch=True,
+        is_mobile=True,
+        viewport={"width": 390, "height": 844},
+        color_scheme="dark" if dark else "light",
+    )
+    page = context.new_page()
+    page.goto(f"{server}annotate?invite={made.tokens[0]}")
+    units(page).nth(0).tap()
+    expect(units(page).nth(0)).to_have_attribute("aria-pressed", "true")
+    drag(page, units(page).nth(2), units(page).nth(5))
+    for number in (2, 3, 4, 5):
+        expect(units(page).nth(number)).to_have_attribute("aria-pressed", "true")
+    expect(units(page).nth(1)).to_have_attribute("aria-pressed", "false")
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth")
+    time.sleep(0.5)  # what fades in
+    assert serious(page) == []
+    page.screenshot(path=screenshots / f"annotate-{'dark' if dark else 'light'}.png")
+    page.get_by_role("button", name="Confirm").tap()
+    expect(page.get_by_text("All items are done")).to_be_visible()
+    assert made.annotations[0].answer == Marked((Span(0, 5), Span(8, 24)))
+    context.close()
+
+
+def drag(page: Page, start: Locator, end: Locator) -> None:
+    """A finger that moves from one word to another."""
+    session = page.context.new_cdp_session(page)
+    one, other = start.bounding_box(), end.bounding_box()
+    assert one is not None
+    assert other is not None
+
+    def touch(kind: str, x: float, y: float) -> None:
+        points = [] if kind == "touchEnd" else [{"x": x, "y": y}]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    (x0, y0), (x1, y1) = ((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in (one, other))
+    touch("touchStart", x0, y0)
+    for step in range(1, 11):
+        touch("touchMove", x0 + (x1 - x0) * step / 10, y0 + (y1 - y0) * step / 10)
+    touch("touchEnd", x1, y1)

@@ -1,0 +1,214 @@
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+
+from app.annotate import answers, people, projects, session, workbench
+from app.annotate.intermission import LAST
+from app.annotate.projects import Project
+from app.login.account import ANYBODY
+from app.store import URL_VARIABLE
+from explainers.annotations.records import Marked, Span
+from explainers.training.artifacts import STORE_VARIABLE
+
+Opened = Callable[..., Any]
+PATIENCE = 20  # seconds
+TEXTS = b"id,text,label\nA,good film,positive\nB,bad film,negative\nC,,positive\nD,not very good,positive\n"
+
+
+class Annotate:
+    """The Annotate page in the hands of a person."""
+
+    def __init__(self, opened: Opened, **state: str) -> None:
+        self.page = opened()
+        self.at = self.page.at
+        for name, value in state.items():
+            self.at.session_state[name.replace("_", " ")] = value
+        self.at.switch_page("pages/annotate.py")
+        self.run()
+
+    def run(self) -> "Annotate":
+        self.page.run()
+        return self
+
+    def press(self, key: str) -> "Annotate":
+        self.at.button(key=key).click()
+        return self.run()
+
+    def view(self, name: str) -> "Annotate":
+        self.at.get_by_key("annotation view").set_value(name)
+        return self.run()
+
+    def create(self, content: bytes = TEXTS, name: str = "Films") -> "Annotate":
+        self.at.text_input(key="project name").set_value(name)
+        self.at.get_by_key("project data").set_value("Files of your own")
+        self.run()
+        if content:
+            self.at.file_uploader[0].set_value(("films.csv", content, "text/csv"))
+            self.run()
+        return self.press("create project")
+
+    def item(self) -> dict[str, Any]:
+        """What the component shows, once the item is prepared."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            try:
+                data: dict[str, Any] = json.loads(self.at.get_by_key("annotate").proto.json)
+            except KeyError:
+                time.sleep(0.05)
+                self.run()
+            else:
+                return data
+        raise AssertionError(f"the item was not prepared: {self.sentences}")
+
+    def send(self, action: str = "confirm", **answer: object) -> "Annotate":
+        """As the component does; its script is tried in the browser."""
+        state = dict.fromkeys((LAST, "annotation revisited"))
+        state = {name: self.at.session_state[name] for name in state if name in self.at.session_state}
+        state |= {
+            "annotation question": self.at.session_state["annotation question"],
+            "annotate": {
+                "done": {"id": str(time.monotonic()), "key": self.item()["key"], "action": action, "answer": answer}
+            },
+        }
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(workbench.st, "session_state", state)
+            workbench.done_pressed()
+        for name in (LAST, "annotation revisited"):
+            if name in state:
+                self.at.session_state[name] = state[name]
+        return self.run()
+
+    @property
+    def sentences(self) -> str:
+        elements = [*self.at.caption, *self.at.info, *self.at.error, *self.at.markdown, *self.at.code]
+        return "\n".join([*(each.value for each in elements), *self.page.plain()])
+
+
+@pytest.fixture
+def annotate(
+    small: None, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Annotate]]:
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+    yield lambda **state: Annotate(opened, **state)
+    session.preparer().close()
+    session.annotation_store().close()
+
+
+def only_project() -> Project:
+    (project,) = projects.projects(session.annotation_store(), ANYBODY)
+    return project
+
+
+def test_an_owner_makes_a_project_of_a_broken_table_and_marks(annotate: Callable[..., Annotate]) -> None:
+    page = annotate()
+    assert "There is no project yet" in page.sentences
+    page.create()
+    assert (only_project().items, only_project().spec.model) == (3, "small")
+    data = page.press("join").item()
+    assert [piece for piece, unit in data["segments"][0] if unit >= 0] == ["good", "film"]
+    assert data["progress"] == {"done": 0, "skipped": 0, "total": 3}
+    assert data["said"] == ""
+
+    page.send(marked=[0])
+    assert page.item()["progress"]["done"] == 1
+    assert page.item()["stored"] == "Stored."
+    page.send("undo")
+    assert page.item()["answered"] == {"marked": [0], "none": False}
+    page.send("keep").send("skip")
+    assert page.item()["progress"] == {"done": 1, "skipped": 1, "total": 2}
+    page.send(marked=[0, 1])
+    assert "All items are done" in page.sentences
+    (first, skipped, last) = answers.annotations(session.annotation_store(), only_project())
+    assert (first.answer, skipped.skipped, last.item) == (Marked((Span(0, 4),)), True, "D")
+
+
+def test_an_answer_that_is_none_is_refused_and_can_be_given_again(annotate: Callable[..., Annotate]) -> None:
+    page = annotate().create().press("join")
+    page.send(marked=[17])
+    assert "did not arrive complete" in page.item()["problem"]
+    page.send(marked=[1])
+    assert page.item()["problem"] == ""
+    assert len(answers.annotations(session.annotation_store(), only_project())) == 1
+
+
+def test_a_project_without_data_or_name_is_refused_with_a_sentence(annotate: Callable[..., Annotate]) -> None:
+    page = annotate().create(b"")
+    assert "The project has no data." in page.sentences
+    page.at.text_input(key="project name").set_value("")
+    assert "The project needs a name." in page.press("create project").sentences
+    assert projects.projects(session.annotation_store(), ANYBODY) == []
+
+
+def test_rows_that_cannot_be_used_are_named(annotate: Callable[..., Annotate]) -> None:
+    page = annotate()
+    page.at.get_by_key("project data").set_value("Files of your own")
+    page.run()
+    page.at.file_uploader[0].set_value(("films.csv", TEXTS, "text/csv"))
+    page.run()
+    assert "1 row is left out:\nRow 3" in page.sentences
+
+
+def test_an_invited_annotator_sees_their_items_and_nothing_else(annotate: Callable[..., Annotate]) -> None:
+    owner = annotate().create()
+    owner.view("People")
+    owner.at.text_input(key="invite name").set_value("A1")
+    owner.press("send invite")
+    store = session.annotation_store()
+    token = owner.at.code[0].value.partition("?invite=")[2]
+    secret = people.exchange(store, token, session.tries(), "")
+    guest = annotate(annotation_pass=secret)
+    assert "Films, as A1" in guest.sentences
+    assert "annotation project" not in guest.at.session_state
+    guest.item()
+    guest.send(marked=[0])
+    (annotation,) = answers.annotations(store, only_project())
+    assert annotation.annotator == "A1"
+
+
+def test_a_revoked_or_wrong_invitation_gets_a_sentence(annotate: Callable[..., Annotate]) -> None:
+    annotate().create()
+    store = session.annotation_store()
+    token = people.invite(store, only_project().id, "A1")
+    secret = people.exchange(store, token, session.tries(), "")
+    (invite,) = people.invites(store, only_project().id)
+    people.revoke(store, only_project().id, invite.id)
+    assert "Your invitation has ended" in annotate(annotation_pass=secret).sentences
+    page = annotate()
+    page.at.query_params["invite"] = token
+    assert "This invitation is not valid" in page.run().sentences
+    assert "invite" not in page.at.query_params
+
+
+def test_a_guest_of_a_deleted_project_gets_a_sentence(annotate: Callable[..., Annotate]) -> None:
+    annotate().create()
+    store = session.annotation_store()
+    secret = people.exchange(store, people.invite(store, only_project().id, "A1"), session.tries(), "")
+    projects.remove(store, only_project().id)
+    assert "has ended" in annotate(annotation_pass=secret).sentences
+
+
+def test_results_stay_closed_until_the_owner_opens_them(annotate: Callable[..., Annotate]) -> None:
+    page = annotate().create().press("join")
+    page.send(marked=[0])
+    page.view("Results")
+    assert "Nobody sees the work of others yet" in page.sentences
+    assert not page.at.dataframe
+    page.press("open results")
+    assert "Agreement needs an item that at least two people have answered." in page.sentences
+    assert only_project().opened is not None
+
+
+def test_a_store_that_fails_is_a_sentence(
+    annotate: Callable[..., Annotate], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv(STORE_VARIABLE, str(blocked / "below"))
+    st.cache_resource.clear()
+    assert "The store's folder cannot be made" in annotate().sentences
