@@ -38,7 +38,9 @@ def show(engine: Engine, bet: Bet, state: State, audience: Audience) -> None:
     if not audience.revealed:
         _choices(bet, audience)
         return
-    if run.active:
+    if bets.is_stored(bet):
+        _answer(bet, None, audience)
+    elif run.active:
         st.caption(COMPUTING)
     elif run.question is not None:
         _answer(bet, run.comparison(), audience)
@@ -67,7 +69,7 @@ def _choices(bet: Bet, audience: Audience) -> None:
         st.caption(SHOWN)
 
 
-def _answer(bet: Bet, comparison: "Comparison", audience: Audience) -> None:
+def _answer(bet: Bet, comparison: "Comparison | None", audience: Audience) -> None:
     """The choices with the number of bets on each, the right one marked, and the numbers that decided."""
     right, given = bets.answer(bet, comparison), audience.bets()
     counted = bets.counts(bet, given.values())

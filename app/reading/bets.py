@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from app.reading.observations import observed
+from app.reading.observations import is_observed, observed
 from app.reading.story import Bet
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
 
 
-def answer(bet: Bet, comparison: "Comparison") -> int:
+def answer(bet: Bet, comparison: "Comparison | None") -> int:
     """The number of the right choice. Raises `UnknownQuantity`, and `ValueError` where no range holds the number."""
     if bet.pick == "range":
         value = observed(comparison, bet.quantity)
@@ -20,7 +20,12 @@ def answer(bet: Bet, comparison: "Comparison") -> int:
     return values.index(max(values) if bet.pick == "largest" else min(values))
 
 
-def values(bet: Bet, comparison: "Comparison") -> tuple[float, ...]:
+def is_stored(bet: Bet) -> bool:
+    """Whether the answer follows from stored numbers alone, so that nobody has to wait for the example."""
+    return not any(is_observed(name) for name in (bet.quantity, *(choice.quantity for choice in bet.choices)) if name)
+
+
+def values(bet: Bet, comparison: "Comparison | None") -> tuple[float, ...]:
     """By choice, the number that was compared; of a range, the one number that decides."""
     if bet.pick == "range":
         return (observed(comparison, bet.quantity),)

@@ -22,15 +22,22 @@ if TYPE_CHECKING:
     from explainers.results.narrative import NarrativeCheck
 
 
-def observed(comparison: "Comparison", name: str) -> float:
+def observed(comparison: "Comparison | None", name: str) -> float:
     """The number of this name, of the comparison or stored. Raises `UnknownQuantity`."""
     kind, *rest = name.split("/")
-    if kind not in OBSERVERS:
+    if not is_observed(name):
         return stored_quantity(name)
+    if comparison is None:
+        raise UnknownQuantity(f"The number {name!r} needs a comparison.")
     try:
         return OBSERVERS[kind](comparison, *rest)
     except (KeyError, TypeError, ValueError, StopIteration) as error:
         raise UnknownQuantity(f"There is no number {name!r} in this comparison.") from error
+
+
+def is_observed(name: str) -> bool:
+    """Whether the number is one of a comparison, and not a stored one."""
+    return name.partition("/")[0] in OBSERVERS
 
 
 def _result(comparison: "Comparison", method: str) -> "MethodResult":

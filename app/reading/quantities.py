@@ -6,7 +6,8 @@
     card/sst2-ivra-comp/accuracy.test      a value on a model's card
     document/ablations.md/without L_p/AOPC-C ↑ (mask)   the first number of a cell in a document's tables
 
-`[[name]]` in a text stands for the number with three decimals, `[[name|2]]` with two, `[[name|%]]` as a percentage.
+`[[name]]` in a text stands for the number with three decimals, `[[name|2]]` with two, `[[name|%]]` and
+`[[name|%1]]` as a percentage without or with a decimal.
 """
 
 import json
@@ -22,7 +23,7 @@ from explainers.report.text import decimals
 
 PLACES = 3
 BOUNDS = ("low", "high")
-PLACEHOLDER = re.compile(r"\[\[([^\]|]+)(?:\|([0-9%]))?\]\]")
+PLACEHOLDER = re.compile(r"\[\[([^\]|]+)(?:\|([0-9]|%1?))?\]\]")
 NUMBER = re.compile(r"[-−]?[0-9]+(?:\.[0-9]+)?")
 COMPARISON = re.compile(r"(?P<left>.+?) (?P<sign>[<>]) (?P<right>.+)")
 
@@ -61,8 +62,8 @@ def _side(text: str, quantity: Quantity) -> float:
 
 
 def _written(value: float, style: str | None) -> str:
-    if style == "%":
-        return f"{round(100 * value)} %"
+    if style and style.startswith("%"):
+        return f"{decimals(100 * value, int(style[1:] or 0))} %"
     return decimals(value, int(style) if style else PLACES)
 
 

@@ -23,6 +23,7 @@ STYLE = """<style>
   margin: 0.6rem 0 0; }
 .reading-meta { opacity: 0.78; margin: 0; }
 .stMain [data-testid="stMarkdownContainer"] p { max-width: 48rem; }
+.stMain .katex-display { overflow-x: auto; overflow-y: hidden; padding: 0.3rem 0; }
 </style>"""
 
 
