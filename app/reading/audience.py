@@ -21,14 +21,17 @@ class Audience(Protocol):
     @property
     def presents(self) -> bool:
         """Whether this person reveals the answers; true for a person alone."""
+
     @property
     def together(self) -> bool:
         """Whether there is a group."""
+
     @property
     def revealed(self) -> bool: ...
     @property
     def me(self) -> str:
         """By whom this person's bet is found in `bets`; empty for who only presents."""
+
     def bets(self) -> Mapping[str, int]: ...
     def marks(self) -> Mapping[str, tuple[int, ...]]: ...
     def bet(self, choice: int) -> None: ...

@@ -10,7 +10,7 @@ from app.compare.engine import Engine
 from app.reading import bets, live
 from app.reading.audience import Audience
 from app.reading.quantities import filled
-from app.reading.story import Bet, State
+from app.reading.story import Bet, LiveExample
 from explainers.report.text import decimals, escaped
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ STYLE = """<style>
 </style>"""
 
 
-def show(engine: Engine, bet: Bet, state: State, audience: Audience) -> None:
+def show(engine: Engine, bet: Bet, state: LiveExample, audience: Audience) -> None:
     """Before the reveal the run is only started, so that its answer is there when it is asked for."""
     st.subheader(bet.question, anchor=False)
     run = live.current(engine, state)

@@ -86,7 +86,7 @@ def _presented(group: Groups, view: GroupView, key: str) -> None:
         group.move(view.code, key, story.id, number)
         view = group.look(view.code)
     step = story.steps[number - 1]
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="presenter"):
         navigation.buttons(story, number, listed=False)
         pace.show(view.place, timer=True, move=partial(navigation.move, story, number), begun=view.created)
         with st.popover("Invite"):

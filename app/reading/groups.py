@@ -47,6 +47,7 @@ from app.reading.group_rules import (
 from app.reading.group_tables import ReadingEntry, ReadingGroup
 from app.store import Store
 
+
 @dataclass
 class Groups:
     """The groups of a store. Every verb may raise `GroupRefused`, or `StoreUnavailable`, with a sentence."""
@@ -138,9 +139,7 @@ class Groups:
             if written >= MOST_NOTES:
                 raise GroupRefused(NOTES_FULL.format(MOST_NOTES))
             session.add(
-                ReadingEntry(
-                    code=code, kind=NOTE, participant=participant, place=place, number=written + 1, value=text
-                )
+                ReadingEntry(code=code, kind=NOTE, participant=participant, place=place, number=written + 1, value=text)
             )
 
     def bets(self, code: str, place: str) -> Mapping[str, int]:

@@ -16,7 +16,7 @@ from app.compare.leases import Lease
 from app.compare.runs import Request, Run
 from app.components import component, newest
 from app.reading.questions import curated, request_of, reversed_order
-from app.reading.story import Part, State
+from app.reading.story import LiveExample, Part
 from explainers.methods.given_specs import GUESS
 from explainers.methods.registry import method_spec
 from explainers.report.duel import duel_sentence, no_duel_sentence
@@ -52,7 +52,7 @@ def _take_over(run: Run, others: list[Run]) -> None:
             return
 
 
-def current(engine: Engine, state: State, order: tuple[int, ...] = ()) -> Run:
+def current(engine: Engine, state: LiveExample, order: tuple[int, ...] = ()) -> Run:
     """The run of a step, with a given `order`, or the reversed one of a method as soon as that is known."""
     removed = removed_units(state)
     run = run_of(engine, request_of(state, removed, order))
@@ -62,7 +62,7 @@ def current(engine: Engine, state: State, order: tuple[int, ...] = ()) -> Run:
     return run
 
 
-def removed_units(state: State) -> tuple[int, ...]:
+def removed_units(state: LiveExample) -> tuple[int, ...]:
     """What the person has erased in this step."""
     about, removed = st.session_state.get(REMOVED, (None, ()))
     return removed if about == state else ()
@@ -77,7 +77,7 @@ class Drawn(NamedTuple):
     view: str
 
 
-def show(engine: Engine, state: State, order: tuple[int, ...] = (), name: str = "") -> Run:
+def show(engine: Engine, state: LiveExample, order: tuple[int, ...] = (), name: str = "") -> Run:
     """Draws the parts of the step, again and again while the run is on its way. `name` is that of a given order."""
     run = current(engine, state, order)
     name = f"{method_spec(state.reversed).name}, reversed" if state.reversed and not order else name
@@ -86,7 +86,7 @@ def show(engine: Engine, state: State, order: tuple[int, ...] = (), name: str = 
     return run
 
 
-def waits(engine: Engine, run: Run, state: State) -> bool:
+def waits(engine: Engine, run: Run, state: LiveExample) -> bool:
     """Whether anything is still to come; the first call starts the duel."""
     if run.active:
         return True
@@ -95,7 +95,7 @@ def waits(engine: Engine, run: Run, state: State) -> bool:
     return duel_state(engine, run, (state.duel[0], state.duel[1])).active
 
 
-def _draw(engine: Engine, run: Run, state: State, name: str, drawn: Drawn) -> None:
+def _draw(engine: Engine, run: Run, state: LiveExample, name: str, drawn: Drawn) -> None:
     run.lease.renew()
     still = waits(engine, run, state)  # before it is drawn: a result may come meanwhile
     now = Drawn(drawn.waits, removed_units(state), url_state.is_narrow(), url_state.sheet_view())
@@ -117,16 +117,16 @@ def _status(run: Run) -> None:
         plain_text.caption(WAIT.format(settled, len(run.columns)) if run.whole is not None else LOADING)
 
 
-def _prediction(_engine: Engine, run: Run, _state: State, _name: str) -> None:
+def _prediction(_engine: Engine, run: Run, _state: LiveExample, _name: str) -> None:
     panels.prediction(run)
     panels.about_prediction(run, None)
 
 
-def _verdict(_engine: Engine, run: Run, _state: State, _name: str) -> None:
+def _verdict(_engine: Engine, run: Run, _state: LiveExample, _name: str) -> None:
     verdict_strip.show(run)
 
 
-def _sheet(_engine: Engine, run: Run, state: State, name: str) -> None:
+def _sheet(_engine: Engine, run: Run, state: LiveExample, name: str) -> None:
     example = curated(state)
     options = DrawingOptions(evidence=example.evidence if example is not None else None)
     data = score_sheet.payload(run, options, view=url_state.sheet_view(), narrow=url_state.is_narrow())
@@ -147,7 +147,7 @@ def renamed(data: dict[str, Any], part: str, name: str) -> dict[str, Any]:
     return data | {part: rows}
 
 
-def _clicked(state: State) -> None:
+def _clicked(state: LiveExample) -> None:
     """Erases the unit, or restores it. A click may be delivered twice, and counts once."""
     clicked = st.session_state["sheet"].get("toggled")
     if clicked is not None and clicked != st.session_state.get(CLICK):
@@ -155,7 +155,7 @@ def _clicked(state: State) -> None:
         st.session_state[REMOVED] = (state, tuple(sorted(set(removed_units(state)) ^ {int(clicked["unit"])})))
 
 
-def _curves(_engine: Engine, run: Run, _state: State, name: str) -> None:
+def _curves(_engine: Engine, run: Run, _state: LiveExample, name: str) -> None:
     if run.question is None:
         return
 
@@ -168,12 +168,12 @@ def _curves(_engine: Engine, run: Run, _state: State, name: str) -> None:
     curves.show(run.view("reading curves", (run.settled, run.active, name), make))
 
 
-def _sentences(_engine: Engine, run: Run, state: State, _name: str) -> None:
+def _sentences(_engine: Engine, run: Run, state: LiveExample, _name: str) -> None:
     example = curated(state)
     narratives.show(run, example.explanations if example is not None else ())
 
 
-def _duel(engine: Engine, run: Run, state: State, _name: str) -> None:
+def _duel(engine: Engine, run: Run, state: LiveExample, _name: str) -> None:
     pair = (state.duel[0], state.duel[1])
     duelling = None if run.active or run.question is None else duel_state(engine, run, pair)
     sentence = duel.WAITING
@@ -185,11 +185,11 @@ def _duel(engine: Engine, run: Run, state: State, _name: str) -> None:
     st.html(duel_html(run, duelling, sentence, ""))
 
 
-def _nothing(_engine: Engine, _run: Run, _state: State, _name: str) -> None:
+def _nothing(_engine: Engine, _run: Run, _state: LiveExample, _name: str) -> None:
     """The marks are drawn by the step itself."""
 
 
-PARTS: dict[Part, Callable[[Engine, Run, State, str], None]] = {
+PARTS: dict[Part, Callable[[Engine, Run, LiveExample, str], None]] = {
     "prediction": _prediction,
     "verdict": _verdict,
     "sheet": _sheet,

@@ -14,7 +14,7 @@ from app.components import component, newest
 from app.reading import live
 from app.reading.audience import Audience
 from app.reading.questions import request_of
-from app.reading.story import State
+from app.reading.story import LiveExample
 
 STATE = "reading guess"  # in the session
 TASK = guess.MARK.format("words")
@@ -22,7 +22,7 @@ SHOW, WAIT = "Show the explanations", "The presenter shows the explanations when
 YOURS, EVERYBODYS = "Your order", "The group's order"
 
 
-def show(engine: Engine, state: State, audience: Audience) -> None:
+def show(engine: Engine, state: LiveExample, audience: Audience) -> None:
     """The input to be marked; after the reveal the explanations, with the order of all as a row."""
     given = audience.marks()
     if audience.revealed:
@@ -48,7 +48,7 @@ def _wait(run: Run) -> None:
         st.rerun(scope="app")
 
 
-def _to_mark(run: Run, state: State, marked: tuple[int, ...], audience: Audience) -> None:
+def _to_mark(run: Run, state: LiveExample, marked: tuple[int, ...], audience: Audience) -> None:
     current = st.session_state.get(STATE)
     about = (state.model, run.request.example, run.request.settings.unit)
     if not isinstance(current, Guess) or current.about != about:

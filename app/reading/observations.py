@@ -1,12 +1,12 @@
 """Numbers of a comparison on the screen by name: what a bet is decided by, besides the stored ones.
 
-    metric/aml/aopc_c            a metric of a method on this input; of `random`, the mean of the random orders
-    without/aml/20, only/aml/20  p(class) without, or with only, the top 20 % of the units
-    score/aml/charming           the score of the first unit with this text
-    agreement/aml/lime           Spearman's ρ of two methods
-    probability/positive         of a class
-    states/cause                 1 where the narrator's sentence names the predicted class, else 0
-    effect/cause_tokens          how far p falls without the words that the sentence names, beyond random words
+metric/aml/aopc_c            a metric of a method on this input; of `random`, the mean of the random orders
+without/aml/20, only/aml/20  p(class) without, or with only, the top 20 % of the units
+score/aml/charming           the score of the first unit with this text
+agreement/aml/lime           Spearman's ρ of two methods
+probability/positive         of a class
+states/cause                 1 where the narrator's sentence names the predicted class, else 0
+effect/cause_tokens          how far p falls without the words that the sentence names, beyond random words
 """
 
 from collections.abc import Callable

@@ -1,10 +1,10 @@
 """The component that takes arrow keys and a clicker, shows the time, and keeps the anonymous name of a browser's tab.
 
-    place        story and step; its timer begins anew when this changes
-    begun        when all of it began, seconds since 1970
-    timer        whether the time is shown
-    moves        whether keys move between steps
-    participant  the name that the server knows; the tab confirms it, or reports the one from before a reload
+place        story and step; its timer begins anew when this changes
+begun        when all of it began, seconds since 1970
+timer        whether the time is shown
+moves        whether keys move between steps
+participant  the name that the server knows; the tab confirms it, or reports the one from before a reload
 """
 
 import time

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from app.compare.curated_examples import CuratedExample, curated_examples, example_of
 from app.compare.runs import Request, Run
-from app.reading.story import State
+from app.reading.story import LiveExample
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.results.attribution import ranking
 from explainers.results.settings import Settings
 
 
-def request_of(state: State, removed: tuple[int, ...] = (), order: tuple[int, ...] = ()) -> Request:
+def request_of(state: LiveExample, removed: tuple[int, ...] = (), order: tuple[int, ...] = ()) -> Request:
     """`removed` are units that the person has erased besides the step's own, `order` is a given one. Raises
     `ExplanationError` if there is no such example."""
     gone = tuple(sorted(set(state.removed) ^ set(removed)))
@@ -21,11 +21,11 @@ def request_of(state: State, removed: tuple[int, ...] = (), order: tuple[int, ..
     )
 
 
-def curated(state: State) -> CuratedExample | None:
+def curated(state: LiveExample) -> CuratedExample | None:
     return next((each for each in curated_examples() if (each.model, each.title) == (state.model, state.example)), None)
 
 
-def example_of_state(state: State) -> Example:
+def example_of_state(state: LiveExample) -> Example:
     """The input. Raises `ExplanationError` if there is no such example."""
     if state.text:
         return Example(state.text, state.pair or None)

@@ -30,7 +30,7 @@ class Equation:
 
 
 @dataclass(frozen=True)
-class State:
+class LiveExample:
     """What the Compare page would be asked. The input is a curated `example` (its title), or `text` with `pair`.
 
     `removed` are unit numbers; `reversed` is a method whose order is also measured from its end; `duel` are two
@@ -112,7 +112,7 @@ class Step:
     text: str
     notes: str = ""
     equations: tuple[Equation, ...] = ()
-    state: State | None = None
+    state: LiveExample | None = None
     bet: Bet | None = None
     table: PaperTable | None = None
     questions: tuple[str, ...] = ()

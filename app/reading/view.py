@@ -25,6 +25,7 @@ PRESENT_HELP = "Begins a group. Others follow your steps on their phones, bet an
 STYLE = """<style>
 .reading-kind { text-transform: uppercase; letter-spacing: 0.06em; font-size: 0.78rem; font-weight: 600; opacity: 0.75;
   margin: 0.6rem 0 0; }
+.st-key-presenter { padding-top: 0.8rem; }
 .reading-meta { opacity: 0.78; margin: 0; }
 .stMain [data-testid="stMarkdownContainer"] p, .stMain [data-testid="stMarkdownContainer"] li { max-width: 48rem; }
 .stMain .katex-display { overflow-x: auto; overflow-y: hidden; padding: 0.3rem 0; }
