@@ -68,7 +68,7 @@ def removed_units(state: LiveExample) -> tuple[int, ...]:
     return removed if about == state else ()
 
 
-class Drawn(NamedTuple):
+class DrawnStep(NamedTuple):
     """What the whole page was last drawn with."""
 
     waits: bool
@@ -81,7 +81,7 @@ def show(engine: Engine, state: LiveExample, order: tuple[int, ...] = (), name: 
     """Draws the parts of the step, again and again while the run is on its way. `name` is that of a given order."""
     run = current(engine, state, order)
     name = f"{method_spec(state.reversed).name}, reversed" if state.reversed and not order else name
-    drawn = Drawn(waits(engine, run, state), removed_units(state), url_state.is_narrow(), url_state.sheet_view())
+    drawn = DrawnStep(waits(engine, run, state), removed_units(state), url_state.is_narrow(), url_state.sheet_view())
     st.fragment(run_every=TICK if drawn.waits else None)(_draw)(engine, run, state, name, drawn)
     return run
 
@@ -95,10 +95,10 @@ def waits(engine: Engine, run: Run, state: LiveExample) -> bool:
     return duel_state(engine, run, (state.duel[0], state.duel[1])).active
 
 
-def _draw(engine: Engine, run: Run, state: LiveExample, name: str, drawn: Drawn) -> None:
+def _draw(engine: Engine, run: Run, state: LiveExample, name: str, drawn: DrawnStep) -> None:
     run.lease.renew()
     still = waits(engine, run, state)  # before it is drawn: a result may come meanwhile
-    now = Drawn(drawn.waits, removed_units(state), url_state.is_narrow(), url_state.sheet_view())
+    now = DrawnStep(drawn.waits, removed_units(state), url_state.is_narrow(), url_state.sheet_view())
     if run.abandoned or now != drawn or (drawn.waits and not still):
         st.rerun(scope="app")
     with st.container(key="reading_state"):
