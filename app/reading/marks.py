@@ -27,7 +27,8 @@ def show(engine: Engine, state: LiveExample, audience: Audience) -> None:
     given = audience.marks()
     if audience.revealed:
         order = common_order(given.values())
-        live.show(engine, state, order, EVERYBODYS if audience.together else YOURS)
+        people = given.values() if audience.together else ()
+        live.show(engine, state, order, EVERYBODYS if audience.together else YOURS, people)
         return
     run = live.run_of(engine, request_of(state))
     if run.active and run.whole is None:

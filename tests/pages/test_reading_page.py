@@ -1,5 +1,6 @@
 """The Reading page alone and in a group. What is stored with the project is shown; what is not is computed slowly."""
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -251,8 +252,25 @@ def test_the_groups_marks_become_one_row(presented: Reading) -> None:
         group.mark(code, name, "newcomers/2", units)
     assert "2 have marked." in presented.run().text
     presented.press("show marks")
-    request = list(presented.at.session_state[live.RUNS])[-1]
-    assert request.guess == (1, 3, 4)
+    (run,) = [run for run in presented.runs if run.request.guess]
+    assert run.request.guess == (1, 3, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_engine")
+def test_everybodys_curve_stands_beside_the_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_rules, "REMEMBERED", 0.0)
+    presenter = Reading(story="newcomers", step="2").press("present")
+    for name, units in zip(NAMES, ((1, 4), (1, 3)), strict=True):
+        live_groups().mark(presenter.address["group"], name, "newcomers/2", units)
+    presenter.press("show marks").settle(SLOWEST)
+    presenter.settle(SLOWEST)  # the orders of single people follow the methods
+    lines = json.loads(presenter.at.get_by_key("curves").proto.json)["lines"]
+    names = [line["name"] for line in lines]
+    assert {"The group's order", "Person 1", "Person 2", "AML"} <= set(names)
+    first = lines[names.index("Person 1")]
+    assert first["removed"][0] == lines[names.index("AML")]["removed"][0]  # nothing removed: p of the whole text
+    assert first["removed"][1] == pytest.approx(0.62, abs=0.01)  # without "charming", as in the duel
 
 
 def live_groups() -> Any:
