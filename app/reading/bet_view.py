@@ -34,13 +34,13 @@ STYLE = """<style>
 def show(engine: Engine, bet: Bet, state: LiveExample, audience: Audience) -> None:
     """Before the reveal the run is only started, so that its answer is there when it is asked for."""
     st.subheader(bet.question, anchor=False)
-    run = live.current(engine, state)
+    run = None if live.elsewhere(engine, state) else live.current(engine, state)
     if not audience.revealed:
         _choices(bet, audience)
         return
     if bets.is_stored(bet):
         _answer(bet, None, audience)
-    elif run.active:
+    elif run is None or run.active:
         st.caption(COMPUTING)
     elif run.question is not None:
         _answer(bet, run.comparison(), audience)

@@ -22,6 +22,7 @@ MOST_PEOPLE = 12  # curves of single people
 TICK = 0.5  # seconds between two looks at a run that is on its way
 WAIT = "Computing: {} of {} methods done."
 LOADING = "Loading the model …"
+ELSEWHERE = "Computing on another page of the group …"
 
 
 class DrawnStep(NamedTuple):
@@ -45,6 +46,20 @@ def run_of(engine: Engine, request: Request, *, kept: int = KEPT) -> Run:
     for old in list(runs)[:-kept]:
         runs.pop(old).stop()
     return run
+
+
+def elsewhere(engine: Engine, state: LiveExample, order: tuple[int, ...] = ()) -> bool:
+    """Whether another page, such as another phone of the group, computes the same just now: then its results are waited
+    for, because they are remembered for all."""
+    request = request_of(state, removed_units(state), order)
+    own = st.session_state.get(RUNS, {})
+    return request not in own and any(run.request == request and run.wanted for run in list(engine.queue))
+
+
+def _wait_for_others(engine: Engine, state: LiveExample, order: tuple[int, ...]) -> None:
+    st.caption(ELSEWHERE)
+    if not elsewhere(engine, state, order):
+        st.rerun(scope="app")
 
 
 def _take_over(run: Run, others: list[Run]) -> None:
@@ -72,9 +87,12 @@ def show(
     order: tuple[int, ...] = (),
     name: str = "",
     people: Iterable[tuple[int, ...]] = (),
-) -> Run:
+) -> None:
     """Draws the parts of the step, again and again while the run is on its way. `name` is that of the given order;
     `people` are the orders of single people, whose curves are drawn too."""
+    if elsewhere(engine, state, order):
+        st.fragment(run_every=TICK)(_wait_for_others)(engine, state, order)
+        return
     orders = [each for each in dict.fromkeys(people) if each][:MOST_PEOPLE]
     kept = KEPT + len(orders)
     run = current(engine, state, order, kept=kept)
@@ -83,7 +101,6 @@ def show(
     shown = Shown(engine, run, state, name, runs)
     drawn = DrawnStep(waits(shown), removed_units(state), url_state.is_narrow(), url_state.sheet_view())
     st.fragment(run_every=TICK if drawn.waits else None)(_draw)(shown, drawn)
-    return run
 
 
 def _alone(engine: Engine, state: LiveExample, order: tuple[int, ...], kept: int) -> Run:

@@ -184,6 +184,17 @@ def test_the_answer_is_computed_from_what_is_shown() -> None:
 
 
 @pytest.mark.usefixtures("unloaded")
+def test_what_another_page_computes_is_waited_for() -> None:
+    """A group's phones ask the same at the same moment."""
+    first, second = Reading(story="aml", step="6"), Reading(story="aml", step="6")
+    assert [run.active for run in first.runs] == [True]
+    assert second.runs == []
+    assert live.ELSEWHERE in second.text
+    first.runs[0].stop()
+    assert [run.request for run in second.run().runs] == [run.request for run in first.runs]
+
+
+@pytest.mark.usefixtures("unloaded")
 def test_explanations_are_hidden_until_the_marks_are_made() -> None:
     page = Reading(story="newcomers", step="2")
     with pytest.raises(KeyError):
