@@ -1,5 +1,6 @@
 """The stories that come with the project: they can be read, name what exists, and say what the files say."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
@@ -26,6 +27,8 @@ COMMANDS = """alpha Big big Bigg cos dots Delta epsilon eta ell frac ge hat lamb
 mathrm max mid min mu odot omega phi prime psi Psi qquad quad setminus sigma sum tau text theta tilde times top cdot sim
 xi % { } | , ! ;"""  # what KaTeX draws and the stories use
 KATEX = set(COMMANDS.split())
+
+SENSITIVE = re.compile(r"--sensitive (\d+)")
 
 every_story = pytest.mark.parametrize("story", stories(), ids=lambda story: story.id)
 STEPS = [pytest.param(step, id=f"{story.id} {at}") for story in stories() for at, step in enumerate(story.steps, 1)]
@@ -99,6 +102,18 @@ def test_no_number_of_ours_is_written_by_hand(story: Story) -> None:
     explained += [step.bet.because for step in story.steps if step.bet]
     for text in explained:
         assert re.findall(r"[0-9]\.[0-9]", PLACEHOLDER.sub("", text)) == []
+
+
+def test_so_many_inputs_as_the_stories_say_were_measured() -> None:
+    sst2 = json.loads((BUNDLES / "sst2" / "evaluation.json").read_text(encoding="utf-8"))
+    measured = {sst2["data"]["texts"], *SENSITIVE.findall(sst2["command"])}
+    narrated = {
+        json.loads((BUNDLES / model / "narrative" / "evaluation.json").read_text(encoding="utf-8"))["data"]["pairs"]
+        for model in ("nli", "scenes")
+    }
+    everything = "\n".join(text for story in stories() for text in texts(story))
+    assert {int(count) for count in re.findall(r"(\d+) (?:test )?sentences", everything)} == {int(n) for n in measured}
+    assert {int(count) for count in re.findall(r"(\d+) (?:pairs|test images)", everything)} == narrated
 
 
 @every_story
