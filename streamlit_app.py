@@ -18,6 +18,7 @@ if __name__ == "__main__":  # a session; the server imports this module by its n
         [
             st.Page("pages/compare.py", title="Compare", default=True),
             st.Page("pages/annotate.py", title="Annotate", url_path="annotate"),
+            st.Page("pages/reading.py", title="Reading", url_path="reading"),
             st.Page("pages/interventions.py", title="Interventions", url_path="interventions"),
             st.Page("pages/train.py", title="Train", url_path="train"),
             st.Page("pages/methods.py", title="Methods", url_path="methods"),

@@ -63,6 +63,13 @@ OWN: dict[str, tuple[str, ...]] = {
     "app/interventions/interchange.py": ("conclusions.over_set(rates)", "sample"),
     "app/interventions/interchange_controls.py": ("(RANDOM, TYPED)", "list(names)", "layers", "size"),
     "app/login/gate.py": ("label",),
+    # stories come with the project, in assets/reading
+    "app/reading/bet_view.py": ("bet.question", "choice.text", "filled(bet.because)"),
+    "app/reading/group_view.py": ("step.notes", "qr_code(address)"),
+    "app/reading/navigation.py": ("story.title", "number"),
+    "app/reading/paper_table.py": ("filled(finding.because)",),
+    "app/reading/steps.py": ("step.title", "filled(step.text)", "equation.source", "table", "items"),
+    "app/reading/view.py": ("story.title", "story.summary"),
     "app/reference/methods.py": ("texts", "model", "erasures", "group", "spec.name"),
     "app/reference/narrators.py": ("spec.name", "model"),
     "app/train/form.py": ("_expected_time(jobs, spec, len(submitted.texts))",),

@@ -1,0 +1,73 @@
+// Arrow keys and a presenter's clicker move between steps, a timer counts, and the browser's tab gets an anonymous name
+// that outlives a reload. `data` is described in app/reading/pace.py.
+
+const paces = new WeakMap();
+const FORWARD = ["ArrowRight", "PageDown"];
+const BACK = ["ArrowLeft", "PageUp"];
+const NAME = "crosslight-reading";
+
+const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+
+function tick(root, memory) {
+  const now = Date.now() / 1000;
+  root.querySelector(".step").textContent = clock(Math.max(0, now - memory.since));
+  root.querySelector(".all").textContent = clock(Math.max(0, now - memory.begun));
+}
+
+// Keys that a box, a menu or a row of the score sheet uses itself are theirs.
+function isTaken(event) {
+  if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return true;
+  const paging = event.key.startsWith("Page");
+  return event.composedPath().some(
+    (node) =>
+      node.matches?.("input, textarea, select, [contenteditable='true'], [role='listbox'], [role='menu']") ||
+      (!paging && node.matches?.("[role='radiogroup'], [role='tablist'], .unit, .crosslight-sheet, .crosslight-guess")),
+  );
+}
+
+function listen(root, memory) {
+  const press = (event) => {
+    if (!root.isConnected) return document.removeEventListener("keydown", press);
+    const by = FORWARD.includes(event.key) ? 1 : BACK.includes(event.key) ? -1 : 0;
+    if (!by || !memory.moves || event.repeat || isTaken(event)) return;
+    event.preventDefault();
+    memory.send("pressed", { by, step: memory.place, moment: Date.now() });
+  };
+  document.addEventListener("keydown", press);
+  const timer = setInterval(() => (root.isConnected ? tick(root, memory) : clearInterval(timer)), 500);
+}
+
+// The server's name for this tab, unless an earlier page in the same tab has had one.
+function settleName(memory, proposed) {
+  let name = proposed;
+  try {
+    name = sessionStorage.getItem(NAME) ?? proposed;
+    sessionStorage.setItem(NAME, name);
+  } catch {
+    // without storage the name lasts as long as the session
+  }
+  if (name !== memory.named) {
+    memory.named = name;
+    memory.send("named", name);
+  }
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  let root = parentElement.querySelector(".crosslight-pace");
+  if (!root) {
+    root = element("div", "crosslight-pace");
+    root.setAttribute("role", "timer");
+    root.append(element("span", "label", "This step "), element("b", "step"), element("span", "label", "In all "));
+    root.append(element("b", "all"));
+    parentElement.append(root);
+    paces.set(root, { place: "", since: Date.now() / 1000 });
+    listen(root, paces.get(root));
+  }
+  const memory = paces.get(root);
+  if (data.place !== memory.place) memory.since = Date.now() / 1000;
+  Object.assign(memory, { place: data.place, moves: data.moves, begun: data.begun, send: setTriggerValue });
+  root.hidden = !data.timer;
+  settleName(memory, data.participant);
+  tick(root, memory);
+}

@@ -1,0 +1,99 @@
+"""A presenter with followers in contexts of their own: steps arrive, bets are counted once, keys move, notes stay."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_accessibility_in_chromium import serious
+
+pytestmark = pytest.mark.browser
+FOLLOWERS = 5
+ARRIVES = 2.0  # seconds; the fastest of several steps counts, so that a busy machine does not fail
+STEPS = (("ArrowRight", 2), ("PageDown", 3), ("PageUp", 2), ("ArrowLeft", 1))
+
+
+def step(page: Page, number: int) -> None:
+    expect(page.get_by_text(f"Step {number} of 9")).to_be_visible()
+
+
+def settled(page: Page) -> Page:
+    expect(page.get_by_test_id("stSpinner")).to_have_count(0)
+    page.wait_for_timeout(500)  # what fades in
+    return page
+
+
+def test_a_presenter_and_five_followers(visit: Callable[..., Any], server: str) -> None:
+    presenter = visit(f"{server}reading?story=aml&step=1").page
+    presenter.get_by_role("button", name="Present to a group").click()
+    expect(presenter.get_by_role("button", name="Invite")).to_be_visible()
+    query = parse_qs(urlsplit(presenter.url).query)
+    (code,), (key,) = query["group"], query["key"]
+    followers = [visit(f"{server}reading?group={code}", width=390).page for _ in range(FOLLOWERS)]
+    expect(presenter.get_by_text(f"Group {code}: {FOLLOWERS} people here")).to_be_visible()
+    assert all(key not in page.url and key not in page.content() for page in followers)
+
+    waits = []
+    for name, number in STEPS:
+        began = time.monotonic()
+        presenter.keyboard.press(name)
+        for page in followers:
+            step(page, number)
+        waits.append(time.monotonic() - began)
+        step(presenter, number)
+    assert min(waits) < ARRIVES, waits
+
+    for number in (2, 3, 4):
+        presenter.get_by_role("button", name="Next").click()
+        step(presenter, number)
+    for page, choice in zip(followers, (0, 0, 2, 2, 2), strict=True):
+        step(page, 4)
+        page.locator(f".st-key-bet-{choice} button").click()
+    expect(presenter.get_by_text(f"{FOLLOWERS} have bet")).to_be_visible()
+    followers[0].reload()  # the same person, in another session
+    followers[0].locator(".st-key-bet-1 button").click()
+    expect(followers[0].get_by_text(f"{FOLLOWERS} people here, {FOLLOWERS} have bet")).to_be_visible()
+    presenter.get_by_role("button", name="Show the answer").click()
+    for page in (presenter, *followers):
+        bets = page.locator(".reading-bets")
+        expect(bets).to_contain_text("✓ Integrated gradients")
+        assert [int(count) for count in bets.locator("span:nth-child(3n)").all_inner_texts()] == [1, 1, 3]
+    presenter.go_back()
+    for page in followers:
+        step(page, 3)
+
+
+def test_marks_of_a_group_become_a_row(visit: Callable[..., Any], server: str) -> None:
+    presenter = visit(f"{server}reading?story=newcomers&step=2").page
+    presenter.get_by_role("button", name="Present to a group").click()
+    expect(presenter.get_by_role("button", name="Invite")).to_be_visible()
+    code = parse_qs(urlsplit(presenter.url).query)["group"][0]
+    followers = [visit(f"{server}reading?group={code}", width=390).page for _ in range(2)]
+    for page, word in zip(followers, ("charming", "journey"), strict=True):
+        page.locator(".crosslight-guess .unit").filter(has_text=word).click()
+    expect(presenter.get_by_text("2 have marked")).to_be_visible()
+    presenter.get_by_role("button", name="Show the explanations").click()
+    expect(presenter.locator('.crosslight-sheet [data-method="guess"]').first).to_contain_text("The group's order")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_page_has_no_serious_fault(visit: Callable[..., Any], server: str, dark: bool) -> None:
+    for address in ("", "?story=aml&step=4", "?story=aml&step=7"):
+        page = visit(f"{server}reading{address}", dark=dark).page
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        assert serious(settled(page)) == [], address
+
+
+def test_arrows_in_a_box_stay_there(visit: Callable[..., Any], server: str) -> None:
+    page = visit(f"{server}reading?story=aml&step=3").page
+    unit = page.locator(".crosslight-sheet .unit").first
+    unit.focus()
+    page.keyboard.press("ArrowRight")  # to the next word
+    page.wait_for_timeout(700)
+    step(page, 3)
+    page.locator("h1").click()
+    page.keyboard.press("ArrowRight")
+    step(page, 4)
