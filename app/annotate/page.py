@@ -10,6 +10,7 @@ from app.login.account import Account
 from app.model_pool import ModelPool
 from explainers.errors import ExplanationError
 
+LEAVE = "This browser forgets your invitation. Open its link to come back; what you confirmed is kept."
 GONE = "This project was deleted by its owner."
 
 
@@ -36,7 +37,9 @@ def _guest_page(visitor: AnnotateVisitor) -> None:
     if guest is None or project is None:
         plain_text.error(GONE)
         return
-    plain_text.caption(f"{project.spec.name}, as {guest.name}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        plain_text.caption(f"{project.spec.name}, as {guest.name}")
+        st.button("Leave", key="leave", type="tertiary", help=LEAVE, on_click=session.leave)
     if guest.role == "owner":
         project_page(store, session.preparer(), project, visitor)
     else:

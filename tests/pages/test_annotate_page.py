@@ -212,3 +212,14 @@ def test_a_store_that_fails_is_a_sentence(
     monkeypatch.setenv(STORE_VARIABLE, str(blocked / "below"))
     st.cache_resource.clear()
     assert "The store's folder cannot be made" in annotate().sentences
+
+
+def test_a_guest_can_leave_and_come_back(annotate: Callable[..., Annotate]) -> None:
+    annotate().create()
+    store = session.annotation_store()
+    token = people.invite(store, only_project().id, "A1")
+    secret = people.exchange(store, token, session.tries(), "")
+    page = annotate(annotation_pass=secret).press("leave")
+    assert "Films, as A1" not in page.sentences
+    page.at.query_params["invite"] = token
+    assert "Films, as A1" in page.run().sentences
