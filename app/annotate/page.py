@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import plain_text
-from app.annotate import projects, session
+from app.annotate import actions, projects, session
 from app.annotate.owner import owner_page, project_page, work
 from app.annotate.session import AnnotateVisitor
 from app.login.account import Account
@@ -20,6 +20,7 @@ def title() -> None:
 
 def show(pool: ModelPool, account: Account) -> None:
     """Stops with a sentence if the store fails or the visitor may see nothing."""
+    actions.tell()
     try:
         store = session.annotation_store()
         visitor = session.visitor(store, account)
