@@ -36,6 +36,7 @@ function unitNode(tag, className, name, index, editor, cells) {
 function imageOf({ src, width, height, patches }, editor, cells) {
   const box = element("div", "image");
   box.style.aspectRatio = `${width} / ${height}`;
+  box.style.setProperty("--ratio", width / height);
   const image = element("img");
   image.src = src; // made by the server from the pixels: a data address of a PNG or JPEG file
   image.alt = "The image of this item";

@@ -41,7 +41,7 @@ def downloads(store: Store, project: Project) -> None:
 
 def own_download(store: Store, project: Project, annotator: int) -> None:
     """What this person confirmed, with stand-in names for methods while the project is blind."""
-    with st.popover("Download my annotations"):
+    with st.container(key="own-work"), st.popover("Download my annotations", type="tertiary"):
         if project.hides_methods:
             st.caption(WITHOUT_NAMES)
 

@@ -25,7 +25,11 @@ def wait(store: Store, preparer: Preparer, project: Project, annotator: int, ite
 
 
 def _look(store: Store, preparer: Preparer, item: int) -> None:
-    known = items.item(store, item)
+    try:
+        known = items.item(store, item)
+    except ExplanationError as error:
+        plain_text.error(str(error))
+        return
     if known is None or known[1] is not None:
         st.rerun(scope="app")
     problem = preparer.problems.get(item)

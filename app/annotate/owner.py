@@ -114,6 +114,5 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
     if visitor.guest is None:
         with st.popover("Delete the project"):
             st.write(DELETE)
-            st.button(
-                "Delete it", key=f"delete project {project.id}", on_click=projects.remove, args=(store, project.id)
-            )
+            delete = (projects.remove, store, project.id)
+            st.button("Delete it", key=f"delete project {project.id}", on_click=attempt, args=delete)

@@ -3,13 +3,14 @@
 import streamlit as st
 
 from app import plain_text
-from app.annotate import projects, session
+from app.annotate import actions, projects, session
 from app.annotate.owner import owner_page, project_page, work
 from app.annotate.session import AnnotateVisitor
 from app.login.account import Account
 from app.model_pool import ModelPool
 from explainers.errors import ExplanationError
 
+LEAVE = "This browser forgets your invitation. Open its link to come back; what you confirmed is kept."
 GONE = "This project was deleted by its owner."
 
 
@@ -19,6 +20,7 @@ def title() -> None:
 
 def show(pool: ModelPool, account: Account) -> None:
     """Stops with a sentence if the store fails or the visitor may see nothing."""
+    actions.tell()
     try:
         store = session.annotation_store()
         visitor = session.visitor(store, account)
@@ -36,7 +38,9 @@ def _guest_page(visitor: AnnotateVisitor) -> None:
     if guest is None or project is None:
         plain_text.error(GONE)
         return
-    plain_text.caption(f"{project.spec.name}, as {guest.name}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        plain_text.caption(f"{project.spec.name}, as {guest.name}")
+        st.button("Leave", key="leave", type="tertiary", help=LEAVE, on_click=session.leave)
     if guest.role == "owner":
         project_page(store, session.preparer(), project, visitor)
     else:

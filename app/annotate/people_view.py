@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import plain_text
 from app.annotate import assignment, people
+from app.annotate.actions import attempt
 from app.annotate.people import Invite
 from app.annotate.projects import Project
 from app.annotate.session import PARAMETER
@@ -61,8 +62,8 @@ def _invite(store: Store, project: Project, each: Invite) -> None:
             st.button(
                 "Revoke",
                 key=f"revoke {each.id}",
-                on_click=people.revoke,
-                args=(store, project.id, each.id),
+                on_click=attempt,
+                args=(people.revoke, store, project.id, each.id),
                 help="The link and the browsers in which it was opened stop working. Annotations stay.",
             )
 
@@ -77,7 +78,7 @@ def _progress(store: Store, project: Project) -> None:
         done = assignment.progress(store, project.id, number, project.spec.overlap)
         rows.append({"person": name, "confirmed": done.done, "skipped": done.skipped, "of": done.total})
     st.dataframe(rows, hide_index=True, width="stretch")
-    st.button("Free unbegun items", key="free items", help=FREE, on_click=_free, args=(store, tuple(names)))
+    st.button("Free unbegun items", key="free items", help=FREE, on_click=attempt, args=(_free, store, tuple(names)))
 
 
 def _free(store: Store, annotators: tuple[int, ...]) -> None:

@@ -5,7 +5,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from app import plain_text
 from app.annotate import answers, items, projects, results
+from app.annotate.actions import attempt
 from app.annotate.adjudication import adjudicate
 from app.annotate.downloads import downloads
 from app.annotate.method_names import method_name
@@ -42,7 +44,13 @@ NO_OTHER = "No item of this kind. It needs marks, maps of a method, and the true
 def results_view(store: Store, project: Project) -> None:
     if project.opened is None:
         st.info(CLOSED)
-        st.button("Open the results", type="primary", key="open results", on_click=_open, args=(store, project))
+        st.button(
+            "Open the results",
+            type="primary",
+            key="open results",
+            on_click=attempt,
+            args=(projects.open_results, store, project.id),
+        )
         downloads(store, project)
         return
     annotations = answers.annotations(store, project)
@@ -58,10 +66,6 @@ def results_view(store: Store, project: Project) -> None:
         adjudicate(store, project, states)
     _flagged(annotations)
     downloads(store, project)
-
-
-def _open(store: Store, project: Project) -> None:
-    projects.open_results(store, project.id)
 
 
 def _agreement(agreed: Sequence[TaskAgreement]) -> None:
@@ -110,9 +114,10 @@ def _methods(project: Project, annotations: Sequence[Annotation], states: Mappin
     _table("Preferred maps", PREFERRED, ranked)
     follows = results.follows_faithfulness(annotations, states).interval if ranked else None
     if follows is not None:
-        st.caption(
-            f"Does preference follow faithfulness? Spearman's ρ {follows.mean:.2f} "
-            f"({follows.low:.2f} … {follows.high:.2f}), the mean over {follows.texts:,} items; 0 means not at all."
+        interval = f"{decimals(follows.low)} … {decimals(follows.high)}"
+        plain_text.caption(
+            f"Does preference follow faithfulness? Spearman's ρ {decimals(follows.mean)} ({interval}), "
+            f"the mean over {follows.texts:,} items; 0 means not at all."
         )
     _table(
         "Guesses of the model's answer",

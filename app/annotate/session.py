@@ -16,7 +16,7 @@ from app.store import Store
 from explainers.errors import ExplanationError
 
 PARAMETER, COOKIE = "invite", "crosslight_annotator"
-PASS, PROBLEM = "annotation pass", "invitation problem"  # in the session
+PASS, PROBLEM, LEFT = "annotation pass", "invitation problem", "annotation left"  # in the session
 ENDED = "Your invitation has ended. What you confirmed is kept. Ask who invited you for a new one."
 
 
@@ -59,12 +59,15 @@ def visitor(store: Store, account: Account) -> AnnotateVisitor:
         del st.query_params[PARAMETER]
         try:
             st.session_state[PASS] = people.exchange(store, token, tries(), _text(st.context.ip_address))
-            st.session_state.pop(PROBLEM, None)
+            st.session_state.update({LEFT: False, PROBLEM: ""})
         except ExplanationError as error:
             st.session_state[PROBLEM] = str(error)
     if st.session_state.get(PROBLEM):
         plain_text.error(st.session_state[PROBLEM])
         st.stop()
+    if st.session_state.get(LEFT):
+        keep("")
+        return AnnotateVisitor(account, None)
     secret = st.session_state.get(PASS) or _text(st.context.cookies.get(COOKIE))
     if not secret:
         return AnnotateVisitor(account, None)
@@ -77,6 +80,11 @@ def visitor(store: Store, account: Account) -> AnnotateVisitor:
     if st.context.cookies.get(COOKIE) != secret:
         keep(secret)
     return AnnotateVisitor(account, guest)
+
+
+def leave() -> None:
+    """This browser forgets the invitation, whose link still works."""
+    st.session_state.update({LEFT: True, PASS: ""})
 
 
 def _text(value: object) -> str:

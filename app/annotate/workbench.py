@@ -18,7 +18,9 @@ from app.store import Store
 from explainers.errors import ExplanationError
 
 AHEAD = 5  # items that are prepared before somebody gets them
-COLUMN = "<style>.st-key-guideline { max-width: 46rem; margin-inline: auto; }</style>"  # as wide as the task
+COLUMN = (  # as wide as the task
+    "<style>.st-key-guideline, .st-key-own-work { max-width: 46rem; margin-inline: auto; }</style>"
+)
 
 
 def annotate(store: Store, preparer: Preparer, project: Project, annotator: int) -> None:

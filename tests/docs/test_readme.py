@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 OPERATIONS = ROOT / "assets" / "docs" / "operations.md"
 DOCUMENTS = (README, *sorted((ROOT / "assets" / "docs").glob("*.md")), *sorted(BUNDLES.glob("*/README.md")))
-PAGES = ("compare", "reading", "interventions", "train", "methods")
+PAGES = ("compare", "annotate", "reading", "interventions", "train", "methods")
 LONGEST = 2000  # words
 LARGEST_IMAGE = 250_000  # bytes
 

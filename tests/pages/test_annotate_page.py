@@ -13,6 +13,7 @@ from app.annotate.projects import Project
 from app.login.account import ANYBODY
 from app.store import URL_VARIABLE
 from explainers.annotations.records import Marked, Span
+from explainers.errors import ExplanationError
 from explainers.training.artifacts import STORE_VARIABLE
 
 Opened = Callable[..., Any]
@@ -212,3 +213,25 @@ def test_a_store_that_fails_is_a_sentence(
     monkeypatch.setenv(STORE_VARIABLE, str(blocked / "below"))
     st.cache_resource.clear()
     assert "The store's folder cannot be made" in annotate().sentences
+
+
+def test_a_guest_can_leave_and_come_back(annotate: Callable[..., Annotate]) -> None:
+    annotate().create()
+    store = session.annotation_store()
+    token = people.invite(store, only_project().id, "A1")
+    secret = people.exchange(store, token, session.tries(), "")
+    page = annotate(annotation_pass=secret).press("leave")
+    assert "Films, as A1" not in page.sentences
+    page.at.query_params["invite"] = token
+    assert "Films, as A1" in page.run().sentences
+
+
+def test_a_button_that_cannot_store_says_so(annotate: Callable[..., Annotate], monkeypatch: pytest.MonkeyPatch) -> None:
+    page = annotate().create().view("Results")
+
+    def fails(*_given: object) -> None:
+        raise ExplanationError("The store is full.")
+
+    monkeypatch.setattr(projects, "open_results", fails)
+    assert "The store is full." in page.run().press("open results").sentences
+    assert only_project().opened is None
