@@ -121,7 +121,8 @@ def _note_form(group: Groups, view: GroupView, me: str) -> None:
     with st.form("group note", clear_on_submit=True, border=False):
         text = st.text_area(NOTE_LABEL, max_chars=LONGEST_NOTE, height=72, key="group note text")
         if st.form_submit_button("Send the note"):
-            group.note(view.code, me, view.place, text or "")
+            attempt(partial(group.note, view.code, me, view.place, text or ""))
+            problem()
 
 
 def _watch(group: Groups, drawn: GroupView, step: Step) -> None:

@@ -298,6 +298,15 @@ def test_notes_stay_with_the_group(presented: Reading) -> None:
     assert "Why <b>not</b> AML?" in presented.run().text
 
 
+def test_a_note_too_many_is_said_and_the_page_stays(presented: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_rules, "MOST_NOTES", 0)
+    one = follower(presented, NAMES[0])
+    one.at.text_area(key="group note text").set_value("One more")
+    one.press(next(button.key for button in one.at.button if "Send the note" in button.label))
+    assert "You have written 0 notes, and no more are kept." in one.text
+    assert "bet 0" in [button.key for button in one.at.button]
+
+
 def test_a_wrong_key_or_code_is_said(presented: Reading) -> None:
     code = presented.address["group"]
     assert "not that of the group's presenter" in Reading(group=code, key="wrong").text
