@@ -14,9 +14,9 @@ from explainers.annotations.records import Annotation, Item
 from explainers.datasets import tables
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.datasets.user_texts import LONGEST
 from explainers.errors import DataUnavailable
 
+LONGEST = 30_000  # characters of an item; models read the beginning of long texts
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 SUFFIXES = (*tables.SUFFIXES, ".jsonl", ".json", ".zip", ".gz", ".tgz", *IMAGES)
 NO_TABLE = "Give one file of data (.csv, .tsv, .parquet, .jsonl, .json or .zip), and for images also their files."

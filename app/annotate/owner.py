@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import plain_text
 from app.annotate import items, people, projects
+from app.annotate.actions import attempt
 from app.annotate.intermission import LAST, REVISIT
 from app.annotate.people_view import people_view
 from app.annotate.preparation import Preparer

@@ -235,3 +235,10 @@ def test_a_button_that_cannot_store_says_so(annotate: Callable[..., Annotate], m
     monkeypatch.setattr(projects, "open_results", fails)
     assert "The store is full." in page.run().press("open results").sentences
     assert only_project().opened is None
+
+
+def test_settings_name_the_project_and_delete_it(annotate: Callable[..., Annotate]) -> None:
+    page = annotate().create().view("Settings")
+    assert "Data: Files of your own, 3 items" in page.sentences
+    page.press(f"delete project {only_project().id}")
+    assert "There is no project yet" in page.sentences

@@ -37,7 +37,7 @@ def test_good_rows_of_a_broken_file_are_kept() -> None:
         ("text\nonly one\n", ("premise", "hypothesis"), False, "no hypothesis"),
         ("premise,hypothesis\na,b\n", ("text",), False, "two texts"),
         ("text\na\n", ("text",), True, "no image"),
-        (f"text\n{'x' * 10_001}\n", ("text",), False, "10,000 characters"),
+        (f"text\n{'x' * 30_001}\n", ("text",), False, "30,000 characters"),
     ],
 )
 def test_what_the_model_cannot_read_is_left_out(
