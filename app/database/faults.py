@@ -11,17 +11,17 @@ from explainers.errors import ExplanationError
 FULL = "The disk of the server is full. Free some space, then try again."
 DAMAGED = (
     "The file {file} in the store's folder is damaged. Move it away, with {file}-wal and {file}-shm if they are there; "
-    "then the app begins a new list of trainings. Fitted weights lie in other files and stay."
+    "then the app begins a new one, without trainings, annotations and groups. Fitted weights lie in other files."
 )
-BUSY = "Another process keeps the list of trainings locked. Try again in a moment."
+BUSY = "Another process keeps the store locked. Try again in a moment."
 REFUSED = "{file} cannot be opened or written. Check the permissions of the store's folder."
 FAULTY = "{file} cannot be read or written: the disk is full or reports an error. The log has the details."
 SILENT = (
-    "The database does not answer. Trainings that run go on, and this page shows them again when the database is back. "
+    "The database does not answer. Trainings that run go on, and what is stored is shown again when it is back. "
     "Check that it runs and that DATABASE_URL is right."
 )
 FORBIDDEN = "The user of DATABASE_URL has no right to the tables of the database. Grant it, then try again."
-OTHER = "The list of trainings cannot be read or written. The log has the details."
+OTHER = "The store cannot be read or written. The log has the details."
 
 UNREADABLE = (json.JSONDecodeError, UnicodeDecodeError)  # what a damaged file raises besides the driver's errors
 BY_SQLITE_CODE = {
@@ -45,7 +45,7 @@ BY_SQLSTATE = {  # https://www.postgresql.org/docs/current/errcodes-appendix.htm
 
 
 class StoreUnavailable(ExplanationError):
-    """The list of trainings cannot be read or written."""
+    """The store cannot be read or written."""
 
 
 def sentence(error: Exception, file: str) -> str:

@@ -196,6 +196,6 @@ def test_a_file_that_stays_locked_is_said(monkeypatch: pytest.MonkeyPatch, tmp_p
     with closing(sqlite3.connect(tmp_path / "crosslight.db")) as other:
         other.execute("BEGIN EXCLUSIVE")
         store = Store(f"sqlite:///{tmp_path / 'crosslight.db'}")
-        with pytest.raises(StoreUnavailable, match="keeps the list of trainings locked"), store.read():
+        with pytest.raises(StoreUnavailable, match="keeps the store locked"), store.read():
             pass
         store.close()
