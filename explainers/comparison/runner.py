@@ -99,8 +99,8 @@ def noting(explained: list[Attribution], events: Iterator[Event]) -> Iterator[Ev
 def run_operator_checks(
     question: Question, explained: Sequence[Attribution], meter: Meter, known: Sequence[OperatorCheck] = ()
 ) -> Iterator[OperatorCheck]:
-    """The same explanations and random orders under the model's other operators; none without an explanation."""
-    explained = [each for each in explained if not method_spec(each.method).is_random]
+    """The explanations that may lead, and random orders, under the model's other operators; none without one."""
+    explained = [each for each in explained if may_lead(method_spec(each.method))]
     orders = random_orders(question.model, question.encoding, question.settings.seed) if explained else []
     for erasure in other_operators(question) if explained else ():
         before = next((check for check in known if check.erasure == erasure), None)
@@ -110,6 +110,11 @@ def run_operator_checks(
             raise
         except Exception as error:  # the verdict under the chosen operator stands
             yield OperatorCheck(erasure, failure=failure(erasure, error).reason)
+
+
+def may_lead(spec: MethodSpec) -> bool:
+    """Whether a verdict reads what other operators say about the method."""
+    return spec.comparable and not spec.is_random
 
 
 def example_of(encoding: Encoding) -> Example:
