@@ -22,6 +22,7 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import base_id, check_applicable, default_methods, select
 from explainers.methods.selection import selection
 from explainers.results.sampling import DEFAULT_SAMPLING
+from explainers.results.settings import UNTIL_SETTLED
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
@@ -50,7 +51,7 @@ def explain_command(
     superpixels: Annotated[
         int, typer.Option(min=0, help="Cut the image into this many superpixels; for models without patch tokens.")
     ] = 0,
-    samples: Samples = 500,
+    samples: Samples = UNTIL_SETTLED,
     sampling: SamplingName = DEFAULT_SAMPLING,
     steps: Steps = 50,
     seed: Seed = 0,
