@@ -19,18 +19,18 @@ Pair = tuple[tuple[int, int], float]
 SHOWN = 8  # pairs
 BOUND = 1.96  # standard deviations: what lies within is not drawn
 ROW = 24  # pixels of a unit
-WIDTH = 150  # pixels of the arcs
-WIDEST = 7.0  # pixels of the strongest line
+WIDTH = 130  # pixels of the arcs
+WIDEST = 6  # pixels of the strongest line
 STYLE = """<style>
 .arcs { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; align-items: flex-start; max-width: 60rem; }
 .arcs-drawing { display: flex; min-width: 0; max-width: 100%; }
 .arcs-units { margin: 0; padding: 0; list-style: none; text-align: right; min-width: 0; max-width: 11rem; }
 .arcs-units li { height: 24px; line-height: 24px; margin: 0; padding: 0 0.4rem 0 0; overflow: hidden;
                  white-space: nowrap; text-overflow: ellipsis; }
-.arcs svg { flex: none; }
-.arcs path { fill: none; stroke-linecap: round; opacity: 0.85; }
-.arcs .support { stroke: #2f7fc4; }
-.arcs .oppose { stroke: #d1781c; stroke-dasharray: 5 5; }
+.arcs-lines { position: relative; flex: none; }
+.arcs-lines i { position: absolute; left: 0; border-left: 0 !important; opacity: 0.85; }
+.arcs-lines .support { border: solid #2f7fc4; }
+.arcs-lines .oppose { border: dashed #d1781c; }
 .arcs table { border-collapse: collapse; font-variant-numeric: tabular-nums; min-width: 0; max-width: 100%; }
 .arcs th, .arcs td { text-align: left; padding: 0.25rem 0.8rem 0.25rem 0; font-weight: 400; overflow-wrap: anywhere;
                      border-bottom: 1px solid rgba(128, 128, 128, 0.3); }
@@ -57,20 +57,20 @@ def _units(comparison: "Comparison") -> str:
 
 
 def _arcs(comparison: "Comparison", pairs: list[Pair]) -> str:
-    """Half ellipses from the middle of one row to that of another, the strongest ones behind."""
-    units = len(comparison.question.encoding.units)
+    """Brackets with round corners from the middle of one row to that of another; the farther, the wider."""
     largest = max((abs(value) for _, value in pairs), default=1.0)
     farthest = max((last - first for (first, last), _ in pairs), default=1)
     drawn = []
     for (first, last), value in pairs:
-        top, bottom = ((place + 0.5) * ROW for place in (first, last))
-        reach = (WIDTH - 12) * (last - first) / farthest * 4 / 3  # a cubic curve reaches three quarters of its handles
-        width = max(1.2, WIDEST * abs(value) / largest)
+        top, height = round((first + 0.5) * ROW), (last - first) * ROW
+        reach, width = round(WIDTH * (last - first) / farthest), max(1, round(WIDEST * abs(value) / largest))
         drawn.append(
-            f'<path class="{"support" if value > 0 else "oppose"}" stroke-width="{width:.1f}" '
-            f'd="M2 {top:.0f}C{reach:.0f} {top:.0f} {reach:.0f} {bottom:.0f} 2 {bottom:.0f}"/>'
+            f'<i class="{"support" if value > 0 else "oppose"}" style="top: {top}px; height: {height}px; '
+            f"width: {reach}px; border-width: {width}px; border-radius: 0 {reach}px {reach}px 0 / "
+            f'0 {height // 2}px {height // 2}px 0"></i>'
         )
-    return f'<svg width="{WIDTH}" height="{units * ROW}" viewBox="0 0 {WIDTH} {units * ROW}">{"".join(drawn)}</svg>'
+    units = len(comparison.question.encoding.units)
+    return f'<div class="arcs-lines" style="width: {WIDTH}px; height: {units * ROW}px">{"".join(drawn)}</div>'
 
 
 def _table(comparison: "Comparison", pairs: list[Pair], result: "PairInteractions") -> str:

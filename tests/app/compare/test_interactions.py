@@ -64,14 +64,14 @@ def test_stopping_the_run_stops_them(engine: Engine, run_over: Run) -> None:
 
 def test_strong_pairs_have_arcs_between_the_rows_of_their_words(run_over: Run) -> None:
     html = drawing(run_over, PAIRS)
-    paths = re.findall(
-        r'<path class="(\w+)" stroke-width="([\d.]+)" d="M2 (\d+)C.* 2 (\d+)"/>', html.replace("/><", "/>\n<")
-    )
-    assert [(kind, int(top), int(bottom)) for kind, _, top, bottom in paths] == [
-        ("support", ROW // 2, ROW // 2 + ROW),
-        ("oppose", ROW // 2, ROW // 2 + 2 * ROW),
+    arc = r'<i class="(\w+)" style="top: (\d+)px; height: (\d+)px; width: (\d+)px; border-width: (\d+)px;'
+    arcs = re.findall(arc, html)
+    assert [(kind, int(top), int(height)) for kind, top, height, _, _ in arcs] == [
+        ("support", ROW // 2, ROW),
+        ("oppose", ROW // 2, 2 * ROW),
     ]  # the third is within 1.96 standard deviations
-    assert float(paths[0][1]) > float(paths[1][1])
+    assert int(arcs[0][3]) < int(arcs[1][3])  # the nearer words have the narrower arc
+    assert int(arcs[0][4]) > int(arcs[1][4])  # the stronger pair has the thicker line
 
 
 def test_the_table_says_all_that_the_drawing_says(run_over: Run) -> None:
@@ -89,7 +89,7 @@ def test_the_table_says_all_that_the_drawing_says(run_over: Run) -> None:
 
 def test_without_a_strong_pair_there_is_no_arc(run_over: Run) -> None:
     html = drawing(run_over, PAIRS, spread=1.0)
-    assert "<path" not in html
+    assert "<i class" not in html
     assert "there is no arc" in html
 
 
