@@ -35,10 +35,11 @@ function band(svg, scale, { shares }, { low, high, mean }) {
   svg.append(drawn("path", { class: "mean", d: path(scale, shares, mean) }));
 }
 
+// As drawn: on the straight line between the two nearest points.
 const at = (shares, values, share) => {
-  let nearest = 0;
-  for (const [i, each] of shares.entries()) if (Math.abs(each - share) < Math.abs(shares[nearest] - share)) nearest = i;
-  return values[nearest];
+  const right = Math.max(1, shares.findIndex((each) => each >= share));
+  const part = (share - shares[right - 1]) / (shares[right] - shares[right - 1]);
+  return values[right - 1] + part * (values[right] - values[right - 1]);
 };
 
 // Names at the right end, as high as their lines lie on average, and far enough apart to be read.

@@ -22,7 +22,7 @@ from explainers.results.comparison import Comparison, Failure, MethodResult, Ran
 from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.results.operator_check import OperatorCheck
 from explainers.results.sampling import DEFAULT_SAMPLING
-from explainers.results.settings import Settings, checked_settings
+from explainers.results.settings import UNTIL_SETTLED, Settings, checked_settings
 from explainers.training.artifacts import find_artifact
 
 Comparison._repr_html_ = fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
@@ -38,7 +38,7 @@ def explain(
     label: str | None = None,
     erasure: str = "mask",
     unit: str = "word",
-    samples: int = 500,
+    samples: int = UNTIL_SETTLED,
     steps: int = 50,
     seed: int = 0,
     sampling: str = DEFAULT_SAMPLING,
@@ -48,7 +48,8 @@ def explain(
 
     `text_pair` is the second text for a model of pairs, such as the hypothesis; `image` a file, its path or its content
     for a multimodal model; `methods` are ids of methods and narrators, by default those that the app chooses and all
-    fitted narrators; `sampling` is "captum" or "shared"; `guess` are numbers of units that you find important, the most
+    fitted narrators; `samples` a number for LIME and KernelSHAP, by default as many as they need to settle; `sampling`
+    is "captum" or "shared"; `guess` are numbers of units that you find important, the most
     important first. Raises `ExplanationError` with a sentence for whatever is wrong with the input.
     """
     example = to_example(text, text_pair)

@@ -88,7 +88,7 @@ def test_the_json_reads_back_and_names_what_is_needed_to_repeat_it(model: Frozen
     assert content["manifest"]["settings"] == {
         "unit": "word",
         "erasure": "mask",
-        "samples": 500,
+        "samples": 0,
         "steps": 50,
         "seed": 7,
         "sampling": DEFAULT_SAMPLING,

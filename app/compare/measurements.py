@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import plain_text
-from app.compare import curves, duel, duel_runs, exports, modality_curves, panels, row_order
+from app.compare import (
+    curves,
+    duel,
+    duel_runs,
+    exports,
+    interaction_runs,
+    interactions,
+    modality_curves,
+    panels,
+    row_order,
+)
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
 from app.compare.modality_curves import ModalityCurves
@@ -27,6 +37,7 @@ def show(engine: Engine, run: Run, drawing: DrawingOptions, *, disabled: bool) -
     waits = duel.show(engine, run, pair_at_the_top(run)) or any(
         each.active for each in list(run.modality_curves.values())
     )
+    waits = interactions.show(engine, run) or waits
     multimodal = run.question is not None and run.question.encoding.multimodal
     st.header(f"Removing and keeping words{' and patches' if multimodal else ''}", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -50,10 +61,14 @@ def show(engine: Engine, run: Run, drawing: DrawingOptions, *, disabled: bool) -
 
 
 def pending(run: Run | None) -> bool:
-    """Whether a duel, or curves over one kind of units, are on their way."""
+    """Whether a duel, interactions, or curves over one kind of units, are on their way."""
     if run is None:
         return False
-    return any(each.active for each in list(run.modality_curves.values())) or duel_runs.pending(run)
+    return (
+        interaction_runs.pending(run)
+        or any(each.active for each in list(run.modality_curves.values()))
+        or duel_runs.pending(run)
+    )
 
 
 def pair_at_the_top(run: Run) -> tuple[str, str] | None:

@@ -108,7 +108,9 @@ def facts(run: Run, column: Column, attribution: Attribution) -> list[str]:
     if attribution.new_calls not in (None, attribution.model_calls):
         calls = f"{calls}, {attribution.new_calls:,} of them new"
     lines = [f"{attribution.seconds:.2f} s, {calls}", f"erased by {settings.erasure}, seed {settings.seed}"]
-    if attribution.samples:
+    if attribution.samples_at_most:
+        lines.append(settled_after(attribution))
+    elif attribution.samples:
         lines.append(f"{attribution.samples:,} {spec.counted}")
     if attribution.spread:
         lines.append(f"standard deviation of a score at most {decimals(max(attribution.spread), 3)}")
@@ -117,6 +119,14 @@ def facts(run: Run, column: Column, attribution: Attribution) -> list[str]:
     if column.remembered:
         lines.append(f"remembered from {age(column.finished)} ago")
     return lines
+
+
+def settled_after(attribution: Attribution) -> str:
+    """Such as "settled after 320 of at most 2,000 samples"."""
+    most = f"{attribution.samples_at_most:,}"
+    if attribution.stage == "estimate" or attribution.samples == attribution.samples_at_most:
+        return f"{attribution.samples:,} of at most {most} samples"
+    return f"settled after {attribution.samples:,} of at most {most} samples"
 
 
 def age(moment: float) -> str:

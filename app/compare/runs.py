@@ -21,6 +21,7 @@ from explainers.results.settings import Settings
 
 if TYPE_CHECKING:
     from app.compare.duel_runs import DuelState
+    from app.compare.interaction_runs import InteractionState
     from app.compare.modality_curves import ModalityCurves
     from explainers.comparison.stored_results import StoredResult
 
@@ -88,6 +89,7 @@ class Run:
     modality_curves: "dict[str, ModalityCurves]" = field(default_factory=dict)  # by kind of unit
     duels: "dict[tuple[str, str], DuelState]" = field(default_factory=dict)  # by ids of the two methods
     stored_duels: tuple[Duel, ...] = ()  # those that come with the project
+    interactions: "InteractionState | None" = None  # once somebody has asked for them
     lease: Lease = field(default_factory=Lease, repr=False)
     turn: Turn = field(default_factory=Turn, repr=False)
     abandoned: bool = False  # stopped because nobody looked; it starts again as soon as somebody does
@@ -111,6 +113,8 @@ class Run:
             curves.meter.cancel.set()
         for duel in list(self.duels.values()):
             duel.meter.cancel.set()
+        if self.interactions is not None:
+            self.interactions.meter.cancel.set()
         if self.status == "waiting":
             self.status = "stopped"  # at once; the worker passes it over
 

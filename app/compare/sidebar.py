@@ -11,8 +11,14 @@ from app.model_pool import ModelPool
 from explainers.methods.registry import METHODS, groups, select, using_weights_of
 from explainers.methods.spec import MethodSpec
 from explainers.models.inputs.encoding import UNIT_KINDS, Erasure
-from explainers.results.settings import Settings
+from explainers.results.settings import UNTIL_SETTLED, Settings
 from explainers.training.artifacts import available_artifacts
+
+SAMPLES_HELP = (
+    "0: until the most important 20 % of the units and both AOPC no longer change; the method's details say after how "
+    "many. Otherwise exactly this many."
+)
+FEWEST_SAMPLES = 50
 
 
 @dataclass(frozen=True)
@@ -130,10 +136,11 @@ def _sampling() -> tuple[int, int, int]:
     with st.expander("Sampling"):
         samples = st.number_input(
             "Samples of LIME and KernelSHAP",
-            50,
+            UNTIL_SETTLED,
             5000,
-            500,
+            UNTIL_SETTLED,
             50,
+            help=SAMPLES_HELP,
             key="samples",
             bind="query-params",
             persist_state="session",
@@ -142,4 +149,4 @@ def _sampling() -> tuple[int, int, int]:
             "Steps of integrated gradients", 5, 500, 50, 5, key="steps", bind="query-params", persist_state="session"
         )
         seed = st.number_input("Seed", 0, 9999, 0, 1, key="seed", bind="query-params", persist_state="session")
-    return int(samples), int(steps), int(seed)
+    return max(int(samples), FEWEST_SAMPLES) if samples else UNTIL_SETTLED, int(steps), int(seed)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explainers.attribution.kernel_shap import kernel_weights
+from explainers.attribution.mask_samples import SharedMasks
 from explainers.attribution.shared_masks import shared_masks
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
@@ -26,11 +27,16 @@ SURPLUS = 1.5  # masks per coefficient that are needed where not all masks are a
 
 @dataclass(frozen=True)
 class PairInteractions:
-    """`singles` (units,) and, by two unit numbers in ascending order, `pairs`; together they add up to p(x) - p(∅)."""
+    """`singles` (units,) and, by two unit numbers in ascending order, `pairs`; together they add up to p(x) - p(∅).
+
+    `spreads` are the standard deviations of the pairs that sampling alone would cause, `samples` the masks asked.
+    """
 
     label: int
     singles: tuple[float, ...]
     pairs: dict[tuple[int, int], float]
+    spreads: dict[tuple[int, int], float]
+    samples: int
 
     def strongest(self, count: int) -> list[tuple[tuple[int, int], float]]:
         """The pairs with the largest interactions of either sign."""
@@ -45,13 +51,28 @@ def pair_interactions(
     if units < 2:
         raise ExplanationError("Interactions need at least two units.")
     masks = shared_masks(units, seed, samples)
-    needed = min(2**units, int(SURPLUS * (1 + units + units * (units - 1) // 2)))
+    needed = min(2**units, int(SURPLUS * coefficient_count(units)))
     if len(masks) < needed:
         raise ExplanationError(f"Interactions of {units} units need at least {needed:,} samples, not {samples:,}.")
     values = model.probabilities(encoding, masks, erasure)[:, label]
-    coefficients = fit_pairs(masks, values, kernel_weights(masks))
-    pairs = zip(combinations(range(units), 2), floats(coefficients[units:]), strict=True)
-    return PairInteractions(label, floats(coefficients[:units]), dict(pairs))
+    sample = SharedMasks(masks, kernel_weights)
+    coefficients = fit_pairs(masks, values, sample.weights(len(masks)))
+    rng = np.random.default_rng(seed + 1)
+    draws = [fit_pairs(masks, values, redrawn)[units:] for redrawn in sample.redrawn(len(masks), rng)]
+    spreads = np.std(draws, axis=0) * _widening(len(masks), units)
+    places = list(combinations(range(units), 2))
+    pairs, spread_of = (dict(zip(places, floats(each), strict=True)) for each in (coefficients[units:], spreads))
+    return PairInteractions(label, floats(coefficients[:units]), pairs, spread_of, len(masks))
+
+
+def coefficient_count(units: int) -> int:
+    """Of the regression: one for nothing, one for each unit, one for each pair."""
+    return 1 + units + units * (units - 1) // 2
+
+
+def _widening(masks: int, units: int) -> float:
+    """A fit with p coefficients on m masks leaves residuals that are too small."""
+    return masks / max(masks - coefficient_count(units), masks / 4)
 
 
 def fit_pairs(masks: NDArray[np.bool_], values: Floats, weights: Floats) -> Floats:

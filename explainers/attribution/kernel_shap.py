@@ -21,13 +21,17 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.results.attribution import Attribution
 from explainers.results.sampling import Sampling
+from explainers.results.settings import SETTLED_BY, UNTIL_SETTLED
 
 CERTAIN = 1e6  # Captum's weight of the two ends, which the regression must meet
 
 
 @dataclass(frozen=True)
 class KernelShap:
-    """Costs `samples` passes; for texts that need more, `per_unit` for each unit, up to `most`."""
+    """Costs `samples` passes; for texts that need more, `per_unit` for each unit, up to `most`.
+
+    Or as many as it takes until the result has settled.
+    """
 
     samples: int = 500
     per_unit: int = 20
@@ -53,6 +57,7 @@ class KernelShap:
             ridge=0.0,
             seed=self.seed,
             final=SkLearnLinearRegression(),
+            settle=self.samples == UNTIL_SETTLED,
         )
 
     def sample(self, units: int) -> MaskSample:
@@ -65,7 +70,9 @@ class KernelShap:
         return IndependentMasks(masks, weights, np.arange(len(masks)) // 2)
 
     def count(self, units: int) -> int:
-        return max(self.samples, min(self.per_unit * units, self.most))
+        """Of masks, at most."""
+        samples = SETTLED_BY if self.samples == UNTIL_SETTLED else self.samples
+        return max(samples, min(self.per_unit * units, self.most))
 
     def masks(self, units: int) -> Masks:
         """(samples, units), coalitions by the kernel's weight, with replacement."""

@@ -20,11 +20,15 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.results.attribution import Attribution
 from explainers.results.sampling import Sampling
+from explainers.results.settings import SETTLED_BY, UNTIL_SETTLED
 
 
 @dataclass(frozen=True)
 class Lime:
-    """Costs `samples` passes. The kernel width is the authors' default for text, in units of cosine distance."""
+    """Costs `samples` passes, or as many as it takes until the result has settled.
+
+    The kernel width is the authors' default for text, in units of cosine distance.
+    """
 
     samples: int = 500
     width: float = 0.25
@@ -50,14 +54,20 @@ class Lime:
             ridge=self.ridge,
             seed=self.seed,
             final=SkLearnRidge(alpha=self.ridge),
+            settle=self.samples == UNTIL_SETTLED,
         )
 
     def sample(self, units: int) -> MaskSample:
         """The whole text is always in."""
         if self.sampling == "shared":
-            return SharedMasks(shared_masks(units, self.seed, self.samples), self.shared_weights)
+            return SharedMasks(shared_masks(units, self.seed, self.count), self.shared_weights)
         masks = self.masks(units)
         return IndependentMasks(masks, self.kernel(masks), np.arange(len(masks)))
+
+    @property
+    def count(self) -> int:
+        """Of masks, at most."""
+        return SETTLED_BY if self.samples == UNTIL_SETTLED else self.samples
 
     def kernel(self, masks: Masks) -> Floats:
         """π, (N,)."""
@@ -68,15 +78,15 @@ class Lime:
     def shared_weights(self, masks: Masks) -> Floats:
         """π times how often as many draws of the authors' hold a mask, divided by the chance that it is among these."""
         units = masks.shape[1]
-        draws = self.samples if len(masks) == 2**units else len(masks)  # no more masks: each stands for several draws
+        draws = self.count if len(masks) == 2**units else len(masks)  # no more masks: each stands for several draws
         mass = np.full(units + 1, (draws - 1) / units)  # of all masks of one size together
         mass[-1] = 1  # the whole text
         return size_weights(masks, mass) * self.kernel(masks)
 
     def masks(self, units: int) -> Masks:
-        """(samples, units), true = kept; the first mask is the whole text."""
+        """(count, units), true = kept; the first mask is the whole text."""
         rng = np.random.default_rng(self.seed)
-        erased = rng.integers(1, units + 1, self.samples)
+        erased = rng.integers(1, units + 1, self.count)
         erased[0] = 0
-        order = rng.random((self.samples, units)).argsort(axis=1).argsort(axis=1)
+        order = rng.random((self.count, units)).argsort(axis=1).argsort(axis=1)
         return order >= erased[:, None]

@@ -28,6 +28,10 @@ class MaskSample(Protocol):
         """Of the first `until` masks, (until,)."""
         ...
 
+    def blocks_until(self, until: int) -> int:
+        """How many groups of masks, drawn independently of each other, the first `until` are."""
+        ...
+
     def redrawn(self, until: int, rng: np.random.Generator) -> Iterator[Floats]:
         """`DRAWS` times weights of the first `until` masks, (until,), from which the spread of a fit follows."""
         ...
@@ -44,6 +48,9 @@ class IndependentMasks:
 
     def weights(self, until: int) -> Floats:
         return self.fixed_weights[:until]
+
+    def blocks_until(self, until: int) -> int:
+        return int(self.blocks[until - 1]) + 1
 
     def redrawn(self, until: int, rng: np.random.Generator) -> Iterator[Floats]:
         """Bootstrap: as many blocks as there are, drawn with replacement."""
@@ -65,6 +72,9 @@ class SharedMasks:
 
     def weights(self, until: int) -> Floats:
         return self.weigh(self.masks[:until])
+
+    def blocks_until(self, until: int) -> int:
+        return until // 2
 
     def redrawn(self, until: int, rng: np.random.Generator) -> Iterator[Floats]:
         """Bayesian bootstrap of the pairs (Rubin, 1981), less where a mask was likely to be in: without chance, 0."""

@@ -12,12 +12,13 @@ from explainers.results.settings import RANDOM_ORDERS
 
 @dataclass(frozen=True)
 class RandomOrder:
-    """Costs nothing. `seed` decides the order."""
+    """Costs nothing. `seed` decides the order, which is the first one of the random control."""
 
     seed: int = 0
 
     def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
-        return Attribution("random", encoding, label, random_scores(len(encoding.units), self.seed), signed=True)
+        (scores,) = control_orders(len(encoding.units), self.seed, 1)
+        return Attribution("random", encoding, label, scores, signed=True)
 
 
 def random_scores(units: int, seed: int) -> tuple[float, ...]:

@@ -1,10 +1,10 @@
 """The masks that LIME, KernelSHAP and the random control share: one list per number of units and seed.
 
 Nothing and everything come first, then pairs of a mask and its complement, none of them twice. By turns a pair is a
-prefix of one of the random control's orders, which the control asks in any case, and a subset drawn by itself. Either
-kind comes in blocks that hold each size once, in random order, so that every beginning of the list is a fair sample of
-masks of uniform size (leverage scores: Musco and Witter, 2024). Given how many masks of size k there are, m_k, those
-are a simple random sample without replacement: each of the C(n, k) is among them with probability m_k / C(n, k).
+prefix of one of the random control's orders, which the control asks in any case, and a subset of a size of which there
+are fewest so far, so that every beginning of the list is a fair sample of masks of almost uniform size (leverage
+scores: Musco and Witter, 2024). Given how many masks of size k there are, m_k, those are a simple random sample
+without replacement: each of the C(n, k) is among them with probability m_k / C(n, k).
 
 The list is made of the control's orders and not the other way round: they stay independent and uniform. Prefixes of
 one order lie within each other, so that they tell less than as many other subsets, but they cost nothing more. The
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from explainers.attribution.random_order import control_orders
 from explainers.results.attribution import ranking
-from explainers.results.erasure_curves import curve_counts
+from explainers.results.erasure_curves import first_counts
 from explainers.results.settings import RANDOM_ORDERS
 
 Floats = NDArray[np.float64]
@@ -34,19 +34,21 @@ PREFIXES, SIZES, SUBSETS = range(3)  # what a stream of random numbers is for
 @lru_cache(maxsize=32)
 def shared_masks(units: int, seed: int, most: int) -> Masks:
     """At most `most` masks, (N, units), N even; fewer where there are no more. Read-only."""
-    subsets = _single_subsets(units, seed)
-    by_turns = chain.from_iterable(zip(_control_prefixes(units, seed), subsets, strict=False))
+    counts = np.zeros(units + 1, dtype=int)
+    subsets = _single_subsets(units, seed, counts)
+    by_turns = chain.from_iterable(zip(_control_prefixes(units, seed, counts), subsets, strict=False))
     return _with_complements(units, chain(by_turns, subsets), most)
 
 
 def single_masks(units: int, seed: int, most: int) -> Masks:
     """The same without those of the control: pairs drawn one by one, (N, units)."""
-    return _with_complements(units, _single_subsets(units, seed), most)
+    return _with_complements(units, _single_subsets(units, seed, np.zeros(units + 1, dtype=int)), most)
 
 
 def control_masks(units: int, seed: int) -> Masks:
     """Those of the control alone, with nothing and everything, (N, units)."""
-    return _with_complements(units, _control_prefixes(units, seed), 2 * RANDOM_ORDERS * units)
+    prefixes = _control_prefixes(units, seed, np.zeros(units + 1, dtype=int))
+    return _with_complements(units, prefixes, 2 * RANDOM_ORDERS * units)
 
 
 def inclusion(masks: Masks) -> Floats:
@@ -93,22 +95,27 @@ def _new(candidates: Iterable[Iterator[Masks]]) -> Iterator[Masks]:
                 break
 
 
-def _control_prefixes(units: int, seed: int) -> Iterator[Iterator[Masks]]:
-    """Of each order the units at its beginning, at the counts of the control's curves."""
+def _control_prefixes(units: int, seed: int, counts: NDArray[np.int_]) -> Iterator[Iterator[Masks]]:
+    """Of each order the units at its beginning, at the counts with which the control's curves begin.
+
+    `counts` notes how many masks of every size there were, (units + 1,), so that others can make up for it.
+    """
     shuffle = np.random.default_rng([seed, units, PREFIXES])
     for order in control_orders(units, seed):
         place = np.argsort(ranking(order))
-        for count in shuffle.permutation(curve_counts(units)[1:-1]):
+        for count in shuffle.permutation(first_counts(units)[1:-1]):
+            np.add.at(counts, [count, units - count], 1)
             yield iter([place < count])
 
 
-def _single_subsets(units: int, seed: int) -> Iterator[Iterator[Masks]]:
-    """Without end, streams of subsets of every size by turns."""
+def _single_subsets(units: int, seed: int, counts: NDArray[np.int_]) -> Iterator[Iterator[Masks]]:
+    """Without end, streams of subsets of a size of which `counts` has the fewest, or one of those by chance."""
     subsets = {size: _subsets(units, size, seed) for size in range(1, units)}
     shuffle = np.random.default_rng([seed, units, SIZES])
     while True:
-        for size in shuffle.permutation(units - 1) + 1:
-            yield subsets[int(size)]
+        size = int(shuffle.choice(np.flatnonzero(counts[1:-1] == counts[1:-1].min()) + 1))
+        np.add.at(counts, [size, units - size], 1)
+        yield subsets[size]
 
 
 def _subsets(units: int, size: int, seed: int) -> Iterator[Masks]:

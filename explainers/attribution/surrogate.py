@@ -11,9 +11,12 @@ import numpy as np
 import torch
 from captum import attr
 from captum._utils.models.linear_model import SkLearnLinearModel
+from numpy.typing import NDArray
 from torch import Tensor
 
 from explainers.attribution.mask_samples import MaskSample
+from explainers.attribution.settling import Look, batch_ends, look, settled
+from explainers.metrics.erasure import Answers
 from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.results.attribution import Attribution, floats
@@ -64,19 +67,23 @@ def refine(
     ridge: float,
     seed: int,
     final: SkLearnLinearModel,
+    settle: bool = False,
 ) -> Iterator[Attribution]:
-    """Estimates after each stage, then the final one."""
+    """Estimates after each stage, then the final one: after all masks, or with `settle` when more change nothing."""
     masks = sample.masks
     values = np.zeros(len(masks))
-    rng = np.random.default_rng(seed + 1)
+    answers, looks = Answers(model, encoding, erasure), list[Look]()
     done = 0
-    for until in _stages(sample):
+    for until in batch_ends(len(masks), masks.shape[1]) if settle else _stages(sample):
         values[done:until] = model.probabilities(encoding, masks[done:until], erasure)[:, label]
         done = until
         rows, targets, weights = masks[:until].astype(float), values[:until], sample.weights(until)
-        draws = [fit(rows, targets, redrawn, ridge) for redrawn in sample.redrawn(until, rng)]
-        last = until == len(masks)
-        scores = through_captum(rows, targets, weights, final) if last else fit(rows, targets, weights, ridge)
+        scores = fit(rows, targets, weights, ridge)
+        looks += [look(answers, floats(scores), label)] if settle else []
+        last = until == len(masks) or (settle and settled(looks))
+        if last:
+            scores = through_captum(rows, targets, weights, final)
+        draws = _draws(sample, until, rows, targets, ridge, seed)
         yield Attribution(
             name,
             encoding,
@@ -86,8 +93,26 @@ def refine(
             spread=floats(np.std(draws, axis=0)),
             draws=tuple(floats(draw) for draw in draws),
             samples=until,
+            samples_at_most=len(masks) if settle else None,
             stage="final" if last else "estimate",
         )
+        if last:
+            return
+
+
+def _draws(
+    sample: MaskSample, until: int, rows: Floats, targets: Floats, ridge: float, seed: int
+) -> NDArray[np.float64]:
+    """Scores as other samples of the same size might give them, (DRAWS, units).
+
+    A fit with p coefficients on m blocks of masks leaves residuals that are too small, which m / (m - p) makes up for.
+    """
+    rng = np.random.default_rng([seed + 1, until])
+    fits = np.array([fit(rows, targets, redrawn, ridge) for redrawn in sample.redrawn(until, rng)])
+    blocks = sample.blocks_until(until)
+    centre = fits.mean(axis=0)
+    widened: Floats = centre + (fits - centre) * blocks / max(blocks - rows.shape[1], blocks / 4)
+    return widened
 
 
 def _stages(sample: MaskSample) -> list[int]:

@@ -18,7 +18,7 @@ from explainers.commands.options import (
     split_ids,
     user_errors,
 )
-from explainers.results.sampling import DEFAULT_SAMPLING
+from explainers.results.sampling import EVALUATED_SAMPLING
 
 if TYPE_CHECKING:
     from explainers.evaluation.data_set import Evaluation
@@ -41,7 +41,7 @@ def evaluate_command(
     erasure: Annotated[str, typer.Option(help="Erasure operator with which the explanations are made.")] = "mask",
     unit: UnitName = "word",
     samples: Samples = 500,
-    sampling: SamplingName = DEFAULT_SAMPLING,
+    sampling: SamplingName = EVALUATED_SAMPLING,
     steps: Steps = 50,
     against: Annotated[str, typer.Option(help="A method with which the others are compared, text by text.")] = "",
     sensitive: Annotated[int, typer.Option(min=0, help="Number of texts on which AvgSen is measured.")] = 50,

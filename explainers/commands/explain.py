@@ -23,6 +23,7 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import base_id, check_applicable, default_methods, select
 from explainers.methods.selection import selection
 from explainers.results.sampling import DEFAULT_SAMPLING
+from explainers.results.settings import UNTIL_SETTLED
 
 if TYPE_CHECKING:
     from explainers.datasets.example import Example
@@ -57,7 +58,7 @@ def explain_command(
         Path | None,
         typer.Option(help="A .jsonl file with scores of this text made elsewhere; each of its methods becomes a row."),
     ] = None,
-    samples: Samples = 500,
+    samples: Samples = UNTIL_SETTLED,
     sampling: SamplingName = DEFAULT_SAMPLING,
     steps: Steps = 50,
     seed: Seed = 0,

@@ -18,7 +18,7 @@ from explainers.commands.options import (
     split_ids,
     user_errors,
 )
-from explainers.results.sampling import DEFAULT_SAMPLING
+from explainers.results.sampling import EVALUATED_SAMPLING
 
 if TYPE_CHECKING:
     from explainers.evaluation.data_set import EvaluationSpec
@@ -39,7 +39,7 @@ def verdicts_command(
     ] = "",
     unit: UnitName = "word",
     samples: Samples = 500,
-    sampling: SamplingName = DEFAULT_SAMPLING,
+    sampling: SamplingName = EVALUATED_SAMPLING,
     steps: Steps = 50,
     seed: Seed = 0,
     out: Annotated[

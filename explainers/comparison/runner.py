@@ -11,8 +11,8 @@ from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import applicable, method_spec
 from explainers.methods.spec import IMMEDIATE, KINDS, SLOW, MethodSpec
-from explainers.metrics.erasure import Answers, erasure_curves
-from explainers.metrics.faithfulness import all_metrics, random_control, sampling_noise
+from explainers.metrics.erasure import Answers
+from explainers.metrics.faithfulness import curves_and_metrics, random_control, sampling_noise
 from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
@@ -99,8 +99,8 @@ def noting(explained: list[Attribution], events: Iterator[Event]) -> Iterator[Ev
 def run_operator_checks(
     question: Question, explained: Sequence[Attribution], meter: Meter, known: Sequence[OperatorCheck] = ()
 ) -> Iterator[OperatorCheck]:
-    """The same explanations and random orders under the model's other operators; none without an explanation."""
-    explained = [each for each in explained if not method_spec(each.method).is_random]
+    """The explanations that may lead, and random orders, under the model's other operators; none without one."""
+    explained = [each for each in explained if may_lead(method_spec(each.method))]
     orders = random_orders(question.model, question.encoding, question.settings.seed) if explained else []
     for erasure in other_operators(question) if explained else ():
         before = next((check for check in known if check.erasure == erasure), None)
@@ -110,6 +110,11 @@ def run_operator_checks(
             raise
         except Exception as error:  # the verdict under the chosen operator stands
             yield OperatorCheck(erasure, failure=failure(erasure, error).reason)
+
+
+def may_lead(spec: MethodSpec) -> bool:
+    """Whether a verdict reads what other operators say about the method."""
+    return spec.comparable and not spec.is_random
 
 
 def example_of(encoding: Encoding) -> Example:
@@ -195,14 +200,14 @@ def estimates(spec: MethodSpec, question: Question, meter: Meter) -> Iterator[At
 
 
 def measure(answers: Answers, attribution: Attribution) -> MethodResult:
-    curves = erasure_curves(answers, attribution.scores, attribution.label)
+    (curves,), (metrics,) = curves_and_metrics(answers, [attribution.scores], attribution.label)
     noise = sampling_noise(answers, attribution.draws, attribution.label)
-    return MethodResult(attribution, curves, all_metrics(curves), noise)
+    return MethodResult(attribution, curves, metrics, noise)
 
 
 def run_random_control(answers: Answers, label: int, seed: int) -> RandomControl:
     orders = random_orders(answers.model, answers.encoding, seed)
-    return random_control(tuple(erasure_curves(answers, order, label) for order in orders))
+    return random_control(*curves_and_metrics(answers, orders, label))
 
 
 def random_orders(model: FrozenModel, encoding: Encoding, seed: int) -> list[tuple[float, ...]]:

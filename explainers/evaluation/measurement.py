@@ -93,7 +93,7 @@ def metrics_of_scores(answers: Answers, scores: Scores, label: int) -> dict[str,
     values: dict[str, float] = {}
     for metric in METRICS:
         if metric.search is not None:
-            values[metric.id] = metric.search(curves_at, units)
+            values[metric.id] = metric.search(curves_at, tuple(range(units + 1)))
         else:
             values[metric.id] = metric.score(erasure_curves(answers, scores, label) if metric.every_count else curves)
     return values

@@ -1,6 +1,7 @@
 """Captum's methods and the controls: what each is, and when not to believe it. Importing this does not load torch."""
 
 from explainers.methods.spec import MethodSpec
+from explainers.results.settings import SETTLED_BY
 
 CAPTUM = (
     MethodSpec(
@@ -32,7 +33,7 @@ CAPTUM = (
         source="Ribeiro et al., KDD 2016",
         made_by="explainers.attribution.lime:Lime",
         colour="#e17800",
-        passes=lambda _units, samples, _steps: samples,
+        passes=lambda _units, samples, _steps: samples or SETTLED_BY,
         deviations=(
             "With shared sampling the masks are also those of KernelSHAP, half of them those of the random control. A "
             "mask is weighted by how often the authors draw its size, divided by its chance to be among them.",
@@ -50,7 +51,7 @@ CAPTUM = (
         source="Lundberg and Lee, NeurIPS 2017; paired sampling: Covert and Lee, AISTATS 2021",
         made_by="explainers.attribution.kernel_shap:KernelShap",
         colour="#e100c3",
-        passes=lambda units, samples, _steps: max(samples, min(20 * units, 2000)),
+        passes=lambda units, samples, _steps: max(samples or SETTLED_BY, min(20 * units, 2000)),
         deviations=(
             "Captum draws single coalitions; here each comes with its complement.",
             "With shared sampling sizes are uniform, no coalition comes twice, half of them are those of the random "

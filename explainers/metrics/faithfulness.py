@@ -5,14 +5,18 @@ DFFOT Serrano and Smith (2019). Their values depend on the erasure operator, whi
 """
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from explainers.metrics.erasure import Answers, erasure_curves
+from explainers.metrics.refined_curves import refined_curves
 from explainers.metrics.spec import CurvesAt, MetricSpec
 from explainers.results.comparison import RandomControl
 from explainers.results.erasure_curves import PERCENTS, ErasureCurves, curve_counts, metric_counts, top_count
 from explainers.results.registry import Registry
+
+Scores = tuple[float, ...]
 
 LEAST_P = 1e-9  # of p in log-odds
 SEARCHED_AT_ONCE = 5  # counts per step of the search for a decision flip
@@ -57,18 +61,37 @@ def decision_flip(curves: ErasureCurves) -> float:
     return float(curves.shares[flipped[0]]) if flipped.size else 1.0
 
 
-def search_decision_flip(curves_at: CurvesAt, units: int) -> float:
-    """DFFOT exactly, asking for counts only up to the first flip; NaN as in `decision_flip`."""
-    for start in range(1, units + 1, SEARCHED_AT_ONCE):
-        counts = (0, *range(start, min(start + SEARCHED_AT_ONCE, units + 1)))
-        curves = curves_at(counts)
-        classes = curves.removed.argmax(axis=1)
-        if classes[0] != curves.label:
-            return math.nan
-        flipped = np.flatnonzero(classes != classes[0])
+def search_decision_flip(curves_at: CurvesAt, counts: tuple[int, ...]) -> float:
+    """DFFOT at `counts`, asking for them only up to the first flip; NaN as in `decision_flip`.
+
+    The class may change and change back, so no count before the flip is left out. Those of `metric_counts` are asked
+    one by one, because they are known where a metric at `PERCENTS` was read.
+    """
+    units = counts[-1]
+    curves = curves_at((0,))
+    predicted = int(curves.removed[0].argmax())
+    if predicted != curves.label:
+        return math.nan
+    for some in _search_steps(counts):
+        flipped = np.flatnonzero(curves_at(some).removed.argmax(axis=1) != predicted)
         if flipped.size:
-            return float(counts[flipped[0]] / units)
+            return float(some[flipped[0]] / units)
     return 1.0
+
+
+def _search_steps(counts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The counts in ascending order without 0, those of the metrics alone, the others a few at a time."""
+    known, waiting = set(metric_counts(counts[-1])), list[int]()
+    for count in counts[1:]:
+        if waiting and (count in known or len(waiting) == SEARCHED_AT_ONCE):
+            yield tuple(waiting)
+            waiting = []
+        if count in known:
+            yield (count,)
+        else:
+            waiting.append(count)
+    if waiting:
+        yield tuple(waiting)
 
 
 def curve_area(curves: ErasureCurves, *, kept: bool) -> float:
@@ -135,9 +158,38 @@ def all_metrics(curves: ErasureCurves) -> dict[str, float]:
     return {metric.id: metric.score(curves) for metric in METRICS}
 
 
-def random_control(curves: tuple[ErasureCurves, ...]) -> RandomControl:
-    """The curves of random orders with their metrics."""
-    scores = {metric.id: tuple(metric.score(order) for order in curves) for metric in METRICS}
+def curves_and_metrics(
+    answers: Answers, orders: Sequence[Scores], label: int
+) -> tuple[tuple[ErasureCurves, ...], tuple[dict[str, float], ...]]:
+    """Of each order the curve and every metric; the curves have few points, at the same counts.
+
+    Metrics that need every count are searched, or all counts are asked where one has no search.
+    """
+    if any(metric.every_count and metric.search is None for metric in METRICS):
+        curves = tuple(erasure_curves(answers, order, label) for order in orders)
+    else:
+        curves = refined_curves(answers, orders, label)
+    values = (_metrics_along(answers, each, order) for each, order in zip(curves, orders, strict=True))
+    return curves, tuple(values)
+
+
+def _metrics_along(answers: Answers, curves: ErasureCurves, scores: Scores) -> dict[str, float]:
+    def removed_at(counts: tuple[int, ...]) -> ErasureCurves:
+        return erasure_curves(answers, scores, curves.label, counts, kept=False)
+
+    counts = curve_counts(len(scores))
+    return {
+        metric.id: metric.score(curves) if metric.search is None else metric.search(removed_at, counts)
+        for metric in METRICS
+    }
+
+
+def random_control(
+    curves: tuple[ErasureCurves, ...], metrics: Sequence[Mapping[str, float]] | None = None
+) -> RandomControl:
+    """The curves of random orders with their `metrics`, by default those that are read off the curves."""
+    values = [all_metrics(each) for each in curves] if metrics is None else metrics
+    scores = {metric.id: tuple(each[metric.id] for each in values) for metric in METRICS}
     return RandomControl(curves, scores, {metric.id: metric.aggregate(scores[metric.id]) for metric in METRICS})
 
 

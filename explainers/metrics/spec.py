@@ -20,7 +20,7 @@ class MetricSpec:
     """A number read off erasure curves; NaN where it is not defined.
 
     `every_count`: the metric needs the curve at every count of units, not only at `PERCENTS`; `search`, if given, finds
-    it on data sets with fewer counts. `noise` is what may decide between two methods: the spread of a sampling method's
+    the same value with fewer counts. `noise` is what may decide between two methods: the spread of a sampling method's
     scores, or the resolution of the metric, a step of the curve.
     """
 
@@ -32,7 +32,7 @@ class MetricSpec:
     places: int = 3  # decimals
     aggregate: Callable[[Sequence[float]], float] = mean  # over random orders and over inputs
     every_count: bool = False
-    search: Callable[[CurvesAt, int], float] | None = None  # from curves at given counts, and the number of units
+    search: Callable[[CurvesAt, tuple[int, ...]], float] | None = None  # from curves, and the counts to search
     noise: Literal["sampling", "resolution"] = "sampling"
     validated: bool = False  # measured after every epoch while a method is trained
     verdict: Literal["", "removing", "keeping"] = ""  # the experiment for which it decides the verdict

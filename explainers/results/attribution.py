@@ -29,6 +29,7 @@ class Attribution:
     draws: tuple[tuple[float, ...], ...] = ()
     gap: float | None = None
     samples: int = 0
+    samples_at_most: int | None = None  # where sampling ends by itself
     stage: Stage = "final"
     seconds: float = 0.0
     model_calls: int = 0

@@ -176,6 +176,7 @@ class Comparison:
             "spread": list(attribution.spread) or None,
             "completeness_gap": attribution.gap,
             "samples": attribution.samples or None,
+            **({"samples_at_most": attribution.samples_at_most} if attribution.samples_at_most else {}),
             "seconds": attribution.seconds,
             "model_calls": attribution.model_calls,
             "new_calls": attribution.new_calls,

@@ -1,6 +1,7 @@
 """Probabilities along an erasure order: units removed from the highest score down, and kept alone."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,19 @@ def metric_counts(units: int) -> tuple[int, ...]:
     return tuple(sorted({0, units, *(top_count(units, percent) for percent in PERCENTS)}))
 
 
+def first_counts(units: int) -> tuple[int, ...]:
+    """Those of `metric_counts` and the middle of every gap: where every curve of a comparison is measured."""
+    possible = curve_counts(units)
+    places = [possible.index(count) for count in metric_counts(units)]
+    middles = {(low + high) // 2 for low, high in pairwise(places)}
+    return tuple(possible[place] for place in sorted({*places, *middles}))
+
+
 @dataclass(frozen=True)
 class ErasureCurves:
     """Class probabilities when the `counts[i]` highest-scored units are removed, and when only they are kept.
 
+    Between the counts a curve is drawn as a straight line; see `explainers.metrics.refined_curves` for where they lie.
     `kept` is empty where only removal was computed. `label` is the class that the metrics read.
     """
 

@@ -7,6 +7,8 @@ from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, UNIT_KINDS, E
 from explainers.results.sampling import DEFAULT_SAMPLING, SAMPLINGS, Sampling
 
 FEWEST_SAMPLES = 10
+UNTIL_SETTLED = 0  # instead of a number of samples
+SETTLED_BY = 500  # samples; more where a method says so
 RANDOM_ORDERS = 10  # of the random control
 
 
@@ -14,13 +16,14 @@ RANDOM_ORDERS = 10  # of the random control
 class Settings:
     """`samples` of LIME and KernelSHAP, `steps` of integrated gradients, `seed` of everything random.
 
+    With `UNTIL_SETTLED` instead of a number of samples as many are drawn as are needed, at most `SETTLED_BY`.
     `sampling` of LIME and KernelSHAP: "captum" draws for each as its paper does; "shared" takes the same masks for
     both, of which many are those of the random control.
     """
 
     unit: UnitKind = "word"
     erasure: Erasure = "mask"
-    samples: int = 500
+    samples: int = UNTIL_SETTLED
     steps: int = 50
     seed: int = 0
     sampling: Sampling = DEFAULT_SAMPLING
@@ -35,9 +38,10 @@ def checked_settings(
         raise ExplanationError(f"Unknown erasure operator {erasure!r}. Choose one of: {operators}.")
     if unit not in UNIT_KINDS:
         raise ExplanationError(f"Unknown unit {unit!r}. Choose one of: {', '.join(UNIT_KINDS)}.")
-    if samples < FEWEST_SAMPLES or steps < 1 or seed < 0:
+    if (samples < FEWEST_SAMPLES and samples != UNTIL_SETTLED) or steps < 1 or seed < 0:
         raise ExplanationError(
-            f"Samples must be at least {FEWEST_SAMPLES}, steps at least 1, and the seed must not be negative."
+            f"Samples must be at least {FEWEST_SAMPLES}, or {UNTIL_SETTLED} to sample until the result has settled, "
+            "steps at least 1, and the seed must not be negative."
         )
     if sampling not in SAMPLINGS:
         raise ExplanationError(f"Unknown sampling {sampling!r}. Choose one of: {', '.join(SAMPLINGS)}.")

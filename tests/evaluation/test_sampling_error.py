@@ -12,6 +12,8 @@ from explainers.commands.app import app
 from explainers.datasets.example import Example
 from explainers.evaluation import sampling_error
 from explainers.evaluation.exact_values import Game, all_masks
+from explainers.evaluation.path_nodes import RULES, STEPS, path_gaps
+from explainers.evaluation.sampling_defaults import SETTINGS, default_errors
 from explainers.evaluation.sampling_error import SCORERS, SENTENCES, games_of, sampling_errors
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
@@ -64,8 +66,10 @@ def test_the_command_writes_the_document(bert: FrozenModel, tmp_path: Path, monk
     result = CliRunner().invoke(app, ["bench", "--model", "small", "--sampling", str(path), "--texts", "2"])
     assert result.exit_code == 0, result.output
     document = path.read_text(encoding="utf-8")
-    assert "## 5 units, 32 masks (1 text)" in document
-    assert "## 6 units, 64 masks (1 text)" in document
+    assert "| KernelSHAP | shared, until settled (default) |" in document
+    assert "## Is the spread true?" in document
+    assert "### 5 units, 32 masks (1 text)" in document
+    assert "### 6 units, 64 masks (1 text)" in document
     assert f"bench --model small --sampling {path} --texts 2" in document
 
 
@@ -75,3 +79,30 @@ def test_texts_come_from_the_data_that_is_given(tmp_path: Path) -> None:
     texts = bench.sampling_texts("small", (), path)
     assert len(texts) == 30
     assert texts[0].text.startswith("text number")
+
+
+def test_the_error_of_a_setting_is_that_of_the_method() -> None:
+    """Of an additive game every setting of KernelSHAP is exact; where all masks are asked, LIME's is its limit too."""
+    game = Game(5, all_masks(5) @ np.array([0.3, -0.1, 0.0, 0.2, 0.05]))
+    errors = list(default_errors([game]))
+    assert len(errors) == 2 * len(SETTINGS) * 2
+    assert max(each.error for each in errors if each.method == "KernelSHAP") < 1e-3
+    everything = [each for each in errors if (each.method, each.sampling, each.samples) == ("LIME", "shared", 500)]
+    assert [(each.drawn, each.asked) for each in everything] == [(32, 32)] * 2
+    assert max(each.error for each in everything) < 1e-4
+
+
+def test_the_error_is_larger_with_fewer_masks() -> None:
+    game = Game(10, np.random.default_rng(0).random(1024))
+    errors = [each for each in default_errors([game]) if each.method == "KernelSHAP" and each.sampling == "shared"]
+    few, many = ([each for each in errors if each.samples == samples] for samples in (100, 500))
+    assert {each.drawn for each in few} == {100}
+    assert np.mean([each.error for each in few]) > 1.5 * np.mean([each.error for each in many])
+    assert all(each.square_spread > 0 and 0 <= each.inside <= 1 for each in few)
+
+
+def test_gauss_legendre_nodes_integrate_a_steep_path_with_the_smallest_gap(bert: FrozenModel) -> None:
+    gaps = list(path_gaps(bert, [Example("the film was not good")]))
+    assert len(gaps) == len(RULES) * len(STEPS)
+    last = {each.rule: each.gap for each in gaps if each.steps == STEPS[-1]}
+    assert last["gausslegendre"] == min(last.values())

@@ -76,7 +76,7 @@ def test_the_decision_flips_at_the_smallest_share_that_changes_the_class(removed
 def test_the_decision_flip_is_not_defined_for_a_class_that_is_not_predicted() -> None:
     other_class = curves([0.4, 0.3, 0.6], [0.4, 0.3, 0.6])  # class 0 is explained and class 1 predicted
     assert math.isnan(decision_flip(other_class))
-    assert math.isnan(search_decision_flip(lambda _counts: other_class, 2))
+    assert math.isnan(search_decision_flip(lambda _counts: other_class, (0, 1, 2)))
 
 
 @pytest.mark.parametrize(

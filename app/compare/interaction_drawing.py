@@ -1,0 +1,97 @@
+"""Pairwise interactions as HTML: the units below each other, an arc for each strong pair, and a table of them.
+
+Support is a full blue line, opposition a dashed orange one; the width tells the size. The table is what a screen
+reader reads; the drawing has no more.
+"""
+
+from typing import TYPE_CHECKING
+
+from explainers.report.text import decimals, escaped
+from explainers.report.unit_names import quoted_among
+
+if TYPE_CHECKING:
+    from explainers.attribution.interactions import PairInteractions
+    from explainers.models.meter import Meter
+    from explainers.results.comparison import Comparison
+
+Pair = tuple[tuple[int, int], float]
+
+SHOWN = 8  # pairs
+BOUND = 1.96  # standard deviations: what lies within is not drawn
+ROW = 24  # pixels of a unit
+WIDTH = 130  # pixels of the arcs
+WIDEST = 6  # pixels of the strongest line
+STYLE = """<style>
+.arcs { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; align-items: flex-start; max-width: 60rem; }
+.arcs-drawing { display: flex; min-width: 0; max-width: 100%; }
+.arcs-units { margin: 0; padding: 0; list-style: none; text-align: right; min-width: 0; max-width: 11rem; }
+.arcs-units li { height: 24px; line-height: 24px; margin: 0; padding: 0 0.4rem 0 0; overflow: hidden;
+                 white-space: nowrap; text-overflow: ellipsis; }
+.arcs-lines { position: relative; flex: none; }
+.arcs-lines i { position: absolute; left: 0; border-left: 0 !important; opacity: 0.85; }
+.arcs-lines .support { border: solid #2f7fc4; }
+.arcs-lines .oppose { border: dashed #d1781c; }
+.arcs table { border-collapse: collapse; font-variant-numeric: tabular-nums; min-width: 0; max-width: 100%; }
+.arcs th, .arcs td { text-align: left; padding: 0.25rem 0.8rem 0.25rem 0; font-weight: 400; overflow-wrap: anywhere;
+                     border-bottom: 1px solid rgba(128, 128, 128, 0.3); }
+.arcs thead th, .arcs-note { font-size: 0.8rem; opacity: 0.8; }
+.arcs .number { text-align: right; white-space: nowrap; }
+.arcs-note { flex-basis: 100%; margin: 0; }
+</style>"""
+
+
+def interactions_html(comparison: "Comparison", result: "PairInteractions", meter: "Meter") -> str:
+    """The drawing, the table of the `SHOWN` strongest pairs, and what it cost."""
+    strongest = result.strongest(SHOWN)
+    beyond = [pair for pair in strongest if abs(pair[1]) > BOUND * result.spreads[pair[0]]]
+    return (
+        f'{STYLE}<div class="arcs"><div class="arcs-drawing" aria-hidden="true">{_units(comparison)}'
+        f"{_arcs(comparison, beyond)}</div>{_table(comparison, strongest, result)}"
+        f'<p class="arcs-note">{escaped(_note(comparison, result, meter, len(beyond)))}</p></div>'
+    )
+
+
+def _units(comparison: "Comparison") -> str:
+    units = comparison.question.encoding.units
+    return f'<ul class="arcs-units">{"".join(f"<li>{escaped(unit.text)}</li>" for unit in units)}</ul>'
+
+
+def _arcs(comparison: "Comparison", pairs: list[Pair]) -> str:
+    """Brackets with round corners from the middle of one row to that of another; the farther, the wider."""
+    largest = max((abs(value) for _, value in pairs), default=1.0)
+    farthest = max((last - first for (first, last), _ in pairs), default=1)
+    drawn = []
+    for (first, last), value in pairs:
+        top, height = round((first + 0.5) * ROW), (last - first) * ROW
+        reach, width = round(WIDTH * (last - first) / farthest), max(1, round(WIDEST * abs(value) / largest))
+        drawn.append(
+            f'<i class="{"support" if value > 0 else "oppose"}" style="top: {top}px; height: {height}px; '
+            f"width: {reach}px; border-width: {width}px; border-radius: 0 {reach}px {reach}px 0 / "
+            f'0 {height // 2}px {height // 2}px 0"></i>'
+        )
+    units = len(comparison.question.encoding.units)
+    return f'<div class="arcs-lines" style="width: {WIDTH}px; height: {units * ROW}px">{"".join(drawn)}</div>'
+
+
+def _table(comparison: "Comparison", pairs: list[Pair], result: "PairInteractions") -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{" × ".join(escaped(quoted_among(comparison, each)) for each in (first, last))}</th>'
+        f'<td class="number">{_signed(value)} ± {decimals(result.spreads[first, last])}</td></tr>'
+        for (first, last), value in pairs
+    )
+    head = '<tr><th scope="col">together</th><th scope="col" class="number">change of p ± standard deviation</th></tr>'
+    return f'<table aria-label="Strongest interactions"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else ''}{decimals(value)}"
+
+
+def _note(comparison: "Comparison", result: "PairInteractions", meter: "Meter", drawn: int) -> str:
+    arcs = f"{drawn} of the pairs in the table are beyond ± 1.96 standard deviations and have an arc. " if drawn else (
+        "No pair is beyond ± 1.96 standard deviations, so there is no arc. "
+    )  # fmt: skip
+    return (
+        f"{arcs}Above 0, full line: together they raise p({comparison.label}) by more than each alone; below 0, "
+        f"dashed: by less. {result.samples:,} masks, {meter.calls:,} of them new."
+    )

@@ -1,0 +1,42 @@
+"""The section "Which words act together?": arcs between words, and a table of the strongest pairs, on demand."""
+
+import streamlit as st
+
+from app import plain_text
+from app.compare import interaction_runs
+from app.compare.engine import Engine
+from app.compare.interaction_drawing import interactions_html
+from app.compare.interaction_runs import MOST_UNITS
+from app.compare.runs import Run
+from explainers.report.unit_names import name_of_units, plural
+
+WAITING = "They can be computed when all methods are done."
+ASKING = "Asking the model …"
+IDEA = (
+    "An interaction is what two of them do together beyond what each does alone (Faith-Shap of order 2). Most of the "
+    "masks that it needs are known already from LIME, KernelSHAP and the random orders."
+)
+
+
+def show(engine: Engine, run: Run) -> bool:
+    """Whether the result was still to come when it was drawn."""
+    if run.question is None:
+        return False
+    units, name = len(run.question.encoding.units), plural(name_of_units(run.question))
+    st.header(f"Which {name} act together?", anchor=False)
+    if not 2 <= units <= MOST_UNITS:
+        plain_text.caption(f"Interactions are computed for 2 to {MOST_UNITS} {name}; this input has {units}.")
+        return False
+    waits, state = interaction_runs.pending(run), run.interactions
+    if state is None:
+        st.caption(WAITING if run.active else IDEA)
+        if st.button("Compute interactions", key="interactions", disabled=run.active):
+            interaction_runs.start(engine, run)
+            st.rerun(scope="app")
+    elif state.active:
+        st.caption(ASKING)
+    elif state.error:
+        plain_text.error(state.error)
+    elif state.result is not None:
+        st.html(interactions_html(run.comparison(), state.result, state.meter))
+    return waits
