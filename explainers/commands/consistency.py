@@ -18,7 +18,7 @@ from explainers.commands.options import (
     split_ids,
     user_errors,
 )
-from explainers.results.sampling import DEFAULT_SAMPLING
+from explainers.results.sampling import EVALUATED_SAMPLING
 
 
 def consistency_command(
@@ -35,7 +35,7 @@ def consistency_command(
     erasure: Annotated[str, typer.Option(help="Erasure operator with which the explanations are made.")] = "mask",
     unit: UnitName = "word",
     samples: Samples = 500,
-    sampling: SamplingName = DEFAULT_SAMPLING,
+    sampling: SamplingName = EVALUATED_SAMPLING,
     steps: Steps = 50,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/consistency"),
