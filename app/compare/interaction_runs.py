@@ -43,8 +43,7 @@ def pending(run: Run) -> bool:
 def samples_for(units: int) -> int:
     """At most; no more than there are masks."""
     coefficients = 1 + units + units * (units - 1) // 2
-    wanted: int = max(FEWEST_SAMPLES, PER_COEFFICIENT * coefficients)
-    return min(1 << units, wanted)
+    return min(1 << units, max(FEWEST_SAMPLES, PER_COEFFICIENT * coefficients))
 
 
 def _forget(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""The section "Which words act together?": arcs between words, and a table of the strongest pairs, on demand."""
+"""The section "Which units act together?": arcs between words, and a table of the strongest pairs, on demand."""
 
 import streamlit as st
 
@@ -10,6 +10,7 @@ from app.compare.interaction_runs import MOST_UNITS
 from app.compare.runs import Run
 from explainers.report.unit_names import name_of_units, plural
 
+TITLE = "Which units act together?"
 WAITING = "They can be computed when all methods are done."
 ASKING = "Asking the model …"
 IDEA = (
@@ -23,7 +24,7 @@ def show(engine: Engine, run: Run) -> bool:
     if run.question is None:
         return False
     units, name = len(run.question.encoding.units), plural(name_of_units(run.question))
-    st.header(f"Which {name} act together?", anchor=False)
+    st.header(TITLE, anchor=False)
     if not 2 <= units <= MOST_UNITS:
         plain_text.caption(f"Interactions are computed for 2 to {MOST_UNITS} {name}; this input has {units}.")
         return False

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explainers.attribution.random_order import RandomOrder
+from explainers.attribution.random_order import random_scores
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation import measurement
@@ -73,7 +73,7 @@ def test_the_random_control_is_the_mean_of_its_orders(bert: FrozenModel, tmp_pat
     (control,) = (each["figures"]["mask"] for each in records if (each["text"], each["method"]) == (0, RANDOM))
     encoding = bert.encode(TEXTS[0])
     label = int(bert.probabilities(encoding, [[1] * len(encoding.units)]).argmax())
-    orders = [RandomOrder(seed=4000 + draw).attribute(bert, encoding, label).scores for draw in range(RANDOM_ORDERS)]
+    orders = [random_scores(len(encoding.units), 4000 + draw) for draw in range(RANDOM_ORDERS)]
     each = [metrics_of_scores(Answers(bert, encoding, "mask"), order, label) for order in orders]
     expected = {name: np.mean([one[name] for one in each]) for name in each[0]}
     assert control == pytest.approx(expected, abs=1e-4)
