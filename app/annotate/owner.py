@@ -23,7 +23,7 @@ CHOSEN, VIEW = "annotation project", "annotation view"  # in the session
 WORK, PEOPLE, RESULTS, SETTINGS = "Annotate", "People", "Results", "Settings"
 VIEWS = (WORK, PEOPLE, RESULTS, SETTINGS)
 EMPTY = "There is no project yet. Make one here; then annotate yourself, or invite others."
-JOIN = "Annotate items yourself, or invite others under People. What you take counts as that of one more person."
+JOIN = "Annotate items yourself, or invite others under People. Your own annotations count as one more person's."
 DELETE = "Deletes the project, its items and everything that was confirmed in it."
 
 

@@ -31,16 +31,17 @@ from explainers.report.text import visible
 from explainers.results.attribution import ranking
 from explainers.results.erasure_curves import top_count
 
+MOST_CLASSES = 8  # that a sentence names
 THICKEST = 5  # pixels of a map's underline
 SUGGESTED = 20  # percent of the units that are suggested, from the top, those that support the class
 INSTRUCTIONS: dict[Task, str] = {
-    "mark": "Press the words or patches from which the answer follows, or drag across them. With the keyboard: arrows "
-    "move, Space marks, Shift and arrows mark several, Ctrl and Enter confirm.",
+    "mark": "{question} Press the {units} from which your answer follows, or drag across them. With the "
+    "keyboard: arrows move, Space marks, Shift and arrows mark several, Ctrl and Enter confirm.",
     "simulate": "The colours show what mattered to the model, according to one method. Blue speaks for its answer, "
     "orange against it; violet is strong in either direction.",
     "rank": "Each map shows what mattered to the model, according to one method. Choose the most convincing one first.",
     "rate": "Each sentence explains the model's answer. Judge every sentence by itself.",
-    "inspect": "A method suggests the marked words or patches as evidence. Change the marks where they are wrong.",
+    "inspect": "A method suggests the marked {units} as evidence. Change the marks where they are wrong.",
     "correct": "Change the generated sentence until it explains the model's answer correctly.",
 }
 UNTOLD: tuple[Task, ...] = ("mark", "simulate")  # in which the model's answer would influence people
@@ -93,7 +94,7 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
         "key": question.key,
         "task": task,
         "title": TITLES[task],
-        "instruction": INSTRUCTIONS[task],
+        "instruction": instruction(task, prepared),
         "labels": list(prepared.names) if len(prepared.texts) > 1 else [""],
         "segments": segments(prepared),
         "image": image(question.item, prepared),
@@ -112,6 +113,15 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
         "comment": answered.comment if answered is not None else "",
         **around,
     }
+
+
+def instruction(task: Task, prepared: Prepared) -> str:
+    """What to do, in the words of this input."""
+    *some, last = map(visible, prepared.labels)
+    named = 0 < len(some) < MOST_CLASSES
+    question = f"Which is it: {', '.join(some)} or {last}?" if named else "Decide which class it is."
+    units = "words or patches" if any(unit.box is not None for unit in prepared.units) else "words"
+    return INSTRUCTIONS[task].format(question=question, units=units)
 
 
 def segments(prepared: Prepared) -> list[list[tuple[str, int]]]:

@@ -10,6 +10,7 @@ from app.annotate.actions import attempt
 from app.annotate.people import Invite
 from app.annotate.projects import Project
 from app.annotate.session import PARAMETER
+from app.server import hosts
 from app.store import Store
 from explainers.errors import ExplanationError
 
@@ -45,6 +46,8 @@ def _show_link(project: Project) -> None:
     if made is not None and made[0] == project.id:
         plain_text.paragraph(f"The invitation of {made[1]}")
         st.code(f"{_address()}?{PARAMETER}={made[2]}", None, wrap_lines=True)
+        if hosts.is_local(_address()):
+            st.warning(hosts.LOCAL_ONLY)
         st.caption(ONCE)
 
 

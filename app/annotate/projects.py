@@ -76,7 +76,11 @@ class ProjectSpec:
             (not self.tasks, "Choose at least one task."),
             (bool(maps) and not self.methods, "Ranking, guessing and checking need maps. Choose at least one method."),
             ("rank" in maps and len(self.methods) < 2, "Ranking needs maps of at least two methods."),
-            (bool(sentences) and not self.narrators, "Rating and correcting need sentences. Choose a narrator."),
+            (
+                bool(sentences) and not self.narrators,
+                "Rating and correcting need sentences of a narrator. Choose one, or "
+                "leave these tasks out if none is fitted to this model.",
+            ),
             (not 1 <= self.overlap <= MOST_OVERLAP, f"Each item is annotated by 1 to {MOST_OVERLAP} people."),
         ]
 

@@ -16,6 +16,7 @@ from app.reading.groups import Groups
 from app.reading.reader import story_of
 from app.reading.story import Step, Story
 from app.reading.together import PROBLEM, Together, attempt
+from app.server import hosts
 from app.store import Store
 from explainers.errors import ExplanationError
 
@@ -140,7 +141,7 @@ def _watch(group: Groups, drawn: GroupView, step: Step) -> None:
     elif step.state is not None and "marks" in step.state.show:
         given = group.marks(view.code, view.place)
     people = f"{view.people} {'person' if view.people == 1 else 'people'}"
-    verb = "have bet" if step.bet is not None else "have marked"
+    verb = f"{'has' if len(given) == 1 else 'have'} {'bet' if step.bet is not None else 'marked'}"
     plain_text.caption(PEOPLE.format(view.code, people), f", {len(given)} {verb}." if _asks(step) else ".")
 
 
@@ -171,6 +172,8 @@ def _invitation(code: str) -> None:
     st.caption(JOIN)
     st.image(qr_code(address), width=260)
     st.code(address, language=None, wrap_lines=True)
+    if hosts.is_local(address):
+        st.warning(hosts.LOCAL_ONLY)
     st.caption(KEEP)
 
 

@@ -3,11 +3,16 @@ rebinding), and a page on another port of this machine can open connections; bot
 
 import os
 import re
+from urllib.parse import urlsplit
 
 from explainers.errors import ExplanationError
 
 HOSTS_VARIABLE = "CROSSLIGHT_HOSTS"
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
+LOCAL_ONLY = (
+    "Other devices cannot open this address: the app answers on this machine only. assets/docs/operations.md says how "
+    "to run it for a group."
+)
 NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\]")
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 
@@ -22,6 +27,11 @@ def allowed_hosts() -> tuple[str, ...]:
                 "such as app.example.org,*.example.net."
             )
     return (*LOCAL, *filter(None, given))
+
+
+def is_local(address: str) -> bool:
+    """Whether only this machine can open the address."""
+    return (urlsplit(address).hostname or "localhost") in (*LOCAL, "::1")
 
 
 def is_allowed(host: str | None, allowed: tuple[str, ...]) -> bool:
