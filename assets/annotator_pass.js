@@ -2,7 +2,7 @@
 
 export default function (component) {
   const { name, pass, days } = component.data;
-  const secure = location.protocol === "https:" ? "; Secure" : "";
+  const secure = /^https/.test(location.protocol) ? "; Secure" : "";
   const age = pass ? days * 86400 : 0;
   document.cookie = `${name}=${encodeURIComponent(pass)}; Path=/; SameSite=Strict; Max-Age=${age}${secure}`;
 }

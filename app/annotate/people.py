@@ -23,7 +23,10 @@ from explainers.errors import ExplanationError
 Role = Literal["annotator", "owner"]
 PASS_DAYS = 30
 MOST_TRIES, TRY_SECONDS = 10, 600.0  # wrong tokens of one address, within so many seconds
-UNKNOWN = "This invitation is not valid: it was revoked, or the link is mistyped or incomplete. Ask the person who sent it for a new one."
+UNKNOWN = (
+    "This invitation is not valid: it was revoked, or the link is mistyped or incomplete. Ask the person who sent it "
+    "for a new one."
+)
 TOO_MANY = "Too many invalid invitations came from your address. Try again in ten minutes."
 
 

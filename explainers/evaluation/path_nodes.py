@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
-from captum.attr import IntegratedGradients as Captum
+from captum import attr
 
 from explainers.attribution.integrated_gradients import IntegratedGradients
 from explainers.comparison.question import ask
@@ -41,7 +41,7 @@ def path_gaps(model: FrozenModel, texts: Sequence[Example]) -> Iterator[PathGap]
             difference = float(probability(present) - probability(torch.zeros_like(present)))
         for rule in RULES:
             for steps in STEPS:
-                scores = Captum(probability).attribute(
+                scores = attr.IntegratedGradients(probability).attribute(
                     present, torch.zeros_like(present), n_steps=steps, method=rule, internal_batch_size=steps
                 )
                 yield PathGap(rule, steps, abs(float(scores.sum()) - difference))

@@ -68,13 +68,12 @@ class Annotate:
 
     def send(self, action: str = "confirm", **answer: object) -> "Annotate":
         """As the component does; its script is tried in the browser."""
+        key = self.item()["key"]  # waits until there is one
         state = dict.fromkeys((LAST, "annotation revisited"))
         state = {name: self.at.session_state[name] for name in state if name in self.at.session_state}
         state |= {
             "annotation question": self.at.session_state["annotation question"],
-            "annotate": {
-                "done": {"id": str(time.monotonic()), "key": self.item()["key"], "action": action, "answer": answer}
-            },
+            "annotate": {"done": {"id": str(time.monotonic()), "key": key, "action": action, "answer": answer}},
         }
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(workbench.st, "session_state", state)
