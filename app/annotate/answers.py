@@ -19,6 +19,7 @@ from explainers.errors import ExplanationError
 
 LONGEST_COMMENT = 2_000  # characters
 LONGEST_TIME = 86_400.0  # seconds for one task
+CONFIRMED = "You had already confirmed this item; this answer was not stored. Use Undo."
 GONE = "This item is not yours any more. Nothing was lost: go on with the next one."
 
 
@@ -66,6 +67,23 @@ def confirm(store: Store, project: Project, annotator: int, sent: Confirmation) 
         session.flush()
         _settle(session, project, annotator, sent)
     return True
+
+
+def confirm_new(store: Store, project: Project, annotator: int, sent: Confirmation) -> None:
+    """As `confirm`; raises `ExplanationError` as well where this version is in the store with another content."""
+    if confirm(store, project, annotator, sent):
+        return
+    row = _row(project, annotator, sent)
+    with store.read() as session:
+        query = select(AnswerRow).where(
+            AnswerRow.item == sent.item,
+            AnswerRow.annotator == annotator,
+            AnswerRow.task == sent.task,
+            AnswerRow.version == sent.version,
+        )
+        stored = session.scalars(query).one_or_none()
+        if stored is None or (stored.answer, stored.flagged, stored.comment) != (row.answer, row.flagged, row.comment):
+            raise ExplanationError(CONFIRMED)
 
 
 def _settle(session: Session, project: Project, annotator: int, sent: Confirmation) -> None:

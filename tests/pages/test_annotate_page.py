@@ -66,14 +66,20 @@ class Annotate:
                 return data
         raise AssertionError(f"the item was not prepared: {self.sentences}")
 
-    def send(self, action: str = "confirm", **answer: object) -> "Annotate":
+    def send(self, action: str = "confirm", key: str = "", **answer: object) -> "Annotate":
         """As the component does; its script is tried in the browser."""
+        shown = self.item()
         state = dict.fromkeys((LAST, "annotation revisited"))
         state = {name: self.at.session_state[name] for name in state if name in self.at.session_state}
         state |= {
             "annotation question": self.at.session_state["annotation question"],
             "annotate": {
-                "done": {"id": str(time.monotonic()), "key": self.item()["key"], "action": action, "answer": answer}
+                "done": {
+                    "id": str(time.monotonic()),
+                    "key": key or shown["key"],
+                    "action": action,
+                    "answer": answer,
+                }
             },
         }
         with pytest.MonkeyPatch.context() as patch:
@@ -136,6 +142,25 @@ def test_an_answer_that_is_none_is_refused_and_can_be_given_again(annotate: Call
     page.send(marked=[1])
     assert page.item()["problem"] == ""
     assert len(answers.annotations(session.annotation_store(), only_project())) == 1
+
+
+def test_an_answer_that_came_too_late_is_not_called_stored(annotate: Callable[..., Annotate]) -> None:
+    page = annotate().create().press("join")
+    page.item()
+    question = page.at.session_state["annotation question"][2]
+    store, project = session.annotation_store(), only_project()
+    other = answers.Confirmation(question.item_number, "mark", 1, Marked((Span(0, 4),)))
+    answers.confirm(store, project, question.annotator, other)  # in another tab
+    page.send(marked=[1])
+    assert (page.item()["problem"], page.item()["stored"]) == (answers.CONFIRMED, "")
+    assert len(answers.annotations(store, project)) == 1
+
+
+def test_an_answer_to_an_item_that_is_not_shown_any_more_gets_a_sentence(annotate: Callable[..., Annotate]) -> None:
+    page = annotate().create().press("join")
+    page.send(key="another item", marked=[1])
+    assert (page.item()["problem"], page.item()["stored"]) == (workbench.MOVED_ON, "")
+    assert not answers.annotations(session.annotation_store(), only_project())
 
 
 def test_a_project_without_data_or_name_is_refused_with_a_sentence(annotate: Callable[..., Annotate]) -> None:

@@ -32,6 +32,17 @@ def test_what_is_sent_twice_counts_once(annotation_store: Store, begun: tuple[Pr
     assert stored.answer == MARKED
 
 
+def test_the_same_answer_twice_is_fine_and_another_one_is_refused(
+    annotation_store: Store, begun: tuple[Project, int, int]
+) -> None:
+    project, annotator, item = begun
+    for _ in range(2):
+        answers.confirm_new(annotation_store, project, annotator, Confirmation(item, "mark", 1, MARKED, 3.0))
+    for other in (OTHER, None):
+        with pytest.raises(ExplanationError, match="already confirmed"):
+            answers.confirm_new(annotation_store, project, annotator, Confirmation(item, "mark", 1, other))
+
+
 def test_two_tabs_at_once_store_one_version(annotation_store: Store, begun: tuple[Project, int, int]) -> None:
     project, annotator, item = begun
     start, kept = Barrier(4), []
