@@ -135,7 +135,7 @@ def skipped_items(store: Store, annotator: int) -> list[Stored]:
     with store.read() as session:
         query = select(AnswerRow).where(AnswerRow.annotator == annotator).order_by(AnswerRow.id)
         newest = {row.item: row for row in session.scalars(query)}
-        return [_stored(row) for row in newest.values() if row.skipped]
+        return [_stored(row) for row in sorted(newest.values(), key=lambda row: row.id) if row.skipped]
 
 
 def annotations(store: Store, project: Project) -> tuple[Annotation, ...]:

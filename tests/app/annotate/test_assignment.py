@@ -104,6 +104,19 @@ def test_a_skipped_item_can_be_answered_later(annotation_store: Store, make_proj
     assert answers.skipped_items(annotation_store, one) == []
 
 
+def test_skipped_items_come_in_the_order_of_skipping(annotation_store: Store, make_project: Make) -> None:
+    project = make_project(("a", "b"), tasks=("mark",), overlap=1)
+    (one,) = joined(annotation_store, project, "one")
+    given = []
+    for _ in range(2):
+        item = assignment.current_item(annotation_store, project.id, one)
+        assert item is not None
+        given.append(item)
+        answers.confirm(annotation_store, project, one, Confirmation(item, "mark", 1, None))
+    answers.confirm(annotation_store, project, one, Confirmation(given[0], "mark", 2, None))  # skipped once more
+    assert [each.item for each in answers.skipped_items(annotation_store, one)] == [given[1], given[0]]
+
+
 def test_unbegun_items_can_be_freed(annotation_store: Store, make_project: Make) -> None:
     project = make_project(("a",), tasks=("mark",), overlap=1)
     one, two = joined(annotation_store, project, "one", "two")
