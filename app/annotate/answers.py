@@ -176,26 +176,29 @@ def _versions(session: Session, item: int, annotator: int, task: Task) -> int:
 
 
 def _row(project: Project, annotator: int, sent: Confirmation) -> AnswerRow:
+    return AnswerRow(**_values(project, annotator, sent))
+
+
+def _values(project: Project, annotator: int, sent: Confirmation) -> dict[str, Any]:
+    """The columns of a row."""
     seconds = sent.seconds if math.isfinite(sent.seconds) else 0.0
-    return AnswerRow(
-        project=project.id,
-        item=sent.item,
-        annotator=annotator,
-        task=sent.task,
-        version=sent.version,
-        answer="" if sent.answer is None else json.dumps(answer_json(sent.answer), ensure_ascii=False),
-        skipped=sent.answer is None,
-        flagged=sent.flagged,
-        comment=sent.comment.replace("\x00", "")[:LONGEST_COMMENT],  # PostgreSQL keeps no zero character
-        seconds=min(max(seconds, 0.0), LONGEST_TIME),
-    )
+    return {
+        "project": project.id,
+        "item": sent.item,
+        "annotator": annotator,
+        "task": sent.task,
+        "version": sent.version,
+        "answer": "" if sent.answer is None else json.dumps(answer_json(sent.answer), ensure_ascii=False),
+        "skipped": sent.answer is None,
+        "flagged": sent.flagged,
+        "comment": sent.comment.replace("\x00", "")[:LONGEST_COMMENT],  # PostgreSQL keeps no zero character
+        "seconds": min(max(seconds, 0.0), LONGEST_TIME),
+    }
 
 
-def imported_row(project: Project, annotator: int, given: Confirmation, annotation: Annotation) -> AnswerRow:
-    """With the moment at which it was confirmed elsewhere."""
-    row = _row(project, annotator, given)
-    row.confirmed = annotation.confirmed
-    return row
+def imported(project: Project, annotator: int, given: Confirmation, annotation: Annotation) -> dict[str, Any]:
+    """The columns of a row, with the moment at which it was confirmed elsewhere."""
+    return {**_values(project, annotator, given), "confirmed": annotation.confirmed}
 
 
 def _stored(row: AnswerRow) -> Stored:

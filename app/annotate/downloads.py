@@ -7,6 +7,7 @@ import streamlit as st
 
 from app.annotate import answers, blinding, items, people
 from app.annotate.adjudication import decisions
+from app.annotate.past_rows import DECIDED_BY
 from app.annotate.projects import Project
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat
@@ -22,7 +23,6 @@ from explainers.annotations.records import (
 )
 
 OWN = "own annotations"
-DECIDED_BY = "decision"  # the annotator's name of what the owner decided
 WITHOUT_NAMES = "Methods have stand-in names here, because this project is blind until its results are opened."
 
 

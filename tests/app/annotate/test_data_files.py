@@ -79,7 +79,7 @@ def test_a_project_needs_data_and_not_too_many(annotation_store: Store) -> None:
         ({"tasks": ()}, "at least one task"),
         ({"tasks": ("rank",)}, "at least one method"),
         ({"tasks": ("rank",), "methods": ("aml",)}, "at least two"),
-        ({"tasks": ("rate",)}, "Choose a narrator"),
+        ({"tasks": ("rate",)}, "sentences of a narrator"),
         ({"overlap": 0}, "1 to 20 people"),
         ({"guideline": "x" * 20_001}, "20,000 characters"),
     ],

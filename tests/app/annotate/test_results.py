@@ -7,8 +7,9 @@ import pytest
 from app.annotate import answers, assignment, items, people, projects, results
 from app.annotate.adjudication import decide, decisions, disputed
 from app.annotate.answers import Confirmation
-from app.annotate.downloads import DECIDED_BY, all_annotations
-from app.annotate.past_work import store_annotations
+from app.annotate.downloads import all_annotations
+from app.annotate.past_rows import DECIDED_BY
+from app.annotate.past_work import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.results import ItemState
 from app.login.account import ANYBODY
@@ -119,12 +120,11 @@ def test_a_download_becomes_a_project_with_the_same_annotations(
     content = format.write(listed, given)  # type: ignore[attr-defined]
     read = parse_items(content, f"file{format.suffix}")  # type: ignore[attr-defined]
     assert read.bad_rows == ()
-    again = projects.create(
-        annotation_store, ProjectSpec("Films", "small", tasks=("mark",), overlap=2), read.items, ANYBODY
-    )
-    assert store_annotations(annotation_store, again, read.annotations) == 4  # of the task that the project has
+    spec = ProjectSpec("Films", "small", tasks=("mark",), overlap=2)
+    again = create_with_annotations(annotation_store, spec, read.items, read.annotations, ANYBODY)
     kept = {(each.item, each.annotator, each.answer) for each in answers.annotations(annotation_store, again)}
     assert kept == {(each.item, each.annotator, each.answer) for each in given if each.task == "mark"}
+    assert len(kept) == 4  # of the task that the project has
     assert (
         assignment.progress(annotation_store, again.id, people.annotator(annotation_store, again.id, "x"), 2).total == 0
     )
