@@ -173,6 +173,7 @@ def open_results(store: Store, number: int) -> None:
 def remove(store: Store, number: int) -> None:
     """Deletes the project with everything that was confirmed in it."""
     with store.begin() as session:
+        locked(session, number)
         people = select(AnnotatorRow.id).where(AnnotatorRow.project == number)
         invites = select(InviteRow.id).where(InviteRow.project == number)
         session.execute(delete(AssignmentRow).where(AssignmentRow.annotator.in_(people)))

@@ -209,6 +209,7 @@ def test_a_revoked_or_wrong_invitation_gets_a_sentence(annotate: Callable[..., A
     page.at.query_params["invite"] = token
     assert "This invitation is not valid" in page.run().sentences
     assert "invite" not in page.at.query_params
+    assert "not valid" not in page.run().sentences  # it was told once
 
 
 def test_a_guest_of_a_deleted_project_gets_a_sentence(annotate: Callable[..., Annotate]) -> None:

@@ -4,6 +4,7 @@ from threading import Barrier, Thread
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from app.annotate import answers, assignment, people, projects
 from app.annotate.answers import Confirmation
@@ -122,10 +123,32 @@ def test_unbegun_items_can_be_freed(annotation_store: Store, make_project: Make)
     one, two = joined(annotation_store, project, "one", "two")
     item = assignment.current_item(annotation_store, project.id, one)
     assert assignment.current_item(annotation_store, project.id, two) is None
-    assignment.release_open(annotation_store, one)
+    assignment.release_open(annotation_store, project.id, one)
     assert assignment.current_item(annotation_store, project.id, two) == item
     with pytest.raises(ExplanationError, match="not yours any more"):
         answers.confirm(annotation_store, project, one, Confirmation(item or 0, "mark", 1, MARKED))
+
+
+@pytest.mark.parametrize("action", ["free", "remove"])
+def test_the_project_is_locked_before_anything_is_changed(
+    annotation_store: Store, make_project: Make, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    project = make_project(("a",), tasks=("mark",), overlap=1)
+    (one,) = joined(annotation_store, project, "one")
+    assignment.current_item(annotation_store, project.id, one)
+    seen: list[int] = []
+
+    def counted(session: Session, number: int) -> None:
+        assert number == project.id
+        seen.append(session.query(AssignmentRow).count())
+
+    for module in (assignment, projects):
+        monkeypatch.setattr(module, "locked", counted)
+    if action == "free":
+        assignment.release_open(annotation_store, project.id, one)
+    else:
+        projects.remove(annotation_store, project.id)
+    assert seen == [1]
 
 
 def test_progress_counts_what_is_there_for_a_person(annotation_store: Store, make_project: Make) -> None:
