@@ -15,6 +15,7 @@ from typing import Literal
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.annotate.past_rows import DECIDED_BY
 from app.annotate.projects import locked
 from app.annotate.tables import AnnotatorRow, InviteRow, PassRow
 from app.store import Store
@@ -79,6 +80,8 @@ def invite(store: Store, project: int, name: str, role: Role = "annotator") -> s
     name, token = name.strip(), secrets.token_urlsafe(32)
     if not name:
         raise ExplanationError("Say for whom the invitation is, such as A1. The name stands beside the annotations.")
+    if name == DECIDED_BY:
+        raise ExplanationError(f"{name!r} stands for the owner's decisions in downloads. Choose another name.")
     with store.begin() as session:
         if locked(session, project) is None:
             raise ExplanationError("This project was deleted.")

@@ -197,6 +197,16 @@ def test_an_invited_annotator_sees_their_items_and_nothing_else(annotate: Callab
     assert annotation.annotator == "A1"
 
 
+@pytest.mark.parametrize("way", ["revoke", "leave"])
+def test_a_link_is_shown_until_it_is_revoked_or_the_view_is_left(annotate: Callable[..., Annotate], way: str) -> None:
+    page = annotate().create().view("People")
+    page.at.text_input(key="invite name").set_value("A1")
+    assert "?invite=" in page.press("send invite").sentences
+    assert "?invite=" in page.run().sentences
+    page.press("revoke 1") if way == "revoke" else page.view("Settings").view("People")
+    assert "?invite=" not in page.sentences
+
+
 def test_a_revoked_or_wrong_invitation_gets_a_sentence(annotate: Callable[..., Annotate]) -> None:
     annotate().create()
     store = session.annotation_store()

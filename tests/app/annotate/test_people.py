@@ -90,6 +90,8 @@ def test_two_invitations_have_different_names(annotation_store: Store, make_proj
         people.invite(annotation_store, project.id, " A1 ")
     with pytest.raises(ExplanationError, match="for whom"):
         people.invite(annotation_store, project.id, " ")
+    with pytest.raises(ExplanationError, match="owner's decisions"):
+        people.invite(annotation_store, project.id, "decision")
 
 
 def test_owners_without_a_name_get_free_pseudonyms(annotation_store: Store, make_project: Make) -> None:

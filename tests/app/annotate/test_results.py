@@ -108,6 +108,8 @@ def test_a_decision_is_stored_and_downloaded(annotation_store: Store, annotated:
     known = items.all_items(annotation_store, annotated.id)
     decided = [e for e in all_annotations(annotation_store, annotated, known) if e.annotator == DECIDED_BY]
     assert [(each.item, each.answer) for each in decided] == [(first.item.id, BOTH)]
+    assert annotated.opened is not None
+    assert decided[0].confirmed > annotated.opened
 
 
 @pytest.mark.parametrize("format", EXPORTS, ids=lambda each: each.id)
