@@ -15,6 +15,7 @@ LOOK = 1.0  # seconds between two looks at an item that is being prepared
 REVISIT, LAST = "annotation revisited", "annotation reply"  # in the session
 WAITING = "The model reads this item. It opens by itself."
 FINISHED = "All items are done. Thank you."
+NO_MORE = "No other item is left for you. Confirmed: {done:,}, skipped: {skipped:,}. Thank you."
 NOTHING = "No item is left for you: others have taken the remaining ones."
 
 
@@ -46,8 +47,10 @@ def finished(store: Store, project: Project, annotator: int) -> None:
     """Nothing is left, except what was skipped."""
     _last_problem()
     done = assignment.progress(store, project.id, annotator, project.spec.overlap)
-    if done.done:
+    if done.done and done.done == project.items:
         plain_text.success(FINISHED)
+    elif done.done or done.skipped:
+        plain_text.success(NO_MORE.format(done=done.done, skipped=done.skipped))
     else:
         st.info(NOTHING)
     skipped, last = answers.skipped_items(store, annotator), answers.before(store, annotator, None)

@@ -130,7 +130,7 @@ def test_an_owner_makes_a_project_of_a_broken_table_and_marks(annotate: Callable
     page.send("keep").send("skip")
     assert page.item()["progress"] == {"done": 1, "skipped": 1, "total": 2}
     page.send(marked=[0, 1])
-    assert "All items are done" in page.sentences
+    assert "No other item is left for you. Confirmed: 2, skipped: 1." in page.sentences
     (first, skipped, last) = answers.annotations(session.annotation_store(), only_project())
     assert (first.answer, skipped.skipped, last.item) == (Marked((Span(0, 4),)), True, "D")
 

@@ -93,6 +93,20 @@ def test_what_people_did_is_counted(shown: Shown) -> None:
     assert (row["method"], row["ratings"], row["relatedness"]) == ("cause", 4, "4.00 (4.00 … 4.00)")
 
 
+def test_what_was_changed_after_the_answer_was_shown_does_not_count(
+    annotation_store: Store, annotated: Project, shown: Shown
+) -> None:
+    number = shown[0]["item 0"].number
+    one = next(id for id, name in people.names(annotation_store, annotated.id).items() if name == "A2")
+    for task, answer in (("simulate", Simulated("aml", 1)), ("mark", FIRST), ("inspect", Inspected("aml", "accept"))):
+        answers.confirm(annotation_store, annotated, one, Confirmation(number, task, 2, answer))  # type: ignore[arg-type]
+    annotations = answers.annotations(annotation_store, annotated)
+    states = results.item_states(items.all_items(annotation_store, annotated.id), annotations)
+    assert states["item 0"].marks["A2"] == BOTH
+    assert results.simulations(annotations, states) == [{"method": "aml", "guesses": 4, "right": 0.5}]
+    assert results.verdicts(annotations) == [{"method": "aml", "accept": 3, "correct": 0, "reject": 1}]
+
+
 def test_right_for_other_reasons_names_the_most_faithful_map(shown: Shown) -> None:
     """AML is the most faithful one and scores the words 2, 0, 1: of people's two it finds one, where chance is 4/3."""
     listed = results.other_reasons(shown[0])
