@@ -22,6 +22,14 @@ function storeDraft(draft) {
   }
 }
 
+function dropDraft() {
+  try {
+    sessionStorage.removeItem(DRAFTS);
+  } catch {
+    // without storage there is none
+  }
+}
+
 function actionButton(text, className, pressed) {
   const button = element("button", className, text);
   button.type = "button";
@@ -100,7 +108,8 @@ function act(root, memory, action) {
     return;
   }
   parts.problem.textContent = "";
-  keepDraft(memory);
+  if (action === "keep") dropDraft();
+  else keepDraft(memory);
   memory.waiting = crypto.randomUUID?.() ?? `${Date.now()} ${Math.random()}`;
   memory.refocus = root.contains(root.getRootNode().activeElement);
   setBusy(memory, true);

@@ -26,9 +26,14 @@ MOST_ORIGIN = 200  # characters
 
 def decisions(store: Store, project: Project) -> dict[int, Marked]:
     """What was decided, by the number of the item; the newest one counts."""
+    return {item: marked for item, (marked, _) in dated_decisions(store, project).items()}
+
+
+def dated_decisions(store: Store, project: Project) -> dict[int, tuple[Marked, float]]:
+    """`decisions`, each with its moment."""
     query = select(DecisionRow).where(DecisionRow.project == project.id).order_by(DecisionRow.id)
     with store.read() as session:
-        return {row.item: read_marked(json.loads(row.answer)) for row in session.scalars(query)}
+        return {row.item: (read_marked(json.loads(row.answer)), row.decided) for row in session.scalars(query)}
 
 
 def decide(store: Store, project: Project, item: int, marked: Marked, origin: str) -> None:

@@ -19,6 +19,7 @@ from explainers.errors import ExplanationError
 
 LONGEST_COMMENT = 2_000  # characters
 LONGEST_TIME = 86_400.0  # seconds for one task
+CONFIRMED = "You had already confirmed this item; this answer was not stored. Use Undo."
 GONE = "This item is not yours any more. Nothing was lost: go on with the next one."
 
 
@@ -66,6 +67,23 @@ def confirm(store: Store, project: Project, annotator: int, sent: Confirmation) 
         session.flush()
         _settle(session, project, annotator, sent)
     return True
+
+
+def confirm_new(store: Store, project: Project, annotator: int, sent: Confirmation) -> None:
+    """As `confirm`; raises `ExplanationError` as well where this version is in the store with another content."""
+    if confirm(store, project, annotator, sent):
+        return
+    row = _row(project, annotator, sent)
+    with store.read() as session:
+        query = select(AnswerRow).where(
+            AnswerRow.item == sent.item,
+            AnswerRow.annotator == annotator,
+            AnswerRow.task == sent.task,
+            AnswerRow.version == sent.version,
+        )
+        stored = session.scalars(query).one_or_none()
+        if stored is None or (stored.answer, stored.flagged, stored.comment) != (row.answer, row.flagged, row.comment):
+            raise ExplanationError(CONFIRMED)
 
 
 def _settle(session: Session, project: Project, annotator: int, sent: Confirmation) -> None:
@@ -117,7 +135,7 @@ def skipped_items(store: Store, annotator: int) -> list[Stored]:
     with store.read() as session:
         query = select(AnswerRow).where(AnswerRow.annotator == annotator).order_by(AnswerRow.id)
         newest = {row.item: row for row in session.scalars(query)}
-        return [_stored(row) for row in newest.values() if row.skipped]
+        return [_stored(row) for row in sorted(newest.values(), key=lambda row: row.id) if row.skipped]
 
 
 def annotations(store: Store, project: Project) -> tuple[Annotation, ...]:
@@ -158,26 +176,29 @@ def _versions(session: Session, item: int, annotator: int, task: Task) -> int:
 
 
 def _row(project: Project, annotator: int, sent: Confirmation) -> AnswerRow:
+    return AnswerRow(**_values(project, annotator, sent))
+
+
+def _values(project: Project, annotator: int, sent: Confirmation) -> dict[str, Any]:
+    """The columns of a row."""
     seconds = sent.seconds if math.isfinite(sent.seconds) else 0.0
-    return AnswerRow(
-        project=project.id,
-        item=sent.item,
-        annotator=annotator,
-        task=sent.task,
-        version=sent.version,
-        answer="" if sent.answer is None else json.dumps(answer_json(sent.answer), ensure_ascii=False),
-        skipped=sent.answer is None,
-        flagged=sent.flagged,
-        comment=sent.comment.replace("\x00", "")[:LONGEST_COMMENT],  # PostgreSQL keeps no zero character
-        seconds=min(max(seconds, 0.0), LONGEST_TIME),
-    )
+    return {
+        "project": project.id,
+        "item": sent.item,
+        "annotator": annotator,
+        "task": sent.task,
+        "version": sent.version,
+        "answer": "" if sent.answer is None else json.dumps(answer_json(sent.answer), ensure_ascii=False),
+        "skipped": sent.answer is None,
+        "flagged": sent.flagged,
+        "comment": sent.comment.replace("\x00", "")[:LONGEST_COMMENT],  # PostgreSQL keeps no zero character
+        "seconds": min(max(seconds, 0.0), LONGEST_TIME),
+    }
 
 
-def imported_row(project: Project, annotator: int, given: Confirmation, annotation: Annotation) -> AnswerRow:
-    """With the moment at which it was confirmed elsewhere."""
-    row = _row(project, annotator, given)
-    row.confirmed = annotation.confirmed
-    return row
+def imported(project: Project, annotator: int, given: Confirmation, annotation: Annotation) -> dict[str, Any]:
+    """The columns of a row, with the moment at which it was confirmed elsewhere."""
+    return {**_values(project, annotator, given), "confirmed": annotation.confirmed}
 
 
 def _stored(row: AnswerRow) -> Stored:

@@ -69,9 +69,10 @@ def release(session: Session, item: int, annotator: int) -> None:
         row.slot, row.status, row.changed = None, "skipped", time.time()
 
 
-def release_open(store: Store, annotator: int) -> None:
+def release_open(store: Store, project: int, annotator: int) -> None:
     """The items that a person has and has not begun are free for others. Who is at one of them gets another one."""
     with store.begin() as session:
+        locked(session, project)
         begun = select(AnswerRow.item).where(AnswerRow.annotator == annotator)
         query = select(AssignmentRow).where(
             AssignmentRow.annotator == annotator, AssignmentRow.status == "open", AssignmentRow.item.not_in(begun)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.annotate.past_rows import usable
 from explainers.annotations.formats import archives
 from explainers.annotations.formats.imported import BadRow, Imported
 from explainers.annotations.formats.items_file import parse_items
@@ -64,7 +65,8 @@ def read_items(
         else:
             items.append(item)
     kept = {item.id for item in items}
-    return ReadItems(tuple(items), tuple(each for each in given.annotations if each.item in kept), tuple(left_out))
+    annotations, unusable = usable([each for each in given.annotations if each.item in kept])
+    return ReadItems(tuple(items), annotations, (*left_out, *unusable))
 
 
 def _suffix(name: str) -> str:

@@ -6,7 +6,8 @@ from dataclasses import replace
 import streamlit as st
 
 from app.annotate import answers, blinding, items, people
-from app.annotate.adjudication import decisions
+from app.annotate.adjudication import dated_decisions
+from app.annotate.past_rows import DECIDED_BY
 from app.annotate.projects import Project
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat
@@ -22,7 +23,6 @@ from explainers.annotations.records import (
 )
 
 OWN = "own annotations"
-DECIDED_BY = "decision"  # the annotator's name of what the owner decided
 WITHOUT_NAMES = "Methods have stand-in names here, because this project is blind until its results are opened."
 
 
@@ -78,8 +78,8 @@ def all_annotations(store: Store, project: Project, known: Mapping[str, tuple[in
     """Everybody's, and the owner's decisions as those of an annotator of their own."""
     numbers = {number: name for name, (number, _, _) in known.items()}
     decided = [
-        Annotation(project.spec.name, numbers[item], DECIDED_BY, "mark", 1, 0.0, project.opened or 0.0, marked)
-        for item, marked in decisions(store, project).items()
+        Annotation(project.spec.name, numbers[item], DECIDED_BY, "mark", 1, 0.0, moment, marked)
+        for item, (marked, moment) in dated_decisions(store, project).items()
         if item in numbers
     ]
     return [*answers.annotations(store, project), *decided]

@@ -15,6 +15,7 @@ LOOK = 1.0  # seconds between two looks at an item that is being prepared
 REVISIT, LAST = "annotation revisited", "annotation reply"  # in the session
 WAITING = "The model reads this item. It opens by itself."
 FINISHED = "All items are done. Thank you."
+NO_MORE = "No other item is left for you. Confirmed: {done:,}, skipped: {skipped:,}. Thank you."
 NOTHING = "No item is left for you: others have taken the remaining ones."
 
 
@@ -44,9 +45,12 @@ def _look(store: Store, preparer: Preparer, item: int) -> None:
 
 def finished(store: Store, project: Project, annotator: int) -> None:
     """Nothing is left, except what was skipped."""
+    _last_problem()
     done = assignment.progress(store, project.id, annotator, project.spec.overlap)
-    if done.done:
+    if done.done and done.done == project.items:
         plain_text.success(FINISHED)
+    elif done.done or done.skipped:
+        plain_text.success(NO_MORE.format(done=done.done, skipped=done.skipped))
     else:
         st.info(NOTHING)
     skipped, last = answers.skipped_items(store, annotator), answers.before(store, annotator, None)
@@ -62,8 +66,13 @@ def finished(store: Store, project: Project, annotator: int) -> None:
 def skip_button(store: Store, project: Project, annotator: int, item: int) -> None:
     """For an item that cannot be shown."""
     st.button("Skip this item", key="skip unread", on_click=_skip, args=(store, project, annotator, item))
-    if st.session_state.get(LAST, {}).get("problem"):
-        plain_text.error(st.session_state[LAST]["problem"])
+    _last_problem()
+
+
+def _last_problem() -> None:
+    problem = (st.session_state.get(LAST) or {}).get("problem")
+    if problem:
+        plain_text.error(problem)
 
 
 def _skip(store: Store, project: Project, annotator: int, item: int) -> None:
@@ -71,7 +80,7 @@ def _skip(store: Store, project: Project, annotator: int, item: int) -> None:
         stored = answers.latest(store, item, annotator)
         task = answers.next_task(stored, project.tasks) or project.tasks[0]
         version = next((each.version for each in stored if each.task == task), 0) + 1
-        answers.confirm(store, project, annotator, Confirmation(item, task, version, None))
+        answers.confirm_new(store, project, annotator, Confirmation(item, task, version, None))
         st.session_state[REVISIT] = None
     except ExplanationError as error:
         st.session_state[LAST] = {"reply": "", "problem": str(error), "stored": ""}

@@ -8,6 +8,7 @@ from app import plain_text
 from app.annotate import items, people, projects
 from app.annotate.actions import attempt
 from app.annotate.intermission import LAST, REVISIT
+from app.annotate.method_names import method_name
 from app.annotate.people_view import people_view
 from app.annotate.preparation import Preparer
 from app.annotate.project_form import new_project
@@ -107,7 +108,7 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
             f"Model: {spec.model}",
             f"Data: {spec.source}, {project.items:,} items",
             f"Tasks: {tasks}",
-            f"Methods: {', '.join((*spec.methods, *spec.narrators)) or 'none'}",
+            f"Methods: {', '.join(map(method_name, (*spec.methods, *spec.narrators))) or 'none'}",
             f"People per item: {spec.overlap}",
             f"Blind: {'yes' if spec.blind else 'no'}",
         ]

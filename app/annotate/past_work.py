@@ -1,48 +1,74 @@
-"""Annotations that came with a project's data: they count like those that are confirmed here."""
+"""Projects whose data came with annotations: they count like those that are confirmed here."""
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
 
-from app.annotate import answers, assignment
+from app.annotate import answers, projects
 from app.annotate.answers import Confirmation
-from app.annotate.projects import Project
-from app.annotate.tables import AnnotatorRow, AssignmentRow, ItemRow
+from app.annotate.projects import Project, ProjectSpec
+from app.annotate.tables import AnnotatorRow, AnswerRow, AssignmentRow, ItemRow
+from app.login.account import Account
 from app.store import Store
-from explainers.annotations.records import Annotation
+from explainers.annotations.records import Annotation, Item
+
+MOST_NAMED = 500  # items in one statement
+Last = dict[tuple[int, int], Annotation]  # the newest annotation by item and annotator
 
 
-def store_annotations(store: Store, project: Project, given: Sequence[Annotation]) -> int:
-    """Stores what fits the project's tasks, in one transaction; returns how many that are."""
-    fitting = [each for each in given if each.task in project.tasks]
-    if not fitting:
-        return 0
+def create_with_annotations(
+    store: Store, spec: ProjectSpec, items: Sequence[Item], given: Sequence[Annotation], account: Account
+) -> Project:
+    """Stores the project, its items and those annotations that fit its tasks, all or nothing. No two annotations have
+    the same item, annotator, task and version. Raises what `projects.create` raises."""
     with store.begin() as session:
-        people: dict[str, int] = {}
-        for name in dict.fromkeys(each.annotator for each in fitting):
-            row = AnnotatorRow(project=project.id, person=f"import {name}", name=name)
-            session.add(row)
-            session.flush()
-            people[name] = row.id
-        items = {
-            name: number
-            for name, number in session.execute(select(ItemRow.name, ItemRow.id).where(ItemRow.project == project.id))
-        }
-        last: dict[tuple[int, int], list[Annotation]] = defaultdict(list)
-        for each in sorted(fitting, key=lambda one: one.version):
-            key = items[each.item], people[each.annotator]
-            if not last[key]:
-                assignment.take(session, *key, project.spec.overlap)
-            last[key].append(each)
-            session.add(answers.imported_row(project, key[1], _confirmation(key[0], each), each))
-        for (item, person), own in last.items():
-            assigned = session.scalar(
-                select(AssignmentRow).where(AssignmentRow.item == item, AssignmentRow.annotator == person)
-            )
-            if assigned is not None:
-                assigned.status = "skipped" if own[-1].skipped else "done"
-    return len(fitting)
+        project = projects.added(session, spec, items, account)
+        fitting = [each for each in given if each.task in project.tasks]
+        if fitting:
+            _store(session, project, sorted(fitting, key=lambda one: (one.confirmed, one.version)))
+        return project
+
+
+def _store(session: Session, project: Project, given: Sequence[Annotation]) -> None:
+    """In the order of confirmation."""
+    names = dict.fromkeys(each.annotator for each in given)
+    rows = [AnnotatorRow(project=project.id, person=f"import {name}", name=name) for name in names]
+    session.add_all(rows)
+    session.flush()
+    people = {row.name: row.id for row in rows}
+    known = session.execute(select(ItemRow.name, ItemRow.id).where(ItemRow.project == project.id))
+    items = {name: number for name, number in known}
+    values: list[dict[str, Any]] = []
+    last: Last = {}
+    for each in given:
+        item, person = items[each.item], people[each.annotator]
+        values.append(answers.imported(project, person, _confirmation(item, each), each))
+        last[item, person] = each
+    session.execute(insert(AnswerRow), values)
+    _assign(session, project, last)
+
+
+def _assign(session: Session, project: Project, last: Last) -> None:
+    """Who has finished an item has a slot of it, as long as there are slots; a skipped item is free for others."""
+    taken: dict[int, int] = defaultdict(int)
+    rows: list[dict[str, Any]] = []
+    for (item, person), newest in last.items():
+        slot = None
+        if not newest.skipped and taken[item] < project.spec.overlap:
+            slot = taken[item] = taken[item] + 1
+        status = "skipped" if newest.skipped else "done"
+        rows.append({"item": item, "annotator": person, "slot": slot, "status": status})
+    session.execute(insert(AssignmentRow).execution_options(render_nulls=True), rows)  # else one by one
+    by_count: dict[int, list[int]] = defaultdict(list)
+    for item, count in taken.items():
+        by_count[count].append(item)
+    for count, listed in by_count.items():
+        for start in range(0, len(listed), MOST_NAMED):
+            some = ItemRow.id.in_(listed[start : start + MOST_NAMED])
+            session.execute(update(ItemRow).where(some).values(taken=count))
 
 
 def _confirmation(item: int, each: Annotation) -> Confirmation:

@@ -5,7 +5,7 @@
     labels, segments, image      the input, as in the score sheet of the Compare page
     said         the model's answer in words; empty while the person must not know it
     classes      the names among which "simulate" asks to choose
-    maps         letter, and cells by unit number: colour and line
+    maps         letter, and cells by unit number: colour and line; only for "simulate" and "rank"
     sentences    letter and text
     suggested    numbers of the units that a method suggests
     answered     what this person confirmed before, in the form in which the component answers; None without
@@ -100,9 +100,9 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
         "image": image(question.item, prepared),
         "said": "" if task in UNTOLD else said(prepared),
         "classes": list(map(visible, prepared.labels)) if task == "simulate" else [],
-        "maps": []
-        if task == "inspect"
-        else [{"letter": letter, "cells": cells(each)} for letter, each in maps.items()],
+        "maps": [{"letter": letter, "cells": cells(each)} for letter, each in maps.items()]
+        if task in ("simulate", "rank")
+        else [],
         "sentences": [
             {"letter": letter, "text": visible(prepared.sentences[id])}
             for letter, id in (letters.items() if question.uses_sentences else ())

@@ -15,6 +15,7 @@ from typing import Literal
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.annotate.past_rows import DECIDED_BY
 from app.annotate.projects import locked
 from app.annotate.tables import AnnotatorRow, InviteRow, PassRow
 from app.store import Store
@@ -59,18 +60,18 @@ class Tries:
     by_address: dict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
     changing: Lock = field(default_factory=Lock)
 
-    def check(self, address: str) -> None:
-        """Raises `ExplanationError` where an address has tried too often."""
+    def note(self, address: str) -> None:
+        """One more. Raises `ExplanationError` where the address has tried too often; forgets who tried long ago."""
+        now = time.monotonic()
         with self.changing:
-            tries = self.by_address.get(address, deque())
-            while tries and tries[0] < time.monotonic() - TRY_SECONDS:
+            for old in [each for each, tries in self.by_address.items() if tries[-1] < now - TRY_SECONDS]:
+                del self.by_address[old]
+            tries = self.by_address[address]
+            while tries and tries[0] < now - TRY_SECONDS:
                 tries.popleft()
             if len(tries) >= MOST_TRIES:
                 raise ExplanationError(TOO_MANY)
-
-    def note(self, address: str) -> None:
-        with self.changing:
-            self.by_address[address].append(time.monotonic())
+            tries.append(now)
 
 
 def digest(token: str) -> str:
@@ -82,6 +83,8 @@ def invite(store: Store, project: int, name: str, role: Role = "annotator") -> s
     name, token = name.strip(), secrets.token_urlsafe(32)
     if not name:
         raise ExplanationError("Say for whom the invitation is, such as A1. The name stands beside the annotations.")
+    if name == DECIDED_BY:
+        raise ExplanationError(f"{name!r} stands for the owner's decisions in downloads. Choose another name.")
     with store.begin() as session:
         if locked(session, project) is None:
             raise ExplanationError("This project was deleted.")
@@ -111,9 +114,8 @@ def revoke(store: Store, project: int, number: int) -> None:
 
 
 def exchange(store: Store, token: str, tries: Tries, address: str) -> str:
-    """The pass that a browser gets for a token. Raises `ExplanationError` for an invalid or revoked token, and for an
-    address that has given too many of them."""
-    tries.check(address)
+    """The pass that a browser gets for a token. Raises `ExplanationError` for an invalid or revoked token, with
+    another sentence for an address that has given too many of them; many people may share one."""
     secret = secrets.token_urlsafe(32)
     with store.begin() as session:
         row = session.scalar(select(InviteRow).where(InviteRow.digest == digest(token)))

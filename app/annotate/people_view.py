@@ -14,6 +14,7 @@ from app.server import hosts
 from app.store import Store
 from explainers.errors import ExplanationError
 
+ROLE = "invite role"
 LINK = "annotation link"  # in the session, until the page is left: nobody can read it again
 ONCE = "Copy this link now and send it. It is shown only once, because only a hash of it is stored."
 FREE = "Items that somebody has opened and not begun go back to the others. Use it when a person has left."
@@ -21,6 +22,8 @@ ROLES = {"annotator": "annotator", "owner": "owner (sees the results, too)"}
 
 
 def people_view(store: Store, project: Project) -> None:
+    if ROLE not in st.session_state:  # Streamlit forgets this field when the view is left
+        st.session_state.pop(LINK, None)
     _progress(store, project)
     st.subheader("Invitations", anchor=False)
     with st.form("invite", border=False, clear_on_submit=True):
@@ -28,7 +31,7 @@ def people_view(store: Store, project: Project) -> None:
         name = left.text_input(
             "For whom", key="invite name", max_chars=40, help="A pseudonym, such as A1. It stands in every download."
         )
-        role = middle.selectbox("Role", list(ROLES), key="invite role", format_func=ROLES.__getitem__)
+        role = middle.selectbox("Role", list(ROLES), key=ROLE, format_func=ROLES.__getitem__)
         pressed = right.form_submit_button("Invite", key="send invite", width="stretch")
     if pressed:
         try:
@@ -66,9 +69,15 @@ def _invite(store: Store, project: Project, each: Invite) -> None:
                 "Revoke",
                 key=f"revoke {each.id}",
                 on_click=attempt,
-                args=(people.revoke, store, project.id, each.id),
+                args=(_revoke, store, project.id, each),
                 help="The link and the browsers in which it was opened stop working. Annotations stay.",
             )
+
+
+def _revoke(store: Store, project: int, revoked: Invite) -> None:
+    people.revoke(store, project, revoked.id)
+    if st.session_state.get(LINK, ())[:2] == (project, revoked.name):
+        del st.session_state[LINK]
 
 
 def _progress(store: Store, project: Project) -> None:
@@ -81,9 +90,9 @@ def _progress(store: Store, project: Project) -> None:
         done = assignment.progress(store, project.id, number, project.spec.overlap)
         rows.append({"person": name, "confirmed": done.done, "skipped": done.skipped, "of": done.total})
     st.dataframe(rows, hide_index=True, width="stretch")
-    st.button("Free unbegun items", key="free items", help=FREE, on_click=attempt, args=(_free, store, tuple(names)))
+    st.button("Free unbegun items", key="free items", help=FREE, on_click=attempt, args=(_free, store, project.id, tuple(names)))
 
 
-def _free(store: Store, annotators: tuple[int, ...]) -> None:
+def _free(store: Store, project: int, annotators: tuple[int, ...]) -> None:
     for number in annotators:
-        assignment.release_open(store, number)
+        assignment.release_open(store, project, number)

@@ -104,7 +104,7 @@ class Preparer:
         prepared = self._asked(owner, item_of(row).example)
         with self.store.begin() as session:
             stored = session.scalar(select(ItemRow).where(ItemRow.id == number).with_for_update())
-            if stored is not None:
+            if stored is not None and not stored.prepared:  # another process may have been quicker
                 stored.prepared = prepared.as_json()
 
     def _asked(self, owner: Project, example: Example) -> Prepared:

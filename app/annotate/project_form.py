@@ -5,7 +5,7 @@ import streamlit as st
 from app import plain_text
 from app.annotate import embedded_data, projects
 from app.annotate.data_files import SUFFIXES, Files, ReadItems, read_items, splits
-from app.annotate.past_work import store_annotations
+from app.annotate.past_work import create_with_annotations
 from app.annotate.preparation import Preparer
 from app.annotate.projects import LONGEST_NAME, NEEDS_MAPS, NEEDS_SENTENCES, ORDER, TITLES, Project, ProjectSpec
 from app.login.account import Account
@@ -54,8 +54,7 @@ def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Acco
             name or "", model, guideline or "", tasks, methods, narrators, int(overlap), blind, _source(model)
         )
         with st.spinner("Storing the items"):
-            made = projects.create(store, spec, read.items, account)
-            store_annotations(store, made, read.annotations)
+            made = create_with_annotations(store, spec, read.items, read.annotations, account)
     except ExplanationError as error:
         plain_text.error(str(error))
         return None

@@ -110,6 +110,12 @@ class Project:
 
 def create(store: Store, spec: ProjectSpec, items: Sequence[Item], account: Account) -> Project:
     """Stores the project with its items. Raises `ExplanationError` if there are none, or too many."""
+    with store.begin() as session:
+        return added(session, spec, items, account)
+
+
+def added(session: Session, spec: ProjectSpec, items: Sequence[Item], account: Account) -> Project:
+    """`create` within a transaction."""
     if not items:
         raise DataUnavailable("The project has no data. Give at least one example.")
     if len(items) > MOST_ITEMS:
@@ -127,17 +133,16 @@ def create(store: Store, spec: ProjectSpec, items: Sequence[Item], account: Acco
         salt=secrets.token_hex(16),
         source=spec.source,
     )
-    with store.begin() as session:
-        session.add(row)
-        session.flush()
-        session.execute(
-            insert(ItemRow),
-            [
-                {"project": row.id, "number": number, "name": name, "content": item_line(replace(item, id=name))}
-                for number, (name, item) in enumerate(zip(names, items, strict=True))
-            ],
-        )
-        return _project(row, len(items))
+    session.add(row)
+    session.flush()
+    session.execute(
+        insert(ItemRow),
+        [
+            {"project": row.id, "number": number, "name": name, "content": item_line(replace(item, id=name))}
+            for number, (name, item) in enumerate(zip(names, items, strict=True))
+        ],
+    )
+    return _project(row, len(items))
 
 
 def projects(store: Store, account: Account) -> list[Project]:
@@ -168,6 +173,7 @@ def open_results(store: Store, number: int) -> None:
 def remove(store: Store, number: int) -> None:
     """Deletes the project with everything that was confirmed in it."""
     with store.begin() as session:
+        locked(session, number)
         people = select(AnnotatorRow.id).where(AnnotatorRow.project == number)
         invites = select(InviteRow.id).where(InviteRow.project == number)
         session.execute(delete(AssignmentRow).where(AssignmentRow.annotator.in_(people)))

@@ -1,13 +1,15 @@
 """What the annotations of a project show: agreement, how methods compare with people, and what people prefer."""
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from app.annotate.payload import UNTOLD
 from app.annotate.prepared import Prepared
-from app.annotate.projects import Project
+from app.annotate.projects import ORDER, Project
 from explainers.annotations.agreement import AgreementValue
 from explainers.annotations.agreement_overview import of_items, of_pairs, overall
 from explainers.annotations.formats.imported import class_number
@@ -71,12 +73,26 @@ class TaskAgreement:
     items: Mapping[str, tuple[AgreementValue, ...]]
 
 
+def uninfluenced(annotations: Sequence[Annotation]) -> list[Annotation]:
+    """Without marks and guesses that a person confirmed after a later task of that item, which showed them more."""
+    first: dict[tuple[str, str, Task], float] = {}
+    for each in annotations:
+        key = (each.item, each.annotator, each.task)
+        first[key] = min(each.confirmed, first.get(key, each.confirmed))
+
+    def influenced(each: Annotation) -> bool:
+        later = ORDER[ORDER.index(each.task) + 1 :] if each.task in UNTOLD else ()
+        return any(first.get((each.item, each.annotator, task), math.inf) < each.confirmed for task in later)
+
+    return [each for each in annotations if not influenced(each)]
+
+
 def item_states(
     items: Mapping[str, tuple[int, Item, Prepared | None]], annotations: Sequence[Annotation]
 ) -> dict[str, ItemState]:
     """The items that are prepared, by id."""
     marks: dict[str, dict[str, Marked]] = defaultdict(dict)
-    for each in latest(tuple(annotations)):
+    for each in latest(tuple(uninfluenced(annotations))):
         if each.task == "mark" and isinstance(each.answer, Marked):
             marks[each.item][each.annotator] = each.answer
     return {
@@ -107,7 +123,7 @@ def agreements(
 
 def judged_of(task: Task, states: Mapping[str, ItemState], annotations: Sequence[Annotation]) -> tuple[JudgedItem, ...]:
     if task != "mark":
-        return judged_answers(annotations, task)
+        return judged_answers(uninfluenced(annotations), task)
     return tuple(
         judged_item(state.item, state.marks, state.prepared.encoding) for state in states.values() if state.marks
     )
@@ -176,7 +192,7 @@ def _with_interval(interval: Interval) -> str:
 def simulations(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
     """Per method how often people guessed the model's answer from its map."""
     right: dict[str, list[bool]] = defaultdict(list)
-    for each in latest(tuple(annotations)):
+    for each in latest(tuple(uninfluenced(annotations))):
         if isinstance(each.answer, Simulated) and each.item in states:
             right[each.answer.method].append(each.answer.label == states[each.item].prepared.label)
     return [

@@ -62,8 +62,9 @@ def visitor(store: Store, account: Account) -> AnnotateVisitor:
             st.session_state.update({LEFT: False, PROBLEM: ""})
         except ExplanationError as error:
             st.session_state[PROBLEM] = str(error)
-    if st.session_state.get(PROBLEM):
-        plain_text.error(st.session_state[PROBLEM])
+    problem = st.session_state.pop(PROBLEM, "")
+    if problem:
+        plain_text.error(problem)
         st.stop()
     if st.session_state.get(LEFT):
         keep("")

@@ -108,7 +108,11 @@ class AnswerRow(Base):
     """One confirmation. `answer` is JSON, empty where the item was skipped."""
 
     __tablename__ = "annotation_answers"
-    __table_args__ = (UniqueConstraint("project", "item", "annotator", "task", "version"),)
+    __table_args__ = (
+        UniqueConstraint("item", "annotator", "task", "version"),
+        UniqueConstraint("annotator", "id"),  # the indexes by which one's own answers and a project's are looked up
+        UniqueConstraint("project", "id"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     project: Mapped[int] = mapped_column(ForeignKey("annotation_projects.id"))

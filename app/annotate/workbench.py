@@ -17,6 +17,7 @@ from app.components import component, newest
 from app.store import Store
 from explainers.errors import ExplanationError
 
+MOVED_ON = "The page had already moved on, so nothing was stored. Go on with the item that is shown."
 AHEAD = 5  # items that are prepared before somebody gets them
 COLUMN = (  # as wide as the task
     "<style>.st-key-guideline, .st-key-own-work { max-width: 46rem; margin-inline: auto; }</style>"
@@ -105,6 +106,8 @@ def done_pressed() -> None:
     try:
         if sent.get("key") == question.key:
             reply["stored"] = _carried_out(store, project, question, sent)
+        else:
+            reply["problem"] = MOVED_ON
     except ExplanationError as error:
         reply["problem"] = str(error)
     st.session_state[LAST] = reply
@@ -122,8 +125,9 @@ def _carried_out(store: Store, project: Project, question: TaskQuestion, sent: d
         st.session_state[REVISIT] = None
         return ""
     answer = None if action == "skip" else read_sent(question, sent.get("answer") or {})
-    answers.confirm(store, project, question.annotator, _confirmation(question, sent, answer))
+    confirmation = _confirmation(question, sent, answer)
     st.session_state[REVISIT] = None
+    answers.confirm_new(store, project, question.annotator, confirmation)
     return "Skipped." if answer is None else "Stored."
 
 

@@ -66,14 +66,21 @@ class Annotate:
                 return data
         raise AssertionError(f"the item was not prepared: {self.sentences}")
 
-    def send(self, action: str = "confirm", **answer: object) -> "Annotate":
+    def send(self, action: str = "confirm", key: str = "", **answer: object) -> "Annotate":
         """As the component does; its script is tried in the browser."""
-        key = self.item()["key"]  # waits until there is one
+        shown = self.item()
         state = dict.fromkeys((LAST, "annotation revisited"))
         state = {name: self.at.session_state[name] for name in state if name in self.at.session_state}
         state |= {
             "annotation question": self.at.session_state["annotation question"],
-            "annotate": {"done": {"id": str(time.monotonic()), "key": key, "action": action, "answer": answer}},
+            "annotate": {
+                "done": {
+                    "id": str(time.monotonic()),
+                    "key": key or shown["key"],
+                    "action": action,
+                    "answer": answer,
+                }
+            },
         }
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(workbench.st, "session_state", state)
@@ -123,7 +130,7 @@ def test_an_owner_makes_a_project_of_a_broken_table_and_marks(annotate: Callable
     page.send("keep").send("skip")
     assert page.item()["progress"] == {"done": 1, "skipped": 1, "total": 2}
     page.send(marked=[0, 1])
-    assert "All items are done" in page.sentences
+    assert "No other item is left for you. Confirmed: 2, skipped: 1." in page.sentences
     (first, skipped, last) = answers.annotations(session.annotation_store(), only_project())
     assert (first.answer, skipped.skipped, last.item) == (Marked((Span(0, 4),)), True, "D")
 
@@ -135,6 +142,25 @@ def test_an_answer_that_is_none_is_refused_and_can_be_given_again(annotate: Call
     page.send(marked=[1])
     assert page.item()["problem"] == ""
     assert len(answers.annotations(session.annotation_store(), only_project())) == 1
+
+
+def test_an_answer_that_came_too_late_is_not_called_stored(annotate: Callable[..., Annotate]) -> None:
+    page = annotate().create().press("join")
+    page.item()
+    question = page.at.session_state["annotation question"][2]
+    store, project = session.annotation_store(), only_project()
+    other = answers.Confirmation(question.item_number, "mark", 1, Marked((Span(0, 4),)))
+    answers.confirm(store, project, question.annotator, other)  # in another tab
+    page.send(marked=[1])
+    assert (page.item()["problem"], page.item()["stored"]) == (answers.CONFIRMED, "")
+    assert len(answers.annotations(store, project)) == 1
+
+
+def test_an_answer_to_an_item_that_is_not_shown_any_more_gets_a_sentence(annotate: Callable[..., Annotate]) -> None:
+    page = annotate().create().press("join")
+    page.send(key="another item", marked=[1])
+    assert (page.item()["problem"], page.item()["stored"]) == (workbench.MOVED_ON, "")
+    assert not answers.annotations(session.annotation_store(), only_project())
 
 
 def test_a_project_without_data_or_name_is_refused_with_a_sentence(annotate: Callable[..., Annotate]) -> None:
@@ -171,6 +197,16 @@ def test_an_invited_annotator_sees_their_items_and_nothing_else(annotate: Callab
     assert annotation.annotator == "A1"
 
 
+@pytest.mark.parametrize("way", ["revoke", "leave"])
+def test_a_link_is_shown_until_it_is_revoked_or_the_view_is_left(annotate: Callable[..., Annotate], way: str) -> None:
+    page = annotate().create().view("People")
+    page.at.text_input(key="invite name").set_value("A1")
+    assert "?invite=" in page.press("send invite").sentences
+    assert "?invite=" in page.run().sentences
+    page.press("revoke 1") if way == "revoke" else page.view("Settings").view("People")
+    assert "?invite=" not in page.sentences
+
+
 def test_a_revoked_or_wrong_invitation_gets_a_sentence(annotate: Callable[..., Annotate]) -> None:
     annotate().create()
     store = session.annotation_store()
@@ -183,6 +219,7 @@ def test_a_revoked_or_wrong_invitation_gets_a_sentence(annotate: Callable[..., A
     page.at.query_params["invite"] = token
     assert "This invitation is not valid" in page.run().sentences
     assert "invite" not in page.at.query_params
+    assert "not valid" not in page.run().sentences  # it was told once
 
 
 def test_a_guest_of_a_deleted_project_gets_a_sentence(annotate: Callable[..., Annotate]) -> None:

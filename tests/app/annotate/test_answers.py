@@ -2,6 +2,7 @@ from collections.abc import Callable
 from threading import Barrier, Thread
 
 import pytest
+from sqlalchemy import text
 
 from app.annotate import answers, assignment, people
 from app.annotate.answers import Confirmation
@@ -30,6 +31,25 @@ def test_what_is_sent_twice_counts_once(annotation_store: Store, begun: tuple[Pr
     assert not answers.confirm(annotation_store, project, annotator, Confirmation(item, "mark", 1, OTHER))
     (stored,) = answers.annotations(annotation_store, project)
     assert stored.answer == MARKED
+
+
+@pytest.mark.parametrize("by", ["item = 1 AND annotator = 1", "annotator = 1", "project = 1 ORDER BY id"])
+def test_answers_are_looked_up_by_an_index(annotation_store: Store, by: str) -> None:
+    with annotation_store.read() as session:
+        plan = session.execute(text(f"EXPLAIN QUERY PLAN SELECT * FROM annotation_answers WHERE {by}")).all()
+    assert "SEARCH annotation_answers USING INDEX" in str(plan)
+    assert "TEMP B-TREE" not in str(plan)
+
+
+def test_the_same_answer_twice_is_fine_and_another_one_is_refused(
+    annotation_store: Store, begun: tuple[Project, int, int]
+) -> None:
+    project, annotator, item = begun
+    for _ in range(2):
+        answers.confirm_new(annotation_store, project, annotator, Confirmation(item, "mark", 1, MARKED, 3.0))
+    for other in (OTHER, None):
+        with pytest.raises(ExplanationError, match="already confirmed"):
+            answers.confirm_new(annotation_store, project, annotator, Confirmation(item, "mark", 1, other))
 
 
 def test_two_tabs_at_once_store_one_version(annotation_store: Store, begun: tuple[Project, int, int]) -> None:

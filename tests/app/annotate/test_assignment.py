@@ -4,6 +4,7 @@ from threading import Barrier, Thread
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from app.annotate import answers, assignment, people, projects
 from app.annotate.answers import Confirmation
@@ -104,15 +105,50 @@ def test_a_skipped_item_can_be_answered_later(annotation_store: Store, make_proj
     assert answers.skipped_items(annotation_store, one) == []
 
 
+def test_skipped_items_come_in_the_order_of_skipping(annotation_store: Store, make_project: Make) -> None:
+    project = make_project(("a", "b"), tasks=("mark",), overlap=1)
+    (one,) = joined(annotation_store, project, "one")
+    given = []
+    for _ in range(2):
+        item = assignment.current_item(annotation_store, project.id, one)
+        assert item is not None
+        given.append(item)
+        answers.confirm(annotation_store, project, one, Confirmation(item, "mark", 1, None))
+    answers.confirm(annotation_store, project, one, Confirmation(given[0], "mark", 2, None))  # skipped once more
+    assert [each.item for each in answers.skipped_items(annotation_store, one)] == [given[1], given[0]]
+
+
 def test_unbegun_items_can_be_freed(annotation_store: Store, make_project: Make) -> None:
     project = make_project(("a",), tasks=("mark",), overlap=1)
     one, two = joined(annotation_store, project, "one", "two")
     item = assignment.current_item(annotation_store, project.id, one)
     assert assignment.current_item(annotation_store, project.id, two) is None
-    assignment.release_open(annotation_store, one)
+    assignment.release_open(annotation_store, project.id, one)
     assert assignment.current_item(annotation_store, project.id, two) == item
     with pytest.raises(ExplanationError, match="not yours any more"):
         answers.confirm(annotation_store, project, one, Confirmation(item or 0, "mark", 1, MARKED))
+
+
+@pytest.mark.parametrize("action", ["free", "remove"])
+def test_the_project_is_locked_before_anything_is_changed(
+    annotation_store: Store, make_project: Make, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    project = make_project(("a",), tasks=("mark",), overlap=1)
+    (one,) = joined(annotation_store, project, "one")
+    assignment.current_item(annotation_store, project.id, one)
+    seen: list[int] = []
+
+    def counted(session: Session, number: int) -> None:
+        assert number == project.id
+        seen.append(session.query(AssignmentRow).count())
+
+    for module in (assignment, projects):
+        monkeypatch.setattr(module, "locked", counted)
+    if action == "free":
+        assignment.release_open(annotation_store, project.id, one)
+    else:
+        projects.remove(annotation_store, project.id)
+    assert seen == [1]
 
 
 def test_progress_counts_what_is_there_for_a_person(annotation_store: Store, make_project: Make) -> None:

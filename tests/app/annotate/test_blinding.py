@@ -68,6 +68,15 @@ def test_no_name_or_id_of_a_method_is_sent(annotation_store: Store, make_project
 
 
 @pytest.mark.parametrize("task", ORDER)
+def test_maps_are_sent_only_with_tasks_that_show_them(
+    annotation_store: Store, make_project: Make, ask: Ask, task: Task
+) -> None:
+    project = make_project()
+    question = ask(project, people.annotator(annotation_store, project.id, "account "), task)
+    assert len(payload(question, None)["maps"]) == {"simulate": 1, "rank": len(METHODS)}.get(task, 0)
+
+
+@pytest.mark.parametrize("task", ORDER)
 def test_an_answer_comes_back_as_it_was_given(
     annotation_store: Store, make_project: Make, ask: Ask, task: Task
 ) -> None:

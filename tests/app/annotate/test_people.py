@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import text
 
 from app.annotate import people
-from app.annotate.people import MOST_TRIES, Tries
+from app.annotate.people import MOST_TRIES, TRY_SECONDS, Tries
 from app.annotate.projects import Project
 from app.annotate.tables import PassRow
 from app.store import Store
@@ -61,8 +61,19 @@ def test_wrong_tokens_are_limited_by_address(annotation_store: Store, make_proje
         with pytest.raises(ExplanationError, match="not valid"):
             people.exchange(annotation_store, "guess", tries, "10.0.0.1")
     with pytest.raises(ExplanationError, match="Too many"):
-        people.exchange(annotation_store, token, tries, "10.0.0.1")
-    assert people.exchange(annotation_store, token, tries, "10.0.0.2")
+        people.exchange(annotation_store, "guess", tries, "10.0.0.1")
+    with pytest.raises(ExplanationError, match="not valid"):
+        people.exchange(annotation_store, "guess", tries, "10.0.0.2")
+    assert people.exchange(annotation_store, token, tries, "10.0.0.1")  # of somebody behind the same proxy
+
+
+def test_addresses_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries, now = Tries(), time.monotonic()
+    for _ in range(MOST_TRIES):
+        tries.note("10.0.0.1")
+    monkeypatch.setattr(time, "monotonic", lambda: now + TRY_SECONDS + 60)
+    tries.note("10.0.0.2")
+    assert set(tries.by_address) == {"10.0.0.2"}
 
 
 def test_the_same_link_in_two_browsers_is_one_person(annotation_store: Store, make_project: Make) -> None:
@@ -79,6 +90,8 @@ def test_two_invitations_have_different_names(annotation_store: Store, make_proj
         people.invite(annotation_store, project.id, " A1 ")
     with pytest.raises(ExplanationError, match="for whom"):
         people.invite(annotation_store, project.id, " ")
+    with pytest.raises(ExplanationError, match="owner's decisions"):
+        people.invite(annotation_store, project.id, "decision")
 
 
 def test_owners_without_a_name_get_free_pseudonyms(annotation_store: Store, make_project: Make) -> None:

@@ -7,8 +7,9 @@ import pytest
 from app.annotate import answers, assignment, items, people, projects, results
 from app.annotate.adjudication import decide, decisions, disputed
 from app.annotate.answers import Confirmation
-from app.annotate.downloads import DECIDED_BY, all_annotations
-from app.annotate.past_work import store_annotations
+from app.annotate.downloads import all_annotations
+from app.annotate.past_rows import DECIDED_BY
+from app.annotate.past_work import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.results import ItemState
 from app.login.account import ANYBODY
@@ -92,6 +93,20 @@ def test_what_people_did_is_counted(shown: Shown) -> None:
     assert (row["method"], row["ratings"], row["relatedness"]) == ("cause", 4, "4.00 (4.00 … 4.00)")
 
 
+def test_what_was_changed_after_the_answer_was_shown_does_not_count(
+    annotation_store: Store, annotated: Project, shown: Shown
+) -> None:
+    number = shown[0]["item 0"].number
+    one = next(id for id, name in people.names(annotation_store, annotated.id).items() if name == "A2")
+    for task, answer in (("simulate", Simulated("aml", 1)), ("mark", FIRST), ("inspect", Inspected("aml", "accept"))):
+        answers.confirm(annotation_store, annotated, one, Confirmation(number, task, 2, answer))  # type: ignore[arg-type]
+    annotations = answers.annotations(annotation_store, annotated)
+    states = results.item_states(items.all_items(annotation_store, annotated.id), annotations)
+    assert states["item 0"].marks["A2"] == BOTH
+    assert results.simulations(annotations, states) == [{"method": "aml", "guesses": 4, "right": 0.5}]
+    assert results.verdicts(annotations) == [{"method": "aml", "accept": 3, "correct": 0, "reject": 1}]
+
+
 def test_right_for_other_reasons_names_the_most_faithful_map(shown: Shown) -> None:
     """AML is the most faithful one and scores the words 2, 0, 1: of people's two it finds one, where chance is 4/3."""
     listed = results.other_reasons(shown[0])
@@ -107,6 +122,8 @@ def test_a_decision_is_stored_and_downloaded(annotation_store: Store, annotated:
     known = items.all_items(annotation_store, annotated.id)
     decided = [e for e in all_annotations(annotation_store, annotated, known) if e.annotator == DECIDED_BY]
     assert [(each.item, each.answer) for each in decided] == [(first.item.id, BOTH)]
+    assert annotated.opened is not None
+    assert decided[0].confirmed > annotated.opened
 
 
 @pytest.mark.parametrize("format", EXPORTS, ids=lambda each: each.id)
@@ -119,12 +136,11 @@ def test_a_download_becomes_a_project_with_the_same_annotations(
     content = format.write(listed, given)  # type: ignore[attr-defined]
     read = parse_items(content, f"file{format.suffix}")  # type: ignore[attr-defined]
     assert read.bad_rows == ()
-    again = projects.create(
-        annotation_store, ProjectSpec("Films", "small", tasks=("mark",), overlap=2), read.items, ANYBODY
-    )
-    assert store_annotations(annotation_store, again, read.annotations) == 4  # of the task that the project has
+    spec = ProjectSpec("Films", "small", tasks=("mark",), overlap=2)
+    again = create_with_annotations(annotation_store, spec, read.items, read.annotations, ANYBODY)
     kept = {(each.item, each.annotator, each.answer) for each in answers.annotations(annotation_store, again)}
     assert kept == {(each.item, each.annotator, each.answer) for each in given if each.task == "mark"}
+    assert len(kept) == 4  # of the task that the project has
     assert (
         assignment.progress(annotation_store, again.id, people.annotator(annotation_store, again.id, "x"), 2).total == 0
     )

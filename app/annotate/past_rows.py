@@ -1,0 +1,46 @@
+"""Which annotations of a file can be used: of known methods, each one once, and none in the name of the decisions."""
+
+from collections.abc import Sequence
+
+from app.annotate.method_names import method_name
+from explainers.annotations.records import Annotation, Answer, Corrected, Inspected, Ranked, Rated, Simulated
+from explainers.errors import ExplanationError
+
+DECIDED_BY = "decision"  # the annotator's name of what an owner decided, in downloads
+
+
+def usable(given: Sequence[Annotation]) -> tuple[tuple[Annotation, ...], tuple[str, ...]]:
+    """The annotations that can be stored, and a sentence for each other one."""
+    kept: dict[tuple[str, str, str, int], Annotation] = {}
+    left_out: list[str] = []
+    for each in given:
+        key = (each.item, each.annotator, each.task, each.version)
+        fault = "it is there twice; the first one counts." if key in kept else _fault(each)
+        if fault:
+            left_out.append(f"Annotation ({each.task}) of item {each.item[:60]} by {each.annotator[:60]}: {fault}")
+        else:
+            kept[key] = each
+    return tuple(kept.values()), tuple(left_out)
+
+
+def _fault(annotation: Annotation) -> str:
+    if annotation.annotator == DECIDED_BY:
+        return "it is an owner's decision, not an annotation."
+    for method in _methods(annotation.answer):
+        try:
+            method_name(method)
+        except ExplanationError:
+            return f"it judges {method[:60]!r}, which is no method here. Blind downloads have stand-in names."
+    return ""
+
+
+def _methods(answer: Answer | None) -> tuple[str, ...]:
+    match answer:
+        case Ranked(methods=methods):
+            return methods
+        case Rated(scores=scores):
+            return tuple(each.method for each in scores)
+        case Simulated() | Inspected() | Corrected():
+            return (answer.method,)
+        case _:
+            return ()
