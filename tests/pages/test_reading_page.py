@@ -255,6 +255,20 @@ def test_followers_come_along(presented: Reading) -> None:
     assert one.run().at.header[0].value == "Three wishes, one loss"
 
 
+def test_two_pages_of_the_presenter_do_not_move_the_group_back_and_forth(presented: Reading) -> None:
+    second = Reading(**presented.address)
+    presented.press("next")
+    for page in (second, presented, second):
+        page.run()
+        assert page.address["step"] == "5"
+        assert page.at.header[0].value == "Flip the sign"
+    second.press("previous")
+    for page in (presented, second):
+        assert page.run().address["step"] == "4"
+    late = Reading(**{**presented.address, "step": "2"})  # a page that was open elsewhere moves nothing when it begins
+    assert (late.address["step"], presented.run().address["step"]) == ("4", "4")
+
+
 def test_the_groups_marks_become_one_row(presented: Reading) -> None:
     presented.at.query_params.update({"story": "newcomers", "step": "2"})
     presented.run()
