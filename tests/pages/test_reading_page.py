@@ -16,6 +16,7 @@ from app.compare import session
 from app.compare.curated_examples import curated_examples
 from app.reading import groups as group_rules
 from app.reading import live, pace
+from app.reading.questions import example_of_state
 from app.reading.reader import ORDER, stories, story_of
 from app.reading.story import Step
 from explainers.errors import ModelUnavailable
@@ -241,6 +242,16 @@ def test_a_group_bets_and_everybody_is_counted_once(presented: Reading) -> None:
         rows = next(each.proto.body for each in page.at.get("html") if "reading-bets" in each.proto.body)
         assert re.findall(r"<span>(\d)</span>", rows) == ["0", "0", "2"]
     assert "bet 0" not in [button.key for button in one.at.button]
+
+
+def test_a_follower_sees_the_input_of_a_bet_before_the_answer(presented: Reading) -> None:
+    story = story_of("aml")
+    assert story is not None
+    state = story.steps[3].state
+    assert state is not None
+    one = follower(presented, NAMES[0])
+    assert "bet 0" in [button.key for button in one.at.button]
+    assert example_of_state(state).text in one.text
 
 
 def test_followers_come_along(presented: Reading) -> None:
