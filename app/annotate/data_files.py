@@ -19,8 +19,11 @@ from explainers.errors import DataUnavailable
 
 LONGEST = 30_000  # characters of an item; models read the beginning of long texts
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
-SUFFIXES = (*tables.SUFFIXES, ".jsonl", ".json", ".zip", ".gz", ".tgz", *IMAGES)
-NO_TABLE = "Give one file of data (.csv, .tsv, .parquet, .jsonl, .json or .zip), and for images also their files."
+SUFFIXES = (*tables.SUFFIXES, ".jsonl", ".json", *archives.SUFFIXES, *IMAGES)
+NO_TABLE = (
+    "Give one file of data (.csv, .tsv, .parquet, .jsonl, .json, or an archive: .zip, .tar.gz, .tgz or .tar), and for "
+    "images also their files."
+)
 IMAGE_COLUMNS = ("id", "text", "image", "label")
 Files = Mapping[str, bytes]  # by name
 

@@ -23,8 +23,8 @@ MEGABYTES = 10
 SENTENCES_SHOWN = 5  # about rows that are left out
 FORMATS = (
     "A table (.csv, .tsv, .parquet) or lines of JSON with a column text, for pairs premise and hypothesis; id and "
-    "label are kept. Also ERASER (.zip), doccano (.jsonl), Label Studio (.json), and downloads of this page with all "
-    "annotations. For images, add their files and a column image with their names."
+    "label are kept. Also ERASER (.zip, .tar.gz, .tgz or .tar), doccano (.jsonl), Label Studio (.json), and "
+    "downloads of this page with all annotations. For images, add their files and a column image with their names."
 )
 BLIND = "Methods appear as letters, shuffled for every person and item, until you open the results."
 OVERLAP = "How many people annotate each item. Agreement needs two or more."

@@ -10,6 +10,7 @@ from app.compare.engine import Engine
 from app.reading import bets, live
 from app.reading.audience import Audience
 from app.reading.quantities import filled
+from app.reading.questions import example_of_state
 from app.reading.story import Bet, LiveExample
 from explainers.report.text import decimals, escaped
 
@@ -33,6 +34,10 @@ STYLE = """<style>
 
 def show(engine: Engine, bet: Bet, state: LiveExample, audience: Audience) -> None:
     """Before the reveal the run is only started, so that its answer is there when it is asked for."""
+    if not audience.revealed:  # on a phone there is no way back to the step that showed it
+        example = example_of_state(state)
+        for text in filter(None, (example.text, example.pair)):
+            plain_text.paragraph(text)
     st.subheader(bet.question, anchor=False)
     run = None if live.elsewhere(engine, state) else live.current(engine, state)
     if not audience.revealed:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 GROUP, KEY = "group", "key"  # in the address
+DRAWN = "reading drawn"  # in the session: group, story and step that the presenter's page showed last
 TICK = 0.5  # seconds between two looks at the group
 JOIN = "Open this address on a phone, or scan the code. Whoever opens it follows the step that you show."
 KEEP = "The address of this page holds your key. Do not pass it on: whoever has it can present."
@@ -79,13 +80,10 @@ def show() -> None:
 
 def _presented(group: Groups, view: GroupView, key: str) -> None:
     group.check_presenter(view.code, key)
-    story = story_of(st.query_params.get(navigation.STORY, view.story)) or story_of(view.story)
+    view = _led(group, view, key)
+    story, number = story_of(view.story), view.step
     if story is None:
         return
-    number = navigation.step_number(story)
-    if (view.story, view.step) != (story.id, number):  # the presenter's address leads
-        group.move(view.code, key, story.id, number)
-        view = group.look(view.code)
     step = story.steps[number - 1]
     with st.container(horizontal=True, vertical_alignment="center", key="presenter"):
         navigation.buttons(story, number, listed=False)
@@ -99,6 +97,22 @@ def _presented(group: Groups, view: GroupView, key: str) -> None:
     st.fragment(run_every=TICK)(_watch)(group, view, step)
     steps.show(session.engine(), step, Together(group, view, key=key))
     _notes(group, view)
+
+
+def _led(group: Groups, view: GroupView, key: str) -> GroupView:
+    """The group after this page has led it: a button, a key or the browser's Back has changed the address since the
+    page was last drawn. Where the address is as it was, the group leads, which another page of the presenter moved."""
+    story = story_of(st.query_params.get(navigation.STORY, ""))
+    asked = (story.id, navigation.step_number(story)) if story is not None else (view.story, view.step)
+    code, *drawn = st.session_state.get(DRAWN, ("",))
+    if asked != (view.story, view.step):
+        if code == view.code and asked != tuple(drawn):
+            group.move(view.code, key, *asked)
+            view = group.look(view.code)
+        else:
+            navigation.go(view.story, view.step)
+    st.session_state[DRAWN] = (view.code, view.story, view.step)
+    return view
 
 
 def _followed(group: Groups, view: GroupView) -> None:

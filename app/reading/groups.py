@@ -102,7 +102,7 @@ class Groups:
         """Shows another step to everybody."""
         self.check_presenter(code, key)
         with self.store.begin() as session:
-            group = session.get(ReadingGroup, code)
+            group = _locked(session, code)
             if group is not None:
                 group.story, group.step, group.moved = story, step, time.time()
         self.looks.pop(code, None)
@@ -111,7 +111,7 @@ class Groups:
         """Shows the answer of a place; bets on it are closed."""
         self.check_presenter(code, key)
         with self.store.begin() as session:
-            group = session.get(ReadingGroup, code)
+            group = _locked(session, code)
             if group is not None and place not in group.revealed:
                 group.revealed = [*group.revealed, place]
         self.looks.pop(code, None)
@@ -135,6 +135,7 @@ class Groups:
             return
         self._require_place(code, participant)
         with self.store.begin() as session:
+            _locked(session, code)
             written = _count(session, ReadingEntry, code=code, kind=NOTE, participant=participant)
             if written >= MOST_NOTES:
                 raise GroupRefused(NOTES_FULL.format(MOST_NOTES))
@@ -173,7 +174,7 @@ class Groups:
         """One entry per participant and place, whatever arrives at the same time."""
         self._require_place(code, participant)
         with self.store.begin() as session:
-            group = session.get(ReadingGroup, code)
+            group = _locked(session, code)
             if group is None or (place and place in group.revealed):
                 return
             there = {"code": code, "kind": kind, "participant": participant, "place": place}
@@ -187,6 +188,11 @@ class Groups:
             if newcomer and kind != PRESENT:
                 session.add(ReadingEntry(code=code, kind=PRESENT, participant=participant))
             session.add(ReadingEntry(**there, value=value))
+
+
+def _locked(session: Session, code: str) -> ReadingGroup | None:
+    """The group, whose other writers wait until this transaction ends."""
+    return session.get(ReadingGroup, code, with_for_update=True)
 
 
 def _count(session: Session, table: type[ReadingGroup] | type[ReadingEntry], **where: str) -> int:

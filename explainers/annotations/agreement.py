@@ -58,13 +58,19 @@ def shared(items: Items, one: str, other: str) -> list[JudgedItem]:
     return [item for item in items if one in item.codes and other in item.codes]
 
 
+def common(item: JudgedItem, one: str, other: str) -> frozenset[str]:
+    """The questions of an item that both people answered."""
+    return frozenset(item.codes.get(one, {}).keys() & item.codes.get(other, {}).keys())
+
+
 def cohen(items: Items, one: str, other: str) -> AgreementValue:
-    name, both = "Cohen's κ", shared(items, one, other)
+    name = "Cohen's κ"
+    both = [item for item in shared(items, one, other) if common(item, one, other)]
     answers = [
         (item.codes[one][question], item.codes[other][question])
         for item in both
         for question in item.questions
-        if question in item.codes[one] and question in item.codes[other]
+        if question in common(item, one, other)
     ]
     if not answers:
         return AgreementValue(name, None, len(both), reason=FEW)

@@ -12,6 +12,7 @@ from explainers.annotations.agreement import (
     alpha,
     bounded,
     cohen,
+    common,
     f1,
     f1s,
     fleiss,
@@ -86,7 +87,7 @@ def mean_of_pairs(
     if not defined:
         first = next(iter(values.values()), None)
         return AgreementValue(name, None, first.items if first else 0, reason=first.reason if first else FEW)
-    counted = [item for item in items if any(set(pair) <= set(item.codes) for pair in defined)]
+    counted = [item for item in items if any(common(item, *pair) for pair in defined)]
     tables = [np.stack([table(item, *pair) for pair in defined]) for item in counted]  # (pairs, …) each
 
     def mean(summed: Table) -> Table:

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from explainers.annotations.judged import word_encoding
 from explainers.annotations.records import Marked
+from explainers.annotations.units import marked_units, marks_of
 from explainers.datasets.example import Example
 from explainers.methods.given_specs import ELSEWHERE, PEOPLE
 from explainers.methods.spec import MethodSpec
@@ -32,9 +34,11 @@ class ForeignAttribution:
 
 def people_spec(example: Example, marks: Sequence[Marked]) -> MethodSpec | None:
     """The row of people's marks: every unit scores the share of people who marked it; None without marks in a text."""
+    words = word_encoding(example)  # half a marked word is a marked word, whichever half it is
+    snapped = [marks_of(marked_units(marked, words), words) for marked in marks]
     spans, scores = [], []
     for segment in (0, 1):
-        own = [marked.spans_of_pair if segment else marked.spans_of_text for marked in marks]
+        own = [marked.spans_of_pair if segment else marked.spans_of_text for marked in snapped]
         edges = sorted({edge for each in own for span in each for edge in (span.start, span.end)})
         for start, end in pairwise(edges):
             share = sum(any(span.start <= start and end <= span.end for span in each) for each in own) / len(marks)

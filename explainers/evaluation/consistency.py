@@ -15,7 +15,7 @@ from explainers.evaluation.names import POSITION, RANDOM
 from explainers.learned.ivra import mean_states
 from explainers.methods.registry import applicable
 from explainers.methods.spec import MethodSpec
-from explainers.metrics.consistency import Floats, consistency
+from explainers.metrics.consistency import ROUNDING, Floats, aligned, consistency
 from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
@@ -24,6 +24,7 @@ from explainers.models.internals import forward_with_internals
 from explainers.results.comparison import Question
 from explainers.results.settings import Settings
 
+EQUAL = "all explanations or all states are equally far apart"
 FEWEST = 3
 Progress = Callable[[str], None]
 
@@ -75,5 +76,6 @@ def _row(method: str, states: Floats, scores: dict[int, Scores], reason: str) ->
     numbers = sorted(scores)
     value = consistency(states[numbers], [scores[number] for number in numbers])
     if value is None:
-        return row | {"reason": "every input has the same explanation"}
+        alike = np.ptp(np.stack([aligned(scores[number]) for number in numbers]), axis=0).max() < ROUNDING
+        return row | {"reason": "every input has the same explanation" if alike else EQUAL}
     return row | {"cons": asdict(value)}

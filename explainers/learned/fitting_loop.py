@@ -19,6 +19,8 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.training.diagnostics import collapse_warnings, score_shape
 from explainers.training.loop import TrainingLoop
 
+UNJUDGED = "No epoch could be judged on the validation texts; the last weights were kept."
+
 
 class LearnedTraining:
     """One training of a learned method. `metrics` and `warnings` are those of the weights that are kept."""
@@ -87,6 +89,8 @@ class LearnedTraining:
 
     def finish(self) -> None:
         """Puts the kept weights into the module, rounded as they are stored."""
+        if self.recipe.select != "last" and not self.best:
+            self.warnings += (UNJUDGED,)
         if self.recipe.select == "last" or not self.best:
             self.best = trained_parameters(self.module)
         self.best = {name: weight.half() for name, weight in self.best.items()}

@@ -36,14 +36,15 @@ def aligned(scores: Sequence[float]) -> Floats:
 def consistency(states: Floats, scores: Sequence[Sequence[float]], *, seed: int = 0) -> Interval | None:
     """CONS of the scores of n inputs with mean hidden states (n, d), and its 95 % bootstrap interval over inputs.
 
-    None where every input has the same explanation, so that ρ is not defined. Pairs of an input with itself, which
-    resampling makes, do not count. Raises `ValueError` for fewer than three inputs.
+    None where all explanations, or all states, are equally far apart, so that ρ is not defined. Pairs of an input
+    with itself, which resampling makes, do not count. Raises `ValueError` for fewer than three inputs.
     """
     if len(scores) < 3:
         raise ValueError("Consistency compares pairs of at least three inputs.")
     of_states = squareform(pdist(np.asarray(states, dtype=float)))
     of_scores = squareform(pdist(np.stack([aligned(row) for row in scores])))
-    if np.ptp(of_scores) <= ROUNDING:
+    pairs = np.triu_indices(len(scores), 1)
+    if min(np.ptp(of_scores[pairs]), np.ptp(of_states[pairs])) <= ROUNDING:
         return None
     draws = np.random.default_rng(seed).integers(0, len(scores), (RESAMPLES, len(scores)))
     values = [_correlation(of_states, of_scores, draw) for draw in draws]

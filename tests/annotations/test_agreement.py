@@ -178,6 +178,16 @@ def test_one_item_has_no_interval() -> None:
     assert (value.value, value.items, value.low) == (1.0, 1, None)
 
 
+def test_items_without_a_common_question_do_not_count() -> None:
+    apart = [JudgedItem(str(n), {"a": {"x": 1.0}, "b": {"y": 0.0}}) for n in range(40)]
+    items = [*random_items(0, missing=0.0), *apart]
+    alone = random_items(0, missing=0.0)
+    assert cohen(items, "a", "b") == cohen(alone, "a", "b")
+    assert overall(items, ordinal=False)[0] == overall(alone, ordinal=False)[0]
+    assert cohen(alone, "a", "b").low is not None
+    assert (cohen(apart, "a", "b").items, overall(apart, ordinal=False)[0].items) == (0, 0)
+
+
 def test_answers_become_numbers_by_method() -> None:
     base = replace(MARKS[0], task="rank", answer=Ranked(("lime", "aml")))
     assert judged_answers([base], "rank")[0].codes == {"Ann": {"lime": 1.0, "aml": 2.0}}

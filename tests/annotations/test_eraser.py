@@ -1,6 +1,7 @@
 import io
 import json
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -134,6 +135,60 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.Monk
     monkeypatch.setattr("explainers.annotations.formats.archives.LARGEST", 1000)
     with pytest.raises(DataUnavailable, match="too large"):
         read_archive(packed("tar.gz", {"docs/r1": "a" * 2000}), "set.tar.gz")
+
+
+def tar_of(*members: tarfile.TarInfo) -> bytes:
+    """Packed; a member with a size has digits as its content."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz", format=tarfile.GNU_FORMAT) as tar:
+        for member in members:
+            tar.addfile(member, io.BytesIO(b"1" * member.size))
+    return file.getvalue()
+
+
+def member_of(kind: bytes, size: int = 0, name: str = "x") -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.size = kind, size
+    return member
+
+
+def test_directories_and_links_count_towards_the_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explainers.annotations.formats.archives.MOST_FILES", 3)
+    for kind in (tarfile.DIRTYPE, tarfile.SYMTYPE):
+        with pytest.raises(DataUnavailable, match="too large"):
+            read_archive(tar_of(*(member_of(kind, name=str(n)) for n in range(5))), "set.tgz")
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_large_headers_of_an_archive_are_refused_before_they_are_parsed(kind: bytes) -> None:
+    begun = time.monotonic()
+    with pytest.raises(DataUnavailable, match="too large"):
+        read_archive(tar_of(member_of(kind, 300_000)), "set.tgz")  # 300 kB of digits took Python a minute
+    assert time.monotonic() - begun < 2
+
+
+def test_many_headers_of_an_archive_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explainers.annotations.formats.archives.ALL_HEADERS", 3 * 500**2)
+    headers = [member_of(tarfile.GNUTYPE_LONGNAME, 500) for _ in range(10)]
+    with pytest.raises(DataUnavailable, match="too large"):
+        read_archive(tar_of(*headers, member_of(tarfile.REGTYPE)), "set.tgz")
+
+
+def test_headers_count_towards_what_an_archive_unpacks_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explainers.annotations.formats.archives.LARGEST", 3000)
+    with pytest.raises(DataUnavailable, match="too large"):
+        read_archive(tar_of(*(member_of(tarfile.DIRTYPE) for _ in range(20))), "set.tgz")
+
+
+def test_a_damaged_lzma_entry_is_one_sentence() -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("a.jsonl", row() * 50)
+    content = bytearray(file.getvalue())
+    start = 30 + len("a.jsonl")
+    content[start + 4] = 255  # of the filter's properties
+    with pytest.raises(DataUnavailable, match="not a readable archive"):
+        read_archive(bytes(content), "set.zip")
 
 
 def test_a_folder_without_the_split_is_one_sentence(tmp_path: Path) -> None:

@@ -136,6 +136,14 @@ def test_peoples_marks_score_the_share_of_people(bert: FrozenModel) -> None:
     assert not spec.comparable
 
 
+def test_marks_on_different_halves_of_a_word_add_up(bert: FrozenModel) -> None:
+    marks = [Marked((Span(17, 19),)), Marked((Span(19, 21),)), Marked((Span(4, 6),))]  # "go", "od" and "fi"
+    spec = people_spec(Example(TEXT), marks)
+    assert spec is not None
+    attribution = spec.made_with(Settings()).attribute(bert, bert.encode(TEXT), 1)
+    assert attribution.scores == pytest.approx((0, 1 / 3, 0, 0, 2 / 3))
+
+
 def results(**rationale: object) -> str:
     return json.dumps({"annotation_id": "1", "rationales": [{"docid": "d", **rationale}], "classification": "POS"})
 

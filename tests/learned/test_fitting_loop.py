@@ -107,6 +107,21 @@ def test_the_same_seed_gives_the_same_weights_to_the_last_bit_and_another_seed_o
     assert not equal(first, other)
 
 
+def test_weights_that_no_epoch_could_judge_have_a_warning(
+    bert: FrozenModel,
+    texts: list[LearningExample],
+    validation: list[LearningExample],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module_of_fit, "gain", lambda *_: float("nan"))
+    training = fit(small("aml", epochs=1), bert, texts, validation, tmp_path / "nan")
+    assert training.best
+    assert module_of_fit.UNJUDGED in training.warnings
+    last = fit(small("aml", epochs=1, select="last"), bert, texts, validation, tmp_path / "last")
+    assert module_of_fit.UNJUDGED not in last.warnings
+
+
 def equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     return list(one) == list(other) and all(torch.equal(one[name], other[name]) for name in one)
 

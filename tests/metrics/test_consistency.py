@@ -71,3 +71,14 @@ def test_a_constant_explanation_has_no_cons() -> None:
 def test_two_inputs_are_too_few() -> None:
     with pytest.raises(ValueError, match="at least three"):
         consistency(np.zeros((2, 2)), [(1.0,), (2.0,)])
+
+
+def test_equal_distances_have_no_cons() -> None:
+    states = GENERATOR.normal(size=(3, 2))
+    scores = [tuple(GENERATOR.normal(size=8).tolist()) for _ in range(3)]
+    apart = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)]
+    assert consistency(states, scores) is not None
+    assert consistency(np.ones((3, 2)), scores) is None
+    assert consistency(np.array(apart), scores) is None  # of the states
+    swapped = [[*range(at), at + 1, at, *range(at + 2, LENGTH)] for at in (0, 10, 20)]  # each pair differs alike
+    assert consistency(states, swapped) is None

@@ -16,6 +16,7 @@ from app.compare import session
 from app.compare.curated_examples import curated_examples
 from app.reading import groups as group_rules
 from app.reading import live, pace
+from app.reading.questions import example_of_state
 from app.reading.reader import ORDER, stories, story_of
 from app.reading.story import Step
 from explainers.errors import ModelUnavailable
@@ -243,6 +244,16 @@ def test_a_group_bets_and_everybody_is_counted_once(presented: Reading) -> None:
     assert "bet 0" not in [button.key for button in one.at.button]
 
 
+def test_a_follower_sees_the_input_of_a_bet_before_the_answer(presented: Reading) -> None:
+    story = story_of("aml")
+    assert story is not None
+    state = story.steps[3].state
+    assert state is not None
+    one = follower(presented, NAMES[0])
+    assert "bet 0" in [button.key for button in one.at.button]
+    assert example_of_state(state).text in one.text
+
+
 def test_followers_come_along(presented: Reading) -> None:
     one = follower(presented, NAMES[0])
     assert one.at.header[0].value == "Does training for removal win at removal?"
@@ -253,6 +264,20 @@ def test_followers_come_along(presented: Reading) -> None:
     presented.at.query_params["step"] = "2"  # the browser's Back
     presented.run()
     assert one.run().at.header[0].value == "Three wishes, one loss"
+
+
+def test_two_pages_of_the_presenter_do_not_move_the_group_back_and_forth(presented: Reading) -> None:
+    second = Reading(**presented.address)
+    presented.press("next")
+    for page in (second, presented, second):
+        page.run()
+        assert page.address["step"] == "5"
+        assert page.at.header[0].value == "Flip the sign"
+    second.press("previous")
+    for page in (presented, second):
+        assert page.run().address["step"] == "4"
+    late = Reading(**{**presented.address, "step": "2"})  # a page that was open elsewhere moves nothing when it begins
+    assert (late.address["step"], presented.run().address["step"]) == ("4", "4")
 
 
 def test_the_groups_marks_become_one_row(presented: Reading) -> None:

@@ -16,7 +16,7 @@ from explainers.annotations.records import Annotation, Item
 from explainers.datasets.tables import decode_text, is_table
 from explainers.errors import DataUnavailable
 
-READ = ".csv, .tsv, .parquet, .jsonl, .json (Label Studio), or .zip or .tar.gz (ERASER)"
+READ = ".csv, .tsv, .parquet, .jsonl, .json (Label Studio), or .zip, .tar.gz, .tgz or .tar (ERASER)"
 SNIFFED = 20  # rows by which doccano's lines are told from ours
 
 

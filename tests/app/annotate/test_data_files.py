@@ -1,15 +1,17 @@
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from app.annotate import embedded_data, projects
-from app.annotate.data_files import read_items
+from app.annotate import embedded_data, project_form, projects
+from app.annotate.data_files import SUFFIXES, read_items
 from app.annotate.projects import MOST_ITEMS, Project, ProjectSpec
 from app.login.account import ANYBODY
 from app.store import Store
+from explainers.annotations.formats import archives
 from explainers.annotations.records import Item
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
@@ -110,3 +112,15 @@ def test_a_table_of_100_000_rows_becomes_a_project(annotation_store: Store) -> N
     read = read_items({"mine.csv": content.encode()}, ("text",))
     project = projects.create(annotation_store, ProjectSpec("Films", "small"), read.items, ANYBODY)
     assert project.items == MOST_ITEMS
+
+
+def test_the_archives_that_are_offered_are_those_that_are_read() -> None:
+    assert set(archives.SUFFIXES) <= set(SUFFIXES)
+    assert not "items.csv.gz".endswith(SUFFIXES)
+    hint, page = (
+        project_form.FORMATS,
+        (Path(__file__).parents[3] / "assets/docs/annotate.md").read_text(encoding="utf-8"),
+    )
+    for suffix in archives.SUFFIXES:
+        assert suffix in hint
+        assert f"`{suffix}`" in page
