@@ -90,7 +90,13 @@ def _progress(store: Store, project: Project) -> None:
         done = assignment.progress(store, project.id, number, project.spec.overlap)
         rows.append({"person": name, "confirmed": done.done, "skipped": done.skipped, "of": done.total})
     st.dataframe(rows, hide_index=True, width="stretch")
-    st.button("Free unbegun items", key="free items", help=FREE, on_click=attempt, args=(_free, store, project.id, tuple(names)))
+    st.button(
+        "Free unbegun items",
+        key="free items",
+        help=FREE,
+        on_click=attempt,
+        args=(_free, store, project.id, tuple(names)),
+    )
 
 
 def _free(store: Store, project: int, annotators: tuple[int, ...]) -> None:
