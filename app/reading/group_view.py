@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 GROUP, KEY = "group", "key"  # in the address
 DRAWN = "reading drawn"  # in the session: group, story and step that the presenter's page showed last
+LOOKED_AT = "group looked at"  # story and step of the page whose look at the group began this run
 TICK = 0.5  # seconds between two looks at the group
 JOIN = "Open this address on a phone, or scan the code. Whoever opens it follows the step that you show."
 KEEP = "The address of this page holds your key. Do not pass it on: whoever has it can present."
@@ -101,12 +102,15 @@ def _presented(group: Groups, view: GroupView, key: str) -> None:
 
 def _led(group: Groups, view: GroupView, key: str) -> GroupView:
     """The group after this page has led it: a button, a key or the browser's Back has changed the address since the
-    page was last drawn. Where the address is as it was, the group leads, which another page of the presenter moved."""
+    page was last drawn. Where the address is as it was, the group leads, which another page of the presenter moved.
+
+    A look at the group may carry the address from before a Back that has moved the group already: it leads nowhere."""
     story = story_of(st.query_params.get(navigation.STORY, ""))
     asked = (story.id, navigation.step_number(story)) if story is not None else (view.story, view.step)
     code, *drawn = st.session_state.get(DRAWN, ("",))
+    looked_at = st.session_state.pop(LOOKED_AT, None)
     if asked != (view.story, view.step):
-        if code == view.code and asked != tuple(drawn):
+        if code == view.code and asked not in (tuple(drawn), looked_at):
             group.move(view.code, key, *asked)
             view = group.look(view.code)
         else:
@@ -148,6 +152,7 @@ def _watch(group: Groups, drawn: GroupView, step: Step) -> None:
         plain_text.error(str(error))
         return
     if (view.place, view.revealed) != (drawn.place, drawn.revealed):
+        st.session_state[LOOKED_AT] = (drawn.story, drawn.step)
         st.rerun(scope="app")
     given: Mapping[str, object] = {}
     if step.bet is not None:

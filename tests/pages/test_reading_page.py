@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from app.compare import session
 from app.compare.curated_examples import curated_examples
+from app.reading import group_view, live, pace
 from app.reading import groups as group_rules
-from app.reading import live, pace
 from app.reading.questions import example_of_state
 from app.reading.reader import ORDER, stories, story_of
 from app.reading.story import Step
@@ -278,6 +278,17 @@ def test_two_pages_of_the_presenter_do_not_move_the_group_back_and_forth(present
         assert page.run().address["step"] == "4"
     late = Reading(**{**presented.address, "step": "2"})  # a page that was open elsewhere moves nothing when it begins
     assert (late.address["step"], presented.run().address["step"]) == ("4", "4")
+
+
+def test_a_look_with_the_address_from_before_a_back_does_not_undo_it(presented: Reading) -> None:
+    presented.at.query_params["step"] = "2"  # the browser's Back
+    presented.run()
+    presented.at.query_params["step"] = "4"  # a look at the group that began before, with what it had drawn
+    presented.at.session_state[group_view.LOOKED_AT] = ("aml", 4)
+    presented.run()
+    assert presented.address["step"] == "2"
+    presented.at.query_params["step"] = "4"  # and now on purpose
+    assert presented.run().at.header[0].value == "Does training for removal win at removal?"
 
 
 def test_the_groups_marks_become_one_row(presented: Reading) -> None:
