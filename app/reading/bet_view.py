@@ -22,7 +22,7 @@ REVEAL, SHOWN = "Show the answer", "The presenter shows the answer when all have
 CHANGE = "You can change your bet until the answer is shown."
 COMPUTING = "The answer is being computed."
 STYLE = """<style>
-.reading-bets { display: grid; grid-template-columns: minmax(0, 26rem) 7rem 3rem; gap: 0.4rem 1rem;
+.reading-bets { display: grid; grid-template-columns: minmax(0, max-content) minmax(5rem, 20rem) 3rem; gap: 0.4rem 1rem;
   align-items: center; margin: 0.3rem 0 0.8rem; }
 .reading-bets .right { font-weight: 700; }
 .reading-bets .track { height: 0.8rem; border-radius: 3px; background: rgba(128, 128, 128, 0.2); }
