@@ -52,7 +52,7 @@ def disputed(states: Mapping[str, ItemState]) -> list[ItemState]:
 
 
 def adjudicate(store: Store, project: Project, states: Mapping[str, ItemState]) -> None:
-    """Draws the next item to decide, or one that the owner chooses."""
+    """Draws the next item to decide."""
     differing = disputed(states)
     if not differing:
         st.caption(AGREED)

@@ -51,7 +51,6 @@ def results_view(store: Store, project: Project) -> None:
             on_click=attempt,
             args=(projects.open_results, store, project.id),
         )
-        downloads(store, project)
         return
     annotations = answers.annotations(store, project)
     if not annotations:

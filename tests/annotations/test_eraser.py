@@ -15,7 +15,7 @@ from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 
-MOVIES = Path("/work/shared/data/eraser_movies/movies.tar.gz")
+MOVIES = Path(__file__).parents[3] / "shared" / "data" / "eraser_movies" / "movies.tar.gz"  # beside the checkout
 DOCUMENT = "a slow start .\nbut what an ending !\n"  # invented
 DOCUMENTS = {"r1": DOCUMENT, "r2": "dull ."}
 
