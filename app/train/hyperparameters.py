@@ -7,10 +7,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import streamlit as st
 
 NOT_SETTINGS = ("method", "distribution", "seed")  # what a recipe is, and what stands beside the settings
-AT_LEAST_ONE = ("epochs", "batch")
+AT_LEAST_ONE = ("epochs", "validations", "batch")
 HELP = {
-    "select": "The epoch that is kept: the best by AOPC-C minus AOPC-S, the best by one of them, or the last.",
+    "select": "The weights that are kept: the best by AOPC-C minus AOPC-S, the best by one of them, or the last.",
     "epochs": "How often every text is read.",
+    "validations": "How often in an epoch the metrics are measured on held-out texts.",
     "batch": "Texts per step.",
     "learning_rate": "Size of the steps. If the loss jumps or is not a number, make it smaller.",
     "weight_decay": "How strongly weights are pulled to zero.",

@@ -12,9 +12,9 @@ LOG = "log.jsonl"  # as explainers.training.loop names it, which would bring tor
 
 @dataclass(frozen=True)
 class Epoch:
-    """After epoch `number`: the metrics on held-out texts, by id."""
+    """After `number` epochs, or parts of one: the metrics on held-out texts, by id."""
 
-    number: int
+    number: float
     step: int
     seconds: float
     metrics: dict[str, float]
@@ -58,7 +58,7 @@ class Log:
     def add_epoch(self, line: dict[str, Any]) -> None:
         metrics = {str(name): float(value) for name, value in line["validation"].items()}
         warnings = tuple(str(warning) for warning in line.get("alarms", ()))
-        self.epochs.append(Epoch(int(line["epoch"]), int(line["step"]), float(line["seconds"]), metrics, warnings))
+        self.epochs.append(Epoch(float(line["epoch"]), int(line["step"]), float(line["seconds"]), metrics, warnings))
 
 
 def read(folder: Path) -> Log | None:

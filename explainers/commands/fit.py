@@ -36,6 +36,9 @@ def fit_command(
     variant: Annotated[str, typer.Option(help="Name of the result; a shipped name brings its settings.")] = "",
     set_: Annotated[list[str] | None, typer.Option("--set", help="A hyperparameter: name=value. Repeatable.")] = None,
     seed: Seed = 0,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Trainings, with the seeds from --seed on; the best on validation texts is kept.")
+    ] = 1,
     folder: Annotated[Path | None, typer.Option(help="Folder for log and checkpoint; by default below runs.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for weights and card; by default the store.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue after the last finished epoch.")] = False,
@@ -45,7 +48,7 @@ def fit_command(
     """Fit a method to a frozen model, on unlabelled texts."""
     with user_errors():
         image_files(format_, images)
-        check_full(method, full=full, resume=resume)
+        check_full(method, full=full, resume=resume, seeds=seeds)
         spec = FitSpec(
             method,
             model,
@@ -55,17 +58,20 @@ def fit_command(
             settings=parse_settings(set_),
             format=format_,
             images=str(images or ""),
+            seeds=seeds,
         )
         cards = run_fit(spec, device, folder, out, resume=resume, full=full)
         typer.echo(json.dumps(cards, indent=2))
 
 
-def check_full(method: str, *, full: bool, resume: bool) -> None:
+def check_full(method: str, *, full: bool, resume: bool, seeds: int = 1) -> None:
     able = [spec.id for spec in METHODS if spec.trains_classifier]
     if full and method not in able:
         raise ExplanationError(f"{method} cannot train the classifier; {', '.join(able)} can. Omit --full.")
     if full and resume:
         raise ExplanationError("A training of the classifier itself cannot be resumed. Omit --resume.")
+    if full and seeds > 1:
+        raise ExplanationError("A training of the classifier itself has one seed. Omit --seeds.")
 
 
 def run_fit(

@@ -84,6 +84,7 @@ class Aml:
     dropout: float = 0.0  # of shares in x'', so that every word counts by itself and not only with the others
     rank: int = 16
     epochs: int = 5
+    validations: int = 1  # per epoch
     batch: int = 20
     learning_rate: float = 1e-3
     weight_decay: float = 0.01

@@ -29,6 +29,7 @@ class Batch:
     inputs: PaddedBatch
     probabilities: Tensor  # (B, C): the frozen model's, of the whole texts
     internals: Internals | None = None  # of the whole texts, if they are computed already
+    done: float = 0.0  # the share of the training's steps that are made
 
     @property
     def predicted(self) -> Tensor:
@@ -65,9 +66,9 @@ def encode_for_learning(model: FrozenModel, texts: Sequence[Example], unit: Unit
     return sorted(examples, key=lambda each: position[each.encoding.ids, id(each.encoding.image)])
 
 
-def batch(model: FrozenModel, examples: Sequence[LearningExample]) -> Batch:
+def batch(model: FrozenModel, examples: Sequence[LearningExample], done: float = 0.0) -> Batch:
     inputs = pad_batch([item.encoding for item in examples], model.pad_token, model.device)
-    return Batch(inputs, torch.stack([item.probabilities for item in examples]))
+    return Batch(inputs, torch.stack([item.probabilities for item in examples]), done=done)
 
 
 def in_random_order(

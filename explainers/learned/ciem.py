@@ -102,9 +102,10 @@ class Ciem:
     erasure: Literal["zero", "mask"] = "mask"  # what a word fades to in S⊙X
     hidden: int = 384
     select: Select = "difference"  # Dis alone draws every score towards 1 in time, and the ranking fades
-    epochs: int = 2
+    epochs: int = 4
+    validations: int = 4  # per epoch
     batch: int = 32
-    learning_rate: float = 1e-3  # the paper: 2e-4 for 10 epochs of larger sets
+    learning_rate: float = 5e-4  # the paper: 2e-4 for 10 epochs of larger sets
     weight_decay: float = 0.0
     seed: int = 0
     method: str = "ciem"

@@ -8,7 +8,7 @@ M ∈ [0, 1]. With x_e = M⊙v the cause and x_u = (1-M)⊙v the rest:
     L_p = -log σ(M - M⁻)       M⁻: the decoder with another text's v   weak supervision                (Eq. 7)
     L   = L_s + α·L_i + L_p
 
-L_s is lowest at a mask of ones; `sparsity` adds a price for the mean of M, which the paper does not have. Means are
+L_s is lowest at a mask of ones; `sparsity` adds a price for the mean of M, which the paper does not have (0: none). Means are
 over words only. The method's spec lists the deviations from paper and code.
 """
 
@@ -49,15 +49,16 @@ class Cimi:
     sufficiency: float = 1.0
     intervention_weight: float = 1.0  # α
     weak_supervision: float = 1.0
-    sparsity: float = 0.0  # weight of the mean mask; the paper has none
+    sparsity: float = 0.3  # weight of the mean mask; 0 is the paper's loss
     states: bool = True
     intervention: Literal["mse", "cosine"] = "mse"
     epsilon: float = 0.2  # how much of another text may be mixed in
     discrete: Discrete = "no"  # how a mask becomes 0 or 1 in training
     erasure: Literal["zero", "mask"] = "mask"
     hidden: int = 64
-    select: Select = "last"
-    epochs: int = 4
+    select: Select = "difference"
+    epochs: int = 8
+    validations: int = 2  # per epoch
     batch: int = 32
     learning_rate: float = 3e-3  # the authors' code: 1e-3 for 50 to 100 epochs
     weight_decay: float = 0.0

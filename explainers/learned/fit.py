@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
@@ -15,8 +15,9 @@ from explainers.datasets.user_texts import read_texts
 from explainers.errors import DataUnavailable
 from explainers.learned.batches import encode_for_learning
 from explainers.learned.fitting_loop import fit
-from explainers.learned.recipe import Recipe
+from explainers.learned.recipe import Recipe, Select
 from explainers.learned.recipes import SHIPPED, recipe_of
+from explainers.learned.validation import gain
 from explainers.models.bundle_cards import input_names_of_bundle
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
@@ -84,22 +85,39 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
     if texts[0].image is not None:  # a model that offers no internals says so before all images are read
         pad_batch([model.encode(texts[0])], model.pad_token, model.device)
     encoded = encode_for_learning(model, texts), encode_for_learning(model, validation)
-    training = fit(recipe, model, *encoded, folder, resume=resume)
+    trainings = [fit(each, model, *encoded, run, resume=resume) for each, run in seeded(recipe, spec.seeds, folder)]
+    judge: Select = "difference" if recipe.select == "last" else recipe.select
+    training = max(trainings, key=lambda each: gain(judge, each.metrics))
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
-    entries = {
+    entries: dict[str, Any] = {
+        "recipe": asdict(training.recipe),  # type: ignore[call-overload]
         "texts": {"learned from": len(texts), "watched": len(validation)},
         "validation": training.metrics,
         "alarms": list(training.warnings),
-        "seconds": {"training": round(training.loop.seconds, 1), "all": round(time.perf_counter() - began, 1)},
+        "steps": {"kept": training.kept_step, "all": training.loop.steps},
+        "seconds": {
+            "training": round(sum(each.loop.seconds for each in trainings), 1),
+            "all": round(time.perf_counter() - began, 1),
+        },
     }
+    if spec.seeds > 1:
+        entries["seeds"] = [
+            {"seed": each.recipe.seed, "steps": each.kept_step, "validation": each.metrics} for each in trainings
+        ]
     return write_weights(spec, model, training.best, out or own_folder(model.name, model.version), entries)
+
+
+def seeded(recipe: Recipe, seeds: int, folder: Path) -> Iterator[tuple[Recipe, Path]]:
+    """The recipe with each seed from its own on, and the folder for log and checkpoint of its training."""
+    for seed in range(recipe.seed, recipe.seed + seeds):
+        yield replace(recipe, seed=seed), folder / f"seed-{seed}" if seeds > 1 else folder  # type: ignore[type-var]
 
 
 def write_weights(
     spec: FitSpec, model: FrozenModel, weights: dict[str, Tensor], target: Path, entries: dict[str, Any]
 ) -> dict[str, Any]:
-    """Writes the weights and their card, which has `entries` besides, and returns the card."""
+    """Writes the weights and their card, in which `entries` add or replace, and returns the card."""
     card = {
         "method": spec.method,
         "variant": spec.name,

@@ -1,4 +1,6 @@
-"""The training of all learned methods: AdamW, a log line per step, a validation and a checkpoint per epoch."""
+"""The training of all learned methods: AdamW, a log line per step, validations and checkpoints per epoch or more often.
+
+The loop's rounds are parts of an epoch: the texts between two validations."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,19 +40,24 @@ class LearnedTraining:
             torch.manual_seed(recipe.seed)
             self.module = recipe.module(model).to(model.device)
         weights = [weight for weight in self.module.parameters() if weight.requires_grad]
-        steps = recipe.epochs * len(in_random_order(texts, recipe.batch, random.Random(0)))
+        batches = len(in_random_order(texts, recipe.batch, random.Random(0)))
+        steps, self.parts = recipe.epochs * batches, max(1, min(recipe.validations, batches))
         optimiser = torch.optim.AdamW(weights, recipe.learning_rate, weight_decay=recipe.weight_decay)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.rate(step / max(steps, 1)))
         self.loop = TrainingLoop(folder, weights, optimiser, schedule, seed=recipe.seed, steps=steps)
         self.best: dict[str, Tensor] = {}
-        self.best_gain, self.metrics = -float("inf"), dict[str, float]()
+        self.best_gain, self.kept_step, self.metrics = -float("inf"), 0, dict[str, float]()
         self.warnings: tuple[str, ...] = ()
         self.random: NDArray[np.float64] | None = None  # what random orders reach on the validation texts
 
-    def losses(self, order: random.Random) -> Iterator[Mapping[str, Tensor]]:
-        for examples in in_random_order(self.texts, self.recipe.batch, order):
+    def losses(self, _order: random.Random) -> Iterator[Mapping[str, Tensor]]:
+        epoch, part = divmod(self.loop.epoch, self.parts)
+        order = random.Random(self.recipe.seed * 1000 + epoch)  # the same for all parts of an epoch
+        batches = in_random_order(self.texts, self.recipe.batch, order)
+        for examples in batches[part * len(batches) // self.parts : (part + 1) * len(batches) // self.parts]:
             self.module.train()
-            yield self.recipe.terms(self.module, self.model, batch(self.model, examples), self.loop.generator)
+            some = batch(self.model, examples, self.loop.step_number / self.loop.steps)
+            yield self.recipe.terms(self.module, self.model, some, self.loop.generator)
 
     def validate(self) -> dict[str, object]:
         """Metrics, shape of the scores and warnings; keeps the weights if they are the best so far."""
@@ -60,9 +67,11 @@ class LearnedTraining:
         warnings = collapse_warnings(scores_shape, distribution=self.recipe.distribution) + self._chance(values)
         gained = gain(self.recipe.select, metrics)
         if gained > self.best_gain or self.recipe.select == "last":
-            self.best_gain, self.metrics, self.warnings = gained, metrics, warnings
+            self.best_gain, self.kept_step = gained, self.loop.step_number
+            self.metrics, self.warnings = metrics, warnings
             self.best = {name: weight.clone() for name, weight in trained_parameters(self.module).items()}
-        return {"validation": metrics, "shape": asdict(scores_shape), "alarms": warnings}
+        epoch = self.loop.epoch / self.parts
+        return {"epoch": epoch, "validation": metrics, "shape": asdict(scores_shape), "alarms": warnings}
 
     def _chance(self, values: NDArray[np.float64]) -> tuple[str, ...]:
         if self.random is None:
@@ -77,7 +86,7 @@ class LearnedTraining:
             "best": self.best,
             "figures": self.metrics,
             "alarms": list(self.warnings),
-            "numbers": [self.best_gain],
+            "numbers": [self.best_gain, self.kept_step],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -85,7 +94,7 @@ class LearnedTraining:
         if isinstance(self.module, Memory):
             self.module.restore(state["memory"])
         self.best, self.metrics, self.warnings = state["best"], state["figures"], tuple(state["alarms"])
-        (self.best_gain,) = state["numbers"]
+        self.best_gain, self.kept_step = state["numbers"]
 
     def finish(self) -> None:
         """Puts the kept weights into the module, rounded as they are stored."""
@@ -114,6 +123,6 @@ def fit(
         hyperparameters = asdict(recipe)  # type: ignore[call-overload]
         steps = training.loop.steps
         header = {"method": recipe.method, "texts": len(texts), "steps": steps, "recipe": hyperparameters}
-        training.loop.run(training, recipe.epochs, header=header, resume=resume)
+        training.loop.run(training, recipe.epochs * training.parts, header=header, resume=resume)
     training.finish()
     return training

@@ -8,13 +8,16 @@
     CONS: KL(r_i‖r_j) / (‖H_i - H_j‖ + ε)                    H: mean hidden state, KL symmetric      (Eq. 13)
     SIM:  a student's error after one step on the model's predictions and on r (`simulation`)        (Eq. 14-15)
 
-The model is frozen (`ivra_full` trains it too). t_k has no gradient in the paper's terms; here a straight-through
-sigmoid gives it one, and `path` takes the model's gradient between the whole and the cut text. The spec lists more.
+The model is frozen (`ivra_full` trains it too). The cut t_k has no gradient. Here it is relaxed: a word is inside by
+σ((log r - θ)/T), θ lying between the last word inside and the first outside, and T falls during the training. With
+`relaxation="straight"` the loss is that of the hard cut and only its gradient that of the sigmoid; `path` then takes
+the model's gradient between the whole and the cut text. The spec lists more.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -33,12 +36,10 @@ from explainers.models.internals import (
 )
 from explainers.results.erasure_curves import PERCENTS, top_count
 
-if TYPE_CHECKING:
-    pass
-
 BETAS = {"softmax": 5.0, "sparsemax": 1.0}  # how much the student looks at r, for SIM
 CRITERIA, LEVELS = ("sim", "comp", "suff", "cons"), ("feature", "head", "layer")
 COMP_MARGIN, SUFF_MARGIN = 1.0, 0.1
+SMALLEST = 1e-4  # added to r before its logarithm
 
 
 @dataclass(frozen=True)
@@ -49,15 +50,18 @@ class Ivra:
     norm: Norm = "sparsemax"
     levels: str = "feature+head+layer"
     smat: bool = False
-    temperature: float = 0.5  # of the straight-through sigmoid, as a share of the scores' spread in a text
-    path: bool = True  # where the gradient of COMP and SUFF is taken
+    relaxation: Literal["soft", "straight"] = "soft"
+    temperature: float = 1.0  # T at the start, as a share of the spread of log r in a text
+    last_temperature: float = 0.3  # T at the end
+    path: bool = True  # where the gradient of a hard cut is taken
     student_rate: float = 0.02
-    epochs: int = 2
+    epochs: int = 8
+    validations: int = 1  # per epoch
     batch: int = 32
-    learning_rate: float = 2e-2
+    learning_rate: float = 5e-2
     weight_decay: float = 0.0
     seed: int = 0
-    select: Select = "last"
+    select: Select = "difference"
     method: str = "ivra"
     distribution: bool = True
 
@@ -80,11 +84,14 @@ class Ivra:
         inputs, internals = batch.inputs, batch.internals_of(model)
         r = cast(Tensor, module(internals, inputs))  # (B, L)
         words = inputs.reduce_to_units(r, "sum")  # (B, U)
-        percent = PERCENTS[int(torch.randint(len(PERCENTS), (), generator=generator))]
-        kept = top_words(words, inputs.units, percent, self.temperature)
+        drawn = torch.randint(len(PERCENTS), (inputs.rows,), generator=generator)
+        cuts = top_counts(inputs.units, [PERCENTS[each] for each in drawn.tolist()])
+        temperature = self.temperature * (self.last_temperature / self.temperature) ** batch.done
+        kept = top_words(words, inputs.units, cuts, temperature, hard=self.relaxation == "straight")
 
         whole = cross_entropy(model, internals.logits, batch.predicted)
-        positions = torch.rand(inputs.rows, 1, generator=generator).to(words.device) if self.path else None
+        path = self.path and self.relaxation == "straight"
+        positions = torch.rand(inputs.rows, 1, generator=generator).to(words.device) if path else None
 
         def without(removed: Tensor) -> Tensor:
             return error_without(model, batch, removed, positions)
@@ -102,7 +109,7 @@ class Ivra:
         terms = {name: losses[name]() for name in self.criterion.split("+")}
         total = torch.stack(list(terms.values())).sum()
         entropy = -(words * (words + 1e-12).log()).sum(1).mean()
-        return {"total": total, **terms, "percent": torch.tensor(float(percent)), "entropy": entropy}
+        return {"total": total, **terms, "entropy": entropy}
 
     def scores(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
         return batch.inputs.reduce_to_units(module(batch.internals_of(model), batch.inputs), "sum")
@@ -114,22 +121,31 @@ def cross_entropy(model: FrozenModel, logits: Tensor, label: Tensor) -> Tensor:
     return -logs.gather(1, label[:, None])[:, 0]
 
 
-def top_words(words: Tensor, units: Tensor, percent: float, temperature: float) -> Tensor:
-    """1 for the top `percent` % of each text's words, else 0; the gradient is that of σ((r-θ)/T), (B, U) → (B, U).
+def top_counts(units: Tensor, percents: Sequence[float]) -> Tensor:
+    """How many words of each text, whose `units` are (B, U), are its top per cent: (B, 1)."""
+    counts = [top_count(int(n), percent) for n, percent in zip(units.sum(1), percents, strict=True)]
+    return torch.tensor(counts, device=units.device)[:, None]
 
-    θ lies midway between the last word inside and the first outside; T is a share of the scores' spread in the text.
+
+def top_words(words: Tensor, units: Tensor, cuts: Tensor, temperature: float, *, hard: bool) -> Tensor:
+    """How far each word is among the `cuts` (B, 1) top ones of its text: σ((log r - θ)/T), (B, U) → (B, U).
+
+    θ lies midway between the last word inside and the first outside; T is a share of the spread of log r in the text.
+    With `hard` it is 1 or 0, and only the gradient is the sigmoid's.
     """
-    k = torch.tensor([[top_count(int(n), percent)] for n in units.sum(1)], device=words.device)  # (B, 1)
-    masked = words.detach().masked_fill(~units, 0)
-    ordered, order = words.detach().masked_fill(~units, -torch.inf).sort(dim=1, descending=True, stable=True)
-    hard = (order.argsort(1) < k) & units
-    edges = functional.pad(ordered, (0, 1)).clamp(min=0)  # no score is below 0, the next after the last word is 0
-    theta = (edges.gather(1, (k - 1).clamp(min=0)) + edges.gather(1, k)) / 2
+    logs = (words + SMALLEST).log()
+    known = logs.detach()
+    ordered, order = known.masked_fill(~units, -torch.inf).sort(dim=1, descending=True, stable=True)
+    edges = functional.pad(ordered, (0, 1)).clamp(min=math.log(SMALLEST))  # after the last word comes a share of 0
+    theta = (edges.gather(1, (cuts - 1).clamp(min=0)) + edges.gather(1, cuts)) / 2
     count = units.sum(1, keepdim=True).clamp(min=1)
-    mean = masked.sum(1, keepdim=True) / count
-    spread = (((masked - mean) ** 2 * units).sum(1, keepdim=True) / count).sqrt()
-    soft = ((words - theta) / (temperature * spread).clamp(min=1e-6)).sigmoid()
-    return hard.to(words.dtype) + (soft - soft.detach())
+    mean = (known * units).sum(1, keepdim=True) / count
+    spread = (((known - mean) ** 2 * units).sum(1, keepdim=True) / count).sqrt()
+    soft = ((logs - theta) / (temperature * spread).clamp(min=1e-3)).sigmoid() * units
+    if not hard:
+        return soft
+    inside = (order.argsort(1) < cuts) & units
+    return inside.to(words.dtype) + (soft - soft.detach())
 
 
 def error_without(model: FrozenModel, batch: Batch, removed: Tensor, positions: Tensor | None) -> Tensor:

@@ -13,21 +13,26 @@ from explainers.training.hyperparameters import with_hyperparameters
 
 RECIPES: dict[str, Any] = {"aml": Aml, "cimi": Cimi, "ciem": Ciem, "ivra": Ivra}
 
+NO_CUT: dict[str, Any] = {"epochs": 1, "learning_rate": 2e-2, "select": "last"}  # CONS and SIM are not about AOPC
+
 SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
     "aml": {
         "difference": {"select": "difference"},
         "comp": {"select": "comp", "lambda_p": 0.8, "lambda_inv": 0.8, "lambda_a": 1.0},
         "suff": {"select": "suff", "lambda_inv": 0.5, "epochs": 4},
     },
-    "cimi": {"mask": {"erasure": "mask"}, "zero": {"erasure": "zero", "epochs": 3}},
-    "ciem": {"last": {"layer": 0}, "middle": {"layer": 3, "learning_rate": 3e-3, "epochs": 3}},
+    "cimi": {"mask": {"erasure": "mask"}, "zero": {"erasure": "zero"}},
+    "ciem": {"last": {"layer": 0}, "middle": {"layer": 3}},
     "ivra": {
         **{
-            f"{criterion}-{norm}": {"criterion": criterion, "norm": norm, "epochs": epochs}
-            for criterion, epochs in (("comp", 2), ("suff", 2), ("cons", 1), ("sim", 1))
+            f"{criterion}-{norm}": {"criterion": criterion, "norm": norm, **settings}
+            for criterion, settings in (("comp", {}), ("suff", {}), ("cons", NO_CUT), ("sim", NO_CUT))
             for norm in ("sparsemax", "softmax")
         },
-        "smat": {"criterion": "sim", "norm": "softmax", "smat": True, "epochs": 1},
+        "smat": {"criterion": "sim", "norm": "softmax", "smat": True, **NO_CUT},
+        "smat-comp": {"criterion": "comp", "norm": "softmax", "smat": True},
+        "smat-suff": {"criterion": "suff", "norm": "softmax", "smat": True},
+        "comp-suff-softmax": {"criterion": "comp+suff", "norm": "softmax"},
     },
 }
 

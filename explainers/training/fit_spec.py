@@ -32,6 +32,7 @@ class FitSpec:
     settings: tuple[tuple[str, str], ...] = ()
     format: str = ""
     images: str = ""  # the folder of the images
+    seeds: int = 1  # trainings, from `seed` on; the best on validation texts is kept
 
     @property
     def name(self) -> str:
@@ -57,6 +58,7 @@ class FitSpec:
             *(("--format", self.format, "--pictures", self.images) if self.format else ()),
             *(("--variant", self.variant) if self.variant else ()),
             *("--seed", str(self.seed), *settings),
+            *(("--seeds", str(self.seeds)) if self.seeds > 1 else ()),
         ]
 
     @classmethod
@@ -73,6 +75,7 @@ class FitSpec:
             settings=settings,
             format=parsed.format,
             images=parsed.pictures,
+            seeds=parsed.seeds,
         )
 
     @property
@@ -108,6 +111,8 @@ class FitSpec:
     def _check_narrator(self) -> None:
         if self.variant:
             raise ExplanationError(f"{self.method} has no variants. Omit --variant; give its settings with --set.")
+        if self.seeds > 1:
+            raise ExplanationError(f"{self.method} is trained with one seed. Omit --seeds.")
         if {"losses", "seed"} & set(dict(self.settings)):
             raise ExplanationError(
                 "The name of the method sets its losses, and --seed sets the seed. Omit them from --set."
@@ -124,6 +129,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument("command", choices=["fit"])
     parser.add_argument("method")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=1)
     for name in (*VALUE_FLAGS, *RUN_FLAGS):
         parser.add_argument(f"--{name}", default="")
     for name in ("resume", "full"):

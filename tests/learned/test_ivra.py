@@ -11,9 +11,19 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
+from explainers.learned import ivra
 from explainers.learned.batches import Batch, LearningExample, batch, encode_for_learning
 from explainers.learned.fitting_loop import fit
-from explainers.learned.ivra import Ivra, comprehensiveness, consistency, error_without, sufficiency, top_words
+from explainers.learned.ivra import (
+    SMALLEST,
+    Ivra,
+    comprehensiveness,
+    consistency,
+    error_without,
+    sufficiency,
+    top_counts,
+    top_words,
+)
 from explainers.learned.ivra_full import fit_full
 from explainers.learned.ivra_readout import Readout, coefficients
 from explainers.learned.recipe import trained_parameters
@@ -89,17 +99,56 @@ def test_a_words_score_is_the_sum_of_its_tokens(bert: FrozenModel) -> None:
 def test_the_cut_is_exactly_the_top_words() -> None:
     words = torch.tensor([[0.1, 0.4, 0.2, 0.3], [0.5, 0.5, 0.0, 0.0]])
     units = torch.tensor([[True] * 4, [True, True, False, False]])
-    assert top_words(words, units, 50, 0.1).tolist() == [[0, 1, 0, 1], [1, 0, 0, 0]]
-    assert top_words(words, units, 1, 0.1).tolist() == [[0, 1, 0, 0], [1, 0, 0, 0]]  # at least one; the first of equals
+    half, least = top_counts(units, [50, 50]), top_counts(units, [1, 1])  # at least one, the first of equals
+    assert top_words(words, units, half, 0.1, hard=True).tolist() == [[0, 1, 0, 1], [1, 0, 0, 0]]
+    assert top_words(words, units, least, 0.1, hard=True).tolist() == [[0, 1, 0, 0], [1, 0, 0, 0]]
 
 
-def test_the_cut_has_the_gradient_of_a_sigmoid_around_the_threshold() -> None:
-    words = torch.tensor([[0.7, 0.3]], requires_grad=True)
-    kept = top_words(words, torch.ones(1, 2, dtype=torch.bool), 50, 1.0)
-    (slope,) = torch.autograd.grad(kept[0, 0], words)
-    # θ = 0.5, T = the standard deviation 0.2, σ' = σ(1)·σ(-1) / 0.2
-    expected = 1 / (1 + math.exp(-1)) / (1 + math.exp(1)) / 0.2
-    assert slope.tolist()[0] == pytest.approx([expected, 0.0])
+def test_every_text_has_a_cut_of_its_own() -> None:
+    units = torch.ones(2, 4, dtype=torch.bool)
+    words = torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.4, 0.3, 0.2, 0.1]])
+    cut = top_words(words, units, top_counts(units, [50, 1]), 0.1, hard=True)
+    assert cut.tolist() == [[1, 1, 0, 0], [1, 0, 0, 0]]
+
+
+def test_a_soft_cut_is_a_sigmoid_around_the_threshold_and_comes_near_the_hard_one_as_it_gets_colder() -> None:
+    units = torch.tensor([[True] * 4 + [False]])
+    words = torch.tensor([[0.1, 0.4, 0.2, 0.3, 0.0]])
+    cuts = top_counts(units, [50])
+    soft = top_words(words, units, cuts, 1.0, hard=False)
+    logs = (words[0, :4] + SMALLEST).log()
+    theta = (logs[2] + logs[3]) / 2
+    expected = ((logs - theta) / logs.std(correction=0)).sigmoid()
+    assert soft[0].tolist() == pytest.approx([*expected.tolist(), 0.0])
+    hard = top_words(words, units, cuts, 1.0, hard=True)
+    cold = top_words(words, units, cuts, 0.02, hard=False)
+    assert (cold - hard).abs().max() < 0.01 < (soft - hard).abs().max()
+
+
+def test_a_hard_cut_has_the_gradient_of_the_soft_one() -> None:
+    units, words = torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0.7, 0.3]], requires_grad=True)
+    cuts = top_counts(units, [50])
+    slopes = [torch.autograd.grad(top_words(words, units, cuts, 1.0, hard=hard)[0, 0], words)[0] for hard in (True, False)]
+    assert torch.equal(*slopes)
+    # θ lies midway between the logarithms, whose standard deviation is half their distance: (log r - θ)/T = 1
+    spread = (math.log(0.7 + SMALLEST) - math.log(0.3 + SMALLEST)) / 2
+    slope = 1 / (1 + math.exp(-1)) / (1 + math.exp(1)) / spread / (0.7 + SMALLEST)
+    assert slopes[0].tolist()[0] == pytest.approx([slope, 0.0], rel=1e-4)
+
+
+def test_the_cut_gets_sharper_during_a_training(
+    bert: FrozenModel, items: list[LearningExample], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temperatures: list[float] = []
+    cut = ivra.top_words
+
+    def noting(words: Tensor, units: Tensor, cuts: Tensor, temperature: float, *, hard: bool) -> Tensor:
+        temperatures.append(temperature)
+        return cut(words, units, cuts, temperature, hard=hard)
+
+    monkeypatch.setattr(ivra, "top_words", noting)
+    fit(Ivra(epochs=4, batch=6, temperature=1.0, last_temperature=0.25), bert, items, items, tmp_path)
+    assert temperatures == pytest.approx([1.0, 0.25**0.25, 0.5, 0.25**0.75])
 
 
 def test_the_margins() -> None:
