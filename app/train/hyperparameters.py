@@ -12,6 +12,7 @@ HELP = {
     "select": "The weights that are kept: the best by AOPC-C minus AOPC-S, the best by one of them, or the last.",
     "epochs": "How often every text is read.",
     "validations": "How often in an epoch the metrics are measured on held-out texts.",
+    "precision": "Of the model's passes in training. bfloat16 is quicker on processors and GPUs that compute in it.",
     "batch": "Texts per step.",
     "learning_rate": "Size of the steps. If the loss jumps or is not a number, make it smaller.",
     "weight_decay": "How strongly weights are pulled to zero.",

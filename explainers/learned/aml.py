@@ -29,6 +29,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
 from explainers.models.internals import (
+    Precision,
     forward_with_internals,
     forward_with_soft_mask,
     hidden_size,
@@ -85,6 +86,7 @@ class Aml:
     rank: int = 16
     epochs: int = 5
     validations: int = 1  # per epoch
+    precision: Precision = "float32"  # of the frozen model's passes in training
     batch: int = 20
     learning_rate: float = 1e-3
     weight_decay: float = 0.01

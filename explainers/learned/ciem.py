@@ -28,6 +28,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch
 from explainers.models.internals import (
     Internals,
+    Precision,
     forward_with_internals,
     forward_with_soft_mask,
     hidden_size,
@@ -102,8 +103,9 @@ class Ciem:
     erasure: Literal["zero", "mask"] = "mask"  # what a word fades to in S⊙X
     hidden: int = 384
     select: Select = "difference"  # Dis alone draws every score towards 1 in time, and the ranking fades
-    epochs: int = 4
-    validations: int = 4  # per epoch
+    epochs: int = 3
+    validations: int = 2  # per epoch
+    precision: Precision = "float32"  # of the frozen model's passes in training
     batch: int = 32
     learning_rate: float = 5e-4  # the paper: 2e-4 for 10 epochs of larger sets
     weight_decay: float = 0.0

@@ -8,8 +8,8 @@ M ∈ [0, 1]. With x_e = M⊙v the cause and x_u = (1-M)⊙v the rest:
     L_p = -log σ(M - M⁻)       M⁻: the decoder with another text's v   weak supervision                (Eq. 7)
     L   = L_s + α·L_i + L_p
 
-L_s is lowest at a mask of ones; `sparsity` adds a price for the mean of M, which the paper does not have (0: none). Means are
-over words only. The method's spec lists the deviations from paper and code.
+L_s is lowest at a mask of ones; `sparsity` adds a price for the mean of M, which the paper does not have (0: none).
+Means are over words only. The method's spec lists the deviations from paper and code.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,13 @@ from explainers.learned.batches import Batch
 from explainers.learned.recipe import Select
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch
-from explainers.models.internals import Internals, forward_with_internals, forward_with_soft_mask, hidden_size
+from explainers.models.internals import (
+    Internals,
+    Precision,
+    forward_with_internals,
+    forward_with_soft_mask,
+    hidden_size,
+)
 
 Discrete = Literal["no", "gumbel", "hash"]
 
@@ -59,6 +65,7 @@ class Cimi:
     select: Select = "difference"
     epochs: int = 8
     validations: int = 2  # per epoch
+    precision: Precision = "float32"  # of the frozen model's passes in training
     batch: int = 32
     learning_rate: float = 3e-3  # the authors' code: 1e-3 for 50 to 100 epochs
     weight_decay: float = 0.0

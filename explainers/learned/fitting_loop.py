@@ -18,6 +18,7 @@ from explainers.learned.recipe import Memory, Recipe, trained_parameters
 from explainers.learned.validation import chance_warning, explained, gain, gains, means, per_text, random_values
 from explainers.metrics.intervals import paired
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.internals import passes_in
 from explainers.training.diagnostics import collapse_warnings, score_shape
 from explainers.training.loop import TrainingLoop
 
@@ -57,7 +58,9 @@ class LearnedTraining:
         for examples in batches[part * len(batches) // self.parts : (part + 1) * len(batches) // self.parts]:
             self.module.train()
             some = batch(self.model, examples, self.loop.step_number / self.loop.steps)
-            yield self.recipe.terms(self.module, self.model, some, self.loop.generator)
+            with passes_in(self.recipe.precision):
+                terms = self.recipe.terms(self.module, self.model, some, self.loop.generator)
+            yield terms
 
     def validate(self) -> dict[str, object]:
         """Metrics, shape of the scores and warnings; keeps the weights if they are the best so far."""

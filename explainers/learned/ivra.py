@@ -32,6 +32,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch
 from explainers.models.internals import (
     Internals,
+    Precision,
     forward_with_soft_mask,
 )
 from explainers.results.erasure_curves import PERCENTS, top_count
@@ -55,8 +56,9 @@ class Ivra:
     last_temperature: float = 0.3  # T at the end
     path: bool = True  # where the gradient of a hard cut is taken
     student_rate: float = 0.02
-    epochs: int = 8
+    epochs: int = 6
     validations: int = 1  # per epoch
+    precision: Precision = "float32"  # of the frozen model's passes in training
     batch: int = 32
     learning_rate: float = 5e-2
     weight_decay: float = 0.0

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from explainers.learned.batches import Batch
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.internals import Precision
 
 Select = Literal["difference", "comp", "suff", "last"]
 
@@ -27,6 +28,11 @@ class Recipe(Protocol):
     @property
     def validations(self) -> int:
         """Validations per epoch, evenly spread over its steps."""
+        ...
+
+    @property
+    def precision(self) -> Precision:
+        """Of the matrix products in the frozen model's passes in training."""
         ...
 
     @property

@@ -7,8 +7,9 @@ the word embeddings, and answers to changed states. Hooks hang only during the c
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,12 @@ from explainers.models.inputs.padded_batch import PaddedBatch
 if TYPE_CHECKING:  # `FrozenModel.head_inputs` uses this module
     from explainers.models.frozen_model import FrozenModel
 
+Precision = Literal["float32", "bfloat16"]
+
 QUERIES, KEYS = ("query", "q_lin", "query_proj"), ("key", "k_lin", "key_proj")
+
+
+_precision: ContextVar[Precision] = ContextVar("precision", default="float32")
 
 
 @dataclass(frozen=True)
@@ -103,9 +109,24 @@ def forward_with_internals(
             embeds = input_embeddings(model, batch)[0]
         inputs = {"input_ids": batch.ids} if embeds is None else {"inputs_embeds": embeds}
         segments = {"token_type_ids": batch.segments} if model.segmented else {}
+        if _precision.get() == "bfloat16":
+            stack.enter_context(torch.autocast(model.device.type, torch.bfloat16))
         output = model.module(attention_mask=batch.attention.long(), **inputs, **segments)
     logits = cast(Tensor, output if isinstance(output, Tensor) else output.logits)
-    return Internals(logits, tuple(record.hidden), tuple(record.queries), tuple(record.keys))
+    hidden, queries, keys = (
+        tuple(each.float() for each in states) for states in (record.hidden, record.queries, record.keys)
+    )
+    return Internals(logits.float(), hidden, queries, keys)
+
+
+@contextmanager
+def passes_in(precision: Precision) -> Iterator[None]:
+    """Within the block the matrix products of the frozen model's passes have this precision; results are float32."""
+    token = _precision.set(precision)
+    try:
+        yield
+    finally:
+        _precision.reset(token)
 
 
 def forward_with_soft_mask(

@@ -128,7 +128,9 @@ def test_a_soft_cut_is_a_sigmoid_around_the_threshold_and_comes_near_the_hard_on
 def test_a_hard_cut_has_the_gradient_of_the_soft_one() -> None:
     units, words = torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0.7, 0.3]], requires_grad=True)
     cuts = top_counts(units, [50])
-    slopes = [torch.autograd.grad(top_words(words, units, cuts, 1.0, hard=hard)[0, 0], words)[0] for hard in (True, False)]
+    slopes = [
+        torch.autograd.grad(top_words(words, units, cuts, 1.0, hard=hard)[0, 0], words)[0] for hard in (True, False)
+    ]
     assert torch.equal(*slopes)
     # θ lies midway between the logarithms, whose standard deviation is half their distance: (log r - θ)/T = 1
     spread = (math.log(0.7 + SMALLEST) - math.log(0.3 + SMALLEST)) / 2

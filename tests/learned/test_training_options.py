@@ -1,4 +1,4 @@
-"""More validations than epochs, and several seeds of which the best is kept."""
+"""More validations than epochs, several seeds of which the best is kept, and passes in half precision."""
 
 import json
 import shlex
@@ -10,11 +10,13 @@ import torch
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.learned.batches import LearningExample, encode_for_learning
+from explainers.learned.batches import LearningExample, batch, encode_for_learning
 from explainers.learned.cimi import Cimi
 from explainers.learned.fit import make
 from explainers.learned.fitting_loop import LearnedTraining, fit
+from explainers.learned.recipes import RECIPES, recipe_of
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.internals import forward_with_internals, forward_with_soft_mask, passes_in
 from explainers.training.artifacts import STORE_VARIABLE
 from explainers.training.fit_spec import FitSpec
 from explainers.training.loop import CHECKPOINT, LOG
@@ -66,9 +68,10 @@ def test_a_training_resumed_within_an_epoch_is_the_one_that_was_not_interrupted(
             raise KeyboardInterrupt
         return validate(self)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(LearnedTraining, "validate", ending)
-        fit(recipe, bert, texts, texts[:4], tmp_path / "parts")
+        with pytest.raises(KeyboardInterrupt):
+            fit(recipe, bert, texts, texts[:4], tmp_path / "parts")
     parts = fit(recipe, bert, texts, texts[:4], tmp_path / "parts", resume=True)
     assert all(torch.equal(weight, parts.best[name]) for name, weight in whole.best.items())
     assert (whole.metrics, whole.kept_step) == (parts.metrics, parts.kept_step)
@@ -103,5 +106,45 @@ def test_the_command_of_several_seeds_is_read_back(tmp_path: Path) -> None:
 
 
 def test_a_narrator_has_one_seed() -> None:
-    with pytest.raises(ExplanationError, match="cause is trained with one seed. Omit --seeds."):
+    with pytest.raises(ExplanationError, match=r"cause is trained with one seed\. Omit --seeds\."):
         FitSpec("cause", "nli", seeds=2).check()
+
+
+def test_passes_in_bfloat16_are_near_those_in_float32_and_give_float32(
+    bert: FrozenModel, texts: list[LearningExample]
+) -> None:
+    inputs = batch(bert, texts).inputs
+    mask = torch.full(inputs.units.shape, 0.5, requires_grad=True)
+    exact = forward_with_soft_mask(bert, inputs, mask)
+    with passes_in("bfloat16"):
+        rounded = forward_with_soft_mask(bert, inputs, mask)
+    for one, other in ((exact, rounded), (forward_with_internals(bert, inputs), None)):
+        assert {each.dtype for each in (one.logits, *one.hidden, *one.queries, *one.keys)} == {torch.float32}
+        if other is not None:
+            assert not torch.equal(one.logits, other.logits)
+            assert torch.allclose(one.logits, other.logits, atol=0.05)
+    slopes = [torch.autograd.grad(each.logits[:, 0].sum(), mask)[0].flatten() for each in (exact, rounded)]
+    assert torch.nn.functional.cosine_similarity(*slopes, dim=0) > 0.98
+
+
+def test_the_precision_ends_with_its_block_also_when_a_pass_fails(
+    bert: FrozenModel, texts: list[LearningExample]
+) -> None:
+    inputs = batch(bert, texts).inputs
+    before = forward_with_internals(bert, inputs).logits
+    with pytest.raises(ZeroDivisionError), passes_in("bfloat16"):
+        raise ZeroDivisionError
+    assert torch.equal(forward_with_internals(bert, inputs).logits, before)
+
+
+@pytest.mark.parametrize("method", RECIPES)
+def test_every_method_trains_in_bfloat16(
+    bert: FrozenModel, texts: list[LearningExample], tmp_path: Path, method: str
+) -> None:
+    settings = {"epochs": 1, "batch": 8, "validations": 1, "select": "last"}
+    exact, rounded = (
+        fit(recipe_of(method, settings | {"precision": each}), bert, texts, texts[:4], tmp_path / each).best
+        for each in ("float32", "bfloat16")
+    )
+    assert any(not torch.equal(exact[name], rounded[name]) for name in exact)
+    assert all(torch.isfinite(weight).all() for weight in rounded.values())
