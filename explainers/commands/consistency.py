@@ -44,35 +44,17 @@ def consistency_command(
 ) -> None:
     """Measure CONS of every method: are inputs that the model represents alike explained alike?"""
     with user_errors():
-        from dataclasses import asdict
-
         from explainers.evaluation.consistency import consistency_rows
-        from explainers.evaluation.data_set import EvaluationSpec, check_erasures, evaluated_methods, split_inputs
-        from explainers.methods.registry import select
-        from explainers.models.catalog import load
+        from explainers.evaluation.explained_set import explained_set
         from explainers.report.consistency_tables import CONSISTENCY, consistency_markdown
-        from explainers.results.manifest import libraries
         from explainers.results.settings import checked_settings
         from explainers.results.strict_json import strict_json
-        from explainers.training.artifacts import check_fitted
 
         settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
-        frozen = load(model, device=device)
-        check_erasures((settings.erasure,), frozen.erasures)
         ids = tuple(filter(None, split_ids(methods)))
-        specs = select(ids) if ids else tuple(spec for spec in evaluated_methods(frozen) if spec.repeatable)
-        check_fitted(frozen.name, frozen.version, specs)
-        inputs = split_inputs(EvaluationSpec(model, data, split, n, ids, ()), frozen.input_names, seed)
-        words = [f"python -m explainers consistency --model {frozen.name} --split {split} --n {n}"]
-        words += [f"--methods {methods}"] if ids else []
-        table = {
-            "model": {"name": frozen.name, "version": frozen.version},
-            "data": {"split": split, "inputs": len(inputs), "seed": seed},
-            "settings": asdict(settings),
-            "command": " ".join([*words, *([] if data is None else ["--data DIR"])]),
-            "libraries": libraries(),
-            "rows": consistency_rows(frozen, inputs, specs, settings, show_progress),
-        }
+        explained = explained_set("consistency", model, data, split, n, ids, settings, device)
+        rows = consistency_rows(explained.model, explained.inputs, explained.specs, settings, show_progress)
+        table = {**explained.record, "rows": rows}
         out.mkdir(parents=True, exist_ok=True)
         (out / CONSISTENCY).write_text(strict_json(table) + "\n", encoding="utf-8")
         typer.echo(strict_json(table) if json_ else consistency_markdown(table))

@@ -126,17 +126,12 @@ def _run_with_progress(
 
 
 def evaluated_methods(model: FrozenModel) -> tuple[MethodSpec, ...]:
-    """Every method except single random orders, which are a control anyway; every variant of those that learn.
-
-    A method that uses the weights of another one is evaluated with the default variant only.
-    """
+    """Every method except single random orders, which are a control anyway; every variant of those that learn."""
     ids = [spec.id for spec in METHODS if not spec.is_random and not spec.learns]
     for artifact in available_artifacts(model.name, model.version):
         for spec in using_weights_of(artifact.method):
-            if artifact.variant == spec.default_variant:
-                ids.append(spec.id)
-            elif spec.id == artifact.method:
-                ids.append(f"{spec.id}:{artifact.variant}")
+            default = artifact.variant == spec.default_variant
+            ids.append(spec.id if default else f"{spec.id}:{artifact.variant}")
     return select(ids)
 
 

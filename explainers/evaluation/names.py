@@ -3,4 +3,5 @@
 from explainers.results.settings import RANDOM_ORDERS
 
 RANDOM, POSITION, AVGSEN = "random", "position", "avgsen"
+UNIFORM, NO_EXPLANATION = "uniform", "no-explanation"  # controls of SIM
 CONTROLS = {RANDOM: f"Random, mean of {RANDOM_ORDERS} orders", POSITION: "Position only (first words first)"}

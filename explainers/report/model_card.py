@@ -3,6 +3,7 @@
 card.json                  what the model is, its data, recipe and accuracy     (train-model)
 evaluation.json            faithfulness metrics and known evidence              (evaluate)
 consistency.json           whether similar inputs are explained alike           (consistency)
+simulatability.json        whether explanations help a student                  (simulatability)
 plausibility.json          agreement with people's rationales                   (plausibility)
 learned/*.json             weights of the methods that learn                    (fit)
 narrative/evaluation.json  agreement, CCMR and the like                         (narratives)
@@ -28,6 +29,7 @@ from explainers.report.fitted_weights_card import learned_weights, narrator_weig
 from explainers.report.markdown_table import as_percent, command_block, markdown_table
 from explainers.report.narrator_card import narrator_evaluation
 from explainers.report.plausibility_tables import PLAUSIBILITY_FILE, plausibility_section
+from explainers.report.simulatability_tables import SIMULATABILITY, simulatability_markdown
 
 MODEL_CARD = "README.md"  # in a bundle's folder
 SPLITS = {
@@ -74,6 +76,7 @@ def model_card(folder: Path) -> str:
         "## Faithfulness",
         *_faithfulness(folder / EVALUATION),
         *_consistency(folder / CONSISTENCY),
+        *_simulatability(folder / SIMULATABILITY),
         *plausibility_section(folder / PLAUSIBILITY_FILE),
         *learned_weights(folder / "learned"),
         *narrator_evaluation(folder / "narrative"),
@@ -156,6 +159,20 @@ def _consistency(path: Path) -> Iterator[str]:
     data = table["data"]
     yield f"{data['inputs']:,} inputs of the split `{data['split']}`, taken at random (seed {data['seed']})."
     yield consistency_markdown(table)
+
+
+def _simulatability(path: Path) -> Iterator[str]:
+    if not path.is_file():
+        return
+    table = json.loads(path.read_text(encoding="utf-8"))
+    shown, students = table["shown"], table["students"]
+    yield "## Simulatability"
+    yield command_block(table["command"])
+    yield (
+        f"{students} students learn from {shown} inputs each; {table['data']['inputs'] - shown * students:,} inputs of "
+        f"the split `{table['data']['split']}` are held out (seed {table['data']['seed']})."
+    )
+    yield simulatability_markdown(table)
 
 
 def _faithfulness(path: Path) -> Iterator[str]:

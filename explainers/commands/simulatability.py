@@ -1,0 +1,73 @@
+"""`python -m explainers simulatability`: whether explanations help a student to learn what the model answers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from explainers.commands.options import (
+    AsJson,
+    DeviceName,
+    ModelName,
+    Samples,
+    SamplingName,
+    Seed,
+    Steps,
+    UnitName,
+    show_progress,
+    split_ids,
+    user_errors,
+)
+from explainers.results.sampling import EVALUATED_SAMPLING
+
+
+def simulatability_command(
+    model: ModelName = "sst2",
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with the model's data, or a file with texts unseen in training."),
+    ] = None,
+    split: Annotated[str, typer.Option(help="test or validation.")] = "test",
+    n: Annotated[int, typer.Option(min=0, help="Number of inputs, taken at random by the seed; 0 takes all.")] = 0,
+    methods: Annotated[
+        str, typer.Option(help="Method ids, separated by commas; by default all with weights that need few passes.")
+    ] = "",
+    erasure: Annotated[str, typer.Option(help="Erasure operator with which the explanations are made.")] = "mask",
+    unit: UnitName = "word",
+    samples: Samples = 500,
+    sampling: SamplingName = EVALUATED_SAMPLING,
+    steps: Steps = 50,
+    seed: Seed = 0,
+    shown: Annotated[int, typer.Option(min=1, help="Inputs from which a student learns.")] = 100,
+    students: Annotated[int, typer.Option(min=1, help="Students, each with inputs of its own.")] = 3,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/simulatability"),
+    device: DeviceName = "auto",
+    json_: AsJson = False,
+) -> None:
+    """Measure SIM of every method: does a student who is told its explanations answer as the model more often?"""
+    with user_errors():
+        from explainers.evaluation.explained_set import explained_set
+        from explainers.evaluation.simulatability import simulatability_rows
+        from explainers.learned.student import unit_states
+        from explainers.report.simulatability_tables import SIMULATABILITY, simulatability_markdown
+        from explainers.results.settings import checked_settings
+        from explainers.results.strict_json import strict_json
+
+        settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
+        ids = tuple(filter(None, split_ids(methods)))
+        command = f"simulatability --shown {shown} --students {students}"
+        explained = explained_set(command, model, data, split, n, ids, settings, device)
+        rows = simulatability_rows(
+            explained.model,
+            explained.inputs,
+            explained.specs,
+            settings,
+            unit_states(),
+            shown=shown,
+            students=students,
+            progress=show_progress,
+        )
+        table = {**explained.record, "shown": shown, "students": students, "rows": rows}
+        out.mkdir(parents=True, exist_ok=True)
+        (out / SIMULATABILITY).write_text(strict_json(table) + "\n", encoding="utf-8")
+        typer.echo(strict_json(table) if json_ else simulatability_markdown(table))

@@ -1,0 +1,115 @@
+"""The student of simulatability (Xie et al., 2024, Eq. 6-7; Fernandes et al., 2022): it learns a model's answers from
+few inputs, and an explanation tells it where to look.
+
+    a = softmax(q·h),  ŷ = softmax(W Σ_i a_i h_i + b)        h: the units' states, of length 1
+    loss = CE(ŷ, F's prediction) - β Σ_i r_i log a_i          r: the explanation, shares that sum to 1
+
+h are the last states of all-MiniLM-L6-v2 as it is published, which has seen neither the task nor the frozen model. Only
+q, W and b are trained, so that the student stays as limited as the paper asks for.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
+
+from explainers.errors import ExplanationError
+from explainers.models.inputs.encoding import Encoding
+from explainers.models.text.base_weights import base_folder
+from explainers.models.text.bundle import MAX_TOKENS, base_tokenizer
+from explainers.models.text.network import base_encoder
+
+BETA = 1.0
+STEPS, RATE, DECAY = 200, 0.03, 0.01  # of `taught`
+
+Weights = dict[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class UnitStates:
+    """States of units, in an encoder that was not fine-tuned. No input is encoded twice."""
+
+    encoder: nn.Module
+    tokenizer: Tokenizer
+    known: dict[bytes, Tensor] = field(default_factory=dict)
+
+    def of(self, encodings: Sequence[Encoding]) -> Tensor:
+        """(B, U, d), each of length 1; 0 where there is no unit. Raises `ExplanationError` for images."""
+        for each in encodings:
+            if each.multimodal:
+                raise ExplanationError("A student that learns from explanations reads text only. Choose a text model.")
+            if each.content_key not in self.known:
+                self.known[each.content_key] = self._states(each)
+        return pad_sequence([self.known[each.content_key] for each in encodings], batch_first=True)
+
+    @torch.no_grad()
+    def _states(self, encoding: Encoding) -> Tensor:
+        """The mean over the tokens that share characters with a unit, (U, d)."""
+        first, second = (*encoding.texts, None)[:2]
+        tokens = self.tokenizer.encode(first, second)
+        states = self.encoder(torch.tensor([tokens.ids]), token_type_ids=torch.tensor([tokens.type_ids]))
+        spans = [
+            (start, end, segment) for (start, end), segment in zip(tokens.offsets, tokens.sequence_ids, strict=True)
+        ]
+        shared = torch.tensor(
+            [
+                [segment == unit.segment and start < unit.end and unit.start < end for start, end, segment in spans]
+                for unit in encoding.units
+            ]
+        ).float()  # (U, L)
+        means = shared @ states.last_hidden_state[0] / shared.sum(1, keepdim=True).clamp(min=1)
+        return functional.normalize(functional.layer_norm(means, means.shape[-1:]), dim=-1) * shared.any(1)[:, None]
+
+
+def unit_states() -> UnitStates:
+    """Raises `ModelUnavailable` if the base weights are nowhere on this machine and the hub cannot be reached."""
+    folder = base_folder()
+    return UnitStates(base_encoder(folder).eval().requires_grad_(False), base_tokenizer(folder, MAX_TOKENS))
+
+
+def untaught(classes: int, size: int, seed: int) -> Weights:
+    """q at 0, so that all units are looked at alike, and W near 0."""
+    generator = torch.Generator().manual_seed(seed)
+    head = torch.randn(classes, size, generator=generator) / size
+    return {"query": torch.zeros(size), "head": head, "bias": torch.zeros(classes)}
+
+
+def answers(weights: Mapping[str, Tensor], states: Tensor, units: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits (B, C) and log a (B, U) for states (B, U, d) of the `units` (B, U)."""
+    logs = (states @ weights["query"]).masked_fill(~units, -torch.inf).log_softmax(1)
+    pooled = torch.einsum("bu,bud->bd", logs.exp(), states)
+    return pooled @ weights["head"].T + weights["bias"], logs
+
+
+def lesson(
+    weights: Mapping[str, Tensor], states: Tensor, units: Tensor, predicted: Tensor, shares: Tensor | None
+) -> Tensor:
+    """The loss on inputs whose predictions are (B,) and explanations (B, U), or None for a student who is told none."""
+    logits, logs = answers(weights, states, units)
+    error = functional.cross_entropy(logits, predicted)
+    if shares is None:
+        return error
+    return error - BETA * (shares * logs.masked_fill(~units, 0)).sum(1).mean()
+
+
+def taught(states: Tensor, units: Tensor, predicted: Tensor, shares: Tensor | None, classes: int, seed: int) -> Weights:
+    """A student's weights after `STEPS` steps of AdamW on all inputs."""
+    weights = {name: each.requires_grad_() for name, each in untaught(classes, states.shape[-1], seed).items()}
+    optimiser = torch.optim.AdamW(weights.values(), RATE, weight_decay=DECAY)
+    for _ in range(STEPS):
+        optimiser.zero_grad()
+        lesson(weights, states, units, predicted, shares).backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    return {name: each.detach() for name, each in weights.items()}
+
+
+def as_shares(scores: Tensor, units: Tensor) -> Tensor:
+    """Scores (B, U) as shares that sum to 1: their positive part; equal ones where nothing is positive."""
+    positive = scores.clamp(min=0) * units
+    total = positive.sum(1, keepdim=True)
+    equal = units.float() / units.sum(1, keepdim=True).clamp(min=1)
+    return torch.where(total > 0, positive / total.clamp(min=1e-12), equal)
