@@ -30,6 +30,7 @@ class Batch:
     probabilities: Tensor  # (B, C): the frozen model's, of the whole texts
     internals: Internals | None = None  # of the whole texts, if they are computed already
     done: float = 0.0  # the share of the training's steps that are made
+    encodings: tuple[Encoding, ...] = ()  # of the texts, where more than their ids is read
 
     @property
     def predicted(self) -> Tensor:
@@ -67,8 +68,10 @@ def encode_for_learning(model: FrozenModel, texts: Sequence[Example], unit: Unit
 
 
 def batch(model: FrozenModel, examples: Sequence[LearningExample], done: float = 0.0) -> Batch:
-    inputs = pad_batch([item.encoding for item in examples], model.pad_token, model.device)
-    return Batch(inputs, torch.stack([item.probabilities for item in examples]), done=done)
+    encodings = tuple(item.encoding for item in examples)
+    inputs = pad_batch(encodings, model.pad_token, model.device)
+    probabilities = torch.stack([item.probabilities for item in examples])
+    return Batch(inputs, probabilities, done=done, encodings=encodings)
 
 
 def in_random_order(

@@ -6,7 +6,7 @@
     COMP: μ + max(-μ, CE(x) - CE(x without t_k)), μ = 1      t_k: the top k % of the words          (Eq. 10)
     SUFF: μ + max(-μ, CE(t_k) - CE(x)), μ = 0.1              CE with the predicted class             (Eq. 11)
     CONS: KL(r_i‖r_j) / (‖H_i - H_j‖ + ε)                    H: mean hidden state, KL symmetric      (Eq. 13)
-    SIM:  a student's error after one step on the model's predictions and on r (`simulation`)        (Eq. 14-15)
+    SIM:  a student's error after one step on the model's predictions and on r, see `simulation`      (Eq. 14-15)
 
 The model is frozen (`ivra_full` trains it too). The cut t_k has no gradient. Here it is relaxed: a word is inside by
 σ((log r - θ)/T), θ lying between the last word inside and the first outside, and T falls during the training. With
@@ -37,7 +37,6 @@ from explainers.models.internals import (
 )
 from explainers.results.erasure_curves import PERCENTS, top_count
 
-BETAS = {"softmax": 5.0, "sparsemax": 1.0}  # how much the student looks at r, for SIM
 CRITERIA, LEVELS = ("sim", "comp", "suff", "cons"), ("feature", "head", "layer")
 COMP_MARGIN, SUFF_MARGIN = 1.0, 0.1
 SMALLEST = 1e-4  # added to r before its logarithm
@@ -55,7 +54,7 @@ class Ivra:
     temperature: float = 1.0  # T at the start, as a share of the spread of log r in a text
     last_temperature: float = 0.3  # T at the end
     path: bool = True  # where the gradient of a hard cut is taken
-    student_rate: float = 0.02
+    student_rate: float = 2.0  # of the student's SGD, for SIM
     epochs: int = 6
     validations: int = 1  # per epoch
     precision: Precision = "float32"  # of the frozen model's passes in training
@@ -101,8 +100,8 @@ class Ivra:
         losses: dict[str, Callable[[], Tensor]] = {
             "sim": lambda: (
                 cast(WithStudent, module)
-                .student_of(model, self.seed, self.student_rate)
-                .sim_loss(inputs, batch.predicted, r, BETAS[self.norm])
+                .student_of(len(model.labels), self.seed, self.student_rate)
+                .sim_loss(batch, words)
             ),
             "comp": lambda: comprehensiveness(whole, without(kept)).mean(),
             "suff": lambda: sufficiency(whole, without(1 - kept)).mean(),

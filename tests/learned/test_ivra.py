@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.learned import ivra
+from explainers.learned import ivra, simulation
 from explainers.learned.batches import Batch, LearningExample, batch, encode_for_learning
 from explainers.learned.fitting_loop import fit
 from explainers.learned.ivra import (
@@ -28,6 +28,7 @@ from explainers.learned.ivra_full import fit_full
 from explainers.learned.ivra_readout import Readout, coefficients
 from explainers.learned.recipe import trained_parameters
 from explainers.learned.simulation import Student
+from explainers.learned.student import UnitStates
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import attention_head_count, hidden_size, transformer_layers
@@ -283,16 +284,31 @@ def test_the_student_learns_and_is_not_kept(bert: FrozenModel, texts: Batch) -> 
 
 def test_the_students_step_goes_down_and_its_derivative_is_exact(bert: FrozenModel, texts: Batch) -> None:
     module = moved(Ivra(norm="softmax").module(bert))
-    r = module(texts.internals_of(bert), texts.inputs).detach()
+    shares = Ivra(norm="softmax").scores(module, bert, texts).detach()
+    states = UnitStates(bert.base, bert.tokenizer)  # type: ignore[arg-type]
 
-    def lesson(given: Tensor) -> Tensor:
-        return Student.initialise(bert, 0, 0.1).sim_loss(texts.inputs, texts.predicted, given, 1.0)
+    def judged(given: Tensor) -> Tensor:
+        return Student(states, 3, 0.5, 0).sim_loss(texts, given)
 
-    leaf = r.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(lesson(leaf), leaf)
+    leaf = shares.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(judged(leaf), leaf)
+    assert (gradient[1::2] == 0).all()  # what judges is not explained
     direction = gradient / gradient.norm()
-    difference = (lesson(r + 0.5 * direction) - lesson(r - 0.5 * direction)).detach()
+    difference = (judged(shares + 0.5 * direction) - judged(shares - 0.5 * direction)).detach()
     assert float(difference) == pytest.approx(float(gradient.norm()), rel=0.02)
+
+
+def test_after_its_lessons_an_untaught_student_takes_its_place(
+    bert: FrozenModel, texts: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation, "LESSONS", 2)
+    student = Student(UnitStates(bert.base, bert.tokenizer), 3, 0.5, 0)  # type: ignore[arg-type]
+    shares = Ivra().scores(Ivra().module(bert), bert, texts).detach()
+    losses = [float(student.sim_loss(texts, shares).detach()) for _ in range(4)]
+    assert losses[1] < losses[0]  # the first student has learned
+    assert losses[2] == pytest.approx(losses[0], abs=0.05)  # the second begins anew
+    assert losses[2] != losses[0]  # with other weights
+    assert student.lessons == 4
 
 
 @pytest.mark.parametrize(
