@@ -9,7 +9,7 @@ import streamlit as st
 NOT_SETTINGS = ("method", "distribution", "seed")  # what a recipe is, and what stands beside the settings
 AT_LEAST_ONE = ("epochs", "validations", "batch")
 HELP = {
-    "select": "The weights that are kept: the best by AOPC-C minus AOPC-S, the best by one of them, or the last.",
+    "select": "The weights that are kept: the best by AOPC-C minus AOPC-S, by one of them or by CONS, or the last.",
     "epochs": "How often every text is read.",
     "validations": "How often in an epoch the metrics are measured on held-out texts.",
     "precision": "Of the model's passes in training. bfloat16 is quicker on processors and GPUs that compute in it.",

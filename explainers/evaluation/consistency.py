@@ -12,7 +12,6 @@ from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.evaluation.measurement import Scores, final_attribution, predicted_class
 from explainers.evaluation.names import POSITION, RANDOM
-from explainers.learned.ivra import mean_states
 from explainers.methods.registry import applicable
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.consistency import ROUNDING, Floats, aligned, consistency
@@ -20,7 +19,7 @@ from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.inputs.padded_batch import pad_batch
-from explainers.models.internals import forward_with_internals
+from explainers.models.internals import forward_with_internals, mean_states
 from explainers.results.comparison import Question
 from explainers.results.settings import Settings
 

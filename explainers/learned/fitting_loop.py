@@ -15,13 +15,27 @@ from torch import Tensor
 
 from explainers.learned.batches import LearningExample, batch, in_random_order
 from explainers.learned.recipe import Memory, Recipe, trained_parameters
-from explainers.learned.validation import chance_warning, explained, gain, gains, means, per_text, random_values
-from explainers.metrics.intervals import paired
+from explainers.learned.validation import (
+    chance_warning,
+    explained,
+    gain,
+    gains,
+    hidden_means,
+    means,
+    per_text,
+    random_values,
+)
+from explainers.metrics.consistency import consistency
+from explainers.metrics.intervals import Interval, paired
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import passes_in
 from explainers.training.diagnostics import collapse_warnings, score_shape
 from explainers.training.loop import TrainingLoop
 
+INCONSISTENT = (
+    "Texts that the model represents alike are not explained alike: CONS is {0.mean:.3f} [{0.low:.3f}, {0.high:.3f}]. "
+    "Train longer, or choose another rate."
+)
 UNJUDGED = "No epoch could be judged on the validation texts; the last weights were kept."
 
 
@@ -50,6 +64,7 @@ class LearnedTraining:
         self.best_gain, self.kept_step, self.metrics = -float("inf"), 0, dict[str, float]()
         self.warnings: tuple[str, ...] = ()
         self.random: NDArray[np.float64] | None = None  # what random orders reach on the validation texts
+        self.hidden: NDArray[np.float64] | None = None  # their mean hidden states
 
     def losses(self, _order: random.Random) -> Iterator[Mapping[str, Tensor]]:
         epoch, part = divmod(self.loop.epoch, self.parts)
@@ -67,7 +82,13 @@ class LearnedTraining:
         scores = explained(self.recipe, self.module, self.model, self.validation)
         values = per_text(self.model, self.validation, scores, "mask")
         metrics, scores_shape = means(values), score_shape(scores)
-        warnings = collapse_warnings(scores_shape, distribution=self.recipe.distribution) + self._chance(values)
+        warnings = collapse_warnings(scores_shape, distribution=self.recipe.distribution)
+        if self.recipe.select == "cons":
+            cons = self._consistency(scores)
+            metrics |= {"cons": cons.mean}
+            warnings += () if cons.low > 0 else (INCONSISTENT.format(cons),)
+        else:
+            warnings += self._chance(values)
         gained = gain(self.recipe.select, metrics)
         if gained > self.best_gain or self.recipe.select == "last":
             self.best_gain, self.kept_step = gained, self.loop.step_number
@@ -75,6 +96,11 @@ class LearnedTraining:
             self.best = {name: weight.clone() for name, weight in trained_parameters(self.module).items()}
         epoch = self.loop.epoch / self.parts
         return {"epoch": epoch, "validation": metrics, "shape": asdict(scores_shape), "alarms": warnings}
+
+    def _consistency(self, scores: Sequence[tuple[float, ...]]) -> Interval:
+        if self.hidden is None:
+            self.hidden = hidden_means(self.model, self.validation)
+        return consistency(self.hidden, scores) or Interval(0.0, 0.0, 0.0, len(scores))
 
     def _chance(self, values: NDArray[np.float64]) -> tuple[str, ...]:
         if self.random is None:

@@ -29,17 +29,17 @@ from explainers.learned.ivra_readout import NORMS, HeadMix, Norm, Readout
 from explainers.learned.recipe import Select
 from explainers.learned.simulation import WithStudent
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.padded_batch import PaddedBatch
 from explainers.models.internals import (
-    Internals,
     Precision,
     forward_with_soft_mask,
+    mean_states,
 )
 from explainers.results.erasure_curves import PERCENTS, top_count
 
 CRITERIA, LEVELS = ("sim", "comp", "suff", "cons"), ("feature", "head", "layer")
 COMP_MARGIN, SUFF_MARGIN = 1.0, 0.1
 SMALLEST = 1e-4  # added to r before its logarithm
+POSITIONS = 32  # at which CONS compares texts
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Ivra:
     temperature: float = 1.0  # T at the start, as a share of the spread of log r in a text
     last_temperature: float = 0.3  # T at the end
     path: bool = True  # where the gradient of a hard cut is taken
-    student_rate: float = 2.0  # of the student's SGD, for SIM
+    student_rate: float = 0.02  # of the student's SGD, for SIM
     epochs: int = 6
     validations: int = 1  # per epoch
     precision: Precision = "float32"  # of the frozen model's passes in training
@@ -105,7 +105,7 @@ class Ivra:
             ),
             "comp": lambda: comprehensiveness(whole, without(kept)).mean(),
             "suff": lambda: sufficiency(whole, without(1 - kept)).mean(),
-            "cons": lambda: consistency(words, mean_states(internals, inputs)),
+            "cons": lambda: consistency(words, inputs.units, mean_states(internals, inputs)),
         }
         terms = {name: losses[name]() for name in self.criterion.split("+")}
         total = torch.stack(list(terms.values())).sum()
@@ -173,17 +173,25 @@ def sufficiency(whole: Tensor, only: Tensor) -> Tensor:
     return SUFF_MARGIN + (only - whole).clamp(min=-SUFF_MARGIN)
 
 
-def consistency(words: Tensor, states: Tensor) -> Tensor:
-    """Mean over pairs of symmetric KL between word distributions (B, U), divided by the states' distance (B, d)."""
-    smooth = (words + 1e-6) / (words + 1e-6).sum(1, keepdim=True)
+def consistency(words: Tensor, units: Tensor, states: Tensor) -> Tensor:
+    """Mean over pairs of symmetric KL between word distributions, divided by the states' distance (B, d).
+
+    Distributions (B, U) over the `units` of texts of different lengths are compared at the same relative positions.
+    """
+    smooth = resampled(words, units) + 1e-6
+    smooth = smooth / smooth.sum(1, keepdim=True)
     first, second = torch.triu_indices(len(words), len(words), 1, device=words.device)
-    p, q = smooth[first], smooth[second]  # (pairs, U)
+    p, q = smooth[first], smooth[second]  # (pairs, POSITIONS)
     distance = (states[first] - states[second]).norm(dim=1)
     divergence = ((p - q) * (p / q).log()).sum(1) / 2
     return torch.mean(divergence / (distance + 1e-3 * distance.median()))
 
 
-def mean_states(internals: Internals, inputs: PaddedBatch) -> Tensor:
-    """H: the mean over layers and tokens, (B, d)."""
-    states = torch.stack(internals.hidden[1:]).mean(0)  # (B, L, d)
-    return (states * inputs.attention[:, :, None]).sum(1).detach() / inputs.lengths[:, None]
+def resampled(words: Tensor, units: Tensor) -> Tensor:
+    """Shares (B, U) at POSITIONS relative positions of each text, linear between its words: (B, POSITIONS)."""
+    last = (units.sum(1, keepdim=True) - 1).clamp(min=0)  # (B, 1)
+    places = torch.linspace(0, 1, POSITIONS, device=words.device) * last
+    below = places.floor().long()
+    above = torch.minimum(below + 1, last)
+    share = places - below
+    return (1 - share) * words.gather(1, below) + share * words.gather(1, above)

@@ -13,7 +13,7 @@ from explainers.learned.batches import Batch
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import Precision
 
-Select = Literal["difference", "comp", "suff", "last"]
+Select = Literal["difference", "comp", "suff", "cons", "last"]
 
 
 class Recipe(Protocol):

@@ -13,7 +13,8 @@ from explainers.training.hyperparameters import with_hyperparameters
 
 RECIPES: dict[str, Any] = {"aml": Aml, "cimi": Cimi, "ciem": Ciem, "ivra": Ivra}
 
-NO_CUT: dict[str, Any] = {"epochs": 1, "learning_rate": 2e-2, "select": "last"}  # CONS and SIM are not about AOPC
+SIM: dict[str, Any] = {"student_rate": 2.0, "epochs": 10, "learning_rate": 2e-2, "select": "last"}
+CONS: dict[str, Any] = {"epochs": 10, "learning_rate": 2e-2, "select": "cons"}
 
 SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
     "aml": {
@@ -26,10 +27,10 @@ SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
     "ivra": {
         **{
             f"{criterion}-{norm}": {"criterion": criterion, "norm": norm, **settings}
-            for criterion, settings in (("comp", {}), ("suff", {}), ("cons", NO_CUT), ("sim", NO_CUT))
+            for criterion, settings in (("comp", {}), ("suff", {}), ("cons", CONS), ("sim", SIM))
             for norm in ("sparsemax", "softmax")
         },
-        "smat": {"criterion": "sim", "norm": "softmax", "smat": True, **NO_CUT},
+        "smat": {"criterion": "sim", "norm": "softmax", "smat": True, **SIM},
         "smat-comp": {"criterion": "comp", "norm": "softmax", "smat": True},
         "smat-suff": {"criterion": "suff", "norm": "softmax", "smat": True},
         "comp-suff-softmax": {"criterion": "comp+suff", "norm": "softmax"},

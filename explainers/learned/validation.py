@@ -15,6 +15,7 @@ from explainers.metrics.faithfulness import validated_metrics
 from explainers.metrics.intervals import Interval
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
+from explainers.models.internals import forward_with_internals, mean_states
 from explainers.results.attribution import floats
 from explainers.results.erasure_curves import curve_counts, metric_counts
 
@@ -59,9 +60,20 @@ def per_text(
 
 
 def gain(select: Select, metrics: Mapping[str, float]) -> float:
-    """What the kept epoch is best at, by AOPC-C and AOPC-S; higher is better."""
+    """What the kept epoch is best at, by AOPC-C, AOPC-S or CONS; higher is better."""
+    if select == "cons":
+        return metrics["cons"]
     comp, suff = metrics["aopc_c"], metrics["aopc_s"]
     return {"difference": comp - suff, "comp": comp, "suff": -suff, "last": 0.0}[select]
+
+
+def hidden_means(model: FrozenModel, examples: Sequence[LearningExample]) -> NDArray[np.float64]:
+    """The mean hidden state of every text, (n, d)."""
+    rows = []
+    for start in range(0, len(examples), VALIDATED):
+        inputs = batch(model, examples[start : start + VALIDATED]).inputs
+        rows.append(mean_states(forward_with_internals(model, inputs), inputs).cpu().double().numpy())
+    return np.concatenate(rows)
 
 
 def means(values: NDArray[np.float64]) -> dict[str, float]:

@@ -154,6 +154,12 @@ def batch_head_inputs(model: "FrozenModel", batch: PaddedBatch) -> tuple[Tensor,
     return inputs[-1], logits
 
 
+def mean_states(internals: Internals, inputs: PaddedBatch) -> Tensor:
+    """H: the mean over layers and tokens, without gradient, (B, d)."""
+    states = torch.stack(internals.hidden[1:]).mean(0)  # (B, L, d)
+    return (states * inputs.attention[:, :, None]).sum(1).detach() / inputs.lengths[:, None]
+
+
 def shared_copy(module: nn.Module) -> nn.Module:
     """A copy that shares every parameter and buffer with `module` but no hook: cheap, and safe to take apart."""
     shared = {id(tensor): tensor for tensor in (*module.parameters(), *module.buffers())}

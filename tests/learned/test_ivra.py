@@ -11,15 +11,17 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.learned import ivra, simulation
+from explainers.learned import fitting_loop, ivra, simulation
 from explainers.learned.batches import Batch, LearningExample, batch, encode_for_learning
 from explainers.learned.fitting_loop import fit
 from explainers.learned.ivra import (
+    POSITIONS,
     SMALLEST,
     Ivra,
     comprehensiveness,
     consistency,
     error_without,
+    resampled,
     sufficiency,
     top_counts,
     top_words,
@@ -29,6 +31,7 @@ from explainers.learned.ivra_readout import Readout, coefficients
 from explainers.learned.recipe import trained_parameters
 from explainers.learned.simulation import Student
 from explainers.learned.student import UnitStates
+from explainers.metrics.intervals import Interval
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import attention_head_count, hidden_size, transformer_layers
@@ -164,12 +167,37 @@ def test_the_margins() -> None:
 
 
 def test_consistency_is_0_for_equal_explanations_and_the_divergence_over_the_distance_else() -> None:
-    states = torch.tensor([[0.0, 0.0], [0.0, 2.0]])
+    states, units = torch.tensor([[0.0, 0.0], [0.0, 2.0]]), torch.ones(2, 2, dtype=torch.bool)
     same = torch.tensor([[0.25, 0.75], [0.25, 0.75]])
-    assert float(consistency(same, states)) == 0
-    # symmetric KL ½·2·(½·ln 3) = ½·ln 3 by a distance of 2·1.001
-    result = consistency(torch.tensor([[0.25, 0.75], [0.75, 0.25]]), states)
-    assert float(result) == pytest.approx(0.5 * math.log(3) / 2.002, rel=1e-4)
+    assert float(consistency(same, units, states)) == 0
+    # both fall or rise in a line from 1 to 3 parts; KL of the resampled lines over a distance of 2·1.001
+    line = torch.linspace(1, 3, POSITIONS) / torch.linspace(1, 3, POSITIONS).sum()
+    divergence = ((line - line.flip(0)) * (line / line.flip(0)).log()).sum() / 2
+    result = consistency(torch.tensor([[0.25, 0.75], [0.75, 0.25]]), units, states)
+    assert float(result) == pytest.approx(float(divergence) / 2.002, rel=1e-3)
+
+
+def test_texts_of_different_lengths_are_compared_at_the_same_relative_positions() -> None:
+    units = torch.tensor([[True] * 3, [True, True, False]])
+    rows = resampled(torch.tensor([[0.5, 0.3, 0.1], [0.5, 0.1, 0.0]]), units)
+    assert torch.allclose(rows[0], rows[1], atol=1e-6)
+    assert rows[0, [0, -1]].tolist() == pytest.approx([0.5, 0.1])
+    alone = torch.tensor([[True, False]])
+    assert resampled(torch.tensor([[1.0, 0.0]]), alone).tolist() == [[1.0] * POSITIONS]
+
+
+def test_the_most_consistent_epoch_is_kept(
+    bert: FrozenModel, items: list[LearningExample], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = iter((0.1, 0.3, -0.2))
+    monkeypatch.setattr(fitting_loop, "consistency", lambda *_: Interval(value := next(values), value - 0.2, 1.0, 6))
+    training = fit(Ivra(criterion="cons", select="cons", epochs=3), bert, items, items, tmp_path)
+    assert training.metrics["cons"] == 0.3
+    assert training.kept_step == 2
+    assert not training.warnings
+    monkeypatch.setattr(fitting_loop, "consistency", lambda *_: None)  # all explanations are alike
+    constant = fit(Ivra(criterion="cons", select="cons", epochs=1), bert, items, items, tmp_path / "constant")
+    assert any(sentence.startswith("Texts that the model represents alike") for sentence in constant.warnings)
 
 
 @pytest.mark.parametrize("path", [True, False])
