@@ -33,6 +33,7 @@ from explainers.models.internals import (
     forward_with_internals,
     forward_with_soft_mask,
     hidden_size,
+    matrix_products,
     word_embedding_table,
 )
 from explainers.models.lora import adapted
@@ -67,9 +68,9 @@ class AttributionModel(nn.Module):
         words = torch.cat([own_words.where(inputs.nonzero[:, :, None], blank), words[:, -1:]], dim=1)
         embeds = torch.where((positions == lengths)[:, :, None], z[:, None], words)
         kinds = {"token_type_ids": functional.pad(inputs.segments, (0, 1))} if model.segmented else {}
-        with model.meter.batch(inputs.rows):  # G costs as much as F, so it counts
+        with model.meter.batch(inputs.rows), matrix_products(model.device):  # G costs as much as F, so it counts
             output = self.encoder(inputs_embeds=embeds, attention_mask=(positions <= lengths).long(), **kinds)
-        states = self.dropout(output.last_hidden_state[:, :-1])  # (B, L, d)
+        states = self.dropout(output.last_hidden_state[:, :-1].float())  # (B, L, d)
         return cast(Tensor, self.share(torch.tanh(self.hidden(states))).squeeze(-1))
 
 

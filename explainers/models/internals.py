@@ -6,7 +6,7 @@ the word embeddings, and answers to changed states. Hooks hang only during the c
 
 import copy
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
@@ -109,8 +109,7 @@ def forward_with_internals(
             embeds = input_embeddings(model, batch)[0]
         inputs = {"input_ids": batch.ids} if embeds is None else {"inputs_embeds": embeds}
         segments = {"token_type_ids": batch.segments} if model.segmented else {}
-        if _precision.get() == "bfloat16":
-            stack.enter_context(torch.autocast(model.device.type, torch.bfloat16))
+        stack.enter_context(matrix_products(model.device))
         output = model.module(attention_mask=batch.attention.long(), **inputs, **segments)
     logits = cast(Tensor, output if isinstance(output, Tensor) else output.logits)
     hidden, queries, keys = (
@@ -119,9 +118,14 @@ def forward_with_internals(
     return Internals(logits.float(), hidden, queries, keys)
 
 
+def matrix_products(device: torch.device) -> AbstractContextManager[object]:
+    """The products within the block have the precision of `passes_in`."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=_precision.get() == "bfloat16")
+
+
 @contextmanager
 def passes_in(precision: Precision) -> Iterator[None]:
-    """Within the block the matrix products of the frozen model's passes have this precision; results are float32."""
+    """Within the block matrix products in `matrix_products` have this precision; what a pass returns is float32."""
     token = _precision.set(precision)
     try:
         yield
