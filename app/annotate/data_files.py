@@ -19,6 +19,7 @@ from explainers.errors import DataUnavailable
 
 LONGEST = 30_000  # characters of an item; models read the beginning of long texts
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
+MOST_MEGABYTES = 50  # of all files of a project together, which wait in the memory of the server
 SUFFIXES = (*tables.SUFFIXES, ".jsonl", ".json", *archives.SUFFIXES, *IMAGES)
 NO_TABLE = (
     "Give one file of data (.csv, .tsv, .parquet, .jsonl, .json, or an archive: .zip, .tar.gz, .tgz or .tar), and for "
@@ -35,6 +36,16 @@ class ReadItems:
     items: tuple[Item, ...] = ()
     annotations: tuple[Annotation, ...] = ()
     left_out: tuple[str, ...] = ()
+
+
+def check_sizes(sizes: Sequence[int]) -> None:
+    """Raises `DataUnavailable` if files of so many bytes are too large together."""
+    total = sum(sizes)
+    if total > MOST_MEGABYTES * 10**6:
+        raise DataUnavailable(
+            f"The files have {total / 10**6:,.0f} MB together; a project takes at most {MOST_MEGABYTES} MB. "
+            "Remove some, scale images down, or make several projects."
+        )
 
 
 def splits(files: Files) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ def title() -> None:
 
 def show(pool: ModelPool, account: Account) -> None:
     """Stops with a sentence if the store fails or the visitor may see nothing."""
-    actions.tell()
+    actions.show_problem()
     try:
         store = session.annotation_store()
         visitor = session.visitor(store, account)

@@ -120,7 +120,7 @@ def test_an_owner_makes_a_project_of_a_broken_table_and_marks(annotate: Callable
     data = page.press("join").item()
     assert [piece for piece, unit in data["segments"][0] if unit >= 0] == ["good", "film"]
     assert data["progress"] == {"done": 0, "skipped": 0, "total": 3}
-    assert data["said"] == ""
+    assert data["prediction"] == ""
 
     page.send(marked=[0])
     assert page.item()["progress"]["done"] == 1
