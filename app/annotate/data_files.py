@@ -25,6 +25,10 @@ NO_TABLE = (
     "Give one file of data (.csv, .tsv, .parquet, .jsonl, .json, or an archive: .zip, .tar.gz, .tgz or .tar), and for "
     "images also their files."
 )
+MANY_TABLES = (
+    "A project takes one file of data, and these are {count}: {names}. Remove the others with the crosses beside them."
+)
+TWICE = "Two files have the name {name}. Remove one of them."
 IMAGE_COLUMNS = ("id", "text", "image", "label")
 Files = Mapping[str, bytes]  # by name
 
@@ -48,6 +52,15 @@ def check_sizes(sizes: Sequence[int]) -> None:
         )
 
 
+def by_name(files: Sequence[tuple[str, bytes]]) -> dict[str, bytes]:
+    """The contents by name. Raises `DataUnavailable` if two files have one name."""
+    names = [name for name, _ in files]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataUnavailable(TWICE.format(name=twice[:100]))
+    return dict(files)
+
+
 def splits(files: Files) -> tuple[str, ...]:
     """The parts of an archive among the files, where it has several. Raises `DataUnavailable` if it is damaged."""
     packed = [name for name in files if archives.is_archive(name)]
@@ -65,7 +78,9 @@ def read_items(
 ) -> ReadItems:
     """The items of the files that a model can read. Raises `DataUnavailable` if no data can be read."""
     sources = [name for name in files if _suffix(name) not in IMAGES]
-    if len(sources) != 1:
+    if len(sources) > 1:
+        raise DataUnavailable(MANY_TABLES.format(count=len(sources), names=", ".join(sources)[:200]))
+    if not sources:
         raise DataUnavailable(NO_TABLE)
     name = sources[0]
     images = {Path(each).name: content for each, content in files.items() if _suffix(each) in IMAGES}

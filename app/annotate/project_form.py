@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import plain_text
 from app.annotate import embedded_data, projects
-from app.annotate.data_files import SUFFIXES, Files, ReadItems, check_sizes, read_items, splits
+from app.annotate.data_files import SUFFIXES, Files, ReadItems, by_name, check_sizes, read_items, splits
 from app.annotate.past_work import create_with_annotations
 from app.annotate.preparation import Preparer
 from app.annotate.projects import LONGEST_NAME, NEEDS_MAPS, NEEDS_SENTENCES, ORDER, TITLES, Project, ProjectSpec
@@ -106,7 +106,7 @@ def _files(info: ModelInfo) -> ReadItems:
         return ReadItems()
     try:
         check_sizes([file.size for file in given])
-        files = {file.name: file.getvalue() for file in given}
+        files = by_name([(file.name, file.getvalue()) for file in given])
         parts = _splits(files)
         split = st.selectbox("Part", parts, key="project part") if parts else ""
         read = _read(files, info.input_names, info.labels, info.multimodal, split or "")

@@ -19,6 +19,8 @@ from app.store import Store
 from explainers.errors import ExplanationError
 
 QUESTION, PAYLOAD = "annotation question", "annotation payload"  # in the session
+SHOWN = "annotation shown"  # in the session: whether the last page that could be drawn showed an item
+HELD = "Your marks stay in this page. Confirm again in a moment; nothing counts as stored before the page says so."
 MOVED_ON = "The page had already moved on, so nothing was stored. Go on with the item that is shown."
 NOT_POSSIBLE = "Too few methods could explain this item. Skip it; they are tried again when it is opened again."
 AHEAD = 5  # items that are prepared before somebody gets them
@@ -87,9 +89,31 @@ def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stor
         **last,
     }
     content = payload(question, _earlier(store, question), **around)
-    component("annotate")(key="annotate", data=_same(content), on_done_change=done_pressed)
+    st.session_state[SHOWN] = True
+    _draw(content)
     if done.done:
         own_download(store, project, question.annotator)
+
+
+def shown() -> bool:
+    """Whether the page showed an item when it was drawn last; false from now on until it does so again."""
+    return bool(st.session_state.pop(SHOWN, False))
+
+
+def hold() -> None:
+    """Where the store fails while a person annotates: the item as it was shown, so that no mark is lost. What they
+    confirm is sent to the store, which may be back by then; a button looks for it."""
+    content = st.session_state.get(PAYLOAD)
+    if SHOWN in st.session_state or content is None or QUESTION not in st.session_state:
+        return  # it is drawn already, or there is none
+    st.session_state[SHOWN] = True
+    plain_text.caption(HELD)
+    _draw({**content, **(st.session_state.get(LAST) or {})})
+    st.button("Look again", key="store again")
+
+
+def _draw(content: dict[str, Any]) -> None:
+    component("annotate")(key="annotate", data=_same(content), on_done_change=done_pressed)
 
 
 def _same(content: dict[str, Any]) -> dict[str, Any]:

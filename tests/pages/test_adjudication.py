@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 
-from app.annotate import adjudication, answers, decisions, people, projects, session
+from app.annotate import adjudication, answers, assignment, decisions, people, projects, session
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.tables import ItemRow
@@ -39,7 +40,7 @@ def page(small: None, opened: Callable[..., Any], tmp_path: Path, monkeypatch: p
             row.prepared = prepared(TEXT).as_json()
     for place, name in enumerate(("A1", "A2")):
         annotator = people.annotator(store, project.id, f"account {name}", name)
-        while (item := answers.assignment.current_item(store, project.id, annotator)) is not None:
+        while (item := assignment.current_item(store, project.id, annotator)) is not None:
             for task in project.tasks:
                 answers.confirm(store, project, annotator, Confirmation(item, task, 1, DIFFERENT[task][place]))
     projects.open_results(store, project.id)
@@ -110,7 +111,7 @@ def test_marks_are_decided_and_replaced(page: Any, monkeypatch: pytest.MonkeyPat
         sent = {"id": str(version), "key": known.key, "action": "confirm", "answer": {"marked": units, "origin": "A1"}}
         state = {"adjudicated": known, "adjudicate": {"done": sent}}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(adjudication.st, "session_state", state)
+            patch.setattr(st, "session_state", state)
             adjudication._done()
         page.at.session_state["decided item"] = "1 mark"
         page.run()

@@ -1,13 +1,11 @@
 """Owners decide where people differ, in every task in which agreement is computed, and may decide anew."""
 
 from collections.abc import Callable
-from typing import cast
 
 import pytest
 
-from app.annotate import answers, decisions, disputes, items, people, projects, results
+from app.annotate import answers, assignment, decisions, disputes, items, people, projects, results
 from app.annotate.answers import Confirmation
-from app.annotate.decisions import OwnerDecision
 from app.annotate.disputes import Dispute
 from app.annotate.downloads import all_annotations
 from app.annotate.past_rows import DECIDED_BY, usable
@@ -67,7 +65,7 @@ def annotated(annotation_store: Store, make_project: Callable[..., Project]) -> 
         annotator = people.annotator(annotation_store, project.id, f"account {name}", name)
         with annotation_store.begin() as session:
             for number in numbers:
-                answers.assignment.take(session, number, annotator, 2)
+                assignment.take(session, number, annotator, 2)
         for item, number in enumerate(numbers):
             for task in project.tasks:
                 answer = DIFFERENT[task][place if item == 0 else 0]
@@ -157,7 +155,7 @@ def test_decisions_come_back_as_decisions(
     assert {task: own[-1].answer for (_, task), own in history.items()} == {
         task: both[1] for task, both in DIFFERENT.items()
     }
-    one = cast(OwnerDecision, next(iter(history.values()))[0])
+    one = next(iter(history.values()))[0]
     assert one.comment == "A2; decided by Ada"
 
 
