@@ -25,8 +25,8 @@ UPLOADERS = "row uploaders"  # how many were emptied: only another key empties o
 PREFERRED_PART, NAME_LENGTH, LISTED = "test", 60, 3
 LABEL = "Scores or marks"
 HELP = (
-    "Scores that another program made (JSON lines, or ERASER's results with their documents), or texts with people's marks (ERASER, doccano, Label Studio, "
-    "tables). They become rows where the input is one of the file's."
+    "Scores that another program made (JSON lines, or ERASER's results with their documents), or texts with people's "
+    "marks (ERASER, doccano, Label Studio, tables). They become rows where the input is one of the file's."
 )
 NONE_HERE = "The input above is not in the file. Choose one of its inputs."
 NOTHING = "The file has no scores, and no texts with marks."
