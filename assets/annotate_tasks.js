@@ -190,7 +190,7 @@ function inspectTask(data, draft, changed) {
   const letters = data.suggestions.map(({ letter }) => letter);
   return oneByOne(letters, draft, "Choose a verdict for every suggestion. To correct one, change its marks.", (letter, given) => {
     const { suggested } = data.suggestions[letters.indexOf(letter)];
-    const node = element("div");
+    const node = element("div", letters.length > 1 ? "card" : "");
     let verdict = given.verdict ?? null;
     const choices = new Map(
       VERDICTS.map(([value, text]) => [

@@ -13,7 +13,7 @@ from app.annotate.payload import prediction
 from explainers.annotations.records import Answer
 from explainers.report.display_images import display_image
 
-HELP = "Rows on which all agree are filled in. Choose one of the answers in the others, or another one."
+HELP = "Rows without a difference are filled in. Choose one of the answers in the others, or another one."
 CHANGED = "changed"  # the origin of a decision that is nobody's own answer
 Keep = Callable[[Answer, str], None]
 
@@ -30,7 +30,7 @@ def decision_form(
     with st.form(key, border=False):
         for question, own in asked.items():
             offered = options(dispute, question)
-            agreed = offered[0] if len(own) > 1 and len(set(own.values())) == 1 else None
+            agreed = offered[0] if len(set(own.values())) == 1 else None
             start = current.get(question, agreed)
             place = offered.index(start) if start in offered else None
             st.selectbox(title(question), offered, index=place, key=f"{key} {question}")
@@ -66,7 +66,7 @@ def _store(dispute: Dispute, key: str, keep: Keep, after: Callable[[], None]) ->
 
 def moment(decision: OwnerDecision) -> str:
     """Origin, owner and time in words."""
-    made = "changed marks or answers" if decision.origin == CHANGED else f"as {decision.origin}"
+    made = "nobody's own answer" if decision.origin == CHANGED else f"the answer of {decision.origin}"
     return ", ".join(
         filter(
             None, (made, decision.by and f"by {decision.by}", time.strftime("%d %B %H:%M", time.localtime(decision.at)))

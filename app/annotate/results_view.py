@@ -92,7 +92,15 @@ def _agreement(agreed: Sequence[TaskAgreement]) -> None:
     if not agreed:
         st.caption(FEW)
         return
-    rows = [{"task": TITLES[each.task], **{value.name: _short(value) for value in each.overall}} for each in agreed]
+    measures = dict.fromkeys(value.name for each in agreed for value in each.overall)  # marks have more of them
+    rows = [
+        {
+            "task": TITLES[each.task],
+            **dict.fromkeys(measures, ""),
+            **{value.name: _short(value) for value in each.overall},
+        }
+        for each in agreed
+    ]
     st.dataframe(rows, hide_index=True, width="stretch")
     st.caption(INTERVALS)
     for each in agreed:

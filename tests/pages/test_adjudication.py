@@ -119,4 +119,4 @@ def test_marks_are_decided_and_replaced(page: Any, monkeypatch: pytest.MonkeyPat
         Marked((Span(0, 1),)),
         Marked((Span(0, 1), Span(7, 11))),
     ]
-    assert "Decision 2: as A1" in "\n".join(each.proto.body for each in page.at.get("html"))
+    assert "Decision 2: the answer of A1" in "\n".join(each.proto.body for each in page.at.get("html"))
