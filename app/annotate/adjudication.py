@@ -111,6 +111,7 @@ def _component(adjudication: Adjudication, done: int, total: int) -> None:
 
 def _payload(adjudication: Adjudication, progress: dict[str, int]) -> dict[str, Any]:
     state, earlier = adjudication.dispute.state, adjudication.earlier
+    reply = st.session_state.get("adjudication reply", "")
     prepared = state.prepared
     return {
         "key": adjudication.key,
@@ -130,9 +131,9 @@ def _payload(adjudication: Adjudication, progress: dict[str, int]) -> dict[str, 
         "can_undo": False,
         "can_skip": False,
         "revisiting": bool(earlier),
-        "reply": st.session_state.get("adjudication reply", ""),
+        "reply": reply,
         "problem": st.session_state.get("adjudication problem", ""),
-        "stored": "Stored.",
+        "stored": "Stored." if reply else "",
     }
 
 

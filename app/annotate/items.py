@@ -38,6 +38,14 @@ def failures(store: Store, project: int) -> dict[str, dict[str, str]]:
         return {name: json.loads(failed) for name, failed in session.execute(query.order_by(ItemRow.number))}
 
 
+def answered_unprepared(store: Store, project: int) -> list[int]:
+    """The numbers of items with answers, such as imported ones, that the model has not read yet."""
+    answered = select(AnswerRow.item).where(AnswerRow.project == project)
+    query = select(ItemRow.id).where(ItemRow.project == project, ItemRow.prepared == "", ItemRow.id.in_(answered))
+    with store.read() as session:
+        return list(session.scalars(query.order_by(ItemRow.number)))
+
+
 def all_items(store: Store, project: int, *, answered: bool = False) -> dict[str, tuple[int, Item, Prepared | None]]:
     """By the item's id: its number, the item, and what is prepared about it; on demand only items with an answer."""
     query = select(ItemRow).where(ItemRow.project == project).order_by(ItemRow.number)

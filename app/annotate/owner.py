@@ -55,7 +55,7 @@ def _choice(listed: dict[int, Project]) -> Project | None:
         return None
     wanted = st.session_state.pop("annotation next", None)
     if wanted in listed:
-        st.session_state[CHOSEN] = wanted
+        st.session_state.update({CHOSEN: wanted, VIEW: WORK})
     if st.session_state.get(CHOSEN) not in (*listed, NEW):
         st.session_state[CHOSEN] = next(iter(listed))
     number = st.selectbox(
@@ -79,7 +79,7 @@ def project_page(store: Store, preparer: Preparer, project: Project, visitor: An
     views: dict[str, Callable[[], None]] = {
         WORK: lambda: work(store, preparer, project, visitor),
         PEOPLE: lambda: people_view(store, project),
-        RESULTS: lambda: results_view(store, project, visitor.name),
+        RESULTS: lambda: results_view(store, preparer, project, visitor.name),
         SETTINGS: lambda: _settings(store, project, visitor),
     }
     view = st.segmented_control(

@@ -1,5 +1,8 @@
 """The form for a new project: model, data, tasks and methods, people."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 import streamlit as st
 
 from app import plain_text
@@ -12,7 +15,7 @@ from app.login.account import Account
 from app.model_info import ModelInfo, model_box, model_info
 from app.model_pool import ModelPool
 from app.store import Store
-from explainers.annotations.records import Item, Task
+from explainers.annotations.records import Annotation, Item, Task
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
@@ -45,6 +48,7 @@ def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Acco
     info = model_info(pool, model)
     read = _data(model, info)
     tasks, methods, narrators = _tasks(model, info)
+    _other_tasks(read.annotations, tasks)
     per_item = _methods_per_item(tasks, methods, narrators)
     guideline = st.text_area("Guideline", key="project guideline", help=GUIDELINE, height=120)
     left, right = st.columns(2, vertical_alignment="bottom")
@@ -155,6 +159,14 @@ def _tasks(model: str, info: ModelInfo) -> tuple[tuple[Task, ...], tuple[str, ..
     if set(tasks) & set(NEEDS_SENTENCES):
         narrators = _narrators(model, info)
     return tasks, methods, narrators
+
+
+def _other_tasks(given: Sequence[Annotation], tasks: tuple[Task, ...]) -> None:
+    """Which annotations of the files are of tasks that are not chosen."""
+    counts = Counter(each.task for each in given if each.task not in tasks)
+    if counts:
+        named = ", ".join(f"{TITLES[task]} ({count:,})" for task, count in counts.items())
+        plain_text.warning(f"Annotations of tasks that are not chosen are left out: {named}.")
 
 
 def _methods_per_item(tasks: tuple[Task, ...], methods: tuple[str, ...], narrators: tuple[str, ...]) -> int:

@@ -11,6 +11,7 @@ from app.annotate.actions import attempt
 from app.annotate.adjudication import adjudicate
 from app.annotate.downloads import downloads
 from app.annotate.method_names import method_name
+from app.annotate.preparation import MOST_WAITING, Preparer
 from app.annotate.projects import TITLES, Project
 from app.annotate.results import ItemState, TaskAgreement
 from app.annotate.shown_results import ShownResults, shown_results
@@ -24,6 +25,10 @@ from explainers.report.text import decimals, one_line
 CLOSED = (
     "Nobody sees the work of others yet, you included. Opening the results shows it to you, computes the agreement, "
     "and names the methods. This cannot be undone."
+)
+UNREAD = (
+    "The model still has to read {count:,} items with answers. "
+    "Tables about methods and marks leave them out until then."
 )
 NOTHING = "Nothing has been confirmed yet."
 FEW = "Agreement needs an item that at least two people have answered."
@@ -46,7 +51,7 @@ MISSING = (
 NO_OTHER = "No item of this kind. It needs marks, maps of a method, and the true class in the data."
 
 
-def results_view(store: Store, project: Project, by: str) -> None:
+def results_view(store: Store, preparer: Preparer, project: Project, by: str) -> None:
     """`by` is the name under which this owner decides."""
     if project.opened is None:
         st.info(CLOSED)
@@ -62,6 +67,7 @@ def results_view(store: Store, project: Project, by: str) -> None:
     if not shown.annotations:
         st.caption(NOTHING)
         return
+    _waiting(store, preparer, project)
     _agreement(shown.agreements)
     _methods(shown)
     if "mark" in project.tasks:
@@ -71,6 +77,15 @@ def results_view(store: Store, project: Project, by: str) -> None:
     _flagged(shown.annotations)
     _failures(items.failures(store, project.id))
     downloads(store, project)
+
+
+def _waiting(store: Store, preparer: Preparer, project: Project) -> None:
+    """Items with answers that the model has not read, such as those of a download, are read now."""
+    unread = items.answered_unprepared(store, project.id)
+    if unread:
+        preparer.want(unread[:MOST_WAITING])
+        plain_text.warning(UNREAD.format(count=len(unread)))
+        st.button("Look again", key="look again at results")
 
 
 def _failures(failed: Mapping[str, Mapping[str, str]]) -> None:
