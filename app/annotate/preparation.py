@@ -14,12 +14,12 @@ from dataclasses import replace
 from functools import partial
 from threading import Condition, Thread
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from app.annotate.items import item_of
 from app.annotate.prepared import Prepared, PreparedMap, read_prepared
-from app.annotate.projects import Project, project
-from app.annotate.tables import ItemRow, ProjectRow
+from app.annotate.projects import Project, locked, project
+from app.annotate.tables import ItemRow
 from app.compare.engine import Engine
 from app.compare.runs import Request, Run
 from app.store import Store
@@ -133,13 +133,16 @@ class Preparer:
             if earlier is None:
                 raise
             prepared = replace(earlier, failures=dict.fromkeys(methods, str(error)))
-        self._keep(number, row.prepared, earlier.joined(prepared) if earlier is not None else prepared, asked)
+        self._keep(
+            row.project, number, row.prepared, earlier.joined(prepared) if earlier is not None else prepared, asked
+        )
 
-    def _keep(self, number: int, before: str, prepared: Prepared, asked: Sequence[str]) -> None:
+    def _keep(self, project_number: int, number: int, before: str, prepared: Prepared, asked: Sequence[str]) -> None:
         """Unless another process was quicker."""
         with self.store.begin() as session:
+            owner = locked(session, project_number)  # before the item, as whoever confirms does
             stored = session.scalar(select(ItemRow).where(ItemRow.id == number).with_for_update())
-            if stored is None or stored.prepared != before:
+            if owner is None or stored is None or stored.prepared != before:
                 return
             stored.prepared = prepared.as_json()
             missing = prepared.missing(asked)
@@ -147,8 +150,7 @@ class Preparer:
                 stored.failed = json.dumps({id: prepared.failures.get(id, NO_REASON) for id in missing})
             else:
                 stored.failed = ""
-            changed = update(ProjectRow).where(ProjectRow.id == stored.project)
-            session.execute(changed.values(revision=ProjectRow.revision + 1))
+            owner.revision += 1
 
     def _asked(self, owner: Project, example: Example, asked: Sequence[str]) -> Prepared:
         spec = owner.spec

@@ -24,7 +24,7 @@ from app.annotate.tables import ItemRow
 from app.login.account import ANYBODY
 from app.store import FILE, URL_VARIABLE, Store
 from explainers.annotations.judged import word_encoding
-from explainers.annotations.records import Annotation, Item, Marked, Span
+from explainers.annotations.records import Annotation, Item, Marked, Several, Span
 from explainers.datasets.example import Example
 from explainers.evaluation import cold_start
 from explainers.training.artifacts import STORE_VARIABLE
@@ -141,6 +141,48 @@ def test_ten_items_by_keyboard_alone(
     marked = Marked((Span(0, 5), Span(8, 13)))  # "naïve" and "film,": code points, of which 🎬 is one
     assert [each.answer for each in made.annotations] == [marked] * 10
     assert all(0 < each.seconds < 60 for each in made.annotations)
+
+
+def test_several_methods_of_an_item_are_judged_by_keyboard_and_come_back(
+    visit: Callable[..., Any], server: str, project: Callable[..., Prepared10]
+) -> None:
+    tasks = ("simulate", "inspect", "correct")
+    made = project(1, tasks=tasks, methods=METHODS, narrators=NARRATORS, methods_per_item=2)
+    page = visit(f"{server}annotate?invite={made.tokens[0]}").page
+    box = task(page)
+    expect(box.get_by_role("heading")).to_have_text("Guess the model's answer from a map")
+    groups = box.locator("fieldset")
+    expect(groups).to_have_count(2)
+    groups.nth(0).get_by_role("radio", name="positive").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Control+Enter")
+    expect(box.get_by_text("Choose an answer for every map.")).to_be_visible()
+    groups.nth(1).get_by_role("radio", name="negative").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Control+Enter")
+    expect(box.get_by_role("heading")).to_have_text("Check a suggestion")
+    groups.nth(0).get_by_role("radio", name="Accept").check()
+    second = box.get_by_role("group", name=re.compile("The input with a suggestion")).nth(1).locator(".unit")
+    second.nth(2).click()
+    expect(groups.nth(1).get_by_role("radio", name="Correct")).to_be_checked()
+    expect(groups.nth(0).get_by_role("radio", name="Accept")).to_be_checked()
+    confirmed(page)
+    expect(box.get_by_role("heading")).to_have_text("Correct a sentence")
+    box.get_by_role("textbox", name="The sentence").nth(1).fill("Because of its plot.")
+    box.get_by_role("button", name="Undo").click()
+    expect(box.get_by_text("already confirmed")).to_be_visible()
+    expect(groups.nth(1).get_by_role("radio", name="Correct")).to_be_checked()
+    box.get_by_role("button", name="Keep as it was").click()
+    box.get_by_role("textbox", name="The sentence").nth(1).fill("Because of its plot.")
+    confirmed(page)
+    expect(page.get_by_text("All items are done")).to_be_visible()
+    given = {each.task: each.answer for each in made.annotations}
+    assert all(isinstance(answer, Several) and len(answer.answers) == 2 for answer in given.values())
+    guessed, checked, corrected = (given[each].answers for each in tasks)  # type: ignore[index,union-attr]
+    assert [each.label for each in guessed] == [1, 0]
+    assert [each.verdict for each in checked] == ["accept", "correct"]
+    assert [each.sentence for each in corrected] == ["It is positive because it is good.", "Because of its plot."]
+    assert all(len({each.method for each in answers}) == 2 for answers in (guessed, checked, corrected))
 
 
 def test_two_annotators_lose_nothing_when_the_server_is_killed(

@@ -33,16 +33,16 @@ from tests.app.annotate.conftest import METHODS, NARRATORS
 Make = Callable[..., Project]
 SENT: dict[Task, Callable[[dict[str, object]], dict[str, object]]] = {
     "mark": lambda _data: {"marked": [0, 2]},
-    "simulate": lambda data: {"given": {each["letter"]: {"label": 0} for each in data["maps"]}},  # type: ignore[attr-defined,index]
-    "rank": lambda data: {"order": [each["letter"] for each in data["maps"]]},  # type: ignore[attr-defined,index]
+    "simulate": lambda data: {"given": {each["letter"]: {"label": 0} for each in data["maps"]}},  # type: ignore[attr-defined]
+    "rank": lambda data: {"order": [each["letter"] for each in data["maps"]]},  # type: ignore[attr-defined]
     "rate": lambda data: {
-        "scores": {each["letter"]: {"relatedness": 5, "fluency": 1} for each in data["sentences"]}  # type: ignore[attr-defined,index]
+        "scores": {each["letter"]: {"relatedness": 5, "fluency": 1} for each in data["sentences"]}  # type: ignore[attr-defined]
     },
     "inspect": lambda data: {
-        "given": {each["letter"]: {"verdict": "correct", "marked": [1]} for each in data["suggestions"]}  # type: ignore[attr-defined,index]
+        "given": {each["letter"]: {"verdict": "correct", "marked": [1]} for each in data["suggestions"]}  # type: ignore[attr-defined]
     },
     "correct": lambda data: {
-        "given": {each["letter"]: {"sentence": " A good reason. "} for each in data["sentences"]}  # type: ignore[attr-defined,index]
+        "given": {each["letter"]: {"sentence": " A good reason. "} for each in data["sentences"]}  # type: ignore[attr-defined]
     },
 }
 

@@ -19,7 +19,7 @@ Make = Callable[..., Project]
 @pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """A project for every computation."""
-    shown_results._computed.clear()  # type: ignore[attr-defined]
+    shown_results._computed.clear()
     seen: list[object] = []
     original = results.agreements
 
