@@ -1,4 +1,4 @@
-"""The form of a decision about answers other than marks: a table of what people said, and a choice per question."""
+"""The form of a decision about answers other than marks: a table of what people answered, and a choice per question."""
 
 import time
 from collections.abc import Callable, Sequence
