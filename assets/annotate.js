@@ -77,7 +77,7 @@ function headOf(data) {
   if (data.step) head.append(element("span", "step", data.step));
   if (data.revisiting) head.append(element("span", "step", "already confirmed; confirm again to replace it"));
   const nodes = [progressOf(data.progress), head, element("p", "instruction", data.instruction)];
-  if (data.said) nodes.push(element("p", "said", data.said));
+  if (data.prediction) nodes.push(element("p", "prediction", data.prediction));
   return nodes;
 }
 

@@ -68,18 +68,46 @@ function markTask(data, draft, changed) {
   };
 }
 
-function simulateTask(data, draft, changed) {
+// Tasks about one method at a time: a part per letter. `part` returns a node, `now()` and `answer()` of that letter.
+function oneByOne(letters, draft, missing, part) {
   const node = element("div");
-  let label = draft.label ?? null;
-  const choices = data.classes.map((name, number) =>
-    choice("simulate", number, name, number === label, () => {
-      label = number;
-      changed();
-    }),
-  );
-  node.append(...data.maps.map((map, number) => scored(map, number, data)), questions("What did the model answer?", ...choices));
-  const answer = () => (label === null ? null : { label });
-  return { node, draft: () => answer() ?? {}, answer, missing: "Choose an answer." };
+  const parts = new Map();
+  for (const letter of letters) {
+    const own = part(letter, draft.given?.[letter] ?? {});
+    parts.set(letter, own);
+    node.append(own.node);
+  }
+  const collected = (read) => Object.fromEntries([...parts].map(([letter, own]) => [letter, read(own)]));
+  return {
+    node,
+    draft: () => ({ given: collected((own) => own.now()) }),
+    answer: () => {
+      const given = collected((own) => own.answer());
+      return Object.values(given).includes(null) ? null : { given };
+    },
+    missing,
+  };
+}
+
+const named = (question, letter, letters) => (letters.length > 1 ? `${question} (${letter})` : question);
+
+function simulateTask(data, draft, changed) {
+  const letters = data.maps.map(({ letter }) => letter);
+  const missing = letters.length > 1 ? "Choose an answer for every map." : "Choose an answer.";
+  return oneByOne(letters, draft, missing, (letter, given) => {
+    const number = letters.indexOf(letter);
+    let label = given.label ?? null;
+    const choices = data.classes.map((name, value) =>
+      choice(`simulate ${letter}`, value, name, value === label, () => {
+        label = value;
+        changed();
+      }),
+    );
+    const node = element("div");
+    node.append(scored(data.maps[number], number, data), questions(named("What did the model answer?", letter, letters), ...choices));
+    const answer = () => (label === null ? null : { label });
+    return { node, now: () => answer() ?? {}, answer };
+  });
 }
 
 function rankTask(data, draft, changed) {
@@ -127,9 +155,9 @@ function rateTask(data, draft, changed) {
   node.append(unitEditor({ data, label: "The input", editable: false, cells: {} }).node);
   for (const { letter, text } of data.sentences) {
     const card = element("div", "card");
-    const said = element("blockquote", "", text);
-    said.dir = "auto";
-    card.append(element("div", "letter", `Sentence ${letter}`), said);
+    const sentence = element("blockquote", "", text);
+    sentence.dir = "auto";
+    card.append(element("div", "letter", `Sentence ${letter}`), sentence);
     for (const [scale, question, low, high] of SCALES) {
       const choices = [1, 2, 3, 4, 5].map((value) =>
         choice(`${letter} ${scale}`, value, String(value), scores[letter]?.[scale] === value, () => {
@@ -159,57 +187,62 @@ const VERDICTS = [
 ];
 
 function inspectTask(data, draft, changed) {
-  const node = element("div");
-  let verdict = draft.verdict ?? null;
-  const choices = new Map(
-    VERDICTS.map(([value, text]) => [
-      value,
-      choice("inspect", value, text, verdict === value, () => {
-        verdict = value;
-        if (value !== "correct") editor.marked = new Set(data.suggested);
-        editor.repaint();
+  const letters = data.suggestions.map(({ letter }) => letter);
+  return oneByOne(letters, draft, "Choose a verdict for every suggestion. To correct one, change its marks.", (letter, given) => {
+    const { suggested } = data.suggestions[letters.indexOf(letter)];
+    const node = element("div", letters.length > 1 ? "card" : "");
+    let verdict = given.verdict ?? null;
+    const choices = new Map(
+      VERDICTS.map(([value, text]) => [
+        value,
+        choice(`inspect ${letter}`, value, text, verdict === value, () => {
+          verdict = value;
+          if (value !== "correct") editor.marked = new Set(suggested);
+          editor.repaint();
+          changed();
+        }),
+      ]),
+    );
+    const same = () => editor.marked.size === suggested.length && suggested.every((each) => editor.marked.has(each));
+    const editor = unitEditor({
+      data,
+      label: named("The input with a suggestion. Change it where it is wrong", letter, letters),
+      marked: given.marked ?? suggested,
+      suggested,
+      onChange: () => {
+        verdict = same() ? null : "correct";
+        for (const [value, label] of choices) label.querySelector("input").checked = value === verdict;
         changed();
-      }),
-    ]),
-  );
-  const same = () => editor.marked.size === data.suggested.length && data.suggested.every((each) => editor.marked.has(each));
-  const editor = unitEditor({
-    data,
-    label: "The input with a suggestion. Change it where it is wrong",
-    marked: draft.marked ?? data.suggested,
-    suggested: data.suggested,
-    onChange: () => {
-      verdict = same() ? null : "correct";
-      for (const [value, label] of choices) label.querySelector("input").checked = value === verdict;
-      changed();
-    },
+      },
+    });
+    if (letters.length > 1) node.append(element("div", "letter", `Suggestion ${letter}`));
+    node.append(editor.node, questions(named("Your verdict", letter, letters), ...choices.values()));
+    const now = () => ({ verdict, marked: [...editor.marked].sort((a, b) => a - b) });
+    const answer = () => (verdict && (verdict !== "correct" || !same()) ? now() : null);
+    return { node, now, answer };
   });
-  node.append(editor.node, questions("Your verdict", ...choices.values()));
-  const draftNow = () => ({ verdict, marked: [...editor.marked].sort((a, b) => a - b) });
-  const answer = () => (verdict && (verdict !== "correct" || !same()) ? draftNow() : null);
-  return { node, draft: draftNow, answer, missing: "Choose a verdict. To correct the suggestion, change its marks." };
 }
 
 function correctTask(data, draft, changed) {
-  const node = element("div");
-  const label = element("label", "own", "The sentence as it should be");
-  const box = element("textarea");
-  box.value = draft.sentence ?? data.sentences[0].text;
-  box.rows = 3;
-  box.maxLength = 2000;
-  box.dir = "auto";
-  box.addEventListener("input", changed);
-  label.append(box);
-  const generated = element("blockquote", "", data.sentences[0].text);
-  generated.dir = "auto";
-  node.append(
-    unitEditor({ data, label: "The input", editable: false, cells: {} }).node,
-    element("div", "letter", "Generated sentence"),
-    generated,
-    label,
-  );
-  const answer = () => (box.value.trim() ? { sentence: box.value.trim() } : null);
-  return { node, draft: () => ({ sentence: box.value }), answer, missing: "Write a sentence." };
+  const letters = data.sentences.map(({ letter }) => letter);
+  const missing = letters.length > 1 ? "Every sentence needs words." : "Write a sentence.";
+  const task = oneByOne(letters, draft, missing, (letter, given) => {
+    const { text } = data.sentences[letters.indexOf(letter)];
+    const node = element("div", letters.length > 1 ? "card" : "");
+    const label = element("label", "own", named("The sentence as it should be", letter, letters));
+    const box = element("textarea");
+    Object.assign(box, { value: given.sentence ?? text, rows: 3, maxLength: 2000, dir: "auto" });
+    box.addEventListener("input", changed);
+    label.append(box);
+    const generated = element("blockquote", "", text);
+    generated.dir = "auto";
+    node.append(element("div", "letter", named("Generated sentence", letter, letters)), generated, label);
+    const now = () => ({ sentence: box.value });
+    const answer = () => (box.value.trim() ? { sentence: box.value.trim() } : null);
+    return { node, now, answer };
+  });
+  task.node.prepend(unitEditor({ data, label: "The input", editable: false, cells: {} }).node);
+  return task;
 }
 
 // The marks of several people, and a copy that becomes the decision.

@@ -11,14 +11,14 @@ PROBLEM = "annotation problem"  # in the session
 
 
 def attempt(action: Callable[..., object], *arguments: object) -> None:
-    """For `on_click`: what fails is told by `tell` on the page that follows."""
+    """For `on_click`: `show_problem` shows on the page that follows why it failed."""
     try:
         action(*arguments)
     except ExplanationError as error:
         st.session_state[PROBLEM] = str(error)
 
 
-def tell() -> None:
+def show_problem() -> None:
     """Once."""
     problem = st.session_state.pop(PROBLEM, "")
     if problem:

@@ -1,81 +1,120 @@
-"""Where annotators differ, the owner decides: their marks side by side, and a decision that is stored."""
+"""Where annotators differ, an owner decides: everybody's answers side by side, and a decision that is stored.
 
-import json
-from collections.abc import Mapping
+A decision can be replaced later; the earlier ones stay. Marks are decided in the component in which people mark, other
+tasks in a form.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
-from sqlalchemy import select
 
-from app.annotate.payload import image, said, segments
-from app.annotate.projects import Project, locked
-from app.annotate.results import ItemState
-from app.annotate.tables import DecisionRow
+from app import plain_text
+from app.annotate.decision_form import decision_form, moment
+from app.annotate.decisions import Decided, OwnerDecision, decide, histories
+from app.annotate.disputes import Dispute, marks
+from app.annotate.payload import image, prediction, segments
+from app.annotate.projects import TITLES, Project
 from app.components import component, newest
 from app.store import Store
-from explainers.annotations.record_json import answer_json, read_marked
-from explainers.annotations.records import Marked
+from explainers.annotations.records import Marked, Task
 from explainers.annotations.units import marked_units, marks_of
 from explainers.errors import ExplanationError
+from explainers.report.text import one_line
 
 INSTRUCTION = "Take the marks of one person, or change them. Your decision stands beside the annotations in downloads."
-AGREED = "Everybody marked the same units of every item."
-DECIDED = "All items on which people differ are decided."
-MOST_ORIGIN = 200  # characters
+AGREED = "On every item that several people answered, their answers are the same."
+DECIDED = "All items on which people differ in this task are decided. Choose one to revise its decision."
+TASK, ITEM = "decided task", "decided item"  # in the session
+LONGEST_NAME = 60  # characters of an item in the list
 
 
-def decisions(store: Store, project: Project) -> dict[int, Marked]:
-    """What was decided, by the number of the item; the newest one counts."""
-    return {item: marked for item, (marked, _) in dated_decisions(store, project).items()}
+@dataclass(frozen=True)
+class Adjudication:
+    """What is to be decided, by whom, and what was decided before, the newest last."""
+
+    store: Store
+    project: Project
+    dispute: Dispute
+    by: str
+    earlier: tuple[OwnerDecision, ...]
+
+    @property
+    def key(self) -> str:
+        return f"decide {self.dispute.id} {len(self.earlier)}"
+
+    def store_decision(self, answer: Any, origin: str) -> None:
+        decided: Decided = self.dispute.state.number, self.dispute.task
+        decide(self.store, self.project, decided, answer, origin, self.by)
 
 
-def dated_decisions(store: Store, project: Project) -> dict[int, tuple[Marked, float]]:
-    """`decisions`, each with its moment."""
-    query = select(DecisionRow).where(DecisionRow.project == project.id).order_by(DecisionRow.id)
-    with store.read() as session:
-        return {row.item: (read_marked(json.loads(row.answer)), row.decided) for row in session.scalars(query)}
-
-
-def decide(store: Store, project: Project, item: int, marked: Marked, origin: str) -> None:
-    """Raises `ExplanationError` if the project was deleted."""
-    with store.begin() as session:
-        if locked(session, project.id) is None:
-            raise ExplanationError("This project was deleted.")
-        answer = json.dumps(answer_json(marked))
-        row = DecisionRow(project=project.id, item=item, task="mark", answer=answer, origin=origin[:MOST_ORIGIN])
-        session.add(row)
-
-
-def disputed(states: Mapping[str, ItemState]) -> list[ItemState]:
-    """The items on which people marked different units."""
-    return [state for state in states.values() if len({frozenset(units) for units in _units(state).values()}) > 1]
-
-
-def adjudicate(store: Store, project: Project, states: Mapping[str, ItemState]) -> None:
-    """Draws the next item to decide."""
-    differing = disputed(states)
+def adjudicate(store: Store, project: Project, differing: Mapping[Task, Sequence[Dispute]], by: str) -> None:
+    """Draws the chosen item on which people differ, by default the first one without a decision."""
     if not differing:
         st.caption(AGREED)
         return
-    decided = decisions(store, project)
-    open_items = [state for state in differing if state.number not in decided]
-    if not open_items:
+    titles = {TITLES[task]: task for task in differing}
+    if st.session_state.get(TASK) not in titles:
+        st.session_state[TASK] = next(iter(titles))
+    chosen = st.segmented_control("Task to decide", list(titles), required=True, key=TASK) if len(titles) > 1 else None
+    listed = {each.id: each for each in differing[titles[chosen or st.session_state[TASK]]]}
+    known = histories(store, project)
+    done = {id: known.get((each.state.number, each.task), ()) for id, each in listed.items()}
+    dispute = listed[_chosen(listed, done)]
+    adjudication = Adjudication(store, project, dispute, by, done[dispute.id])
+    if dispute.task == "mark":
+        _component(adjudication, sum(map(bool, done.values())), len(done))
+    else:
+        decision_form(dispute, adjudication.earlier, adjudication.key, adjudication.store_decision, after=_next)
+    _history(adjudication.earlier)
+
+
+def _chosen(listed: Mapping[str, Dispute], done: Mapping[str, tuple[OwnerDecision, ...]]) -> str:
+    """The id of the item in the list, of which those without a decision come first."""
+    still_open = [id for id in listed if not done[id]]
+    if st.session_state.get(ITEM) not in listed:
+        st.session_state[ITEM] = next(iter(still_open or listed))
+
+    def name(id: str) -> str:
+        item = listed[id].state.item
+        return f"{'decided' if done[id] else 'open'}: {one_line(f'{item.id}, {item.example.text}', LONGEST_NAME)}"
+
+    if not still_open:
         st.caption(DECIDED)
-        return
-    state = open_items[0]
-    st.session_state["adjudicated"] = (store, project, state)
-    progress = {"done": len(differing) - len(open_items), "skipped": 0, "total": len(differing)}
-    content = _payload(state, progress)
+    st.selectbox(
+        f"Item ({len(listed) - len(still_open)} of {len(listed)} decided)", list(listed), key=ITEM, format_func=name
+    )
+    return str(st.session_state[ITEM])
+
+
+def _next() -> None:
+    """After a decision comes the next item without one."""
+    st.session_state.pop(ITEM, None)
+
+
+def _history(earlier: Sequence[OwnerDecision]) -> None:
+    lines = [f"Decision {number}: {moment(each)}" for number, each in enumerate(earlier, start=1)]
+    if lines:
+        plain_text.caption("The newest decision counts; all of them are in the downloads.")
+        plain_text.bullets(lines)
+
+
+def _component(adjudication: Adjudication, done: int, total: int) -> None:
+    st.session_state["adjudicated"] = adjudication
+    content = _payload(adjudication, {"done": done, "skipped": 0, "total": total})
     last = st.session_state.get("adjudication payload")
     if last != content:
         last = st.session_state["adjudication payload"] = content
     component("annotate")(key="adjudicate", data=newest("adjudicate", last), on_done_change=_done)
 
 
-def _payload(state: ItemState, progress: dict[str, int]) -> dict[str, Any]:
+def _payload(adjudication: Adjudication, progress: dict[str, int]) -> dict[str, Any]:
+    state, earlier = adjudication.dispute.state, adjudication.earlier
+    reply = st.session_state.get("adjudication reply", "")
     prepared = state.prepared
     return {
-        "key": f"decide {state.number}",
+        "key": adjudication.key,
         "task": "adjudicate",
         "title": "Decide",
         "instruction": INSTRUCTION,
@@ -84,35 +123,40 @@ def _payload(state: ItemState, progress: dict[str, int]) -> dict[str, Any]:
         "labels": list(prepared.names) if len(prepared.texts) > 1 else [""],
         "segments": segments(prepared),
         "image": image(state.item, prepared),
-        "said": said(prepared),
-        "people": [{"name": name, "marked": sorted(units)} for name, units in _units(state).items()],
-        "answered": None,
+        "prediction": prediction(prepared),
+        "people": [{"name": name, "marked": sorted(units)} for name, units in marks(adjudication.dispute).items()],
+        "answered": _answered(adjudication.dispute, earlier[-1]) if earlier else None,
         "flagged": False,
         "comment": "",
         "can_undo": False,
         "can_skip": False,
-        "revisiting": False,
-        "reply": st.session_state.get("adjudication reply", ""),
+        "revisiting": bool(earlier),
+        "reply": reply,
         "problem": st.session_state.get("adjudication problem", ""),
-        "stored": "Stored.",
+        "stored": "Stored." if reply else "",
     }
 
 
-def _units(state: ItemState) -> dict[str, set[int]]:
-    return {name: marked_units(marked, state.prepared.encoding) for name, marked in state.marks.items()}
+def _answered(dispute: Dispute, decision: OwnerDecision) -> dict[str, Any]:
+    marked = decision.answer if isinstance(decision.answer, Marked) else Marked()
+    return {"marked": sorted(marked_units(marked, dispute.state.prepared.encoding)), "origin": decision.origin}
 
 
 def _done() -> None:
     sent, known = st.session_state["adjudicate"].get("done"), st.session_state.get("adjudicated")
     if not isinstance(sent, dict) or known is None or sent.get("id") == st.session_state.get("adjudication reply"):
         return
-    store, project, state = known
     st.session_state["adjudication reply"], st.session_state["adjudication problem"] = str(sent.get("id", "")), ""
-    if sent.get("key") != f"decide {state.number}":
+    if sent.get("key") != known.key:
         return
+    if sent.get("action") == "keep":
+        _next()
+        return
+    prepared = known.dispute.state.prepared
     try:
         answer = sent.get("answer") or {}
-        units = {int(unit) for unit in answer.get("marked", ())} & set(range(len(state.prepared.units)))
-        decide(store, project, state.number, marks_of(units, state.prepared.encoding), str(answer.get("origin", "")))
+        units = {int(unit) for unit in answer.get("marked", ())} & set(range(len(prepared.units)))
+        known.store_decision(marks_of(units, prepared.encoding), str(answer.get("origin", "")))
+        _next()
     except (ExplanationError, TypeError, ValueError) as error:
         st.session_state["adjudication problem"] = str(error)

@@ -9,9 +9,11 @@ from explainers.annotations.records import (
     Corrected,
     Inspected,
     Marked,
+    OneMethod,
     Ranked,
     Rated,
     Rating,
+    Several,
     Simulated,
     Verdict,
 )
@@ -35,11 +37,6 @@ def _answer(question: TaskQuestion, sent: Mapping[str, Any]) -> Answer:
     match question.task:
         case "mark":
             return _marked(question, sent["marked"])
-        case "simulate":
-            label = int(sent["label"])
-            if not 0 <= label < len(question.prepared.labels):
-                raise ValueError(label)
-            return Simulated(next(iter(letters.values())), label)
         case "rank":
             if sorted(sent["order"]) != sorted(letters):
                 raise ValueError(sent["order"])
@@ -53,10 +50,23 @@ def _answer(question: TaskQuestion, sent: Mapping[str, Any]) -> Answer:
                     for letter, id in letters.items()
                 )
             )
-        case "inspect":
-            return _inspected(question, next(iter(letters.values())), sent)
         case _:
-            return Corrected(next(iter(letters.values())), str(sent["sentence"]).strip()[:LONGEST_SENTENCE])
+            given = tuple(_of_method(question, id, sent["given"][letter]) for letter, id in letters.items())
+            return given[0] if len(given) == 1 else Several(given)
+
+
+def _of_method(question: TaskQuestion, method: str, sent: Mapping[str, Any]) -> OneMethod:
+    if question.task == "inspect":
+        return _inspected(question, method, sent)
+    if question.task == "correct":
+        sentence = str(sent["sentence"]).strip()
+        if not sentence:
+            raise ValueError("no sentence")
+        return Corrected(method, sentence[:LONGEST_SENTENCE])
+    label = int(sent["label"])
+    if not 0 <= label < len(question.prepared.labels):
+        raise ValueError(label)
+    return Simulated(method, label)
 
 
 def _inspected(question: TaskQuestion, method: str, sent: Mapping[str, Any]) -> Inspected:

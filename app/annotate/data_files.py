@@ -19,11 +19,16 @@ from explainers.errors import DataUnavailable
 
 LONGEST = 30_000  # characters of an item; models read the beginning of long texts
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
+MOST_MEGABYTES = 50  # of all files of a project together, which wait in the memory of the server
 SUFFIXES = (*tables.SUFFIXES, ".jsonl", ".json", *archives.SUFFIXES, *IMAGES)
 NO_TABLE = (
     "Give one file of data (.csv, .tsv, .parquet, .jsonl, .json, or an archive: .zip, .tar.gz, .tgz or .tar), and for "
     "images also their files."
 )
+MANY_TABLES = (
+    "A project takes one file of data, and these are {count}: {names}. Remove the others with the crosses beside them."
+)
+TWICE = "Two files have the name {name}. Remove one of them."
 IMAGE_COLUMNS = ("id", "text", "image", "label")
 Files = Mapping[str, bytes]  # by name
 
@@ -35,6 +40,25 @@ class ReadItems:
     items: tuple[Item, ...] = ()
     annotations: tuple[Annotation, ...] = ()
     left_out: tuple[str, ...] = ()
+
+
+def check_sizes(sizes: Sequence[int]) -> None:
+    """Raises `DataUnavailable` if files of so many bytes are too large together."""
+    total = sum(sizes)
+    if total > MOST_MEGABYTES * 10**6:
+        raise DataUnavailable(
+            f"The files have {total / 10**6:,.0f} MB together; a project takes at most {MOST_MEGABYTES} MB. "
+            "Remove some, scale images down, or make several projects."
+        )
+
+
+def by_name(files: Sequence[tuple[str, bytes]]) -> dict[str, bytes]:
+    """The contents by name. Raises `DataUnavailable` if two files have one name."""
+    names = [name for name, _ in files]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataUnavailable(TWICE.format(name=twice[:100]))
+    return dict(files)
 
 
 def splits(files: Files) -> tuple[str, ...]:
@@ -54,7 +78,9 @@ def read_items(
 ) -> ReadItems:
     """The items of the files that a model can read. Raises `DataUnavailable` if no data can be read."""
     sources = [name for name in files if _suffix(name) not in IMAGES]
-    if len(sources) != 1:
+    if len(sources) > 1:
+        raise DataUnavailable(MANY_TABLES.format(count=len(sources), names=", ".join(sources)[:200]))
+    if not sources:
         raise DataUnavailable(NO_TABLE)
     name = sources[0]
     images = {Path(each).name: content for each, content in files.items() if _suffix(each) in IMAGES}

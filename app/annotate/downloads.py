@@ -6,8 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app.annotate import answers, blinding, items, people
-from app.annotate.adjudication import dated_decisions
-from app.annotate.past_rows import DECIDED_BY
+from app.annotate.decisions import as_annotations, histories
 from app.annotate.projects import Project
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat
@@ -19,6 +18,7 @@ from explainers.annotations.records import (
     Item,
     Ranked,
     Rated,
+    Several,
     Simulated,
 )
 
@@ -75,14 +75,9 @@ def _file(format: ExportFormat, content: Callable[[], tuple[list[Item], list[Ann
 
 
 def all_annotations(store: Store, project: Project, known: Mapping[str, tuple[int, Item, object]]) -> list[Annotation]:
-    """Everybody's, and the owner's decisions as those of an annotator of their own."""
-    numbers = {number: name for name, (number, _, _) in known.items()}
-    decided = [
-        Annotation(project.spec.name, numbers[item], DECIDED_BY, "mark", 1, 0.0, moment, marked)
-        for item, (marked, moment) in dated_decisions(store, project).items()
-        if item in numbers
-    ]
-    return [*answers.annotations(store, project), *decided]
+    """Everybody's, and all decisions as versions of an annotator of their own."""
+    names = {number: name for name, (number, _, _) in known.items()}
+    return [*answers.annotations(store, project), *as_annotations(project, histories(store, project), names)]
 
 
 def without_names(annotation: Annotation, project: Project) -> Annotation:
@@ -96,6 +91,8 @@ def _without_names(answer: Answer | None, salt: str) -> Answer | None:
             return Ranked(tuple(blinding.alias(id, salt) for id in methods))
         case Rated(scores=scores):
             return Rated(tuple(replace(each, method=blinding.alias(each.method, salt)) for each in scores))
+        case Several(answers=several):
+            return Several(tuple(replace(each, method=blinding.alias(each.method, salt)) for each in several))
         case Simulated() | Inspected() | Corrected():
             return replace(answer, method=blinding.alias(answer.method, salt))
         case _:

@@ -1,5 +1,7 @@
 """The items of a project, from the store."""
 
+import json
+
 from sqlalchemy import select
 
 from app.annotate.prepared import Prepared, read_prepared
@@ -27,6 +29,21 @@ def first_items(store: Store, project: int, count: int) -> list[int]:
     with store.read() as session:
         query = select(ItemRow.id).where(ItemRow.project == project).order_by(ItemRow.number)
         return list(session.scalars(query.limit(count)))
+
+
+def failures(store: Store, project: int) -> dict[str, dict[str, str]]:
+    """By the item's id the methods that failed in every attempt, each with the last reason."""
+    query = select(ItemRow.name, ItemRow.failed).where(ItemRow.project == project, ItemRow.failed != "")
+    with store.read() as session:
+        return {name: json.loads(failed) for name, failed in session.execute(query.order_by(ItemRow.number))}
+
+
+def answered_unprepared(store: Store, project: int) -> list[int]:
+    """The numbers of items with answers, such as imported ones, that the model has not read yet."""
+    answered = select(AnswerRow.item).where(AnswerRow.project == project)
+    query = select(ItemRow.id).where(ItemRow.project == project, ItemRow.prepared == "", ItemRow.id.in_(answered))
+    with store.read() as session:
+        return list(session.scalars(query.order_by(ItemRow.number)))
 
 
 def all_items(store: Store, project: int, *, answered: bool = False) -> dict[str, tuple[int, Item, Prepared | None]]:

@@ -12,7 +12,7 @@ from app.annotate.method_names import method_name
 from app.annotate.people_view import people_view
 from app.annotate.preparation import Preparer
 from app.annotate.project_form import new_project
-from app.annotate.projects import TITLES, Project
+from app.annotate.projects import ONE_BY_ONE, TITLES, Project
 from app.annotate.results_view import results_view
 from app.annotate.session import AnnotateVisitor
 from app.annotate.workbench import AHEAD, annotate
@@ -25,6 +25,11 @@ WORK, PEOPLE, RESULTS, SETTINGS = "Annotate", "People", "Results", "Settings"
 VIEWS = (WORK, PEOPLE, RESULTS, SETTINGS)
 EMPTY = "There is no project yet. Make one here; then annotate yourself, or invite others."
 JOIN = "Annotate items yourself, or invite others under People. Your own annotations count as one more person's."
+FAILED = (
+    "{count:,} explanations of {items:,} items could not be computed, also not when they were tried again. People see "
+    "these items without them."
+)
+MOST_REASONS = 5
 DELETE = "Deletes the project, its items and everything that was confirmed in it."
 
 
@@ -50,7 +55,7 @@ def _choice(listed: dict[int, Project]) -> Project | None:
         return None
     wanted = st.session_state.pop("annotation next", None)
     if wanted in listed:
-        st.session_state[CHOSEN] = wanted
+        st.session_state.update({CHOSEN: wanted, VIEW: WORK})
     if st.session_state.get(CHOSEN) not in (*listed, NEW):
         st.session_state[CHOSEN] = next(iter(listed))
     number = st.selectbox(
@@ -74,7 +79,7 @@ def project_page(store: Store, preparer: Preparer, project: Project, visitor: An
     views: dict[str, Callable[[], None]] = {
         WORK: lambda: work(store, preparer, project, visitor),
         PEOPLE: lambda: people_view(store, project),
-        RESULTS: lambda: results_view(store, project),
+        RESULTS: lambda: results_view(store, preparer, project, visitor.name),
         SETTINGS: lambda: _settings(store, project, visitor),
     }
     view = st.segmented_control(
@@ -94,10 +99,17 @@ def work(store: Store, preparer: Preparer, project: Project, visitor: AnnotateVi
     owner = visitor.guest is None or visitor.guest.role == "owner"
     if owner and not people.has_joined(store, project.id, visitor.person):
         st.caption(JOIN)
-        if not st.button("Annotate myself", key="join", type="primary"):
-            return
+        st.button(
+            "Annotate myself", key="join", type="primary", on_click=attempt, args=(join, store, project.id, visitor)
+        )
+        return
+    annotate(store, preparer, project, join(store, project.id, visitor))
+
+
+def join(store: Store, project: int, visitor: AnnotateVisitor) -> int:
+    """The number of the visitor, who becomes one of the project's people if they are none yet."""
     name = visitor.guest.name if visitor.guest is not None else ""
-    annotate(store, preparer, project, people.annotator(store, project.id, visitor.person, name))
+    return people.annotator(store, project, visitor.person, name)
 
 
 def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
@@ -109,10 +121,16 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
             f"Data: {spec.source}, {project.items:,} items",
             f"Tasks: {tasks}",
             f"Methods: {', '.join(map(method_name, (*spec.methods, *spec.narrators))) or 'none'}",
+            *([f"Methods per item: {spec.methods_per_item}"] if set(spec.tasks) & set(ONE_BY_ONE) else []),
             f"People per item: {spec.overlap}",
             f"Blind: {'yes' if spec.blind else 'no'}",
         ]
     )
+    failed = items.failures(store, project.id)
+    if failed:
+        plain_text.warning(FAILED.format(count=sum(map(len, failed.values())), items=len(failed)))
+        reasons = {(method, reason) for own in failed.values() for method, reason in own.items()}
+        plain_text.bullets([f"{method_name(method)}: {reason}" for method, reason in sorted(reasons)[:MOST_REASONS]])
     if visitor.guest is None:
         with st.popover("Delete the project"):
             st.write(DELETE)

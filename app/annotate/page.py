@@ -3,9 +3,10 @@
 import streamlit as st
 
 from app import plain_text
-from app.annotate import actions, projects, session
+from app.annotate import actions, projects, session, workbench
 from app.annotate.owner import owner_page, project_page, work
 from app.annotate.session import AnnotateVisitor
+from app.database.faults import StoreUnavailable
 from app.login.account import Account
 from app.model_pool import ModelPool
 from explainers.errors import ExplanationError
@@ -19,8 +20,9 @@ def title() -> None:
 
 
 def show(pool: ModelPool, account: Account) -> None:
-    """Stops with a sentence if the store fails or the visitor may see nothing."""
-    actions.tell()
+    """Ends with a sentence if the store fails or the visitor may see nothing. An item that was shown stays."""
+    actions.show_problem()
+    shown_before = workbench.shown()
     try:
         store = session.annotation_store()
         visitor = session.visitor(store, account)
@@ -28,6 +30,10 @@ def show(pool: ModelPool, account: Account) -> None:
             owner_page(store, session.preparer(), pool, visitor)
         else:
             _guest_page(visitor)
+    except StoreUnavailable as error:
+        plain_text.error(str(error))
+        if shown_before:
+            workbench.hold()
     except ExplanationError as error:
         plain_text.error(str(error))
 

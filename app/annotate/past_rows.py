@@ -1,9 +1,19 @@
-"""Which annotations of a file can be used: of known methods, each one once, and none in the name of the decisions."""
+"""Which annotations of a file can be used: of known methods, each one once; a decision is an answer."""
 
 from collections.abc import Sequence
 
 from app.annotate.method_names import method_name
-from explainers.annotations.records import Annotation, Answer, Corrected, Inspected, Ranked, Rated, Simulated
+from explainers.annotations.records import (
+    Annotation,
+    Answer,
+    Corrected,
+    Inspected,
+    Ranked,
+    Rated,
+    Several,
+    Simulated,
+    one_method_answers,
+)
 from explainers.errors import ExplanationError
 
 DECIDED_BY = "decision"  # the annotator's name of what an owner decided, in downloads
@@ -24,8 +34,8 @@ def usable(given: Sequence[Annotation]) -> tuple[tuple[Annotation, ...], tuple[s
 
 
 def _fault(annotation: Annotation) -> str:
-    if annotation.annotator == DECIDED_BY:
-        return "it is an owner's decision, not an annotation."
+    if annotation.annotator == DECIDED_BY and annotation.answer is None:
+        return "it is an owner's decision without an answer."
     for method in _methods(annotation.answer):
         try:
             method_name(method)
@@ -40,7 +50,7 @@ def _methods(answer: Answer | None) -> tuple[str, ...]:
             return methods
         case Rated(scores=scores):
             return tuple(each.method for each in scores)
-        case Simulated() | Inspected() | Corrected():
-            return (answer.method,)
+        case Simulated() | Inspected() | Corrected() | Several():
+            return tuple(each.method for each in one_method_answers(answer))
         case _:
             return ()

@@ -1,5 +1,6 @@
-"""Projects whose data came with annotations: they count like those that are confirmed here."""
+"""Projects whose data came with annotations and decisions: they count like those that are made here."""
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +10,13 @@ from sqlalchemy.orm import Session
 
 from app.annotate import answers, projects
 from app.annotate.answers import Confirmation
+from app.annotate.decisions import LONGEST_ORIGIN
+from app.annotate.past_rows import DECIDED_BY
 from app.annotate.projects import Project, ProjectSpec
-from app.annotate.tables import AnnotatorRow, AnswerRow, AssignmentRow, ItemRow
+from app.annotate.tables import AnnotatorRow, AnswerRow, AssignmentRow, DecisionRow, ItemRow
 from app.login.account import Account
 from app.store import Store
+from explainers.annotations.record_json import answer_json
 from explainers.annotations.records import Annotation, Item
 
 MOST_NAMED = 500  # items in one statement
@@ -27,9 +31,37 @@ def create_with_annotations(
     with store.begin() as session:
         project = projects.added(session, spec, items, account)
         fitting = [each for each in given if each.task in project.tasks]
-        if fitting:
-            _store(session, project, sorted(fitting, key=lambda one: (one.confirmed, one.version)))
+        in_order = sorted(fitting, key=lambda one: (one.confirmed, one.version))
+        decided = [each for each in in_order if each.annotator == DECIDED_BY]
+        confirmed = [each for each in in_order if each.annotator != DECIDED_BY]
+        if confirmed:
+            _store(session, project, confirmed)
+        if decided:
+            _store_decisions(session, project, decided)
         return project
+
+
+def _store_decisions(session: Session, project: Project, given: Sequence[Annotation]) -> None:
+    items = _numbers(session, project)
+    rows = [
+        DecisionRow(
+            project=project.id,
+            item=items[each.item],
+            task=each.task,
+            answer=json.dumps(answer_json(each.answer), ensure_ascii=False),
+            origin=each.comment[:LONGEST_ORIGIN],
+            decided=each.confirmed,
+        )
+        for each in given
+        if each.answer is not None
+    ]
+    session.add_all(rows)
+
+
+def _numbers(session: Session, project: Project) -> dict[str, int]:
+    """The numbers of the items by their names."""
+    known = session.execute(select(ItemRow.name, ItemRow.id).where(ItemRow.project == project.id))
+    return {name: number for name, number in known}
 
 
 def _store(session: Session, project: Project, given: Sequence[Annotation]) -> None:
@@ -39,8 +71,7 @@ def _store(session: Session, project: Project, given: Sequence[Annotation]) -> N
     session.add_all(rows)
     session.flush()
     people = {row.name: row.id for row in rows}
-    known = session.execute(select(ItemRow.name, ItemRow.id).where(ItemRow.project == project.id))
-    items = {name: number for name, number in known}
+    items = _numbers(session, project)
     values: list[dict[str, Any]] = []
     last: Last = {}
     for each in given:

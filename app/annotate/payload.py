@@ -3,11 +3,11 @@
     key          which person, item, task and version; a draft in the browser belongs to it
     task, title, instruction, step ("1 of 3"), progress (done, skipped, total)
     labels, segments, image      the input, as in the score sheet of the Compare page
-    said         the model's answer in words; empty while the person must not know it
+    prediction   the model's answer in words; empty while the person must not know it
     classes      the names among which "simulate" asks to choose
     maps         letter, and cells by unit number: colour and line; only for "simulate" and "rank"
     sentences    letter and text
-    suggested    numbers of the units that a method suggests
+    suggestions  letter, and the numbers of the units that this method suggests
     answered     what this person confirmed before, in the form in which the component answers; None without
     flagged, comment, can_undo, revisiting
     reply, problem, stored       the id of the last action that was carried out, and how it ended
@@ -22,9 +22,22 @@ from app.annotate import blinding
 from app.annotate.answers import Stored
 from app.annotate.method_names import method_name
 from app.annotate.prepared import Prepared, PreparedMap
-from app.annotate.projects import TITLES, Project
-from explainers.annotations.records import Corrected, Inspected, Item, Marked, Ranked, Rated, Simulated, Task
+from app.annotate.projects import ONE_BY_ONE, TITLES, Project
+from explainers.annotations.records import (
+    Corrected,
+    Inspected,
+    Item,
+    Marked,
+    OneMethod,
+    Ranked,
+    Rated,
+    Several,
+    Simulated,
+    Task,
+    one_method_answers,
+)
 from explainers.annotations.units import marked_units
+from explainers.models.inputs.encoding import Encoding
 from explainers.report.colours import colour, strengths, strongest
 from explainers.report.display_images import display_image
 from explainers.report.text import visible
@@ -37,14 +50,14 @@ SUGGESTED = 20  # percent of the units that are suggested, from the top, those t
 INSTRUCTIONS: dict[Task, str] = {
     "mark": "{question} Press the {units} from which your answer follows, or drag across them. With the "
     "keyboard: arrows move, Space marks, Shift and arrows mark several, Ctrl and Enter confirm.",
-    "simulate": "The colours show what mattered to the model, according to one method. Blue speaks for its answer, "
-    "orange against it; violet is strong in either direction.",
-    "rank": "Each map shows what mattered to the model, according to one method. Choose the most convincing one first.",
+    "simulate": "The colours show which {units} mattered to the model, by one method in each map. Blue supports its "
+    "answer, orange opposes it; violet is strong in either direction.",
+    "rank": "Each map shows which {units} mattered to the model, by one method. Choose the most convincing one first.",
     "rate": "Each sentence explains the model's answer. Judge every sentence by itself.",
-    "inspect": "A method suggests the marked {units} as evidence. Change the marks where they are wrong.",
-    "correct": "Change the generated sentence until it explains the model's answer correctly.",
+    "inspect": "The marked {units} are a method's suggestion. Change the marks where they are wrong.",
+    "correct": "Change each generated sentence until it explains the model's answer correctly.",
 }
-UNTOLD: tuple[Task, ...] = ("mark", "simulate")  # in which the model's answer would influence people
+PREDICTION_HIDDEN: tuple[Task, ...] = ("mark", "simulate")  # in which the model's answer would influence people
 
 
 @dataclass(frozen=True)
@@ -61,20 +74,25 @@ class TaskQuestion:
 
     @property
     def key(self) -> str:
-        return f"{self.annotator}.{self.item_number}.{self.task}.{self.version}"
+        shown = "".join(self.letters) if self.project.spec.blind else str(len(self.letters))
+        return f"{self.annotator}.{self.item_number}.{self.task}.{self.version}.{shown}"
+
+    def same_as(self, other: "TaskQuestion") -> bool:
+        """Whether it asks the same person the same; explanations may have come in between."""
+        mine, theirs = ((e.project.id, e.annotator, e.item_number, e.task, e.version) for e in (self, other))
+        return mine == theirs
 
     @property
     def letters(self) -> dict[str, str]:
-        """The methods of this task by letter: those that have answered. Where one method is asked about, it is the
-        first one, and differs from item to item."""
+        """The methods of this task by letter: those with an explanation. Letters belong to all methods of the project,
+        so that one that comes late takes no other's. Tasks about one method at a time ask about the first ones, which
+        differ between people and items."""
         judged: Mapping[str, object] = self.prepared.sentences if self.uses_sentences else self.prepared.maps
         spec = self.project.spec
-        methods = [id for id in (spec.narrators if self.uses_sentences else spec.methods) if id in judged]
         about = (self.annotator, self.item.id, self.task)
-        letters = blinding.lettered(methods, self.project.salt, *about)
-        if not spec.blind:
-            letters = {method_name(id): id for id in letters.values()}
-        return dict(list(letters.items())[:1]) if self.task in ("simulate", "inspect", "correct") else letters
+        lettered = blinding.lettered(spec.narrators if self.uses_sentences else spec.methods, self.project.salt, *about)
+        letters = {letter if spec.blind else method_name(id): id for letter, id in lettered.items() if id in judged}
+        return dict(list(letters.items())[: spec.methods_per_item]) if self.task in ONE_BY_ONE else letters
 
     @property
     def uses_sentences(self) -> bool:
@@ -98,7 +116,7 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
         "labels": list(prepared.names) if len(prepared.texts) > 1 else [""],
         "segments": segments(prepared),
         "image": image(question.item, prepared),
-        "said": "" if task in UNTOLD else said(prepared),
+        "prediction": "" if task in PREDICTION_HIDDEN else prediction(prepared),
         "classes": list(map(visible, prepared.labels)) if task == "simulate" else [],
         "maps": [{"letter": letter, "cells": cells(each)} for letter, each in maps.items()]
         if task in ("simulate", "rank")
@@ -107,7 +125,9 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
             {"letter": letter, "text": visible(prepared.sentences[id])}
             for letter, id in (letters.items() if question.uses_sentences else ())
         ],
-        "suggested": suggestion(next(iter(maps.values()))) if task == "inspect" else [],
+        "suggestions": [{"letter": letter, "suggested": suggestion(each)} for letter, each in maps.items()]
+        if task == "inspect"
+        else [],
         "answered": _answered(question, answered),
         "flagged": answered is not None and answered.flagged,
         "comment": answered.comment if answered is not None else "",
@@ -152,7 +172,7 @@ def image(item: Item, prepared: Prepared) -> dict[str, Any] | None:
     return {"src": display.uri, "width": display.width, "height": display.height, "patches": patches}
 
 
-def said(prepared: Prepared) -> str:
+def prediction(prepared: Prepared) -> str:
     name = visible(prepared.labels[prepared.label])
     return f"The model's answer: {name} ({prepared.probabilities[prepared.label]:.2f})"
 
@@ -182,8 +202,9 @@ def _answered(question: TaskQuestion, stored: Stored | None) -> dict[str, Any] |
         case Marked() as marked:
             units = sorted(marked_units(marked, encoding))
             return {"marked": units, "none": not units}
-        case Simulated(label=label):
-            return {"label": label}
+        case Simulated() | Inspected() | Corrected() | Several() as answer:
+            given = {letters[each.method]: each for each in one_method_answers(answer) if each.method in letters}
+            return {"given": {letter: _given(each, encoding) for letter, each in given.items()}}
         case Ranked(methods=methods):
             return {"order": _known(methods, letters)}
         case Rated(scores=scores):
@@ -194,13 +215,19 @@ def _answered(question: TaskQuestion, stored: Stored | None) -> dict[str, Any] |
                     if each.method in letters
                 }
             }
+        case _:
+            return None
+
+
+def _given(answer: OneMethod, encoding: Encoding) -> dict[str, Any]:
+    match answer:
+        case Simulated(label=label):
+            return {"label": label}
         case Inspected(verdict=verdict, marked=changed):
             corrected = {"marked": sorted(marked_units(changed, encoding))} if changed is not None else {}
             return {"verdict": verdict, **corrected}
-        case Corrected(sentence=sentence):
-            return {"sentence": sentence}
         case _:
-            return None
+            return {"sentence": answer.sentence}
 
 
 def _known(methods: Sequence[str], letters: Mapping[str, str]) -> list[str]:

@@ -1,26 +1,30 @@
-"""Asks the model and the methods about items before a person gets them, in a thread, and keeps the answers.
+"""Computes the prediction and the explanations of items before a person gets them, in a thread, and keeps them.
+
+A method that failed on an item is tried again when the item is opened again, `MOST_ATTEMPTS` times in all.
 
 The comparisons run in the engine of the Compare page, in turn with those that people wait for there.
 """
 
+import json
 import logging
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from threading import Condition, Thread
 
 from sqlalchemy import select
 
 from app.annotate.items import item_of
-from app.annotate.prepared import Prepared, PreparedMap
-from app.annotate.projects import Project, project
+from app.annotate.prepared import Prepared, PreparedMap, read_prepared
+from app.annotate.projects import Project, locked, project
 from app.annotate.tables import ItemRow
 from app.compare.engine import Engine
 from app.compare.runs import Request, Run
 from app.store import Store
 from explainers.datasets.example import Example
-from explainers.errors import Cancelled, ExplanationError
+from explainers.errors import Cancelled, ExplanationError, without_folders
 from explainers.models.inputs.requirements import display_input_names
 from explainers.results.comparison import Question
 from explainers.results.settings import Settings
@@ -28,6 +32,8 @@ from explainers.results.settings import Settings
 log = logging.getLogger(__name__)
 
 LOOK = 0.05  # seconds between two looks at a run
+MOST_ATTEMPTS = 3  # for one item
+NO_REASON = "The method gave no explanation."
 MOST_WAITING = 200  # items; the earliest of them are forgotten, and asked for again when somebody needs them
 
 
@@ -37,6 +43,7 @@ class Preparer:
     def __init__(self, store: Store, engine: Engine) -> None:
         self.store, self.engine = store, engine
         self.waiting: list[int] = []
+        self.opened: set[int] = set()  # of those that wait: whose failed methods are tried again
         self.problems: OrderedDict[int, str] = OrderedDict()  # by item; it is tried again when somebody looks at it
         self.changed = Condition()
         self.closed = False
@@ -49,10 +56,22 @@ class Preparer:
                 return
             rest = [item for item in self.waiting if item not in items]
             self.waiting = [*items, *rest][:MOST_WAITING]
-            if self.thread is None or not self.thread.is_alive():
-                self.thread = Thread(target=self._work, name="prepare items", daemon=True)
-                self.thread.start()
-            self.changed.notify_all()
+            self.opened &= set(self.waiting)
+            self._start()
+
+    def _start(self) -> None:
+        if self.thread is None or not self.thread.is_alive():
+            self.thread = Thread(target=self._work, name="prepare items", daemon=True)
+            self.thread.start()
+        self.changed.notify_all()
+
+    def want_missing(self, item: int) -> None:
+        """For an item that is opened: its failed methods are tried again, after what others wait for."""
+        with self.changed:
+            if not self.closed and item not in self.opened:
+                self.opened.add(item)
+                self.waiting = [*self.waiting, item] if item not in self.waiting else self.waiting
+                self._start()
 
     def try_again(self, item: int) -> None:
         self.problems.pop(item, None)
@@ -75,8 +94,10 @@ class Preparer:
                 if self.closed:
                     return
                 item = self.waiting.pop(0)
+                opened = item in self.opened
+                self.opened.discard(item)
             try:
-                self._prepare(item)
+                self._prepare(item, opened=opened)
                 self.problems.pop(item, None)
             except Cancelled:
                 return
@@ -93,25 +114,51 @@ class Preparer:
         while len(self.problems) > MOST_WAITING:
             self.problems.popitem(last=False)
 
-    def _prepare(self, number: int) -> None:
+    def _prepare(self, number: int, *, opened: bool = False) -> None:
         with self.store.read() as session:
             row = session.get(ItemRow, number)
-        if row is None or row.prepared:
+        owner = project(self.store, row.project) if row is not None else None
+        if row is None or owner is None or (row.prepared and not opened):
             return
-        owner = project(self.store, row.project)
-        if owner is None:
+        earlier = read_prepared(row.prepared) if row.prepared else None
+        asked = (*owner.spec.methods, *owner.spec.narrators)
+        methods = asked if earlier is None else earlier.missing(asked)
+        if earlier is not None and (not methods or earlier.attempts >= MOST_ATTEMPTS):
             return
-        prepared = self._asked(owner, item_of(row).example)
-        with self.store.begin() as session:
-            stored = session.scalar(select(ItemRow).where(ItemRow.id == number).with_for_update())
-            if stored is not None and not stored.prepared:  # another process may have been quicker
-                stored.prepared = prepared.as_json()
+        try:
+            prepared = self._asked(owner, item_of(row).example, methods)
+        except Cancelled:
+            raise
+        except ExplanationError as error:  # of the model: no method was asked
+            if earlier is None:
+                raise
+            prepared = replace(earlier, failures=dict.fromkeys(methods, str(error)))
+        self._keep(
+            row.project, number, row.prepared, earlier.joined(prepared) if earlier is not None else prepared, asked
+        )
 
-    def _asked(self, owner: Project, example: Example) -> Prepared:
+    def _keep(self, project_number: int, number: int, before: str, prepared: Prepared, asked: Sequence[str]) -> None:
+        """Unless another process was quicker."""
+        with self.store.begin() as session:
+            owner = locked(session, project_number)  # before the item, as whoever confirms does
+            stored = session.scalar(select(ItemRow).where(ItemRow.id == number).with_for_update())
+            if owner is None or stored is None or stored.prepared != before:
+                return
+            stored.prepared = prepared.as_json()
+            missing = prepared.missing(asked)
+            if missing and prepared.attempts >= MOST_ATTEMPTS:
+                stored.failed = json.dumps({id: prepared.failures.get(id, NO_REASON) for id in missing})
+            else:
+                stored.failed = ""
+            owner.revision += 1
+
+    def _asked(self, owner: Project, example: Example, asked: Sequence[str]) -> Prepared:
         spec = owner.spec
-        if not spec.methods and not spec.narrators:
+        methods = tuple(id for id in spec.methods if id in asked)
+        narrators = tuple(id for id in spec.narrators if id in asked)
+        if not methods and not narrators:
             return self._read(spec.model, example)
-        request = Request(spec.model, example, None, spec.methods, Settings(), narrators=spec.narrators)
+        request = Request(spec.model, example, None, methods, Settings(), narrators=narrators)
         run = self.engine.submit(request)
         while run.active:
             if self.closed:
@@ -158,6 +205,10 @@ def _of_run(run: Run, question: Question) -> Prepared:
             attribution = column.result.attribution
             defined = {id: value for id, value in column.result.metrics.items() if math.isfinite(value)}
             read.maps[name] = PreparedMap(attribution.scores, attribution.signed, defined)
+        else:
+            read.failures[name] = without_folders(column.failure) or NO_REASON
     for narrative in run.narratives:
         read.sentences[narrative.method] = narrative.text
+    for failure in run.narrator_failures:
+        read.failures[failure.method] = without_folders(failure.reason) or NO_REASON
     return read

@@ -1,10 +1,13 @@
 """The form for a new project: model, data, tasks and methods, people."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 import streamlit as st
 
 from app import plain_text
 from app.annotate import embedded_data, projects
-from app.annotate.data_files import SUFFIXES, Files, ReadItems, read_items, splits
+from app.annotate.data_files import SUFFIXES, Files, ReadItems, by_name, check_sizes, read_items, splits
 from app.annotate.past_work import create_with_annotations
 from app.annotate.preparation import Preparer
 from app.annotate.projects import LONGEST_NAME, NEEDS_MAPS, NEEDS_SENTENCES, ORDER, TITLES, Project, ProjectSpec
@@ -12,7 +15,7 @@ from app.login.account import Account
 from app.model_info import ModelInfo, model_box, model_info
 from app.model_pool import ModelPool
 from app.store import Store
-from explainers.annotations.records import Task
+from explainers.annotations.records import Annotation, Item, Task
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
@@ -27,6 +30,10 @@ FORMATS = (
     "downloads of this page with all annotations. For images, add their files and a column image with their names."
 )
 BLIND = "Methods appear as letters, shuffled for every person and item, until you open the results."
+PER_ITEM = (
+    "Guessing, checking and correcting ask about so many methods of an item, drawn for every person and item. With all "
+    "of them, people judge the same maps, which agreement needs; but a guess may then rest on the maps before it."
+)
 OVERLAP = "How many people annotate each item. Agreement needs two or more."
 GUIDELINE = "What is evidence, and what is not? Shown beside every item, as written here."
 
@@ -41,6 +48,8 @@ def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Acco
     info = model_info(pool, model)
     read = _data(model, info)
     tasks, methods, narrators = _tasks(model, info)
+    _other_tasks(read.annotations, tasks)
+    per_item = _methods_per_item(tasks, methods, narrators)
     guideline = st.text_area("Guideline", key="project guideline", help=GUIDELINE, height=120)
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
@@ -51,7 +60,7 @@ def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Acco
         return None
     try:
         spec = ProjectSpec(
-            name or "", model, guideline or "", tasks, methods, narrators, int(overlap), blind, _source(model)
+            name or "", model, guideline or "", tasks, methods, narrators, int(overlap), blind, _source(model), per_item
         )
         with st.spinner("Storing the items"):
             made = create_with_annotations(store, spec, read.items, read.annotations, account)
@@ -76,9 +85,15 @@ def _data(model: str, info: ModelInfo) -> ReadItems:
     count = 0
     if chosen == embedded_data.GENERATED:
         count = int(st.number_input("How many", 1, embedded_data.MOST_GENERATED, 40, key="project generated"))
-    items = embedded_data.embedded_items(model, chosen or "", info.labels, info.generator_noun, count)
+    items = _embedded(model, chosen or "", info.labels, info.generator_noun, count)
     st.caption(f"{len(items):,} items.")
-    return ReadItems(tuple(items))
+    return ReadItems(items)
+
+
+@st.cache_resource(show_spinner="Reading the examples", max_entries=4)
+def _embedded(model: str, source: str, labels: tuple[str, ...], noun: str, count: int) -> tuple[Item, ...]:
+    """Items are never changed, so that all sessions share them."""
+    return tuple(embedded_data.embedded_items(model, source, labels, noun, count))
 
 
 def _files(info: ModelInfo) -> ReadItems:
@@ -93,15 +108,16 @@ def _files(info: ModelInfo) -> ReadItems:
     st.caption(FORMATS)
     if not given:
         return ReadItems()
-    files = {file.name: file.getvalue() for file in given}
     try:
+        check_sizes([file.size for file in given])
+        files = by_name([(file.name, file.getvalue()) for file in given])
         parts = _splits(files)
         split = st.selectbox("Part", parts, key="project part") if parts else ""
         read = _read(files, info.input_names, info.labels, info.multimodal, split or "")
     except ExplanationError as error:
         plain_text.error(str(error))
         return ReadItems()
-    _tell(read)
+    _summary(read)
     return read
 
 
@@ -117,7 +133,7 @@ def _splits(files: Files) -> tuple[str, ...]:
     return splits(files)
 
 
-def _tell(read: ReadItems) -> None:
+def _summary(read: ReadItems) -> None:
     came = f", with {len(read.annotations):,} annotations" if read.annotations else ""
     st.caption(f"{len(read.items):,} items{came}.")
     if read.left_out:
@@ -143,6 +159,23 @@ def _tasks(model: str, info: ModelInfo) -> tuple[tuple[Task, ...], tuple[str, ..
     if set(tasks) & set(NEEDS_SENTENCES):
         narrators = _narrators(model, info)
     return tasks, methods, narrators
+
+
+def _other_tasks(given: Sequence[Annotation], tasks: tuple[Task, ...]) -> None:
+    """Which annotations of the files are of tasks that are not chosen."""
+    counts = Counter(each.task for each in given if each.task not in tasks)
+    if counts:
+        named = ", ".join(f"{TITLES[task]} ({count:,})" for task, count in counts.items())
+        plain_text.warning(f"Annotations of tasks that are not chosen are left out: {named}.")
+
+
+def _methods_per_item(tasks: tuple[Task, ...], methods: tuple[str, ...], narrators: tuple[str, ...]) -> int:
+    """About how many methods guessing, checking and correcting ask."""
+    maps = len(methods) if set(tasks) & {"simulate", "inspect"} else 0
+    most = min(max(maps, len(narrators) if "correct" in tasks else 0), projects.MOST_METHODS)
+    if most < 2:
+        return 1
+    return int(st.number_input("Methods per item", 1, most, 1, key="project methods per item", help=PER_ITEM))
 
 
 def _narrators(model: str, info: ModelInfo) -> tuple[str, ...]:

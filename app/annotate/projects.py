@@ -27,9 +27,11 @@ from explainers.errors import DataUnavailable, ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 
 MOST_OVERLAP = 20
+MOST_METHODS = 26  # per item: as many as there are letters
 MOST_ITEMS = 100_000
 LONGEST_NAME, LONGEST_GUIDELINE = 80, 20_000  # characters
 NEEDS_MAPS: tuple[Task, ...] = ("rank", "simulate", "inspect")
+ONE_BY_ONE: tuple[Task, ...] = ("simulate", "inspect", "correct")  # tasks about one method at a time
 NEEDS_SENTENCES: tuple[Task, ...] = ("rate", "correct")
 ORDER: tuple[Task, ...] = ("mark", "simulate", "rank", "rate", "inspect", "correct")  # nothing gives later ones away
 TITLES: dict[Task, str] = {
@@ -45,8 +47,9 @@ assert set(ORDER) == set(TASKS)
 
 @dataclass(frozen=True)
 class ProjectSpec:
-    """`methods` are ids of methods, `narrators` of narrators; `overlap` is how many people annotate each item. Raises
-    `ExplanationError` if it cannot be carried out."""
+    """`methods` are ids of methods, `narrators` of narrators; `overlap` is how many people annotate each item, and
+    `methods_per_item` about how many methods the tasks `ONE_BY_ONE` ask for each. Raises `ExplanationError` if it
+    cannot be carried out."""
 
     name: str
     model: str
@@ -57,6 +60,7 @@ class ProjectSpec:
     overlap: int = 2
     blind: bool = True
     source: str = ""
+    methods_per_item: int = 1
 
     def __post_init__(self) -> None:
         for holds, sentence in self._faults():
@@ -80,6 +84,10 @@ class ProjectSpec:
                 bool(sentences) and not self.narrators,
                 "Rating and correcting need sentences of a narrator. Choose one, or "
                 "leave these tasks out if none is fitted to this model.",
+            ),
+            (
+                not 1 <= self.methods_per_item <= MOST_METHODS,
+                f"Guessing, checking and correcting ask about 1 to {MOST_METHODS} methods per item.",
             ),
             (not 1 <= self.overlap <= MOST_OVERLAP, f"Each item is annotated by 1 to {MOST_OVERLAP} people."),
         ]
@@ -132,6 +140,7 @@ def added(session: Session, spec: ProjectSpec, items: Sequence[Item], account: A
         blind=spec.blind,
         salt=secrets.token_hex(16),
         source=spec.source,
+        methods_per_item=spec.methods_per_item,
     )
     session.add(row)
     session.flush()
@@ -200,6 +209,7 @@ def _project(row: ProjectRow, items: int) -> Project:
         row.overlap,
         row.blind,
         row.source,
+        row.methods_per_item,
     )
     return Project(row.id, row.owner, spec, row.salt, row.created, row.opened, items)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.annotate.payload import UNTOLD
+from app.annotate.payload import PREDICTION_HIDDEN
 from app.annotate.prepared import Prepared
 from app.annotate.projects import ORDER, Project
 from explainers.annotations.agreement import AgreementValue
@@ -30,6 +30,7 @@ from explainers.annotations.records import (
     Simulated,
     Task,
     latest,
+    single_answers,
 )
 from explainers.annotations.units import marked_units
 from explainers.metrics.intervals import Interval
@@ -81,7 +82,7 @@ def uninfluenced(annotations: Sequence[Annotation]) -> list[Annotation]:
         first[key] = min(each.confirmed, first.get(key, each.confirmed))
 
     def influenced(each: Annotation) -> bool:
-        later = ORDER[ORDER.index(each.task) + 1 :] if each.task in UNTOLD else ()
+        later = ORDER[ORDER.index(each.task) + 1 :] if each.task in PREDICTION_HIDDEN else ()
         return any(first.get((each.item, each.annotator, task), math.inf) < each.confirmed for task in later)
 
     return [each for each in annotations if not influenced(each)]
@@ -137,11 +138,11 @@ def against_people(states: Mapping[str, ItemState], methods: Sequence[str]) -> l
         counted = [each for each in counted if is_defined(each.truth)]
         if counted:
             values = [plausibility(each.truth, each.prepared.maps[method].scores) for each in counted]
-            chance = [plausibility_by_chance(each.truth) for each in counted]
+            random_order = [plausibility_by_chance(each.truth) for each in counted]
             row: dict[str, object] = {"method": method, "items": len(counted)}
             for metric in SHOWN:
                 row[metric] = float(np.mean([value[metric] for value in values]))
-                row[f"{metric} chance"] = float(np.mean([value[metric] for value in chance]))
+                row[f"{metric} random order"] = float(np.mean([value[metric] for value in random_order]))
             rows.append(row)
     return rows
 
@@ -193,8 +194,9 @@ def simulations(annotations: Sequence[Annotation], states: Mapping[str, ItemStat
     """Per method how often people guessed the model's answer from its map."""
     right: dict[str, list[bool]] = defaultdict(list)
     for each in latest(tuple(uninfluenced(annotations))):
-        if isinstance(each.answer, Simulated) and each.item in states:
-            right[each.answer.method].append(each.answer.label == states[each.item].prepared.label)
+        for answer in single_answers(each.answer):
+            if isinstance(answer, Simulated) and each.item in states:
+                right[answer.method].append(answer.label == states[each.item].prepared.label)
     return [
         {"method": method, "guesses": len(values), "right": float(np.mean(values))} for method, values in right.items()
     ]
@@ -204,8 +206,9 @@ def verdicts(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
     """Per method how often its suggestion was accepted, corrected and rejected."""
     counts: dict[str, dict[str, int]] = defaultdict(lambda: {"accept": 0, "correct": 0, "reject": 0})
     for each in latest(tuple(annotations)):
-        if isinstance(each.answer, Inspected):
-            counts[each.answer.method][each.answer.verdict] += 1
+        for answer in single_answers(each.answer):
+            if isinstance(answer, Inspected):
+                counts[answer.method][answer.verdict] += 1
     return [{"method": method, **count} for method, count in counts.items()]
 
 

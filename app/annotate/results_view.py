@@ -6,13 +6,15 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import plain_text
-from app.annotate import answers, items, projects, results
+from app.annotate import items, projects
 from app.annotate.actions import attempt
 from app.annotate.adjudication import adjudicate
 from app.annotate.downloads import downloads
 from app.annotate.method_names import method_name
+from app.annotate.preparation import MOST_WAITING, Preparer
 from app.annotate.projects import TITLES, Project
 from app.annotate.results import ItemState, TaskAgreement
+from app.annotate.shown_results import ShownResults, shown_results
 from app.compare.url_state import LONGEST_IN_ADDRESS
 from app.store import Store
 from explainers.annotations.agreement import AgreementValue
@@ -22,14 +24,18 @@ from explainers.report.text import decimals, one_line
 
 CLOSED = (
     "Nobody sees the work of others yet, you included. Opening the results shows it to you, computes the agreement, "
-    "and tells which method is which. This cannot be undone."
+    "and names the methods. This cannot be undone."
+)
+UNREAD = (
+    "The model still has to read {count:,} items with answers. "
+    "Tables about methods and marks leave them out until then."
 )
 NOTHING = "Nothing has been confirmed yet."
 FEW = "Agreement needs an item that at least two people have answered."
 INTERVALS = "In brackets 95 % of a bootstrap over items; – where a value is not defined, with the reason below."
 PEOPLE = (
-    "A method's scores against the units that at least half of the people marked, as means over items. The chance "
-    "columns are what a random order reaches."
+    "A method's scores against the units that at least half of the people marked, as means over items, beside the "
+    "expected value of a random order."
 )
 PREFERRED = (
     "The mean place in people's rankings (1 is the best), beside the mean comprehensiveness (AOPC-C) of the maps."
@@ -38,10 +44,15 @@ OTHER = (
     "The model's answer is right, but its most faithful map shares no more with people's marks than a random order "
     "would. Open the item on Compare to see why."
 )
+MISSING = (
+    "These methods failed in every attempt, so people saw the item without them. Results count the items that a method "
+    "explained."
+)
 NO_OTHER = "No item of this kind. It needs marks, maps of a method, and the true class in the data."
 
 
-def results_view(store: Store, project: Project) -> None:
+def results_view(store: Store, preparer: Preparer, project: Project, by: str) -> None:
+    """`by` is the name under which this owner decides."""
     if project.opened is None:
         st.info(CLOSED)
         st.button(
@@ -52,19 +63,43 @@ def results_view(store: Store, project: Project) -> None:
             args=(projects.open_results, store, project.id),
         )
         return
-    annotations = answers.annotations(store, project)
-    if not annotations:
+    shown = shown_results(store, project)
+    if not shown.annotations:
         st.caption(NOTHING)
         return
-    states = results.item_states(items.all_items(store, project.id, answered=True), annotations)
-    _agreement(results.agreements(project, states, annotations))
-    _methods(project, annotations, states)
+    _waiting(store, preparer, project)
+    _agreement(shown.agreements)
+    _methods(shown)
     if "mark" in project.tasks:
-        _other_reasons(project, results.other_reasons(states))
-        st.subheader("Decide where people differ", anchor=False)
-        adjudicate(store, project, states)
-    _flagged(annotations)
+        _other_reasons(project, shown.other_reasons)
+    st.subheader("Decide where people differ", anchor=False)
+    adjudicate(store, project, shown.disputes, by)
+    _flagged(shown.annotations)
+    _failures(items.failures(store, project.id))
     downloads(store, project)
+
+
+def _waiting(store: Store, preparer: Preparer, project: Project) -> None:
+    """Items with answers that the model has not read, such as those of a download, are read now."""
+    unread = items.answered_unprepared(store, project.id)
+    if unread:
+        preparer.want(unread[:MOST_WAITING])
+        plain_text.warning(UNREAD.format(count=len(unread)))
+        st.button("Look again", key="look again at results")
+
+
+def _failures(failed: Mapping[str, Mapping[str, str]]) -> None:
+    """Methods without an explanation of an item, after the last attempt."""
+    if not failed:
+        return
+    st.subheader("Explanations that are missing", anchor=False)
+    rows = [
+        {"item": item, "method": method_name(method), "why": reason}
+        for item, own in failed.items()
+        for method, reason in own.items()
+    ]
+    st.dataframe(rows, hide_index=True, width="stretch")
+    st.caption(MISSING)
 
 
 def _agreement(agreed: Sequence[TaskAgreement]) -> None:
@@ -72,7 +107,15 @@ def _agreement(agreed: Sequence[TaskAgreement]) -> None:
     if not agreed:
         st.caption(FEW)
         return
-    rows = [{"task": TITLES[each.task], **{value.name: _short(value) for value in each.overall}} for each in agreed]
+    measures = dict.fromkeys(value.name for each in agreed for value in each.overall)  # marks have more of them
+    rows = [
+        {
+            "task": TITLES[each.task],
+            **dict.fromkeys(measures, ""),
+            **{value.name: _short(value) for value in each.overall},
+        }
+        for each in agreed
+    ]
     st.dataframe(rows, hide_index=True, width="stretch")
     st.caption(INTERVALS)
     for each in agreed:
@@ -107,11 +150,10 @@ def _value(value: AgreementValue) -> dict[str, str]:
     }
 
 
-def _methods(project: Project, annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> None:
-    _table("Methods against people", PEOPLE, results.against_people(states, project.spec.methods))
-    ranked = results.preferred(annotations, states)
-    _table("Preferred maps", PREFERRED, ranked)
-    follows = results.follows_faithfulness(annotations, states).interval if ranked else None
+def _methods(shown: ShownResults) -> None:
+    _table("Methods against people", PEOPLE, shown.against_people)
+    _table("Preferred maps", PREFERRED, shown.preferred)
+    follows = shown.follows.interval if shown.preferred else None
     if follows is not None:
         interval = f"{decimals(follows.low)} … {decimals(follows.high)}"
         plain_text.caption(
@@ -120,11 +162,11 @@ def _methods(project: Project, annotations: Sequence[Annotation], states: Mappin
         )
     _table(
         "Guesses of the model's answer",
-        "How often people knew it from the map alone.",
-        results.simulations(annotations, states),
+        "The share of guesses that were the model's answer.",
+        shown.simulations,
     )
-    _table("Ratings of sentences", "From 1 to 5.", results.ratings(annotations))
-    _table("Suggestions", "What people did with them.", results.verdicts(annotations))
+    _table("Ratings of sentences", "From 1 to 5.", shown.ratings)
+    _table("Suggestions", "How often each was accepted, corrected and rejected.", shown.verdicts)
 
 
 def _table(title: str, caption: str, rows: Sequence[Mapping[str, object]]) -> None:
@@ -158,7 +200,7 @@ def _other_reasons(project: Project, listed: Sequence[tuple[ItemState, str, Diff
             "answer": state.prepared.labels[state.prepared.label],
             "map": method_name(method),
             "shared": decimals(each.shared),
-            "chance": decimals(each.chance),
+            "random order": decimals(each.random_order),
             "open": compare_address(project, state),
         }
         for state, method, each in listed

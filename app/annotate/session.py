@@ -31,6 +31,11 @@ class AnnotateVisitor:
     def person(self) -> str:
         return f"invite {self.guest.invite}" if self.guest is not None else f"account {self.account.id}"
 
+    @property
+    def name(self) -> str:
+        """Shown beside what this visitor decides; empty for everybody without login."""
+        return self.guest.name if self.guest is not None else self.account.name
+
 
 @st.cache_resource(show_spinner=False)
 def annotation_store() -> Store:

@@ -13,7 +13,8 @@ from app.store import Base
 
 
 class ProjectRow(Base):
-    """`owner` is the id of an account, empty without login. `opened` is when the owner asked for the agreement."""
+    """`owner` is the id of an account, empty without login. `opened` is when the owner asked for the
+    agreement, `revision` counts how often something was prepared."""
 
     __tablename__ = "annotation_projects"
 
@@ -30,11 +31,13 @@ class ProjectRow(Base):
     salt: Mapped[str]  # from which the letters of the methods are drawn; never leaves the server
     source: Mapped[str]  # of the items, for people
     opened: Mapped[float | None]
+    methods_per_item: Mapped[int] = mapped_column(default=1, server_default="1")
+    revision: Mapped[int] = mapped_column(default=0, server_default="0")
 
 
 class ItemRow(Base):
-    """`content` is an `Item` as JSON, `taken` how many people have the item, `prepared` what the model and the methods
-    said about it, as JSON, empty before they were asked."""
+    """`content` is an `Item` as JSON, `taken` how many people have the item, `prepared` the prediction and the
+    explanations, as JSON, empty before they are computed, `failed` the methods that failed for good, as JSON."""
 
     __tablename__ = "annotation_items"
     __table_args__ = (
@@ -49,6 +52,7 @@ class ItemRow(Base):
     content: Mapped[str]
     taken: Mapped[int] = mapped_column(default=0)
     prepared: Mapped[str] = mapped_column(default="")
+    failed: Mapped[str] = mapped_column(default="", server_default="")
 
 
 class InviteRow(Base):
@@ -129,7 +133,8 @@ class AnswerRow(Base):
 
 
 class DecisionRow(Base):
-    """What the owner decided where annotators differ. The newest one of an item counts."""
+    """What an owner decided where annotators differ. The newest one of an item and task counts; `decided_by` is the
+    name of the owner, empty without login."""
 
     __tablename__ = "annotation_decisions"
 
@@ -140,3 +145,4 @@ class DecisionRow(Base):
     answer: Mapped[str]
     origin: Mapped[str]  # whose answer was taken, or how it was made
     decided: Mapped[float] = mapped_column(default=time.time)
+    decided_by: Mapped[str] = mapped_column(default="", server_default="")

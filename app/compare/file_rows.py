@@ -13,11 +13,9 @@ from app import plain_text
 from app.compare import url_state
 from explainers.annotations.foreign_attributions import people_spec
 from explainers.annotations.formats.archives import is_archive, read_archive
-from explainers.annotations.formats.attributions_file import read_attributions
-from explainers.annotations.formats.imported import json_lines
 from explainers.annotations.formats.items_file import parse_items
+from explainers.annotations.formats.scores_file import read_scores
 from explainers.datasets.example import Example
-from explainers.datasets.tables import decode_text
 from explainers.errors import DataUnavailable
 from explainers.methods.spec import MethodSpec
 
@@ -27,8 +25,8 @@ UPLOADERS = "row uploaders"  # how many were emptied: only another key empties o
 PREFERRED_PART, NAME_LENGTH, LISTED = "test", 60, 3
 LABEL = "Scores or marks"
 HELP = (
-    "Scores that another program made (JSON lines), or texts with people's marks (ERASER, doccano, Label Studio, "
-    "tables). They become rows where the input is one of the file's."
+    "Scores that another program made (JSON lines, or ERASER's results with their documents), or texts with people's "
+    "marks (ERASER, doccano, Label Studio, tables). They become rows where the input is one of the file's."
 )
 NONE_HERE = "The input above is not in the file. Choose one of its inputs."
 NOTHING = "The file has no scores, and no texts with marks."
@@ -82,8 +80,8 @@ def rows(example: Example) -> tuple[MethodSpec, ...]:
 def read_rows(name: str, content: bytes, part: str = "") -> FileRows:
     """Raises `DataUnavailable` for a file that has neither scores nor marks."""
     collected: dict[Input, tuple[MethodSpec, ...]] = {}
-    if name.lower().endswith(".jsonl") and _has_scores(decode_text(content, name)):
-        scores = read_attributions(decode_text(content, name))
+    scores = read_scores(content, name, part)
+    if scores is not None:
         problems = scores.problems()
         pairs = [(each.example, each.spec) for each in scores.attributions]
     else:
@@ -97,11 +95,6 @@ def read_rows(name: str, content: bytes, part: str = "") -> FileRows:
     if not collected:
         raise DataUnavailable(" ".join([NOTHING, *problems[:1]]))
     return FileRows(collected, problems)
-
-
-def _has_scores(text: str) -> bool:
-    first = next(iter(json_lines(text)), None)
-    return isinstance(first, dict) and "scores" in first and "method" in first
 
 
 def opened(name: str, content: bytes, part: str = "") -> RowFile:

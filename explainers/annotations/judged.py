@@ -12,6 +12,7 @@ from explainers.annotations.records import (
     Marked,
     Ranked,
     Rated,
+    Several,
     Simulated,
     Task,
     latest,
@@ -94,6 +95,8 @@ def judged_answers(annotations: Sequence[Annotation], task: Task) -> tuple[Judge
 
 def answer_codes(answer: Answer) -> Codes:
     """A number per question. Raises `ValueError` for marks and sentences, which are no numbers."""
+    if isinstance(answer, Several):
+        return {question: code for each in answer.answers for question, code in answer_codes(each).items()}
     if isinstance(answer, Simulated):
         return {answer.method: float(answer.label)}
     if isinstance(answer, Inspected):

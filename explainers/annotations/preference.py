@@ -46,11 +46,11 @@ class DifferentUnits:
 
     item: str
     shared: float
-    chance: float
+    random_order: float
 
 
 def judgements(annotations: Sequence[Annotation], kind: Kind) -> dict[str, dict[str, list[float]]]:
-    """By item and method what people said, each in the newest version."""
+    """By item and method how people judged, each in the newest version."""
     values: dict[str, dict[str, list[float]]] = {}
     for each in latest(tuple(annotations)):
         pairs: list[tuple[str, float]] = []
@@ -105,10 +105,12 @@ def right_for_other_reasons(
     predicted: Mapping[str, int],
     label: Mapping[str, int],
 ) -> tuple[DifferentUnits, ...]:
-    """The items whose predicted class is people's own, where a method finds no more of the marked units than chance.
+    """The items whose predicted class is people's own, where a method finds no more of the marked units than a
+    random order.
 
     All four are by item: the units that people marked, a method's score of every unit, and the classes. Items of which
-    all units or none are marked do not count. The largest difference to chance comes first.
+    all units or none are marked do not count. The largest difference to a random order
+    comes first.
     """
     items = []
     for item, units in marks.items():
@@ -116,6 +118,6 @@ def right_for_other_reasons(
             continue
         truth = np.isin(np.arange(len(scores[item])), sorted(units))
         if is_defined(truth):
-            shared, chance = f1(truth, scores[item]), float(truth.mean())
-            items += [DifferentUnits(item, shared, chance)] if shared <= chance else []
-    return tuple(sorted(items, key=lambda each: each.shared - each.chance))
+            shared, random_order = f1(truth, scores[item]), float(truth.mean())
+            items += [DifferentUnits(item, shared, random_order)] if shared <= random_order else []
+    return tuple(sorted(items, key=lambda each: each.shared - each.random_order))

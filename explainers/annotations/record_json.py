@@ -20,9 +20,11 @@ from explainers.annotations.records import (
     Inspected,
     Item,
     Marked,
+    OneMethod,
     Ranked,
     Rated,
     Rating,
+    Several,
     Simulated,
     Span,
     Task,
@@ -62,6 +64,8 @@ def answer_json(answer: Answer) -> Content:
     if isinstance(answer, Inspected):
         marked = None if answer.marked is None else marked_json(answer.marked)
         return {"method": answer.method, "verdict": answer.verdict, "marked": marked}
+    if isinstance(answer, Several):
+        return {"answers": [answer_json(each) for each in answer.answers]}
     if isinstance(answer, Rated):
         return {"scores": [asdict(score) for score in answer.scores]}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(answer).items()}
@@ -124,15 +128,23 @@ def read_answer(task: Task, content: Any) -> Answer:
             return Rated(tuple(_rating(json_object(each, "a rating")) for each in field(row, "scores", list)))
         if task == "rank":
             return Ranked(tuple(typed(each, str, "methods") for each in field(row, "methods", list)))
-        method = field(row, "method", str)
-        if task == "simulate":
-            return Simulated(method, field(row, "label", int))
-        if task == "correct":
-            return Corrected(method, field(row, "sentence", str))
-        marked = None if row.get("marked") is None else read_marked(row["marked"])
-        return Inspected(method, cast(Verdict, field(row, "verdict", str)), marked)
+        if "answers" in row:
+            return Several(tuple(_one_method(task, each) for each in field(row, "answers", list)))
+        return _one_method(task, row)
     except ValueError as error:
         raise DataUnavailable(str(error)) from error
+
+
+def _one_method(task: Task, content: Any) -> OneMethod:
+    """Raises `DataUnavailable` or `ValueError` with a sentence."""
+    row = json_object(content, "an answer")
+    method = field(row, "method", str)
+    if task == "simulate":
+        return Simulated(method, field(row, "label", int))
+    if task == "correct":
+        return Corrected(method, field(row, "sentence", str))
+    marked = None if row.get("marked") is None else read_marked(row["marked"])
+    return Inspected(method, cast(Verdict, field(row, "verdict", str)), marked)
 
 
 def read_marked(content: Any) -> Marked:

@@ -110,7 +110,22 @@ class Corrected:
     sentence: str
 
 
-Answer = Marked | Rated | Ranked | Simulated | Inspected | Corrected
+OneMethod = Simulated | Inspected | Corrected
+
+
+@dataclass(frozen=True)
+class Several:
+    """Answers about several methods of one item, to a task that asks about one at a time, in the order shown."""
+
+    answers: tuple[OneMethod, ...]
+
+    def __post_init__(self) -> None:
+        _check_methods(tuple(each.method for each in self.answers))
+        if len({type(each) for each in self.answers}) > 1:
+            raise ValueError("The answers about several methods are of one task.")
+
+
+Answer = Marked | Rated | Ranked | Simulated | Inspected | Corrected | Several
 ANSWERS: dict[Task, type[Answer]] = {
     "mark": Marked,
     "rate": Rated,
@@ -165,7 +180,7 @@ class Annotation:
             raise ValueError(f"A task is one of {', '.join(TASKS)}, not {self.task!r}.")
         if self.skipped != (self.answer is None):
             raise ValueError("A skipped item has no answer, and every other one has one.")
-        if self.answer is not None and not isinstance(self.answer, ANSWERS[self.task]):
+        if not all(isinstance(each, ANSWERS[self.task]) for each in single_answers(self.answer)):
             raise ValueError(f"The task {self.task} is answered by {ANSWERS[self.task].__name__}.")
         if self.version < 1:
             raise ValueError(f"Versions count from 1, not from {self.version}.")
@@ -173,6 +188,18 @@ class Annotation:
             raise ValueError(f"Times are finite numbers of seconds, not {self.seconds} and {self.confirmed}.")
         if not (self.item and self.annotator):
             raise ValueError("An annotation needs an item and an annotator.")
+
+
+def single_answers(answer: Answer | None) -> tuple[Answer, ...]:
+    """The answer itself, or one by one those about several methods; nothing for None."""
+    if answer is None:
+        return ()
+    return answer.answers if isinstance(answer, Several) else (answer,)
+
+
+def one_method_answers(answer: Answer | None) -> tuple[OneMethod, ...]:
+    """Those of `single_answers` that are about one method."""
+    return tuple(each for each in single_answers(answer) if isinstance(each, OneMethod))
 
 
 def check_marked(marked: Marked, example: Example) -> None:

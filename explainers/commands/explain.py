@@ -107,6 +107,7 @@ def explain_command(
 def specs_from_file(path: Path | None, example: "Example") -> "tuple[MethodSpec, ...]":
     """The methods of a file that score this input. Raises `DataUnavailable` if there are none."""
     from explainers.annotations.formats.attributions_file import read_attributions
+    from explainers.annotations.formats.scores_file import read_scores
     from explainers.datasets.tables import decode_text
 
     if path is None:
@@ -115,7 +116,7 @@ def specs_from_file(path: Path | None, example: "Example") -> "tuple[MethodSpec,
         content = path.read_bytes()
     except OSError as error:
         raise ExplanationError(f"{path.name} cannot be read: {error.strerror}.") from error
-    file = read_attributions(decode_text(content, path.name))
+    file = read_scores(content, path.name) or read_attributions(decode_text(content, path.name))
     for problem in file.problems():
         show_progress(problem)
     return tuple(each.spec for each in file.of(example))

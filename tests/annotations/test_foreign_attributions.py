@@ -1,4 +1,6 @@
+import io
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -6,6 +8,7 @@ from typer.testing import CliRunner
 
 from explainers.annotations.foreign_attributions import ForeignAttribution, people_spec
 from explainers.annotations.formats.attributions_file import read_attributions, read_eraser_results
+from explainers.annotations.formats.scores_file import read_scores
 from explainers.annotations.records import Marked, Span
 from explainers.api import compare
 from explainers.attribution.given_scores import GivenScores, unit_scores
@@ -181,3 +184,32 @@ def test_the_command_names_the_file_that_has_no_scores_of_the_text(tmp_path: Pat
     assert result.exit_code == 2
     assert "no scores of this text, and of 1 others" in result.output
     assert "Row 2: It is not JSON" in result.output
+
+
+def archive(**files: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        for name, content in files.items():
+            file.writestr(name.replace("__", "/"), content)
+    return packed.getvalue()
+
+
+def test_results_in_an_archive_are_methods_of_their_files_names() -> None:
+    scores = results(soft_rationale_predictions=[0, 0.1, 0.2, 0.3, 0.4])
+    broken = f"{results(soft_rationale_predictions=[1])}\n{scores}"
+    items = json.dumps({"annotation_id": "d", "evidences": []})
+    content = archive(**{"docs__d": TEXT, "lei.jsonl": scores, "bert.jsonl": broken, "test.jsonl": items})
+    file = read_scores(content, "results.zip")
+    assert file is not None
+    assert sorted(each.method for each in file.attributions) == ["bert", "lei"]
+    assert len(file.problems()) == 1
+    one = read_scores(content, "results.zip", "lei")
+    assert one is not None
+    assert [each.scores for each in one.of(Example(TEXT))] == [(0.0, 0.1, 0.2, 0.3, 0.4)]
+
+
+def test_a_file_of_items_has_no_scores() -> None:
+    items = json.dumps({"annotation_id": "d", "evidences": []})
+    assert read_scores(archive(**{"docs__d": TEXT, "test.jsonl": items}), "data.zip") is None
+    assert read_scores(b'{"text": "a film"}', "a.jsonl") is None
+    assert read_scores(b"text\na film", "a.csv") is None

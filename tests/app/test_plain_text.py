@@ -45,6 +45,8 @@ IN_LABELS = ("label", "text", "help", "caption", "options")
 OWN: dict[str, tuple[str, ...]] = {
     "app/annotate/project_form.py": ("offered", "list(titles)", "list(offered)", "came"),
     "app/annotate/intermission.py": ("label",),
+    "app/annotate/adjudication.py": ("list(titles)",),
+    "app/annotate/decision_form.py": ("label", "title(question)", "display_image(state.item.example.image).content"),
     "app/annotate/downloads.py": ("each.name",),
     "app/annotate/results_view.py": ("TITLES[each.task]", "title", "caption"),
     "app/compare/drawing_options.py": ("('per method', 'shared')",),

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,18 @@ from app.annotate.prepared import Prepared, PreparedMap
 from app.annotate.projects import ORDER, Project, ProjectSpec
 from app.annotate.tables import ItemRow
 from app.login.account import ANYBODY
-from app.store import FILE, Store
+from app.store import FILE, URL_VARIABLE, Store
 from explainers.annotations.judged import word_encoding
-from explainers.annotations.records import Annotation, Item, Marked, Span
+from explainers.annotations.records import Annotation, Item, Marked, Several, Span
 from explainers.datasets.example import Example
 from explainers.evaluation import cold_start
 from explainers.training.artifacts import STORE_VARIABLE
+from tests.app.database.conftest import Server as DatabaseServer
+from tests.app.database.conftest import postgresql
 from tests.browser.test_accessibility_in_chromium import serious
 
 pytestmark = pytest.mark.browser
+assert postgresql  # the fixture
 METHODS, NARRATORS = ("integrated_gradients", "occlusion", "kernel_shap"), ("cause_phi", "cause_published")
 TELLING = re.compile(rb"integrated.gradients|occlusion|kernel.?shap|cause_p|\xcf\x86", re.IGNORECASE)
 TEXT = "naïve 🎬 film, naïve plot – שלום"
@@ -81,17 +85,18 @@ def filled(text: str) -> str:
 def project(annotation_store: Path) -> Iterator[Callable[..., Prepared10]]:
     store = Store(f"sqlite:///{annotation_store / FILE}")
 
-    def make(count: int = 10, **changes: Any) -> Prepared10:
-        spec = ProjectSpec(**{"name": "Films", "model": "sst2", "guideline": "What decides?", **changes})
-        made = projects.create(store, spec, [Item(f"{n}", Example(TEXT)) for n in range(count)], ANYBODY)
-        with store.begin() as session:
-            for row in session.scalars(select(ItemRow).where(ItemRow.project == made.id)):
-                row.prepared = filled(TEXT)
-        tokens = tuple(people.invite(store, made.id, name) for name in ("A1", "A2"))
-        return Prepared10(store, made, tokens)
-
-    yield make
+    yield partial(made_in, store)
     store.close()
+
+
+def made_in(store: Store, count: int = 10, **changes: Any) -> Prepared10:
+    spec = ProjectSpec(**{"name": "Films", "model": "sst2", "guideline": "What decides?", **changes})
+    made = projects.create(store, spec, [Item(f"{n}", Example(TEXT)) for n in range(count)], ANYBODY)
+    with store.begin() as session:
+        for row in session.scalars(select(ItemRow).where(ItemRow.project == made.id)):
+            row.prepared = filled(TEXT)
+    tokens = tuple(people.invite(store, made.id, name) for name in ("A1", "A2"))
+    return Prepared10(store, made, tokens)
 
 
 def task(page: Page) -> Locator:
@@ -138,6 +143,48 @@ def test_ten_items_by_keyboard_alone(
     assert all(0 < each.seconds < 60 for each in made.annotations)
 
 
+def test_several_methods_of_an_item_are_judged_by_keyboard_and_come_back(
+    visit: Callable[..., Any], server: str, project: Callable[..., Prepared10]
+) -> None:
+    tasks = ("simulate", "inspect", "correct")
+    made = project(1, tasks=tasks, methods=METHODS, narrators=NARRATORS, methods_per_item=2)
+    page = visit(f"{server}annotate?invite={made.tokens[0]}").page
+    box = task(page)
+    expect(box.get_by_role("heading")).to_have_text("Guess the model's answer from a map")
+    groups = box.locator("fieldset")
+    expect(groups).to_have_count(2)
+    groups.nth(0).get_by_role("radio", name="positive").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Control+Enter")
+    expect(box.get_by_text("Choose an answer for every map.")).to_be_visible()
+    groups.nth(1).get_by_role("radio", name="negative").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Control+Enter")
+    expect(box.get_by_role("heading")).to_have_text("Check a suggestion")
+    groups.nth(0).get_by_role("radio", name="Accept").check()
+    second = box.get_by_role("group", name=re.compile("The input with a suggestion")).nth(1).locator(".unit")
+    second.nth(2).click()
+    expect(groups.nth(1).get_by_role("radio", name="Correct")).to_be_checked()
+    expect(groups.nth(0).get_by_role("radio", name="Accept")).to_be_checked()
+    confirmed(page)
+    expect(box.get_by_role("heading")).to_have_text("Correct a sentence")
+    box.get_by_role("textbox", name="The sentence").nth(1).fill("Because of its plot.")
+    box.get_by_role("button", name="Undo").click()
+    expect(box.get_by_text("already confirmed")).to_be_visible()
+    expect(groups.nth(1).get_by_role("radio", name="Correct")).to_be_checked()
+    box.get_by_role("button", name="Keep as it was").click()
+    box.get_by_role("textbox", name="The sentence").nth(1).fill("Because of its plot.")
+    confirmed(page)
+    expect(page.get_by_text("All items are done")).to_be_visible()
+    given = {each.task: each.answer for each in made.annotations}
+    assert all(isinstance(answer, Several) and len(answer.answers) == 2 for answer in given.values())
+    guessed, checked, corrected = (given[each].answers for each in tasks)  # type: ignore[index,union-attr]
+    assert [each.label for each in guessed] == [1, 0]
+    assert [each.verdict for each in checked] == ["accept", "correct"]
+    assert [each.sentence for each in corrected] == ["It is positive because it is good.", "Because of its plot."]
+    assert all(len({each.method for each in answers}) == 2 for answers in (guessed, checked, corrected))
+
+
 def test_two_annotators_lose_nothing_when_the_server_is_killed(
     chromium: Browser, annotation_store: Path, project: Callable[..., Prepared10], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +224,42 @@ def test_two_annotators_lose_nothing_when_the_server_is_killed(
     stored = made.annotations
     assert len(stored) == 6
     assert len({(each.item, each.annotator) for each in stored}) == 6
+
+
+def test_a_database_that_goes_away_loses_no_mark(
+    chromium: Browser, postgresql: DatabaseServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    postgresql.query("postgres", "CREATE DATABASE annotations")
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(URL_VARIABLE, postgresql.url("annotations"))
+    store = Store()
+    made = made_in(store, 2, tasks=("mark",))
+    port = cold_start.free_port()
+    app = cold_start.start(port)
+    context = chromium.new_context()
+    try:
+        cold_start.wait_for(port)
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{port}/annotate?invite={made.tokens[0]}")
+        at_item(page, 0, 2)
+        units(page).nth(0).click()
+        postgresql.end()
+        units(page).nth(2).click()
+        confirmed(page)
+        expect(page.get_by_text("The database does not answer").first).to_be_visible()
+        expect(page.get_by_text("Your marks stay in this page")).to_be_visible()
+        for number, on in ((0, "true"), (1, "false"), (2, "true")):
+            expect(units(page).nth(number)).to_have_attribute("aria-pressed", on)
+        units(page).nth(1).click()  # work goes on
+        postgresql.begin()
+        confirmed(page)
+        at_item(page, 1, 2)
+        expect(page.get_by_text("The database does not answer")).to_have_count(0)
+        assert [each.answer for each in made.annotations] == [Marked((Span(0, 12),))]
+    finally:
+        context.close()
+        end(app)
+        store.close()
 
 
 def end(app: "subprocess.Popen[bytes]") -> None:

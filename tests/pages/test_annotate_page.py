@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from app.annotate import answers, people, projects, session, workbench
+from app.annotate import answers, items, people, projects, session, workbench
 from app.annotate.intermission import LAST
 from app.annotate.projects import Project
+from app.annotate.workbench import AHEAD
 from app.login.account import ANYBODY
 from app.store import URL_VARIABLE
 from explainers.annotations.records import Marked, Span
@@ -120,7 +121,7 @@ def test_an_owner_makes_a_project_of_a_broken_table_and_marks(annotate: Callable
     data = page.press("join").item()
     assert [piece for piece, unit in data["segments"][0] if unit >= 0] == ["good", "film"]
     assert data["progress"] == {"done": 0, "skipped": 0, "total": 3}
-    assert data["said"] == ""
+    assert data["prediction"] == ""
 
     page.send(marked=[0])
     assert page.item()["progress"]["done"] == 1
@@ -278,3 +279,74 @@ def test_settings_name_the_project_and_delete_it(annotate: Callable[..., Annotat
     assert "Data: Files of your own, 3 items" in page.sentences
     page.press(f"delete project {only_project().id}")
     assert "There is no project yet" in page.sentences
+
+
+def download(*tasks: str, count: int = 1) -> bytes:
+    """Lines as they are downloaded here, each item marked or checked by A1."""
+    answers_of = {
+        "mark": {"spans_of_text": [[0, 4]], "spans_of_pair": [], "patches": []},
+        "inspect": {"method": "aml", "verdict": "accept", "marked": None},
+    }
+    rows = []
+    for number in range(count):
+        item = {"id": f"item {number}", "text": "good film"}
+        for task in tasks:
+            about = {"project": "p", "item": item["id"], "annotator": "A1", "task": task, "version": 1}
+            about |= {"seconds": 1.0, "confirmed": 1.0, "answer": answers_of[task]}
+            rows.append(json.dumps({"item": item, "annotation": about}))
+    return "\n".join(rows).encode()
+
+
+def upload(page: Annotate, content: bytes) -> Annotate:
+    page.at.text_input(key="project name").set_value("Again")
+    page.at.get_by_key("project data").set_value("Files of your own")
+    page.run()
+    page.at.file_uploader[0].set_value(("a.jsonl", content, "application/jsonl"))
+    return page.run()
+
+
+def test_annotations_of_tasks_that_are_not_chosen_are_named(annotate: Callable[..., Annotate]) -> None:
+    page = upload(annotate(), download("mark", "inspect"))
+    assert "not chosen are left out: Check a suggestion (1)." in page.sentences
+    page.at.get_by_key("project tasks").set_value(["Mark the evidence", "Check a suggestion"])
+    assert "not chosen" not in page.run().sentences
+
+
+def test_the_model_reads_imported_items_for_the_results(annotate: Callable[..., Annotate]) -> None:
+    page = upload(annotate(), download("mark", count=7)).press("create project").view("Results")
+    page.press("open results")
+    end = time.monotonic() + PATIENCE
+    while "still has to read" in page.sentences and time.monotonic() < end:
+        time.sleep(0.1)
+        page.press("look again at results")
+    assert "still has to read" not in page.sentences
+    known = items.all_items(session.annotation_store(), only_project().id)
+    assert all(prepared is not None for _, _, prepared in known.values())
+    assert len(known) == 7 > AHEAD
+
+
+def test_a_new_project_opens_where_items_are_annotated(annotate: Callable[..., Annotate]) -> None:
+    page = annotate().create().view("Results")
+    page.at.selectbox(key="annotation project").set_value(0)
+    page.run().create(name="Second")
+    assert page.at.get_by_key("annotation view").value == "Annotate"
+
+
+def test_the_button_to_annotate_goes_with_its_press(annotate: Callable[..., Annotate]) -> None:
+    page = annotate().create().press("join")
+    assert "join" not in {each.key for each in page.at.button}
+
+
+def test_two_files_of_data_and_a_bad_first_one_are_sentences(annotate: Callable[..., Annotate]) -> None:
+    page = annotate()
+    page.at.get_by_key("project data").set_value("Files of your own")
+    page.run()
+    bad, good = ("bad.csv", b"nothing\n1\n", "text/csv"), ("good.csv", TEXTS, "text/csv")
+    for files, sentence in (
+        ([bad], "The table needs a column"),
+        ([bad, good], "A project takes one file of data, and these are 2: bad.csv, good.csv."),
+        ([good], "3 items."),
+    ):
+        page.at.file_uploader[0].set_value(files)
+        assert sentence in page.run().sentences
+        assert not page.at.exception

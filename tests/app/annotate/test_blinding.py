@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -15,20 +16,34 @@ from app.annotate.payload import TaskQuestion, payload
 from app.annotate.projects import ORDER, Project
 from app.store import Store
 from explainers.annotations.record_json import annotation_line
-from explainers.annotations.records import Annotation, Corrected, Inspected, Marked, Ranked, Rated, Simulated, Task
+from explainers.annotations.records import (
+    Annotation,
+    Corrected,
+    Inspected,
+    Marked,
+    Ranked,
+    Rated,
+    Several,
+    Simulated,
+    Task,
+)
 from explainers.errors import ExplanationError
 from tests.app.annotate.conftest import METHODS, NARRATORS
 
 Make = Callable[..., Project]
 SENT: dict[Task, Callable[[dict[str, object]], dict[str, object]]] = {
     "mark": lambda _data: {"marked": [0, 2]},
-    "simulate": lambda _data: {"label": 0},
-    "rank": lambda data: {"order": [each["letter"] for each in data["maps"]]},  # type: ignore[attr-defined,index]
+    "simulate": lambda data: {"given": {each["letter"]: {"label": 0} for each in data["maps"]}},  # type: ignore[attr-defined]
+    "rank": lambda data: {"order": [each["letter"] for each in data["maps"]]},  # type: ignore[attr-defined]
     "rate": lambda data: {
-        "scores": {each["letter"]: {"relatedness": 5, "fluency": 1} for each in data["sentences"]}  # type: ignore[attr-defined,index]
+        "scores": {each["letter"]: {"relatedness": 5, "fluency": 1} for each in data["sentences"]}  # type: ignore[attr-defined]
     },
-    "inspect": lambda _data: {"verdict": "correct", "marked": [1]},
-    "correct": lambda _data: {"sentence": " A good reason. "},
+    "inspect": lambda data: {
+        "given": {each["letter"]: {"verdict": "correct", "marked": [1]} for each in data["suggestions"]}  # type: ignore[attr-defined]
+    },
+    "correct": lambda data: {
+        "given": {each["letter"]: {"sentence": " A good reason. "} for each in data["sentences"]}  # type: ignore[attr-defined]
+    },
 }
 
 
@@ -114,9 +129,9 @@ def test_the_models_answer_is_not_told_before_it_is_guessed(
     annotator = people.annotator(annotation_store, project.id, "account ")
     for task in ("mark", "simulate"):
         data = payload(ask(project, annotator, task), None)
-        assert data["said"] == ""
+        assert data["prediction"] == ""
         assert "0.90" not in json.dumps(data)
-    assert payload(ask(project, annotator, "rank"), None)["said"] == "The model's answer: positive (0.90)"
+    assert payload(ask(project, annotator, "rank"), None)["prediction"] == "The model's answer: positive (0.90)"
     assert project.tasks.index("simulate") < project.tasks.index("rank")
 
 
@@ -150,12 +165,15 @@ def test_stand_in_names_differ_between_methods_and_projects(make_project: Make) 
     [
         ("mark", {"marked": [99]}),
         ("mark", {"marked": "all"}),
-        ("simulate", {"label": 7}),
+        ("simulate", {"given": {"A": {"label": 7}}}),
+        ("simulate", {"given": {}}),
+        ("simulate", {"given": {"B": {"label": 1}}}),
         ("rank", {"order": ["A", "A", "B"]}),
         ("rate", {"scores": {"A": {"relatedness": 6, "fluency": 1}}}),
         ("rate", {}),
-        ("inspect", {"verdict": "maybe"}),
-        ("inspect", {"verdict": "correct", "marked": None}),
+        ("inspect", {"given": {"A": {"verdict": "maybe"}}}),
+        ("inspect", {"given": {"A": {"verdict": "correct", "marked": None}}}),
+        ("correct", {"given": {"A": {"sentence": " "}}}),
     ],
 )
 def test_what_is_no_answer_is_refused_with_a_sentence(
@@ -165,3 +183,61 @@ def test_what_is_no_answer_is_refused_with_a_sentence(
     annotator = people.annotator(annotation_store, project.id, "account ")
     with pytest.raises(ExplanationError, match="did not arrive complete"):
         read_sent(ask(project, annotator, task), sent)
+
+
+def test_several_methods_of_an_item_are_shuffled_for_every_person(
+    annotation_store: Store, make_project: Make, ask: Ask
+) -> None:
+    project = make_project(("a good film",) * 30, tasks=("simulate",), overlap=2, methods_per_item=2)
+    shown: list[Counter[tuple[str, ...]]] = []
+    for name in ("A1", "A2"):
+        annotator = people.annotator(annotation_store, project.id, f"account {name}", name)
+        orders: Counter[tuple[str, ...]] = Counter()
+        for _ in range(30):
+            question = ask(project, annotator, "simulate")
+            data = payload(question, None)
+            orders[tuple(question.letters.values())] += 1
+            answer = read_sent(question, SENT["simulate"](data))
+            assert isinstance(answer, Several)
+            assert tuple(each.method for each in answer.answers) == tuple(question.letters.values())
+            answers.confirm(
+                annotation_store, project, annotator, Confirmation(question.item_number, "simulate", 1, answer)
+            )
+        shown.append(orders)
+    assert all(len(order) == 2 for orders in shown for order in orders)
+    assert all(len(orders) > 3 for orders in shown)  # of the 6 orders of 2 of 3 methods
+    assert shown[0] != shown[1]
+
+
+@pytest.mark.parametrize("task", ["simulate", "inspect", "correct"])
+def test_all_methods_of_an_item_are_judged_without_their_names(
+    annotation_store: Store, make_project: Make, ask: Ask, task: Task
+) -> None:
+    project = make_project(methods_per_item=3)
+    annotator = people.annotator(annotation_store, project.id, "account ")
+    question = ask(project, annotator, task)
+    data = payload(question, None)
+    answer = read_sent(question, SENT[task](data))
+    answers.confirm(annotation_store, project, annotator, Confirmation(question.item_number, task, 1, answer))
+    (stored,) = answers.latest(annotation_store, question.item_number, annotator)
+    assert stored.answer == answer
+    sent = json.dumps(payload(question, stored))
+    (annotation,) = answers.annotations(annotation_store, project)
+    downloaded = annotation_line(without_names(annotation, project))
+    assert read_sent(question, payload(question, stored)["answered"]) == answer
+    for method in (*METHODS, *NARRATORS):
+        assert method not in sent
+        assert f'"{method}"' not in downloaded
+        assert method_name(method) not in sent
+
+
+def test_a_method_that_comes_late_takes_no_letter_of_another(
+    annotation_store: Store, make_project: Make, ask: Ask
+) -> None:
+    project = make_project(methods_per_item=3)
+    question = ask(project, people.annotator(annotation_store, project.id, "account "), "simulate")
+    maps = {id: each for id, each in question.prepared.maps.items() if id != "aml"}
+    without = replace(question, prepared=replace(question.prepared, maps=maps))
+    assert without.letters == {letter: id for letter, id in question.letters.items() if id != "aml"}
+    assert without.key != question.key  # the page draws it anew
+    assert without.same_as(question)

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from app.annotate import embedded_data, project_form, projects
-from app.annotate.data_files import SUFFIXES, read_items
+from app.annotate.data_files import MOST_MEGABYTES, SUFFIXES, by_name, check_sizes, read_items
 from app.annotate.projects import MOST_ITEMS, Project, ProjectSpec
 from app.login.account import ANYBODY
 from app.store import Store
@@ -124,3 +124,32 @@ def test_the_archives_that_are_offered_are_those_that_are_read() -> None:
     for suffix in archives.SUFFIXES:
         assert suffix in hint
         assert f"`{suffix}`" in page
+
+
+def test_files_that_are_too_large_together_are_refused_with_their_size() -> None:
+    check_sizes([10 * 10**6] * (MOST_MEGABYTES // 10))
+    with pytest.raises(DataUnavailable, match="The files have 60 MB together; a project takes at most 50 MB"):
+        check_sizes([10 * 10**6] * 6)
+
+
+def test_a_second_file_of_data_is_named() -> None:
+    with pytest.raises(DataUnavailable, match=r"these are 2: bad.csv, good.csv"):
+        read_items({"bad.csv": b"nothing\n1\n", "good.csv": b"text\na film\n"})
+    with pytest.raises(DataUnavailable, match=r"Two files have the name a.csv"):
+        by_name([("a.csv", b"text\n1\n"), ("a.csv", b"text\n2\n")])
+    assert by_name([("a.csv", b"1"), ("b.png", b"2")]) == {"a.csv": b"1", "b.png": b"2"}
+
+
+def test_embedded_items_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[object, ...]] = []
+
+    def items(*about: object) -> list[Item]:
+        read.append(about)
+        return [Item("1", Example("a film"))]
+
+    monkeypatch.setattr(embedded_data, "embedded_items", items)
+    project_form._embedded.clear()  # type: ignore[attr-defined]
+    for count in (3, 3, 4, 3):
+        assert len(project_form._embedded("small", embedded_data.EXAMPLES, ("no", "yes"), "", count)) == 1
+    assert [about[-1] for about in read] == [3, 4]
+    project_form._embedded.clear()  # type: ignore[attr-defined]

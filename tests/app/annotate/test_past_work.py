@@ -35,8 +35,9 @@ def test_answers_about_unknown_methods_are_left_out_with_a_sentence() -> None:
     assert all("method-1a2b3c" in sentence for sentence in sentences)
 
 
-def test_the_second_of_two_equal_annotations_and_decisions_are_left_out() -> None:
-    twice, decided = replace(MARK, answer=Marked()), replace(MARK, annotator=DECIDED_BY)
+def test_the_second_of_two_equal_annotations_and_decisions_without_an_answer_are_left_out() -> None:
+    twice = replace(MARK, answer=Marked())
+    decided = replace(MARK, annotator=DECIDED_BY, answer=None, skipped=True)
     kept, sentences = usable([MARK, twice, replace(MARK, version=2), decided])
     assert kept == (MARK, replace(MARK, version=2))
     assert ["twice" in sentence for sentence in sentences] == [True, False]

@@ -107,3 +107,13 @@ def test_scores_of_another_text_fail_alone(engine: Engine, given: Run, over: Cal
     other = over(engine.submit(replace(given.request, example=Example("a dull film"))))
     assert other.columns["elsewhere:my shap"].failure == "These scores were made for another text."
     assert other.columns["occlusion"].result is not None
+
+
+def test_the_results_of_eraser_become_a_row() -> None:
+    packed = io.BytesIO()
+    scores = {"annotation_id": "r1", "rationales": [{"docid": "r1", "soft_rationale_predictions": [0, 1, 0, 0, 0.5]}]}
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("docs/r1", TEXT)
+        file.writestr("lei.jsonl", json.dumps(scores))
+    (spec,) = opened("results.zip", packed.getvalue()).read.rows[TEXT, ""]  # type: ignore[union-attr]
+    assert spec.id == "elsewhere:lei"

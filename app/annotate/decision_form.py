@@ -1,0 +1,74 @@
+"""The form of a decision about answers other than marks: a table of what people answered, and a choice per question."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from app import plain_text
+from app.annotate.actions import attempt
+from app.annotate.decisions import OwnerDecision
+from app.annotate.disputes import Dispute, decided_answer, options, title, values, words
+from app.annotate.payload import prediction
+from explainers.annotations.records import Answer
+from explainers.report.display_images import display_image
+
+HELP = "Rows without a difference are filled in. Choose one of the answers in the others, or another one."
+CHANGED = "changed"  # the origin of a decision that is nobody's own answer
+Keep = Callable[[Answer, str], None]
+
+
+def decision_form(
+    dispute: Dispute, earlier: Sequence[OwnerDecision], key: str, keep: Keep, after: Callable[[], None]
+) -> None:
+    """Draws it. `keep` gets the answer and its origin, then `after` is called."""
+    _input(dispute)
+    asked, people = values(dispute), list(dispute.answers)
+    rows = [{"": title(question), **_others(dispute, question, own, people)} for question, own in asked.items()]
+    st.dataframe(rows, hide_index=True, width="stretch")
+    current = words(dispute.state, earlier[-1].answer) if earlier else {}
+    with st.form(key, border=False):
+        for question, own in asked.items():
+            offered = options(dispute, question)
+            agreed = offered[0] if len(set(own.values())) == 1 else None
+            start = current.get(question, agreed)
+            place = offered.index(start) if start in offered else None
+            st.selectbox(title(question), offered, index=place, key=f"{key} {question}")
+        st.caption(HELP)
+        label = "Replace the decision" if earlier else "Store the decision"
+        st.form_submit_button(
+            label, type="primary", key=f"store {key}", on_click=attempt, args=(_store, dispute, key, keep, after)
+        )
+
+
+def _input(dispute: Dispute) -> None:
+    state = dispute.state
+    for text in state.prepared.texts:
+        plain_text.paragraph(text)
+    if state.item.example.image is not None:
+        st.image(display_image(state.item.example.image).content, width=320)
+    plain_text.caption(prediction(state.prepared))
+
+
+def _others(dispute: Dispute, question: str, own: dict[str, str], people: Sequence[str]) -> dict[str, str]:
+    sentence = dispute.state.prepared.sentences.get(question.rpartition(": ")[0], "")
+    return {**({"sentence": sentence} if sentence else {}), **{name: own.get(name, "–") for name in people}}
+
+
+def _store(dispute: Dispute, key: str, keep: Keep, after: Callable[[], None]) -> None:
+    chosen = {question: st.session_state.get(f"{key} {question}") for question in values(dispute)}
+    answer = decided_answer(dispute, chosen)
+    given = words(dispute.state, answer)
+    origin = next((name for name, own in dispute.answers.items() if words(dispute.state, own) == given), CHANGED)
+    keep(answer, origin)
+    after()
+
+
+def moment(decision: OwnerDecision) -> str:
+    """Origin, owner and time in words."""
+    made = "nobody's own answer" if decision.origin == CHANGED else f"the answer of {decision.origin}"
+    return ", ".join(
+        filter(
+            None, (made, decision.by and f"by {decision.by}", time.strftime("%d %B %H:%M", time.localtime(decision.at)))
+        )
+    )

@@ -1,0 +1,73 @@
+"""What owners decided where annotators differ. A later decision replaces an earlier one, which stays in the store."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from sqlalchemy import select
+
+from app.annotate.past_rows import DECIDED_BY
+from app.annotate.projects import Project, locked
+from app.annotate.tables import DecisionRow
+from app.store import Store
+from explainers.annotations.record_json import answer_json, read_answer
+from explainers.annotations.records import Annotation, Answer, Task
+from explainers.errors import ExplanationError
+
+LONGEST_ORIGIN = 200  # characters
+Decided = tuple[int, Task]  # the number of the item, and the task
+
+
+@dataclass(frozen=True)
+class OwnerDecision:
+    """`origin` is the name of the person whose answer was taken, or how it was made; `by` is the owner's name, empty
+    without login; `at` is in seconds since 1970."""
+
+    answer: Answer
+    origin: str
+    by: str
+    at: float
+
+    @property
+    def comment(self) -> str:
+        """Origin and owner, for a download."""
+        return "; ".join(filter(None, (self.origin, f"decided by {self.by}" if self.by else "")))
+
+
+def histories(store: Store, project: Project) -> dict[Decided, tuple[OwnerDecision, ...]]:
+    """All decisions on an item and task, the earliest first; the last one counts."""
+    query = select(DecisionRow).where(DecisionRow.project == project.id).order_by(DecisionRow.id)
+    result: dict[Decided, list[OwnerDecision]] = defaultdict(list)
+    with store.read() as session:
+        for row in session.scalars(query):
+            task = cast(Task, row.task)
+            answer = read_answer(task, json.loads(row.answer))
+            result[row.item, task].append(OwnerDecision(answer, row.origin, row.decided_by, row.decided))
+    return {key: tuple(each) for key, each in result.items()}
+
+
+def decide(store: Store, project: Project, decided: Decided, answer: Answer, origin: str, by: str = "") -> None:
+    """Stores one more decision. Raises `ExplanationError` if the project was deleted, and `StoreUnavailable`."""
+    item, task = decided
+    with store.begin() as session:
+        if locked(session, project.id) is None:
+            raise ExplanationError("This project was deleted.")
+        content = json.dumps(answer_json(answer), ensure_ascii=False)
+        origin = origin.replace("\x00", "")[:LONGEST_ORIGIN]
+        session.add(DecisionRow(project=project.id, item=item, task=task, answer=content, origin=origin, decided_by=by))
+
+
+def as_annotations(
+    project: Project, decisions: Mapping[Decided, Sequence[OwnerDecision]], items: Mapping[int, str]
+) -> list[Annotation]:
+    """Of an annotator of their own, each decision a version; `items` are the ids by number."""
+    return [
+        Annotation(
+            project.spec.name, items[item], DECIDED_BY, task, version, 0.0, each.at, each.answer, comment=each.comment
+        )
+        for (item, task), own in decisions.items()
+        if item in items
+        for version, each in enumerate(own, start=1)
+    ]

@@ -1,0 +1,161 @@
+"""The items on which people's newest answers differ, by task, and their answers in words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.annotate.method_names import method_name
+from app.annotate.results import AGREED, ItemState, uninfluenced
+from explainers.annotations.judged import answer_codes
+from explainers.annotations.records import (
+    VERDICTS,
+    Annotation,
+    Answer,
+    Inspected,
+    Marked,
+    Ranked,
+    Rated,
+    Rating,
+    Several,
+    Simulated,
+    Task,
+    latest,
+    single_answers,
+)
+from explainers.annotations.units import marked_units
+from explainers.errors import ExplanationError
+
+INCOMPLETE = "Decide every row of the table."
+
+
+@dataclass(frozen=True)
+class Dispute:
+    """An item and the answers to one task of the people who answered it, by name."""
+
+    state: ItemState
+    task: Task
+    answers: Mapping[str, Answer]
+
+    @property
+    def id(self) -> str:
+        return f"{self.state.number} {self.task}"
+
+
+def disputes(
+    tasks: Sequence[Task], states: Mapping[str, ItemState], annotations: Sequence[Annotation]
+) -> dict[Task, list[Dispute]]:
+    """By task, where two people gave different answers to the same question; without tasks that have none."""
+    given: dict[tuple[str, Task], dict[str, Answer]] = {}
+    for each in latest(tuple(uninfluenced(annotations))):
+        if each.answer is not None and each.item in states:
+            given.setdefault((each.item, each.task), {})[each.annotator] = each.answer
+    answered = {
+        task: [Dispute(state, task, given[name, task]) for name, state in states.items() if (name, task) in given]
+        for task in tasks
+        if task in AGREED
+    }
+    differing = {task: [each for each in listed if differs(each)] for task, listed in answered.items()}
+    return {task: listed for task, listed in differing.items() if listed}
+
+
+def differs(dispute: Dispute) -> bool:
+    if dispute.task == "mark":
+        return len({frozenset(units) for units in marks(dispute).values()}) > 1
+    return any(len(set(own.values())) > 1 for own in values(dispute).values())
+
+
+def marks(dispute: Dispute) -> dict[str, set[int]]:
+    """The units that each person marked."""
+    encoding = dispute.state.prepared.encoding
+    return {
+        name: marked_units(answer, encoding) for name, answer in dispute.answers.items() if isinstance(answer, Marked)
+    }
+
+
+def values(dispute: Dispute) -> dict[str, dict[str, str]]:
+    """By question, such as a method, what each person answered in words. Marks have no questions."""
+    rows: dict[str, dict[str, str]] = {}
+    for name, answer in dispute.answers.items():
+        for question, word in words(dispute.state, answer).items():
+            rows.setdefault(question, {})[name] = word
+    return rows
+
+
+def words(state: ItemState, answer: Answer) -> dict[str, str]:
+    """By question the answer in words. Different answers have different words."""
+    result: dict[str, str] = {}
+    for each in single_answers(answer):
+        match each:
+            case Simulated(method=method, label=label):
+                result[method] = class_name(state, label)
+            case Inspected(method=method, verdict=verdict, marked=marked):
+                result[method] = verdict if marked is None else f"{verdict}: {marked_words(state, marked)}"
+            case Ranked() | Rated():
+                result |= {question: f"{code:.0f}" for question, code in answer_codes(each).items()}
+    return result
+
+
+def class_name(state: ItemState, label: int) -> str:
+    labels = state.prepared.labels
+    return labels[label] if 0 <= label < len(labels) else f"class {label}"
+
+
+def marked_words(state: ItemState, marked: Marked) -> str:
+    units = state.prepared.units
+    return " | ".join(units[unit].text for unit in sorted(marked_units(marked, state.prepared.encoding))) or "none"
+
+
+def title(question: str) -> str:
+    """Of a row: a method's name and, of ratings, the scale."""
+    method, _, scale = question.partition(": ")
+    try:
+        return ": ".join(filter(None, (method_name(method), scale)))
+    except ExplanationError:  # a method that no longer exists
+        return "Another method"
+
+
+def options(dispute: Dispute, question: str) -> list[str]:
+    """What can be decided about a question, people's own answers first."""
+    given = list(dict.fromkeys(values(dispute)[question].values()))
+    every: dict[Task, list[str]] = {
+        "simulate": list(dispute.state.prepared.labels),
+        "inspect": [verdict for verdict in VERDICTS if verdict != "correct"],
+        "rate": list("12345"),
+        "rank": [str(place + 1) for place in range(len(values(dispute)))],
+    }
+    return list(dict.fromkeys([*given, *every[dispute.task]]))
+
+
+def decided_answer(dispute: Dispute, chosen: Mapping[str, str | None]) -> Answer:
+    """The answer that the words make. Raises `ExplanationError` where one is missing, or a place is given twice."""
+    if set(chosen) != set(values(dispute)) or not all(chosen.values()):
+        raise ExplanationError(INCOMPLETE)
+    complete = {question: str(word) for question, word in chosen.items()}
+    if dispute.task == "rank":
+        if sorted(complete.values(), key=int) != [str(place + 1) for place in range(len(complete))]:
+            raise ExplanationError("Give every map a place of its own.")
+        return Ranked(tuple(sorted(complete, key=lambda question: int(complete[question]))))
+    if dispute.task == "rate":
+        return _ratings(complete)
+    single = tuple(_single(dispute, method, word) for method, word in complete.items())
+    return single[0] if len(single) == 1 else Several(single)
+
+
+def _ratings(chosen: Mapping[str, str]) -> Rated:
+    methods = list(dict.fromkeys(question.rpartition(": ")[0] for question in chosen))
+
+    def score(method: str, scale: str) -> int:
+        return int(chosen[f"{method}: {scale}"])
+
+    ratings = (Rating(each, each, score(each, "relatedness"), score(each, "fluency")) for each in methods)
+    return Rated(tuple(ratings))
+
+
+def _single(dispute: Dispute, method: str, word: str) -> Simulated | Inspected:
+    """People's own answer of these words, or a new one."""
+    for answer in dispute.answers.values():
+        for each in single_answers(answer):
+            if isinstance(each, Simulated | Inspected) and words(dispute.state, each) == {method: word}:
+                return each
+    if dispute.task == "simulate":
+        return Simulated(method, dispute.state.prepared.labels.index(word))
+    return Inspected(method, "accept" if word == "accept" else "reject")

@@ -1,0 +1,165 @@
+"""Owners decide where people differ, in every task in which agreement is computed, and may decide anew."""
+
+from collections.abc import Callable
+
+import pytest
+
+from app.annotate import answers, assignment, decisions, disputes, items, people, projects, results
+from app.annotate.answers import Confirmation
+from app.annotate.disputes import Dispute
+from app.annotate.downloads import all_annotations
+from app.annotate.past_rows import DECIDED_BY, usable
+from app.annotate.past_work import create_with_annotations
+from app.annotate.projects import Project, ProjectSpec
+from app.login.account import ANYBODY
+from app.store import Store
+from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, parse_items
+from explainers.annotations.records import (
+    Answer,
+    Inspected,
+    Marked,
+    Ranked,
+    Rated,
+    Rating,
+    Several,
+    Simulated,
+    Span,
+    Task,
+)
+from explainers.errors import ExplanationError
+
+FIRST, BOTH = Marked((Span(0, 1),)), Marked((Span(0, 6),))
+DIFFERENT: dict[Task, tuple[Answer, Answer]] = {
+    "mark": (FIRST, BOTH),
+    "simulate": (
+        Several((Simulated("aml", 1), Simulated("occlusion", 0))),
+        Several((Simulated("occlusion", 0), Simulated("aml", 0))),
+    ),
+    "rank": (
+        Ranked(("aml", "occlusion", "integrated_gradients")),
+        Ranked(("aml", "integrated_gradients", "occlusion")),
+    ),
+    "rate": (Rated((Rating("A", "cause", 5, 4),)), Rated((Rating("A", "cause", 3, 4),))),
+    "inspect": (Inspected("aml", "accept"), Inspected("aml", "correct", FIRST)),
+}
+DECISIONS: dict[Task, tuple[dict[str, str | None], Answer]] = {
+    "simulate": (
+        {"aml": "positive", "occlusion": "positive"},  # the second one is nobody's answer
+        Several((Simulated("aml", 1), Simulated("occlusion", 1))),
+    ),
+    "rank": (
+        {"aml": "2", "occlusion": "1", "integrated_gradients": "3"},
+        Ranked(("occlusion", "aml", "integrated_gradients")),
+    ),
+    "rate": ({"cause: relatedness": "4", "cause: fluency": "4"}, Rated((Rating("cause", "cause", 4, 4),))),
+    "inspect": ({"aml": "correct: a"}, Inspected("aml", "correct", FIRST)),
+}
+
+
+@pytest.fixture
+def annotated(annotation_store: Store, make_project: Callable[..., Project]) -> Project:
+    """Two people differ in every task of the first of two items, and agree about the second one."""
+    project = make_project(("a fine film", "a dull film"), tasks=tuple(DIFFERENT))
+    numbers = items.first_items(annotation_store, project.id, 2)
+    for place, name in enumerate(("A1", "A2")):
+        annotator = people.annotator(annotation_store, project.id, f"account {name}", name)
+        with annotation_store.begin() as session:
+            for number in numbers:
+                assignment.take(session, number, annotator, 2)
+        for item, number in enumerate(numbers):
+            for task in project.tasks:
+                answer = DIFFERENT[task][place if item == 0 else 0]
+                answers.confirm(annotation_store, project, annotator, Confirmation(number, task, 1, answer))
+    projects.open_results(annotation_store, project.id)
+    return project
+
+
+@pytest.fixture
+def differing(annotation_store: Store, annotated: Project) -> dict[Task, list[Dispute]]:
+    annotations = answers.annotations(annotation_store, annotated)
+    states = results.item_states(items.all_items(annotation_store, annotated.id), annotations)
+    return disputes.disputes(annotated.tasks, states, annotations)
+
+
+Differing = dict[Task, list[Dispute]]
+
+
+def test_the_items_on_which_people_differ_are_found_in_every_task(differing: Differing) -> None:
+    assert set(differing) == set(DIFFERENT)
+    assert {each.state.item.id for listed in differing.values() for each in listed} == {"item 0"}
+
+
+def test_everybodys_answers_stand_side_by_side_in_words(differing: Differing) -> None:
+    words = {task: disputes.values(listed[0]) for task, listed in differing.items()}
+    assert words["simulate"] == {
+        "aml": {"A1": "positive", "A2": "negative"},
+        "occlusion": {"A1": "negative", "A2": "negative"},
+    }
+    assert words["inspect"] == {"aml": {"A1": "accept", "A2": "correct: a"}}
+    assert words["rate"]["cause: relatedness"] == {"A1": "5", "A2": "3"}
+    assert words["rank"]["occlusion"] == {"A1": "2", "A2": "3"}
+    assert disputes.title("cause: relatedness").endswith(": relatedness")
+
+
+@pytest.mark.parametrize("task", DECISIONS)
+def test_what_is_chosen_becomes_an_answer(differing: Differing, task: Task) -> None:
+    dispute, (chosen, expected) = differing[task][0], DECISIONS[task]
+    assert disputes.decided_answer(dispute, chosen) == expected
+    for question, word in chosen.items():
+        assert word in disputes.options(dispute, question)
+    with pytest.raises(ExplanationError, match="Decide every row"):
+        disputes.decided_answer(dispute, dict.fromkeys(chosen))
+
+
+def test_two_maps_cannot_have_one_place(differing: Differing) -> None:
+    with pytest.raises(ExplanationError, match="a place of its own"):
+        disputes.decided_answer(differing["rank"][0], {"aml": "1", "occlusion": "1", "integrated_gradients": "2"})
+
+
+def test_a_later_decision_replaces_an_earlier_one_and_both_are_downloaded(
+    annotation_store: Store, annotated: Project, differing: Differing
+) -> None:
+    number = differing["mark"][0].state.number
+    decisions.decide(annotation_store, annotated, (number, "mark"), FIRST, "A1", "Ada")
+    decisions.decide(annotation_store, annotated, (number, "mark"), BOTH, "changed", "Bob")
+    decisions.decide(annotation_store, annotated, (number, "rate"), DIFFERENT["rate"][0], "A1")
+    history = decisions.histories(annotation_store, annotated)
+    assert [(each.answer, each.by) for each in history[number, "mark"]] == [(FIRST, "Ada"), (BOTH, "Bob")]
+    known = items.all_items(annotation_store, annotated.id)
+    decided = [e for e in all_annotations(annotation_store, annotated, known) if e.annotator == DECIDED_BY]
+    assert [(each.task, each.version, each.answer, each.comment) for each in decided] == [
+        ("mark", 1, FIRST, "A1; decided by Ada"),
+        ("mark", 2, BOTH, "changed; decided by Bob"),
+        ("rate", 1, DIFFERENT["rate"][0], "A1"),
+    ]
+    assert decided[0].confirmed <= decided[1].confirmed
+    assert decided[0].item == "item 0"
+
+
+@pytest.mark.parametrize("format", EXPORTS, ids=lambda each: each.id)
+def test_decisions_come_back_as_decisions(
+    annotation_store: Store, annotated: Project, differing: Differing, format: ExportFormat
+) -> None:
+    for task, listed in differing.items():
+        decisions.decide(annotation_store, annotated, (listed[0].state.number, task), DIFFERENT[task][1], "A2", "Ada")
+    known = items.all_items(annotation_store, annotated.id)
+    given = all_annotations(annotation_store, annotated, known)
+    content = format.write([item for _, item, _ in known.values()], given)
+    read = parse_items(content, f"file{format.suffix}")
+    kept, left_out = usable(read.annotations)
+    assert (read.bad_rows, left_out) == ((), ())
+    spec = ProjectSpec("Again", "small", tasks=annotated.tasks, methods=annotated.spec.methods, narrators=("cause",))
+    again = create_with_annotations(annotation_store, spec, read.items, kept, ANYBODY)
+    assert set(people.names(annotation_store, again.id).values()) == {"A1", "A2"}
+    history = decisions.histories(annotation_store, again)
+    assert {task: own[-1].answer for (_, task), own in history.items()} == {
+        task: both[1] for task, both in DIFFERENT.items()
+    }
+    one = next(iter(history.values()))[0]
+    assert one.comment == "A2; decided by Ada"
+
+
+def test_a_decision_on_a_deleted_project_is_a_sentence(annotation_store: Store, annotated: Project) -> None:
+    projects.remove(annotation_store, annotated.id)
+    with pytest.raises(ExplanationError, match="was deleted"):
+        decisions.decide(annotation_store, annotated, (1, "mark"), FIRST, "A1")

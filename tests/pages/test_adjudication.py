@@ -1,0 +1,122 @@
+"""An owner decides on the Annotate page where two people differ, and decides anew."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+
+from app.annotate import adjudication, answers, assignment, decisions, people, projects, session
+from app.annotate.answers import Confirmation
+from app.annotate.projects import Project, ProjectSpec
+from app.annotate.tables import ItemRow
+from app.login.account import ANYBODY
+from app.store import URL_VARIABLE
+from explainers.annotations.records import Answer, Inspected, Item, Marked, Rated, Rating, Span, Task
+from explainers.datasets.example import Example
+from explainers.training.artifacts import STORE_VARIABLE
+from tests.app.annotate.conftest import METHODS, NARRATORS, prepared
+
+TEXT = "a fine film"
+DIFFERENT: dict[Task, tuple[Answer, Answer]] = {
+    "mark": (Marked((Span(0, 1),)), Marked((Span(0, 6),))),
+    "rate": (Rated((Rating("A", "cause", 5, 4),)), Rated((Rating("A", "cause", 3, 4),))),
+    "inspect": (Inspected("aml", "accept"), Inspected("aml", "reject")),
+}
+
+
+@pytest.fixture
+def page(small: None, opened: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The results of a project with two items, on both of which two people differ in every task."""
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+    store = session.annotation_store()
+    tasks = tuple(DIFFERENT)
+    spec = ProjectSpec("Films", "small", tasks=tasks, methods=METHODS, narrators=NARRATORS, methods_per_item=3)
+    project = projects.create(store, spec, [Item(name, Example(TEXT)) for name in ("one", "two")], ANYBODY)
+    with store.begin() as transaction:
+        for row in transaction.query(ItemRow).filter_by(project=project.id):
+            row.prepared = prepared(TEXT).as_json()
+    for place, name in enumerate(("A1", "A2")):
+        annotator = people.annotator(store, project.id, f"account {name}", name)
+        while (item := assignment.current_item(store, project.id, annotator)) is not None:
+            for task in project.tasks:
+                answers.confirm(store, project, annotator, Confirmation(item, task, 1, DIFFERENT[task][place]))
+    projects.open_results(store, project.id)
+    shown = opened()
+    shown.at.switch_page("pages/annotate.py")
+    shown.at.session_state["annotation view"] = "Results"
+    yield shown.run()
+    session.preparer().close()
+    session.annotation_store().close()
+
+
+def stored(task: Task) -> list[list[decisions.OwnerDecision]]:
+    store = session.annotation_store()
+    (project,) = projects.projects(store, ANYBODY)
+    return [list(own) for (_, each), own in decisions.histories(store, project).items() if each == task]
+
+
+def choose(page: Any, task: str) -> None:
+    page.at.get_by_key("decided task").set_value(task)
+    page.run()
+
+
+def current() -> Project:
+    (project,) = projects.projects(session.annotation_store(), ANYBODY)
+    return project
+
+
+def test_verdicts_are_decided_side_by_side_and_again(page: Any) -> None:
+    choose(page, "Check a suggestion")
+    label = page.at.selectbox(key="decided item").label
+    assert label == "Item (0 of 2 decided)"
+    row = next(each.value for each in page.at.dataframe if {"A1", "A2"} <= set(each.value.columns))
+    assert (row["A1"][0], row["A2"][0]) == ("accept", "reject")
+    page.at.button(key="store decide 1 inspect 0").click()
+    page.run()
+    assert "Decide every row of the table." in "\n".join(page.plain())
+    assert stored("inspect") == []
+    page.at.selectbox(key="decide 1 inspect 0 aml").set_value("reject")
+    page.at.button(key="store decide 1 inspect 0").click()
+    page.run()
+    (first,) = stored("inspect")[0]
+    assert (first.answer, first.origin) == (Inspected("aml", "reject"), "A2")
+    assert page.at.selectbox(key="decided item").value == "2 inspect"  # the next one
+    page.at.selectbox(key="decided item").set_value("1 inspect")
+    page.run()
+    assert page.at.selectbox(key="decide 1 inspect 1 aml").value == "reject"
+    page.at.selectbox(key="decide 1 inspect 1 aml").set_value("accept")
+    page.at.button(key="store decide 1 inspect 1").click()
+    page.run()
+    assert [each.answer for each in stored("inspect")[0]] == [first.answer, Inspected("aml", "accept")]
+
+
+def test_ratings_on_which_all_agree_are_filled_in(page: Any) -> None:
+    choose(page, "Rate sentences")
+    assert page.at.selectbox(key="decide 1 rate 0 cause: fluency").value == "4"
+    assert page.at.selectbox(key="decide 1 rate 0 cause: relatedness").value is None
+    page.at.selectbox(key="decide 1 rate 0 cause: relatedness").set_value("2")
+    page.at.button(key="store decide 1 rate 0").click()
+    page.run()
+    (decision,) = stored("rate")[0]
+    assert (decision.answer, decision.origin) == (Rated((Rating("cause", "cause", 2, 4),)), "changed")
+
+
+def test_marks_are_decided_and_replaced(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for version, units in enumerate(([0], [0, 2])):
+        known = page.at.session_state["adjudicated"]
+        assert known.key == f"decide 1 mark {version}"
+        sent = {"id": str(version), "key": known.key, "action": "confirm", "answer": {"marked": units, "origin": "A1"}}
+        state = {"adjudicated": known, "adjudicate": {"done": sent}}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(st, "session_state", state)
+            adjudication._done()
+        page.at.session_state["decided item"] = "1 mark"
+        page.run()
+    assert [each.answer for each in stored("mark")[0]] == [
+        Marked((Span(0, 1),)),
+        Marked((Span(0, 1), Span(7, 11))),
+    ]
+    assert "Decision 2: the answer of A1" in "\n".join(each.proto.body for each in page.at.get("html"))
