@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from explainers.comparison.question import ask
 from explainers.comparison.standings import evidence
 from explainers.datasets.example import Example
-from explainers.errors import ExplanationError
+from explainers.errors import ExplanationError, without_folders
 from explainers.evaluation.exact_values import exact_shapley, game_of
 from explainers.evaluation.peers.environments import python_of
 from explainers.evaluation.peers.inside.job import Job, PeerRun, Sentence, read_runs
@@ -73,12 +73,13 @@ def compare_with_peers(
     with tempfile.TemporaryDirectory() as folder:
         write_model(model, Path(folder))
         job = _job(model, texts, longer, most, threads or torch.get_num_threads(), folder)
-        for peer in (CROSSLIGHT, *PEERS):
+        progress(f"{CROSSLIGHT.name}: {len(job.sentences)} sentences")
+        runs += [(CROSSLIGHT.name, run) for run in runs_of(CROSSLIGHT, Path(sys.executable), job)]
+        for peer in PEERS:
             progress(f"{peer.name}: {len(job.sentences)} sentences")
             try:
-                python = Path(sys.executable) if peer is CROSSLIGHT else python_of(peer, environments)
-                runs += [(peer.name, run) for run in runs_of(peer, python, job)]
-            except ExplanationError as error:
+                runs += [(peer.name, run) for run in runs_of(peer, python_of(peer, environments), job)]
+            except ExplanationError as error:  # the others go on
                 left_out.append(str(error))
                 progress(str(error))
     progress("exact Shapley values and the metrics of all scores")
@@ -96,7 +97,7 @@ def runs_of(peer: Peer, python: Path, job: Job) -> tuple[PeerRun, ...]:
     )  # fmt: skip
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise ExplanationError(f"{peer.name} is left out: it stopped with an error ({last}).")
+        raise ExplanationError(f"{peer.name} is left out: it stopped with an error ({without_folders(last)}).")
     try:
         return read_runs(answer)
     except (OSError, KeyError, TypeError, ValueError) as error:

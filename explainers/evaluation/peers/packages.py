@@ -25,7 +25,11 @@ class Peer:
 
 
 PEERS = (
-    Peer("captum", "Captum 0.9.0, as documented", ("captum==0.9.0", "transformers==5.23.0", "numpy==2.4.6")),
+    Peer(
+        "captum",
+        "Captum 0.9.0, as documented",
+        ("captum==0.9.0", "scikit-learn==1.9.1", "transformers==5.23.0", "numpy==2.4.6"),
+    ),
     Peer(
         "ferret",
         "ferret 0.4.2",
