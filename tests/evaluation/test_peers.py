@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,6 +42,7 @@ from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.network import PooledClassifier
 from explainers.report.peer_tables import peer_document
+from explainers.results.settings import Settings
 
 CAPTUM, FERRET = PEERS[0], PEERS[1]
 SENTENCES = ("the film was not good", "the film was very bad")
@@ -251,6 +253,7 @@ def processes(pooled: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Callable[
     monkeypatch.setattr(catalog, "load", lambda _name, **_options: pooled)
     monkeypatch.setattr(crosslight_runs, "load", lambda _name, **_options: pooled)
     monkeypatch.setattr(crosslight_runs, "COUNTS", (20, 30))
+    monkeypatch.setattr(crosslight_runs, "Settings", partial(Settings, samples=20))
     monkeypatch.setattr(sampling_error, "SENTENCES", SENTENCES)
     monkeypatch.setattr(comparison, "UNITS", (5,))
     monkeypatch.setattr(speed, "example_for", lambda _model: Example(LONGER))
