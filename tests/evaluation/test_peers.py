@@ -37,7 +37,7 @@ from explainers.evaluation.peers.inside.job import (
 from explainers.evaluation.peers.model_folder import write_model
 from explainers.evaluation.peers.names import COUNTS, KERNEL_SHAP, LIME, OCCLUSION, PARTITION, TOGETHER, shared
 from explainers.evaluation.peers.packages import CROSSLIGHT, PEERS
-from explainers.evaluation.peers.ratios import equal_accuracy, together, totals
+from explainers.evaluation.peers.ratios import Total, as_good, equal_accuracy, together, totals
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.network import PooledClassifier
@@ -228,12 +228,19 @@ def test_together_needs_lime_to_be_as_good_too(tmp_path: Path) -> None:
         run(CAPTUM.name, KERNEL_SHAP, "500 samples", 9, 0.1, 0.5),
         run(CAPTUM.name, OCCLUSION, "each word", 1, None, 0.5),
     ]
-    pair = together(totals(PeerComparison(job_of(tmp_path), (*here, *captum), ()), longer=False), CAPTUM.name)
-    assert pair is not None
+    (pair,) = together(totals(PeerComparison(job_of(tmp_path), (*here, *captum), ()), longer=False), CAPTUM.name)
     assert pair.ours is not None
     assert pair.ours.setting == shared(200)
     assert pair.times == pytest.approx(10.0)
-    assert together(totals(PeerComparison(job_of(tmp_path), tuple(here), ()), longer=False), CAPTUM.name) is None
+    assert together(totals(PeerComparison(job_of(tmp_path), tuple(here), ()), longer=False), CAPTUM.name) == []
+
+
+@pytest.mark.parametrize(("ours", "expected"), [(0.5, True), (0.497, True), (0.49, False)])
+def test_where_no_exact_values_are_known_the_metrics_decide(ours: float, *, expected: bool) -> None:
+    lime, theirs = Total("", LIME, "", 1, 1, None, 0.5), Total("", PARTITION, "", 1, 1, None, 0.5)
+    assert as_good(lime, replace(theirs, method=KERNEL_SHAP, evidence=ours), lime, theirs) is expected
+    assert as_good(replace(lime, evidence=ours), theirs, lime, theirs) is expected
+    assert not as_good(replace(lime, evidence=None), theirs, lime, theirs)
 
 
 def test_only_texts_whose_words_are_single_tokens_are_compared(pooled: FrozenModel) -> None:
@@ -252,7 +259,8 @@ def processes(pooled: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Callable[
     """Crosslight runs in this process; ferret cannot be installed; the other peers find every word worth the same."""
     monkeypatch.setattr(catalog, "load", lambda _name, **_options: pooled)
     monkeypatch.setattr(crosslight_runs, "load", lambda _name, **_options: pooled)
-    monkeypatch.setattr(crosslight_runs, "COUNTS", (20, 30))
+    for counts in ("COUNTS", "GROUP_COUNTS"):
+        monkeypatch.setattr(crosslight_runs, counts, (20, 30))
     monkeypatch.setattr(crosslight_runs, "Settings", partial(Settings, samples=20))
     monkeypatch.setattr(sampling_error, "SENTENCES", SENTENCES)
     monkeypatch.setattr(comparison, "UNITS", (5,))

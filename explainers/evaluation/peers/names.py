@@ -7,7 +7,8 @@ FOUR = "Integrated gradients, gradient × input, LIME and SHAP, with curves and 
 SHAPLEY = (KERNEL_SHAP, PARTITION)  # they estimate Shapley values
 
 DEFAULT = "default"
-COUNTS = (25, 50, 100, 150, 200, 300, 500, 1000)  # of shared masks, in which equal accuracy is looked for
+COUNTS = (50, 100, 150, 200, 300, 500, 1000)  # of shared masks, in which equal accuracy is looked for
+GROUP_COUNTS = (100, 150, 200, 300)  # the same where several methods are timed together
 
 
 def shared(count: int) -> str:

@@ -7,7 +7,18 @@ import numpy as np
 
 from explainers.comparison.leaders import VISIBLE
 from explainers.evaluation.peers.comparison import MeasuredRun, PeerComparison
-from explainers.evaluation.peers.names import COUNTS, KERNEL_SHAP, LIME, OCCLUSION, SHAPLEY, TOGETHER, shared
+from explainers.evaluation.peers.names import (
+    DEFAULT,
+    FOUR,
+    GROUP_COUNTS,
+    KERNEL_SHAP,
+    LIME,
+    OCCLUSION,
+    PARTITION,
+    SHAPLEY,
+    TOGETHER,
+    shared,
+)
 from explainers.evaluation.peers.packages import CROSSLIGHT
 
 PARTS = (LIME, KERNEL_SHAP, OCCLUSION)
@@ -73,33 +84,50 @@ def equal_accuracy(some: Sequence[Total]) -> Iterator[EqualAccuracy]:
             yield EqualAccuracy(theirs, min(good, key=lambda each: each.seconds, default=None))
 
 
-def together(some: Sequence[Total], package: str) -> EqualAccuracy | None:
-    """LIME, KernelSHAP and Occlusion of a package that has them, and here with the fewest masks that are as good.
-
-    As good: the error of KernelSHAP is not larger, and what LIME's scores show in the metrics not visibly worse.
-    """
+def together(some: Sequence[Total], package: str) -> list[EqualAccuracy]:
+    """LIME, KernelSHAP and Occlusion of a package that has them: against the default here, and `as_good`."""
     theirs = [_largest([each for each in some if (each.package, each.method) == (package, part)]) for part in PARTS]
-    lime, kernel_shap, _ = theirs
-    if lime is None or kernel_shap is None or None in theirs:
-        return None
     parts = [each for each in theirs if each is not None]
-    whole = Total(
-        package, TOGETHER, lime.setting, sum(each.seconds for each in parts), sum(each.passes for each in parts),
-        kernel_shap.error, lime.evidence,
-    )  # fmt: skip
+    if len(parts) < len(PARTS):
+        return []
+    seconds, passes = sum(each.seconds for each in parts), sum(each.passes for each in parts)
+    whole = Total(package, TOGETHER, parts[0].setting, seconds, passes, None, None)
+    return _both(some, whole, parts[0], parts[1])
+
+
+def explained_and_evaluated(some: Sequence[Total], package: str) -> list[EqualAccuracy]:
+    """The four methods of ferret with its evaluation: against the default here, and `as_good`."""
+    theirs = {each.method: each for each in some if each.package == package}
+    if not {FOUR, LIME, PARTITION} <= set(theirs):
+        return []
+    return _both(some, theirs[FOUR], theirs[LIME], theirs[PARTITION])
+
+
+def _both(some: Sequence[Total], whole: Total, lime: Total, shap: Total) -> list[EqualAccuracy]:
     here = {(each.method, each.setting): each for each in some if each.package == CROSSLIGHT.name}
-    for setting in map(shared, COUNTS):
-        own_lime, own_shap = (here.get((method, setting)) for method in (LIME, KERNEL_SHAP))
-        if (TOGETHER, setting) in here and _as_good(own_lime, own_shap, lime, kernel_shap):
-            return EqualAccuracy(whole, here[TOGETHER, setting])
-    return EqualAccuracy(whole, None)
+    pairs = [EqualAccuracy(whole, here[whole.method, DEFAULT])] if (whole.method, DEFAULT) in here else []
+    for setting in map(shared, GROUP_COUNTS):
+        own = [here.get((method, setting)) for method in (LIME, KERNEL_SHAP, whole.method)]
+        own_lime, own_shap, own_whole = own
+        if own_lime and own_shap and own_whole and as_good(own_lime, own_shap, lime, shap):
+            return [*pairs, EqualAccuracy(whole, own_whole)]
+    return [*pairs, EqualAccuracy(whole, None)]
 
 
-def _as_good(lime: Total | None, shap: Total | None, their_lime: Total, their_shap: Total) -> bool:
-    if lime is None or shap is None or shap.error is None or their_shap.error is None:
+def as_good(lime: Total, shap: Total, their_lime: Total, their_shap: Total) -> bool:
+    """Whether the Shapley values' error is not larger, and what LIME's scores show in the metrics not visibly worse.
+
+    Where no exact values are known, the metrics decide for both.
+    """
+    if their_shap.error is None or shap.error is None:
+        return _shows_as_much(shap, their_shap) and _shows_as_much(lime, their_lime)
+    return shap.error <= their_shap.error and _shows_as_much(lime, their_lime)
+
+
+def _shows_as_much(ours: Total, theirs: Total) -> bool:
+    if ours.evidence is None or theirs.evidence is None:
         return False
-    shown, needed = lime.evidence, their_lime.evidence
-    return shap.error <= their_shap.error and shown is not None and needed is not None and shown >= needed - VISIBLE
+    return ours.evidence >= theirs.evidence - VISIBLE
 
 
 def _largest(some: Sequence[Total]) -> Total | None:

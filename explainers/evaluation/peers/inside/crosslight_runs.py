@@ -1,8 +1,7 @@
 """Crosslight's own methods, each with an empty pool of answers, measured as those of the peers."""
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,15 +10,26 @@ import torch
 from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.lime import Lime
 from explainers.comparison.question import ask
-from explainers.comparison.runner import estimates, run_method, with_pool
+from explainers.comparison.runner import with_pool
 from explainers.evaluation.peers.inside.job import Job, Sentence, Timed, measured, read_job, write_runs
-from explainers.evaluation.peers.names import COUNTS, DEFAULT, FOUR, IG, KERNEL_SHAP, LIME, OCCLUSION, TOGETHER, shared
+from explainers.evaluation.peers.names import (
+    COUNTS,
+    DEFAULT,
+    FOUR,
+    GROUP_COUNTS,
+    IG,
+    KERNEL_SHAP,
+    LIME,
+    OCCLUSION,
+    TOGETHER,
+    shared,
+)
 from explainers.methods.registry import method_spec
 from explainers.methods.spec import Method
 from explainers.metrics.erasure import Answers
+from explainers.metrics.faithfulness import curves_and_metrics
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Question
 from explainers.results.settings import Settings
@@ -41,10 +51,14 @@ def methods(job: Job) -> tuple[torch.nn.Module, list[Timed]]:
         timed(LIME, DEFAULT, partial(_with_defaults, ("lime",))),
         timed(KERNEL_SHAP, DEFAULT, partial(_with_defaults, ("kernel_shap",))),
         timed(TOGETHER, DEFAULT, partial(_with_defaults, PERTURBING)),
-        timed(FOUR, DEFAULT, _measured_four),
-        *(timed(KERNEL_SHAP, shared(count), partial(_counted, count, (KERNEL_SHAP,))) for count in COUNTS),
-        *(timed(LIME, shared(count), partial(_counted, count, (LIME,))) for count in COUNTS),
-        *(timed(TOGETHER, shared(count), partial(_counted, count, (LIME, KERNEL_SHAP, OCCLUSION))) for count in COUNTS),
+        timed(FOUR, DEFAULT, partial(_with_defaults, SHARED_WITH_FERRET, curves=True)),
+        *(timed(KERNEL_SHAP, shared(count), partial(_counted, count, ("kernel_shap",))) for count in COUNTS),
+        *(timed(LIME, shared(count), partial(_counted, count, ("lime",))) for count in GROUP_COUNTS),
+        *(timed(TOGETHER, shared(count), partial(_counted, count, PERTURBING)) for count in GROUP_COUNTS),
+        *(
+            timed(FOUR, shared(count), partial(_counted, count, SHARED_WITH_FERRET, curves=True))
+            for count in GROUP_COUNTS
+        ),
     ]
 
 
@@ -55,27 +69,30 @@ def _explained(model: FrozenModel, settings: Settings, made: Made, sentence: Sen
     return attributions[0].scores if len(attributions) == 1 else ()
 
 
-def _with_defaults(ids: Sequence[str], question: Question) -> list[Attribution]:
-    return [list(estimates(method_spec(id), question, Meter()))[-1] for id in ids]
+def _with_defaults(ids: Sequence[str], question: Question, *, curves: bool = False) -> list[Attribution]:
+    made = {id: method_spec(id).made_with(question.settings) for id in ids}
+    return _attributions(made, question, curves=curves)
 
 
-def _measured_four(question: Question) -> list[Attribution]:
-    """With curves and every metric, and their noise."""
-    meter = Meter()
-    answers = Answers(question.model.metered(meter), question.encoding, question.settings.erasure)
-    for id in SHARED_WITH_FERRET:
-        list(run_method(method_spec(id), question, meter, answers))
-    return []
-
-
-def _counted(count: int, names: Sequence[str], question: Question) -> list[Attribution]:
+def _counted(count: int, ids: Sequence[str], question: Question, *, curves: bool = False) -> list[Attribution]:
     """With so many shared masks, whatever the number of words."""
-    made: dict[str, Method] = {
-        LIME: Lime(samples=count, sampling="shared"),
-        KERNEL_SHAP: replace(KernelShap(samples=count, sampling="shared"), per_unit=1),
-        OCCLUSION: method_spec("occlusion").made_with(question.settings),
+    drawing: dict[str, Method] = {
+        "lime": Lime(samples=count, sampling="shared"),
+        "kernel_shap": KernelShap(samples=count, per_unit=1, sampling="shared"),
     }
-    return [made[name].attribute(question.model, question.encoding, question.label) for name in names]
+    made = {id: drawing.get(id) or method_spec(id).made_with(question.settings) for id in ids}
+    return _attributions(made, question, curves=curves)
+
+
+def _attributions(made: Mapping[str, Method], question: Question, *, curves: bool) -> list[Attribution]:
+    """Of every method, where wanted with its curves and metrics."""
+    answers = Answers(question.model, question.encoding, question.settings.erasure)
+    attributions = []
+    for method in made.values():
+        attributions.append(method.attribute(question.model, question.encoding, question.label))
+        if curves:
+            curves_and_metrics(answers, [attributions[-1].scores], question.label)
+    return attributions
 
 
 if __name__ == "__main__":
