@@ -50,23 +50,30 @@ def bench_command(
 
 def write_sampling_errors(path: Path, name: str, most: int, data: Path | None) -> str:
     """Writes the document, and returns it."""
+    from explainers.comparison.question import ask
+    from explainers.evaluation.pass_costs import pass_costs
     from explainers.evaluation.path_nodes import path_gaps
     from explainers.evaluation.sampling_defaults import default_errors
     from explainers.evaluation.sampling_error import games_of, sampling_errors
+    from explainers.evaluation.speed import example_for
+    from explainers.methods.registry import default_methods, select
     from explainers.models.catalog import load
     from explainers.report.sampling_tables import sampling_document
 
     model = load(name)
     texts = sampling_texts(name, model.input_names, data)
+    question, _ = ask(model, example_for(model))
     games = games_of(model, texts, most, show_progress)
     about = {
         "command": f".venv/bin/python -m explainers bench --model {name} --sampling {path} --texts {most}"
         + (" --data DATA" if data else ""),
         "model": name,
         "texts": "texts of its test split" if data else "sentences of our own",
+        "units": len(question.encoding.units),
     }
+    costs = pass_costs(question, select(default_methods()))
     gaps = list(path_gaps(model, texts))
-    document = sampling_document(games, list(sampling_errors(games)), list(default_errors(games)), gaps, about)
+    document = sampling_document(games, list(sampling_errors(games)), list(default_errors(games)), gaps, costs, about)
     path.write_text(document, encoding="utf-8")
     return document
 
