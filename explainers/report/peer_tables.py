@@ -33,6 +33,8 @@ under a tree of coalitions, so that a part of its error stays however many passe
 quickest one of KernelSHAP with an error that is not larger. Seconds and passes are sums over these sentences."""
 METHODS_HEAD = """AOPC-C - AOPC-S is computed here from the scores, under the operator mask; higher is better. Where
 several methods are timed together there is none."""
+ENVIRONMENTS = """Made by the command with `venv` and pip, each with the torch of this program, in the folder `peers` of
+the store or in the one that `--environments` names; several GB. Once made they are used again."""
 
 
 def peer_document(comparison: PeerComparison, command: str) -> str:
@@ -65,6 +67,7 @@ def peer_document(comparison: PeerComparison, command: str) -> str:
         "## The sentences of 10 to 13 words",
         markdown_table([method_row(each) for each in short if shown(each)]),
         "## Environments",
+        ENVIRONMENTS,
         markdown_table(requirements),
     ]
     return "\n\n".join(sections) + "\n"
