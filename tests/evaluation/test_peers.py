@@ -24,7 +24,7 @@ from explainers.evaluation.peers.environments import python_of
 from explainers.evaluation.peers.inside import crosslight_runs
 from explainers.evaluation.peers.inside.classifier import load_classifier
 from explainers.evaluation.peers.inside.job import (
-    Job,
+    PeerJob,
     PeerRun,
     Sentence,
     Timed,
@@ -58,9 +58,9 @@ def pooled(bert: FrozenModel) -> FrozenModel:
     return replace(bert, module=network, labels=("negative", "positive"))
 
 
-def job_of(folder: Path) -> Job:
+def job_of(folder: Path) -> PeerJob:
     sentences = (*(Sentence(text, 1) for text in SENTENCES), Sentence(LONGER, 0))
-    return Job("small", str(folder), sentences, 2, 1, 20, 2)
+    return PeerJob("small", str(folder), sentences, 2, 1, 20, 2)
 
 
 def finished(command: Sequence[str], code: int = 0, errors: str = "") -> subprocess.CompletedProcess[str]:

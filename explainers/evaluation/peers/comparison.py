@@ -19,7 +19,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, without_folders
 from explainers.evaluation.exact_values import exact_shapley, game_of
 from explainers.evaluation.peers.environments import python_of
-from explainers.evaluation.peers.inside.job import Job, PeerRun, Sentence, read_runs
+from explainers.evaluation.peers.inside.job import PeerJob, PeerRun, Sentence, read_runs
 from explainers.evaluation.peers.model_folder import write_model
 from explainers.evaluation.peers.names import SHAPLEY
 from explainers.evaluation.peers.packages import CROSSLIGHT, PEERS, Peer
@@ -50,7 +50,7 @@ class MeasuredRun:
 class PeerComparison:
     """`left_out` are sentences about peers that could not be measured."""
 
-    job: Job
+    job: PeerJob
     runs: tuple[MeasuredRun, ...]
     left_out: tuple[str, ...]
 
@@ -86,7 +86,7 @@ def compare_with_peers(
     return PeerComparison(job, _judged(model, job, runs), tuple(left_out))
 
 
-def runs_of(peer: Peer, python: Path, job: Job) -> tuple[PeerRun, ...]:
+def runs_of(peer: Peer, python: Path, job: PeerJob) -> tuple[PeerRun, ...]:
     """What the peer's process measures. Raises `ExplanationError` if it fails."""
     asked, answer = Path(job.folder) / f"{peer.id}-job.json", Path(job.folder) / f"{peer.id}-runs.json"
     asked.write_text(json.dumps(asdict(job)), encoding="utf-8")
@@ -104,11 +104,13 @@ def runs_of(peer: Peer, python: Path, job: Job) -> tuple[PeerRun, ...]:
         raise ExplanationError(f"{peer.name} is left out: its results cannot be read.") from error
 
 
-def _job(model: FrozenModel, texts: Sequence[Example], longer: Example, most: int, threads: int, folder: str) -> Job:
+def _job(
+    model: FrozenModel, texts: Sequence[Example], longer: Example, most: int, threads: int, folder: str
+) -> PeerJob:
     short = [text for text in texts if len(model.encode(text).units) in UNITS and one_token_each(model, text)]
     chosen = [*short[:most], longer]
     sentences = [Sentence(text.text, ask(model, text)[0].label) for text in chosen]
-    return Job(model.name, folder, tuple(sentences), len(chosen) - 1, threads, SAMPLES, STEPS)
+    return PeerJob(model.name, folder, tuple(sentences), len(chosen) - 1, threads, SAMPLES, STEPS)
 
 
 def one_token_each(model: FrozenModel, text: Example) -> bool:
@@ -117,7 +119,7 @@ def one_token_each(model: FrozenModel, text: Example) -> bool:
     return sorted(owner for owner in encoding.owners if owner >= 0) == list(range(len(encoding.units)))
 
 
-def _judged(model: FrozenModel, job: Job, runs: Sequence[tuple[str, PeerRun]]) -> tuple[MeasuredRun, ...]:
+def _judged(model: FrozenModel, job: PeerJob, runs: Sequence[tuple[str, PeerRun]]) -> tuple[MeasuredRun, ...]:
     model = model.pooled(AnswerPool())
     exact = {place: _exact(model, each) for place, each in enumerate(job.sentences) if place != job.long}
     answers = {place: _answers(model, each) for place, each in enumerate(job.sentences)}

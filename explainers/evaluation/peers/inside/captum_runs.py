@@ -8,11 +8,11 @@ import torch
 from captum import attr
 
 from explainers.evaluation.peers.inside.classifier import load_classifier
-from explainers.evaluation.peers.inside.job import Job, Sentence, Timed, measured, read_job, write_runs
+from explainers.evaluation.peers.inside.job import PeerJob, Sentence, Timed, measured, read_job, write_runs
 from explainers.evaluation.peers.names import IG, KERNEL_SHAP, LIME, OCCLUSION
 
 
-def methods(job: Job) -> tuple[torch.nn.Module, list[Timed]]:
+def methods(job: PeerJob) -> tuple[torch.nn.Module, list[Timed]]:
     model, tokenizer = load_classifier(Path(job.folder))
 
     def inputs(sentence: Sentence) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

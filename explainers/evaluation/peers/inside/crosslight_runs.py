@@ -11,7 +11,7 @@ from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.lime import Lime
 from explainers.comparison.question import ask
 from explainers.comparison.runner import with_pool
-from explainers.evaluation.peers.inside.job import Job, Sentence, Timed, measured, read_job, write_runs
+from explainers.evaluation.peers.inside.job import PeerJob, Sentence, Timed, measured, read_job, write_runs
 from explainers.evaluation.peers.names import (
     COUNTS,
     DEFAULT,
@@ -39,7 +39,7 @@ SHARED_WITH_FERRET = ("integrated_gradients", "gradient_x_input", "lime", "kerne
 Made = Callable[[Question], list[Attribution]]  # the final attributions of one or several methods
 
 
-def methods(job: Job) -> tuple[torch.nn.Module, list[Timed]]:
+def methods(job: PeerJob) -> tuple[torch.nn.Module, list[Timed]]:
     model, settings = load(job.model, device="cpu"), Settings(steps=job.steps)
 
     def timed(name: str, setting: str, made: Made) -> Timed:

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from explainers.evaluation.peers.inside.classifier import load_classifier
-from explainers.evaluation.peers.inside.job import Job, Sentence, Timed, measured, read_job, write_runs
+from explainers.evaluation.peers.inside.job import PeerJob, Sentence, Timed, measured, read_job, write_runs
 from explainers.evaluation.peers.names import DEFAULT, FOUR, GRADIENT, IG, LIME, PARTITION
 
 
-def methods(job: Job) -> tuple[torch.nn.Module, list[Timed]]:
+def methods(job: PeerJob) -> tuple[torch.nn.Module, list[Timed]]:
     model, tokenizer = load_classifier(Path(job.folder))
     explainers = {
         PARTITION: ferret.SHAPExplainer(model, tokenizer),

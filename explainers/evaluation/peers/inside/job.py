@@ -23,7 +23,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Job:
+class PeerJob:
     """`long` says which of the sentences is the longer one, of which everything is measured."""
 
     model: str
@@ -57,9 +57,9 @@ class Timed:
     long_only: bool = False
 
 
-def read_job(path: Path) -> Job:
+def read_job(path: Path) -> PeerJob:
     values = json.loads(path.read_text(encoding="utf-8"))
-    job = Job(**values | {"sentences": tuple(Sentence(**each) for each in values["sentences"])})
+    job = PeerJob(**values | {"sentences": tuple(Sentence(**each) for each in values["sentences"])})
     if job.threads:
         torch.set_num_threads(job.threads)
     return job
@@ -74,7 +74,7 @@ def read_runs(path: Path) -> tuple[PeerRun, ...]:
     return tuple(PeerRun(**run | {"scores": tuple(run["scores"])}) for run in json.loads(path.read_text("utf-8")))
 
 
-def measured(job: Job, network: nn.Module, methods: Sequence[Timed]) -> Iterator[PeerRun]:
+def measured(job: PeerJob, network: nn.Module, methods: Sequence[Timed]) -> Iterator[PeerRun]:
     """Every method on every sentence, one after the other, after a warm-up on a short one."""
     for timed in methods:
         timed.explain(Sentence(WARM_UP, 1))

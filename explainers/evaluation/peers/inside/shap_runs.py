@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 
 from explainers.evaluation.peers.inside.classifier import load_classifier
-from explainers.evaluation.peers.inside.job import Job, Sentence, Timed, measured, read_job, write_runs
+from explainers.evaluation.peers.inside.job import PeerJob, Sentence, Timed, measured, read_job, write_runs
 from explainers.evaluation.peers.names import DEFAULT, PARTITION
 
 
-def methods(job: Job) -> tuple[torch.nn.Module, list[Timed]]:
+def methods(job: PeerJob) -> tuple[torch.nn.Module, list[Timed]]:
     model, tokenizer = load_classifier(Path(job.folder))
 
     def probabilities(texts: Sequence[str]) -> NDArray[np.float64]:
