@@ -2,11 +2,13 @@
 
 After every `BATCH` masks the estimate is looked at: which units are the top 20 %, and AOPC-C and AOPC-S. Sampling ends
 where the last `CHECKS` looks agree with the present one: the same units, and both metrics within `VISIBLE`, the
-difference below which a verdict sees none. In any case it ends with the last mask.
+difference below which a verdict sees none. In any case it ends with the last mask. The metrics need masks of their own,
+so that they are read only where the units agree.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count, takewhile
 
 from explainers.metrics.erasure import Answers, erasure_curves
@@ -19,28 +21,33 @@ TOP = 20  # percent
 VISIBLE = 0.02  # as `explainers.comparison.standings.SMALLEST`
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Look:
-    """`top` are the units of the highest scores, `metrics` AOPC-C and AOPC-S."""
+    """At scores for class `label`. `top` are the units of the highest ones, `metrics` AOPC-C and AOPC-S."""
 
-    top: frozenset[int]
-    metrics: tuple[float, float]
+    answers: Answers
+    scores: tuple[float, ...]
+    label: int
 
-    def agrees(self, other: "Look") -> bool:
-        near = all(abs(one - two) <= VISIBLE for one, two in zip(self.metrics, other.metrics, strict=True))
-        return near and self.top == other.top
+    @cached_property
+    def top(self) -> frozenset[int]:
+        return frozenset(ranking(self.scores)[: top_count(len(self.scores), TOP)].tolist())
 
+    @cached_property
+    def metrics(self) -> tuple[float, float]:
+        """Asks for the masks of the metrics."""
+        curves = erasure_curves(self.answers, self.scores, self.label, metric_counts(len(self.scores)))
+        return aopc_comprehensiveness(curves), aopc_sufficiency(curves)
 
-def look(answers: Answers, scores: tuple[float, ...], label: int) -> Look:
-    """Asks for the masks of the metrics, which are known where the order is that of another look."""
-    curves = erasure_curves(answers, scores, label, metric_counts(len(scores)))
-    top = ranking(scores)[: top_count(len(scores), TOP)].tolist()
-    return Look(frozenset(top), (aopc_comprehensiveness(curves), aopc_sufficiency(curves)))
+    def near(self, other: "Look") -> bool:
+        return all(abs(one - two) <= VISIBLE for one, two in zip(self.metrics, other.metrics, strict=True))
 
 
 def settled(looks: Sequence[Look]) -> bool:
+    """Whether the last look agrees with the `CHECKS` before it."""
     *before, now = looks
-    return len(before) >= CHECKS and all(now.agrees(each) for each in before[-CHECKS:])
+    last = before[-CHECKS:]
+    return len(last) == CHECKS and all(now.top == each.top for each in last) and all(map(now.near, last))
 
 
 def batch_ends(masks: int, units: int) -> list[int]:

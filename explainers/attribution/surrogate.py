@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explainers.attribution.mask_samples import MaskSample
-from explainers.attribution.settling import Look, batch_ends, look, settled
+from explainers.attribution.settling import Look, batch_ends, settled
 from explainers.metrics.erasure import Answers
 from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
@@ -79,7 +79,7 @@ def refine(
         done = until
         rows, targets, weights = masks[:until].astype(float), values[:until], sample.weights(until)
         scores = fit(rows, targets, weights, ridge)
-        looks += [look(answers, floats(scores), label)] if settle else []
+        looks.append(Look(answers, floats(scores), label))
         last = until == len(masks) or (settle and settled(looks))
         if last:
             scores = through_captum(rows, targets, weights, final)

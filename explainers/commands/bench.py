@@ -20,13 +20,25 @@ def bench_command(
     sampling: Annotated[
         Path | None, typer.Option(help="Write the error of KernelSHAP by sampler and passes to this file instead.")
     ] = None,
-    texts: Annotated[int, typer.Option(min=1, help="With --sampling: on how many texts of 10 to 13 units.")] = 8,
+    peers: Annotated[
+        Path | None, typer.Option(help="Compare with other packages on the same sentences, and write it to this file.")
+    ] = None,
+    environments: Annotated[
+        Path | None, typer.Option(help="With --peers: where their virtual environments are; by default in the store.")
+    ] = None,
+    texts: Annotated[
+        int, typer.Option(min=1, help="With --sampling and --peers: on how many texts of 10 to 13 units.")
+    ] = 8,
     data: Annotated[
-        Path | None, typer.Option(help="With --sampling: a data set, as for evaluate; by default a few sentences.")
+        Path | None,
+        typer.Option(help="With --sampling and --peers: a data set, as for evaluate; by default a few sentences."),
     ] = None,
 ) -> None:
-    """Measure speed on this machine: against Captum's defaults, cold start, memory. Or the error of samplers."""
+    """Measure speed on this machine: against Captum's defaults, cold start, memory. Or samplers, or other packages."""
     with user_errors():
+        if peers is not None:
+            typer.echo(write_peers(peers, model, threads, texts, data, environments))
+            return
         if sampling is not None:
             typer.echo(write_sampling_errors(sampling, model, texts, data))
             return
@@ -38,23 +50,51 @@ def bench_command(
 
 def write_sampling_errors(path: Path, name: str, most: int, data: Path | None) -> str:
     """Writes the document, and returns it."""
+    from explainers.comparison.question import ask
+    from explainers.evaluation.pass_costs import pass_costs
     from explainers.evaluation.path_nodes import path_gaps
     from explainers.evaluation.sampling_defaults import default_errors
     from explainers.evaluation.sampling_error import games_of, sampling_errors
+    from explainers.evaluation.speed import example_for
+    from explainers.methods.registry import default_methods, select
     from explainers.models.catalog import load
     from explainers.report.sampling_tables import sampling_document
 
     model = load(name)
     texts = sampling_texts(name, model.input_names, data)
+    question, _ = ask(model, example_for(model))
     games = games_of(model, texts, most, show_progress)
     about = {
         "command": f".venv/bin/python -m explainers bench --model {name} --sampling {path} --texts {most}"
         + (" --data DATA" if data else ""),
         "model": name,
         "texts": "texts of its test split" if data else "sentences of our own",
+        "units": len(question.encoding.units),
     }
+    costs = pass_costs(question, select(default_methods()))
     gaps = list(path_gaps(model, texts))
-    document = sampling_document(games, list(sampling_errors(games)), list(default_errors(games)), gaps, about)
+    document = sampling_document(games, list(sampling_errors(games)), list(default_errors(games)), gaps, costs, about)
+    path.write_text(document, encoding="utf-8")
+    return document
+
+
+def write_peers(path: Path, name: str, threads: int, most: int, data: Path | None, environments: Path | None) -> str:
+    """Writes the document, and returns it."""
+    import os
+
+    from explainers.evaluation.peers.comparison import compare_with_peers
+    from explainers.evaluation.speed import example_for
+    from explainers.models.catalog import load
+    from explainers.report.peer_tables import peer_document
+    from explainers.training.artifacts import STORE_VARIABLE
+
+    model = load(name, device="cpu")
+    folder = environments or Path(os.environ.get(STORE_VARIABLE, "store")) / "peers"
+    texts = sampling_texts(name, model.input_names, data)
+    comparison = compare_with_peers(model, texts, example_for(model), most, threads, folder.absolute(), show_progress)
+    command = f".venv/bin/python -m explainers bench --model {name} --peers {path} --texts {most}"
+    command += (f" --threads {threads}" if threads else "") + (" --data DATA" if data else "")
+    document = peer_document(comparison, command)
     path.write_text(document, encoding="utf-8")
     return document
 

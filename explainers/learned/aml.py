@@ -13,8 +13,10 @@ The method's spec lists the deviations from paper and code.
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -23,7 +25,7 @@ from explainers.learned.batches import Batch
 from explainers.learned.loading import load_learned
 from explainers.learned.recipe import Select
 from explainers.learned.validation import gain
-from explainers.metrics.erasure import Answers, erasure_curves
+from explainers.metrics.erasure import Answers, erasure_curves, erasure_masks
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
@@ -39,6 +41,8 @@ from explainers.models.internals import (
 from explainers.models.lora import adapted
 from explainers.results.attribution import Attribution, floats
 from explainers.results.erasure_curves import metric_counts
+
+MAPS_AT_ONCE = 7  # of fAML, of which the erased texts are asked together
 
 Filler = Literal["mask", "learned", "random"]
 
@@ -104,8 +108,13 @@ class Aml:
     def terms(
         self, module: nn.Module, model: FrozenModel, batch: Batch, generator: torch.Generator
     ) -> dict[str, Tensor]:
+        return self.terms_at(shares(cast(AttributionModel, module), model, batch), module, model, batch, generator)
+
+    def terms_at(
+        self, logits: Tensor, module: nn.Module, model: FrozenModel, batch: Batch, generator: torch.Generator
+    ) -> dict[str, Tensor]:
+        """The same where the logits of the shares (B, U) are known."""
         inputs, rows = batch.inputs, batch.inputs.rows
-        logits = shares(cast(AttributionModel, module), model, batch)  # (B, U)
         a = logits.sigmoid()
         kept_shares = (torch.rand(a.shape, generator=generator) >= self.dropout).to(a)  # 0: this share is dropped
         both = forward_with_soft_mask(
@@ -180,25 +189,35 @@ class FineTunedAml:
         trained = [weight for name, weight in module.named_parameters() if is_fine_tuned(name)]
         for weight in trained:
             weight.requires_grad_(True)
-        optimiser = torch.optim.AdamW(trained, self.learning_rate)
         inputs = pad_batch([encoding], model.pad_token, model.device)
         batch = Batch(inputs, forward_with_internals(model, inputs).probabilities(model)).about(label)
-        answers = Answers(model, encoding, self.erasure)
-        points = metric_counts(len(encoding.units))
-        generator = torch.Generator().manual_seed(recipe.seed)
+        answers, points = Answers(model, encoding, self.erasure), metric_counts(len(encoding.units))
         best, best_gain = floats(torch.zeros(len(encoding.units))), -float("inf")
+        maps = enumerate(self._maps(cast(Aml, recipe), cast(AttributionModel, module), trained, model, batch))
+        while some := list(islice(maps, MAPS_AT_ONCE)):
+            answers.probabilities(np.vstack([erasure_masks(scores, points, kept=True) for _, scores in some]))
+            for step, scores in some:
+                model.meter.check()
+                path = erasure_curves(answers, scores, int(batch.predicted[0]), points)
+                metrics = {"aopc_c": aopc_comprehensiveness(path), "aopc_s": aopc_sufficiency(path)}
+                if gain(metric, metrics) > best_gain:
+                    best, best_gain = scores, gain(metric, metrics)
+                stage: Literal["estimate", "final"] = "final" if step == self.steps else "estimate"
+                yield Attribution(name, encoding, label, best, signed=False, samples=step, stage=stage)
+
+    def _maps(
+        self, recipe: Aml, module: AttributionModel, trained: list[nn.Parameter], model: FrozenModel, batch: Batch
+    ) -> Iterator[tuple[float, ...]]:
+        """The map before every step of the training and after the last one; a pass of G gives map and gradient."""
+        optimiser = torch.optim.AdamW(trained, self.learning_rate)
+        generator = torch.Generator().manual_seed(recipe.seed)
         for step in range(self.steps + 1):
-            with torch.no_grad():
-                scores = floats(recipe.scores(module, model, batch)[0].cpu())
-            path = erasure_curves(answers, scores, int(batch.predicted[0]), points)
-            metrics = {"aopc_c": aopc_comprehensiveness(path), "aopc_s": aopc_sufficiency(path)}
-            if gain(metric, metrics) > best_gain:
-                best, best_gain = scores, gain(metric, metrics)
-            stage: Literal["estimate", "final"] = "final" if step == self.steps else "estimate"
-            yield Attribution(name, encoding, label, best, signed=False, samples=step, stage=stage)
+            with torch.set_grad_enabled(step < self.steps):
+                logits = shares(module, model, batch)  # (1, U)
+            yield floats(logits[0].detach().sigmoid().cpu())
             if step < self.steps:
                 with torch.enable_grad():
-                    loss = recipe.terms(module, model, batch, generator)["total"]
+                    loss = recipe.terms_at(logits, module, model, batch, generator)["total"]
                     gradients = torch.autograd.grad(loss, trained, allow_unused=True)
                 for weight, gradient in zip(trained, gradients, strict=True):
                     weight.grad = gradient

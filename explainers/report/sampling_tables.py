@@ -10,6 +10,7 @@ from explainers.attribution.integrated_gradients import IntegratedGradients
 from explainers.attribution.settling import BATCH, CHECKS
 from explainers.evaluation import sampling_error
 from explainers.evaluation.exact_values import Game
+from explainers.evaluation.pass_costs import PassCost
 from explainers.evaluation.path_nodes import RULES, STEPS, PathGap, Rule
 from explainers.evaluation.sampling_defaults import SETTINGS, DefaultError
 from explainers.evaluation.sampling_error import SCORERS, Sampler, SamplingError
@@ -44,6 +45,8 @@ INTERACTIONS = """## Interactions
 
 Pairwise interactions are fitted here on the same masks, and tested against all subsets of a small model. The package
 `shapiq` computes them too; it is not used because it brings numba and galois along."""
+COSTS = """All default columns of the benchmark's sentence ({units} units), quick methods first. No mask is computed
+twice: “used” are the answers that a part needs, “new” the passes that nobody before it has asked."""
 RULE_NAMES: dict[Rule, str] = {
     "gausslegendre": "Gauss–Legendre",
     "riemann_middle": "Riemann, middle",
@@ -56,9 +59,10 @@ def sampling_document(
     errors: Sequence[SamplingError],
     defaults: Sequence[DefaultError],
     gaps: Sequence[PathGap],
+    costs: Sequence[PassCost],
     about: Mapping[str, Any],
 ) -> str:
-    """`about` has the "command", the "model" and the "texts": where they come from."""
+    """`about` has the "command", the "model", the "texts" (where from) and the "units" of the benchmark's text."""
     sections = [
         "# Error by passes",
         command_block(about["command"]),
@@ -73,6 +77,9 @@ def sampling_document(
         PATHS.format(texts=len(gaps) // (len(RULES) * len(STEPS)), steps=IntegratedGradients.steps),
         markdown_table(gap_rows(gaps)),
         INTERACTIONS,
+        "## Passes of a whole comparison",
+        COSTS.format(units=about["units"]),
+        markdown_table(cost_rows(costs)),
         "## KernelSHAP by sampler",
         HEAD.format(seeds=sampling_error.SEEDS),
     ]
@@ -111,6 +118,11 @@ def spread_rows(errors: Sequence[DefaultError]) -> list[dict[str, str]]:
             }
         )
     return rows
+
+
+def cost_rows(costs: Sequence[PassCost]) -> list[dict[str, str]]:
+    whole = PassCost("together", sum(cost.used for cost in costs), sum(cost.new for cost in costs))
+    return [{"part": cost.part, "used": f"{cost.used:,}", "new": f"{cost.new:,}"} for cost in (*costs, whole)]
 
 
 def gap_rows(gaps: Sequence[PathGap]) -> list[dict[str, str]]:

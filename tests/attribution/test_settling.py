@@ -18,7 +18,25 @@ from explainers.results.sampling import SAMPLINGS, Sampling
 from explainers.results.settings import SETTLED_BY, UNTIL_SETTLED
 
 TEXT = "the film was not unwatchable , but a very dull plot !"
-ONE, OTHER = Look(frozenset({1, 2}), (0.4, 0.1)), Look(frozenset({1, 3}), (0.4, 0.1))
+
+
+class Seen(Look):
+    """A look of which everything is known; without `metrics` nobody may read them."""
+
+    def __init__(self, top: set[int], metrics: tuple[float, float] | None) -> None:
+        self.known = frozenset(top), metrics
+
+    @property
+    def top(self) -> frozenset[int]:
+        return self.known[0]
+
+    @property
+    def metrics(self) -> tuple[float, float]:
+        assert self.known[1] is not None
+        return self.known[1]
+
+
+ONE, OTHER, UNREAD = Seen({1, 2}, (0.4, 0.1)), Seen({1, 3}, (0.4, 0.1)), Seen({1, 2}, None)
 both = pytest.mark.parametrize("method", [Lime(samples=UNTIL_SETTLED), KernelShap(samples=UNTIL_SETTLED)])
 
 
@@ -30,8 +48,9 @@ both = pytest.mark.parametrize("method", [Lime(samples=UNTIL_SETTLED), KernelSha
         ([OTHER] + [ONE] * (CHECKS + 1), True),
         ([ONE] * CHECKS + [OTHER], False),
         ([ONE] * (CHECKS - 1) + [OTHER, ONE], False),
-        ([ONE] * CHECKS + [replace(ONE, metrics=(0.415, 0.1))], True),
-        ([ONE] * CHECKS + [replace(ONE, metrics=(0.4, 0.13))], False),
+        ([OTHER, *[UNREAD] * CHECKS], False),  # the metrics of looks that differ in the units are not asked
+        ([ONE] * CHECKS + [Seen({1, 2}, (0.415, 0.1))], True),
+        ([ONE] * CHECKS + [Seen({1, 2}, (0.4, 0.13))], False),
     ],
 )
 def test_it_has_settled_when_the_last_looks_agree(looks: list[Look], expected: bool) -> None:

@@ -10,7 +10,7 @@ from explainers.attribution.shared_masks import control_masks
 from explainers.commands import bench
 from explainers.commands.app import app
 from explainers.datasets.example import Example
-from explainers.evaluation import sampling_error
+from explainers.evaluation import sampling_error, speed
 from explainers.evaluation.exact_values import Game, all_masks
 from explainers.evaluation.path_nodes import RULES, STEPS, path_gaps
 from explainers.evaluation.sampling_defaults import SETTINGS, default_errors
@@ -61,6 +61,7 @@ def test_the_sentences_have_as_many_words_as_is_said() -> None:
 
 def test_the_command_writes_the_document(bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "load", lambda _name: bert)
+    monkeypatch.setattr(speed, "example_for", lambda _model: Example("the film was not very good"))
     monkeypatch.setattr(sampling_error, "SENTENCES", ("the film was not good", "a dull plot , very bad"))
     path = tmp_path / "sampling.md"
     result = CliRunner().invoke(app, ["bench", "--model", "small", "--sampling", str(path), "--texts", "2"])
@@ -68,6 +69,8 @@ def test_the_command_writes_the_document(bert: FrozenModel, tmp_path: Path, monk
     document = path.read_text(encoding="utf-8")
     assert "| KernelSHAP | shared, until settled (default) |" in document
     assert "## Is the spread true?" in document
+    assert "| random control |" in document
+    assert "(6 units)" in document
     assert "### 5 units, 32 masks (1 text)" in document
     assert "### 6 units, 64 masks (1 text)" in document
     assert f"bench --model small --sampling {path} --texts 2" in document
