@@ -202,7 +202,7 @@ def test_the_cosine_runs_over_the_texts_of_the_batch(bert: FrozenModel) -> None:
 
 def test_the_total_weighs_the_terms(bert: FrozenModel) -> None:
     items = texts(bert, *TEXTS)
-    recipe = Cimi(sufficiency=0.5, intervention_weight=10.0, weak_supervision=2.0)
+    recipe = Cimi(sparsity=0.0, sufficiency=0.5, intervention_weight=10.0, weak_supervision=2.0)
     losses = {name: term.item() for name, term in terms(recipe, drawn(bert), bert, items).items()}
     expected = 0.5 * losses["L_s"] + 10 * losses["L_i"] + 2 * losses["L_p"]
     assert losses["total"] == pytest.approx(expected, abs=1e-5)
@@ -220,7 +220,7 @@ def test_the_total_weighs_the_terms(bert: FrozenModel) -> None:
     ids=["-s", "-i", "-p"],
 )
 def test_a_weight_of_zero_switches_a_term_off(bert: FrozenModel, switched_off: str, left: tuple[str, str]) -> None:
-    recipe = replace(Cimi(), **{switched_off: 0.0})  # type: ignore[arg-type]
+    recipe = replace(Cimi(sparsity=0.0), **{switched_off: 0.0})  # type: ignore[arg-type]
     losses = terms(recipe, drawn(bert), bert, texts(bert, *TEXTS))
     assert losses["total"].item() == pytest.approx(sum(losses[name].item() for name in left), abs=1e-5)
 

@@ -53,7 +53,7 @@ def validation(bert: FrozenModel) -> list[LearningExample]:
 
 def small(method: str, **settings: Any) -> Any:
     rate = {"learning_rate": RATES[method]} if method in RATES else {}
-    return recipe_of(method, {"epochs": 2, "batch": 6, **rate, **settings})
+    return recipe_of(method, {"epochs": 2, "validations": 1, "batch": 6, **rate, **settings})
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
