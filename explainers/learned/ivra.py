@@ -6,6 +6,7 @@
     COMP: μ + max(-μ, CE(x) - CE(x without t_k)), μ = 1      t_k: the top k % of the words          (Eq. 10)
     SUFF: μ + max(-μ, CE(t_k) - CE(x)), μ = 0.1              CE with the predicted class             (Eq. 11)
     CONS: KL(r_i‖r_j) / (‖H_i - H_j‖ + ε)                    H: mean hidden state, KL symmetric      (Eq. 13)
+          or 1 - ρ(distances of r, distances of H)           what CONS measures, an addition         (Eq. 12)
     SIM:  a student's error after one step on the model's predictions and on r, see `simulation`      (Eq. 14-15)
 
 The model is frozen (`ivra_full` trains it too). The cut t_k has no gradient. Here it is relaxed: a word is inside by
@@ -55,6 +56,7 @@ class Ivra:
     last_temperature: float = 0.3  # T at the end
     path: bool = True  # where the gradient of a hard cut is taken
     student_rate: float = 0.02  # of the student's SGD, for SIM
+    consistency: Literal["ratio", "correlation"] = "ratio"  # the loss of CONS
     epochs: int = 6
     validations: int = 1  # per epoch
     precision: Precision = "float32"  # of the frozen model's passes in training
@@ -105,7 +107,7 @@ class Ivra:
             ),
             "comp": lambda: comprehensiveness(whole, without(kept)).mean(),
             "suff": lambda: sufficiency(whole, without(1 - kept)).mean(),
-            "cons": lambda: consistency(words, inputs.units, mean_states(internals, inputs)),
+            "cons": lambda: CONSISTENCY[self.consistency](words, inputs.units, mean_states(internals, inputs)),
         }
         terms = {name: losses[name]() for name in self.criterion.split("+")}
         total = torch.stack(list(terms.values())).sum()
@@ -185,6 +187,20 @@ def consistency(words: Tensor, units: Tensor, states: Tensor) -> Tensor:
     distance = (states[first] - states[second]).norm(dim=1)
     divergence = ((p - q) * (p / q).log()).sum(1) / 2
     return torch.mean(divergence / (distance + 1e-3 * distance.median()))
+
+
+def correlation(words: Tensor, units: Tensor, states: Tensor) -> Tensor:
+    """1 - Pearson's ρ over pairs of texts between the distances of their explanations and of their states (B, d).
+
+    Explanations are the logarithms of the shares (B, U) at the same relative positions, of mean 0 and length 1.
+    """
+    logs = resampled((words + SMALLEST).log() * units, units)
+    centred = functional.normalize(logs - logs.mean(1, keepdim=True), dim=1)
+    mine, theirs = functional.pdist(centred), functional.pdist(states)  # (pairs,) each
+    return 1 - functional.cosine_similarity(mine - mine.mean(), theirs - theirs.mean(), dim=0)
+
+
+CONSISTENCY: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {"ratio": consistency, "correlation": correlation}
 
 
 def resampled(words: Tensor, units: Tensor) -> Tensor:

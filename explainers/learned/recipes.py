@@ -13,8 +13,9 @@ from explainers.training.hyperparameters import with_hyperparameters
 
 RECIPES: dict[str, Any] = {"aml": Aml, "cimi": Cimi, "ciem": Ciem, "ivra": Ivra}
 
+ZERO: dict[str, Any] = {"erasure": "zero", "sparsity": 0.0, "epochs": 3, "validations": 1, "select": "last"}
 SIM: dict[str, Any] = {"student_rate": 2.0, "epochs": 10, "learning_rate": 2e-2, "select": "last"}
-CONS: dict[str, Any] = {"epochs": 10, "learning_rate": 2e-2, "select": "cons"}
+CONS: dict[str, Any] = {"consistency": "correlation", "epochs": 6, "learning_rate": 2e-2, "select": "cons"}
 
 SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
     "aml": {
@@ -22,7 +23,7 @@ SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
         "comp": {"select": "comp", "lambda_p": 0.8, "lambda_inv": 0.8, "lambda_a": 1.0},
         "suff": {"select": "suff", "lambda_inv": 0.5, "epochs": 4},
     },
-    "cimi": {"mask": {"erasure": "mask"}, "zero": {"erasure": "zero"}},
+    "cimi": {"mask": {"erasure": "mask"}, "zero": ZERO},
     "ciem": {"last": {"layer": 0}, "middle": {"layer": 3}},
     "ivra": {
         **{

@@ -20,6 +20,7 @@ from explainers.learned.ivra import (
     Ivra,
     comprehensiveness,
     consistency,
+    correlation,
     error_without,
     resampled,
     sufficiency,
@@ -184,6 +185,20 @@ def test_texts_of_different_lengths_are_compared_at_the_same_relative_positions(
     assert rows[0, [0, -1]].tolist() == pytest.approx([0.5, 0.1])
     alone = torch.tensor([[True, False]])
     assert resampled(torch.tensor([[1.0, 0.0]]), alone).tolist() == [[1.0] * POSITIONS]
+
+
+def test_correlation_is_0_where_explanations_are_as_far_apart_as_the_states() -> None:
+    units = torch.ones(4, 3, dtype=torch.bool)
+    words = torch.tensor([[0.1, 0.2, 0.7], [0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]], requires_grad=True)
+    logs = resampled((words.detach() + SMALLEST).log(), units)
+    centred = torch.nn.functional.normalize(logs - logs.mean(1, keepdim=True), dim=1)
+    assert float(correlation(words, units, centred).detach()) == pytest.approx(0, abs=1e-5)
+    assert float(correlation(words, units, centred[[2, 0, 3, 1]]).detach()) > 0.3
+    same = torch.full((4, 3), 1 / 3, requires_grad=True)  # all explanations alike: no correlation, and no NaN
+    loss = correlation(same, units, centred)
+    assert float(loss.detach()) == 1
+    (slope,) = torch.autograd.grad(loss, same)
+    assert slope.isfinite().all()
 
 
 def test_the_most_consistent_epoch_is_kept(
