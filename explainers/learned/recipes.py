@@ -13,9 +13,10 @@ from explainers.training.hyperparameters import with_hyperparameters
 
 RECIPES: dict[str, Any] = {"aml": Aml, "cimi": Cimi, "ciem": Ciem, "ivra": Ivra}
 
+MIDDLE: dict[str, Any] = {"layer": 3, "learning_rate": 3e-3, "epochs": 3, "validations": 1}
 ZERO: dict[str, Any] = {"erasure": "zero", "sparsity": 0.0, "epochs": 3, "validations": 1, "select": "last"}
 SIM: dict[str, Any] = {"student_rate": 2.0, "epochs": 10, "learning_rate": 2e-2, "select": "last"}
-CONS: dict[str, Any] = {"consistency": "correlation", "epochs": 6, "learning_rate": 2e-2, "select": "cons"}
+CONS: dict[str, Any] = {"consistency": "correlation", "epochs": 6, "select": "cons"}
 
 SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
     "aml": {
@@ -24,7 +25,7 @@ SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
         "suff": {"select": "suff", "lambda_inv": 0.5, "epochs": 4},
     },
     "cimi": {"mask": {"erasure": "mask"}, "zero": ZERO},
-    "ciem": {"last": {"layer": 0}, "middle": {"layer": 3}},
+    "ciem": {"last": {"layer": 0}, "middle": MIDDLE},
     "ivra": {
         **{
             f"{criterion}-{norm}": {"criterion": criterion, "norm": norm, **settings}
