@@ -64,10 +64,19 @@ def _metrics(card: Mapping[str, Any]) -> dict[str, str]:
             for metric in METRICS
             if metric.id in validation
         },
+        "steps": _steps(card),
         "parameters": f"{card['parameters']:,}",
         "seconds": _seconds(card),
         "warnings": " ".join(card["alarms"]) or "–",
     }
+
+
+def _steps(card: Mapping[str, Any]) -> str:
+    """After how many the weights were kept, and of which seed where there are several."""
+    if "steps" not in card:
+        return "–"
+    text = f"{card['steps']['kept']:,} of {card['steps']['all']:,}"
+    return f"{text}, the best of {len(card['seeds'])} seeds" if "seeds" in card else text
 
 
 def _seconds(card: Mapping[str, Any]) -> str:

@@ -1,0 +1,30 @@
+import json
+from pathlib import Path
+
+from explainers.report.fitted_weights_card import learned_weights
+
+CARD = {
+    "method": "ciem",
+    "variant": "last",
+    "recipe": {"method": "ciem", "epochs": 3},
+    "command": "python -m explainers fit ciem",
+    "texts": {"learned from": 100, "watched": 20},
+    "validation": {"aopc_c": 0.25, "aopc_s": 0.125},
+    "alarms": [],
+    "parameters": 1234,
+    "machine": {"device": "cpu", "threads": 1},
+}
+
+
+def test_weights_are_listed_with_the_step_that_was_kept_and_the_number_of_seeds(tmp_path: Path) -> None:
+    several = {**CARD, "steps": {"kept": 54, "all": 162}, "seeds": [{"seed": 0}, {"seed": 1}]}
+    once = {**CARD, "variant": "middle", "steps": {"kept": 81, "all": 162}}
+    for card in (several, once, {**CARD, "variant": "old"}):
+        (tmp_path / f"ciem-{card['variant']}.json").write_text(json.dumps(card), encoding="utf-8")
+    table = [part for part in learned_weights(tmp_path) if "ciem:middle" in part][0].splitlines()
+    steps = [cell.strip() for cell in table[0].split("|")].index("steps")
+    assert [row.split("|")[steps].strip() for row in table[2:]] == [
+        "54 of 162, the best of 2 seeds",
+        "81 of 162",
+        "–",
+    ]
