@@ -21,7 +21,7 @@ def test_weights_are_listed_with_the_step_that_was_kept_and_the_number_of_seeds(
     once = {**CARD, "variant": "middle", "steps": {"kept": 81, "all": 162}}
     for card in (several, once, {**CARD, "variant": "old"}):
         (tmp_path / f"ciem-{card['variant']}.json").write_text(json.dumps(card), encoding="utf-8")
-    table = [part for part in learned_weights(tmp_path) if "ciem:middle" in part][0].splitlines()
+    table = next(part for part in learned_weights(tmp_path) if "ciem:middle" in part).splitlines()
     steps = [cell.strip() for cell in table[0].split("|")].index("steps")
     assert [row.split("|")[steps].strip() for row in table[2:]] == [
         "54 of 162, the best of 2 seeds",
