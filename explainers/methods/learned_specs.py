@@ -166,8 +166,8 @@ LEARNED = (
             "The cut is relaxed: words fade by their distance from the threshold, less and less softly during the "
             "training; the paper's hard cut sends no gradient to the weights. One k is drawn for each text and step.",
             "NORM runs over features, heads, layers and words in turn. In CONS the KL is symmetric, and texts are "
-            "compared at the same relative positions. SIM's student is a small one on a pretrained encoder, and a new "
-            "one begins after 50 steps.",
+            "compared at the same relative positions. SIM's student is a small one on a pretrained encoder, reads "
+            "text only, and a new one begins after 50 steps.",
             "A trained factor s makes the shares differ; without it they are nearly uniform under softmax.",
             "Special tokens get nothing; otherwise [SEP] and [CLS] take most of the attention.",
             "For SIM the outer loss is the student's error alone, as in SMaT, because the printed one rewards "
