@@ -1,7 +1,7 @@
 """Trainings as jobs: each is a process of its own, started from the command line that a person would type.
 
 Their state is in the store, so that a reload, a restart or a crash of the app does them no harm: a
-process that still runs is watched again, one that died can be resumed after its last finished epoch. One trains at a
+process that still runs is watched again, one that died can be resumed from its last checkpoint. One trains at a
 time, the others wait.
 """
 
@@ -129,7 +129,7 @@ class Jobs:
         self.watch.call()
 
     def resume(self, number: int, account: Account = ANYBODY) -> None:
-        """Queues a training again; it continues after the last finished epoch."""
+        """Queues a training again; it continues from its last checkpoint."""
         with self._changing(number, account) as (_, job):
             if job is not None and job.status in ("failed", "cancelled"):
                 job.command = job.command if "--resume" in job.command else [*job.command, "--resume"]

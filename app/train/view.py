@@ -114,7 +114,7 @@ def _head(jobs: Jobs, account: Account, job: Job) -> None:
                 key=f"resume {job.id}",
                 on_click=_change,
                 args=(jobs.resume, job.id, account),
-                help="Continues after the last finished epoch.",
+                help="Continues from the last checkpoint.",
             )
         with st.popover("Delete", key=f"ask {job.id}"):
             st.write("Deletes the texts, the log and the checkpoint of this training. Its weights stay.")

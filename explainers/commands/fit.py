@@ -41,7 +41,7 @@ def fit_command(
     ] = 1,
     folder: Annotated[Path | None, typer.Option(help="Folder for log and checkpoint; by default below runs.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for weights and card; by default the store.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue after the last finished epoch.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint.")] = False,
     full: Annotated[bool, typer.Option("--full", help="IvRA only: train the classifier too, as a new model.")] = False,
     device: DeviceName = "auto",
 ) -> None:

@@ -22,6 +22,15 @@ SamplingName = Annotated[
 ]
 Steps = Annotated[int, typer.Option(help="Steps of integrated gradients.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+UnseenData = Annotated[
+    Path | None, typer.Option(help="Folder with the model's data, or a file with texts unseen in training.")
+]
+SplitName = Annotated[str, typer.Option(help="test or validation.")]
+InputCount = Annotated[int, typer.Option(min=0, help="Number of inputs, taken at random by the seed; 0 takes all.")]
+QuickMethods = Annotated[
+    str, typer.Option(help="Method ids, separated by commas; by default all with weights that need few passes.")
+]
+ExplainedUnder = Annotated[str, typer.Option(help="Erasure operator with which the explanations are made.")]
 FitData = Annotated[Path | None, typer.Option(help="As for fit.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 

@@ -8,6 +8,7 @@ import typer
 from explainers.commands.options import (
     AsJson,
     DeviceName,
+    ExplainedUnder,
     ModelName,
     Samples,
     SamplingName,
@@ -38,7 +39,7 @@ def plausibility_command(
     costly: Annotated[
         int, typer.Option(min=0, help="Number of items for methods that ask the model more than 10 times per item.")
     ] = 20,
-    erasure: Annotated[str, typer.Option(help="Erasure operator with which the explanations are made.")] = "mask",
+    erasure: ExplainedUnder = "mask",
     unit: UnitName = "word",
     samples: Samples = 500,
     sampling: SamplingName = "shared",

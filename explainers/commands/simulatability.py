@@ -8,12 +8,17 @@ import typer
 from explainers.commands.options import (
     AsJson,
     DeviceName,
+    ExplainedUnder,
+    InputCount,
     ModelName,
+    QuickMethods,
     Samples,
     SamplingName,
     Seed,
+    SplitName,
     Steps,
     UnitName,
+    UnseenData,
     show_progress,
     split_ids,
     user_errors,
@@ -23,16 +28,11 @@ from explainers.results.sampling import EVALUATED_SAMPLING
 
 def simulatability_command(
     model: ModelName = "sst2",
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder with the model's data, or a file with texts unseen in training."),
-    ] = None,
-    split: Annotated[str, typer.Option(help="test or validation.")] = "test",
-    n: Annotated[int, typer.Option(min=0, help="Number of inputs, taken at random by the seed; 0 takes all.")] = 0,
-    methods: Annotated[
-        str, typer.Option(help="Method ids, separated by commas; by default all with weights that need few passes.")
-    ] = "",
-    erasure: Annotated[str, typer.Option(help="Erasure operator with which the explanations are made.")] = "mask",
+    data: UnseenData = None,
+    split: SplitName = "test",
+    n: InputCount = 0,
+    methods: QuickMethods = "",
+    erasure: ExplainedUnder = "mask",
     unit: UnitName = "word",
     samples: Samples = 500,
     sampling: SamplingName = EVALUATED_SAMPLING,

@@ -12,6 +12,7 @@ from explainers.commands.options import (
     Samples,
     SamplingName,
     Seed,
+    SplitName,
     Steps,
     UnitName,
     show_progress,
@@ -32,7 +33,7 @@ PUBLISHED = {  # by model and split
 def verdicts_command(
     model: ModelName = "sst2",
     data: Annotated[Path | None, typer.Option(help="As for evaluate.")] = None,
-    split: Annotated[str, typer.Option(help="test or validation.")] = "test",
+    split: SplitName = "test",
     n: Annotated[int, typer.Option(help="Number of inputs, taken at random by the seed; 0 takes all.")] = 200,
     methods: Annotated[
         str, typer.Option(help="Method ids, separated by commas; by default those that run and take part in a verdict.")

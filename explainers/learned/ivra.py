@@ -11,8 +11,7 @@
 
 The model is frozen (`ivra_full` trains it too). The cut t_k has no gradient. Here it is relaxed: a word is inside by
 σ((log r - θ)/T), θ lying between the last word inside and the first outside, and T falls during the training. With
-`relaxation="straight"` the loss is that of the hard cut and only its gradient that of the sigmoid; `path` then takes
-the model's gradient between the whole and the cut text. The spec lists more.
+`relaxation="straight"` the loss is that of the hard cut and only its gradient that of the sigmoid. The spec lists more.
 """
 
 import math
@@ -54,7 +53,6 @@ class Ivra:
     relaxation: Literal["soft", "straight"] = "soft"
     temperature: float = 1.0  # T at the start, as a share of the spread of log r in a text
     last_temperature: float = 0.3  # T at the end
-    path: bool = True  # where the gradient of a hard cut is taken
     student_rate: float = 0.02  # of the student's SGD, for SIM
     consistency: Literal["ratio", "correlation"] = "ratio"  # the loss of CONS
     epochs: int = 6
@@ -93,11 +91,9 @@ class Ivra:
         kept = top_words(words, inputs.units, cuts, temperature, hard=self.relaxation == "straight")
 
         whole = cross_entropy(model, internals.logits, batch.predicted)
-        path = self.path and self.relaxation == "straight"
-        positions = torch.rand(inputs.rows, 1, generator=generator).to(words.device) if path else None
 
         def without(removed: Tensor) -> Tensor:
-            return error_without(model, batch, removed, positions)
+            return error_without(model, batch, removed)
 
         losses: dict[str, Callable[[], Tensor]] = {
             "sim": lambda: (
@@ -151,18 +147,9 @@ def top_words(words: Tensor, units: Tensor, cuts: Tensor, temperature: float, *,
     return inside.to(words.dtype) + (soft - soft.detach())
 
 
-def error_without(model: FrozenModel, batch: Batch, removed: Tensor, positions: Tensor | None) -> Tensor:
-    """-log p of the texts without some words, `removed` (B, U) being 1 there.
-
-    With `positions` (B, 1) ∈ [0, 1] the gradient is taken there, on the path from the whole text to the remaining one.
-    """
-    if positions is None:
-        return cross_entropy(model, forward_with_soft_mask(model, batch.inputs, 1 - removed).logits, batch.predicted)
-    with torch.no_grad():
-        hard = cross_entropy(model, forward_with_soft_mask(model, batch.inputs, 1 - removed).logits, batch.predicted)
-    mask = 1 - positions * removed.detach() - (removed - removed.detach())
-    halfway = cross_entropy(model, forward_with_soft_mask(model, batch.inputs, mask).logits, batch.predicted)
-    return hard + (halfway - halfway.detach())
+def error_without(model: FrozenModel, batch: Batch, removed: Tensor) -> Tensor:
+    """-log p of the texts without some words, `removed` (B, U) being 1 there, or between 0 and 1: (B,)."""
+    return cross_entropy(model, forward_with_soft_mask(model, batch.inputs, 1 - removed).logits, batch.predicted)
 
 
 def comprehensiveness(whole: Tensor, without: Tensor) -> Tensor:

@@ -58,7 +58,7 @@ def fit_full(
     folder.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     tuned = copied(model, f"{model.name}-ivra-{recipe.criterion}")
-    recipe = replace(recipe, relaxation="straight", path=False)  # the classifier learns too, from the hard cut itself
+    recipe = replace(recipe, relaxation="straight")  # the classifier learns too, from the hard cut itself
     module = recipe.module(model).to(model.device)
     groups: list[list[Tensor]] = [trainable(tuned), [weight for weight in module.parameters() if weight.requires_grad]]
     optimiser = torch.optim.AdamW(

@@ -1,5 +1,6 @@
 """Fitted weights of a learned method, from the disk to a module that explains."""
 
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,11 @@ def load_learned(model: "FrozenModel", recipe: "type[Recipe]", method: str, vari
 
 
 def untrained(recipe: "type[Recipe]", artifact: Artifact, model: "FrozenModel") -> "Untrained[Recipe, nn.Module]":
-    """The recipe of the card and a fresh module."""
+    """The recipe of the card and a fresh module. Settings that there are no more were about the training only."""
     from explainers.learned.recipe import trained_parameters
 
-    hyperparameters = with_hyperparameters(recipe, artifact.method, artifact.card["recipe"])
+    known = {each.name for each in fields(recipe)}  # type: ignore[arg-type]
+    settings = {name: value for name, value in artifact.card["recipe"].items() if name in known}
+    hyperparameters = with_hyperparameters(recipe, artifact.method, settings)
     module = hyperparameters.module(model)
     return Untrained(hyperparameters, module, trained_parameters(module).keys())

@@ -11,7 +11,5 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
     It lies in the run's own folder and is never fetched; `weights_only` still refuses anything that could run code.
     """
-    checkpoint: dict[str, Any] = torch.load(
-        path, weights_only=True
-    )  # a training's own file, to resume it; weights_only unpickles no code
+    checkpoint: dict[str, Any] = torch.load(path, weights_only=True)  # unpickles tensors and containers, no code
     return checkpoint

@@ -342,3 +342,12 @@ def test_every_method_learns_from_pairs(pairs: FrozenModel, tmp_path: Path, meth
 def test_single_texts_are_refused_by_a_model_of_pairs(pairs: FrozenModel, texts: Path, tmp_path: Path) -> None:
     with pytest.raises(ExplanationError, match="needs a premise and a hypothesis; the hypothesis is missing"):
         make(spec_of(data=str(texts), settings=QUICK), pairs, tmp_path / "run", None, resume=False)
+
+
+def test_a_card_may_name_settings_that_there_are_no_more(bert: FrozenModel, texts: Path, tmp_path: Path) -> None:
+    make(spec_of("ivra", data=str(texts), settings=QUICK), bert, tmp_path / "run", None, resume=False)
+    (path,) = (tmp_path / "store").rglob("ivra-*.json")
+    card = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(card | {"recipe": card["recipe"] | {"path": True}}), encoding="utf-8")
+    recipe, _ = load_trained(bert, "ivra")
+    assert recipe == recipe_for(spec_of("ivra", settings=QUICK))

@@ -60,7 +60,7 @@ def read_archive(content: bytes, name: str) -> EraserArchive:
         lzma.LZMAError,
         EOFError,
         OSError,
-        NotImplementedError,
+        NotImplementedError,  # zipfile: a compression that it does not know
         RuntimeError,
         ValueError,
     ) as error:
