@@ -53,7 +53,7 @@ class Ivra:
     relaxation: Literal["soft", "straight"] = "soft"
     temperature: float = 1.0  # T at the start, as a share of the spread of log r in a text
     last_temperature: float = 0.3  # T at the end
-    student_rate: float = 0.02  # of the student's SGD, for SIM
+    student_rate: float = 2.0  # of the student's SGD, for SIM
     consistency: Literal["ratio", "correlation"] = "ratio"  # the loss of CONS
     epochs: int = 6
     validations: int = 1  # per epoch

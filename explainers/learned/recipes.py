@@ -15,7 +15,7 @@ RECIPES: dict[str, Any] = {"aml": Aml, "cimi": Cimi, "ciem": Ciem, "ivra": Ivra}
 
 MIDDLE: dict[str, Any] = {"layer": 3, "learning_rate": 3e-3, "epochs": 3, "validations": 1}
 ZERO: dict[str, Any] = {"erasure": "zero", "sparsity": 0.0, "epochs": 3, "validations": 1, "select": "last"}
-SIM: dict[str, Any] = {"student_rate": 2.0, "epochs": 10, "learning_rate": 2e-2, "select": "last"}
+SIM: dict[str, Any] = {"epochs": 10, "learning_rate": 2e-2, "select": "last"}
 CONS: dict[str, Any] = {"consistency": "correlation", "epochs": 6, "select": "cons"}
 
 SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
