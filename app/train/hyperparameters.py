@@ -16,7 +16,7 @@ HELP = {
     "batch": "Texts per step.",
     "learning_rate": "Size of the steps. If the loss jumps or is not a number, make it smaller.",
     "weight_decay": "How strongly weights are pulled to zero.",
-    "rank": "Size of the adapter that is trained on top of the model's encoder.",
+    "rank": "Size of the adapters that are trained on top of the model's encoder; 0 trains all weights of its layers.",
     "erasure": "What replaces an erased word in training.",
     "seed": "Of everything random. The same seed gives the same weights.",
 }

@@ -15,24 +15,27 @@ def ablate_command(
     method: Annotated[str, typer.Argument(help="aml, cimi, ciem or ivra.")],
     model: ModelName = "sst2",
     data: FitData = None,
-    texts: Annotated[int, typer.Option(help="Texts to learn from.")] = 300,
-    epochs: Annotated[int, typer.Option(help="Epochs of each short training.")] = 2,
+    texts: Annotated[int, typer.Option(help="Texts to learn from; 0 takes all.", min=0)] = 0,
+    steps: Annotated[int, typer.Option(help="Steps of each training, rounded up to whole epochs.", min=1)] = 300,
+    seeds: Annotated[int, typer.Option(help="Trainings of each part.", min=1)] = 3,
+    sensitive: Annotated[int, typer.Option(help="Texts on which AvgSen is measured.", min=0)] = 20,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A hyperparameter of all parts: name=value.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for logs and the table.")] = Path("runs/ablations"),
     device: DeviceName = "auto",
 ) -> None:
-    """Repeat the paper's ablation of a method in short trainings, and print the table."""
+    """Repeat the paper's ablation of a method, and print its tables."""
     with user_errors():
         from explainers.learned import ablation
         from explainers.learned.batches import encode_for_learning
         from explainers.learned.fit import read_examples
         from explainers.models.catalog import load
+        from explainers.report.ablation_tables import ablation_markdown
 
-        frozen, settings = load(model, device=device), {"epochs": epochs, **dict(parse_settings(set_))}
+        frozen, plan = load(model, device=device), ablation.Plan(steps, seeds, sensitive)
         training, validation = (encode_for_learning(frozen, part) for part in read_examples(model, data, 0))
-        parts = ablation.ablate(method, frozen, training[:texts], validation[:VALIDATION_TEXTS], out, settings)
-        results = list(parts)
+        some, watched = training[: texts or None], validation[:VALIDATION_TEXTS]
+        results = list(ablation.ablate(method, frozen, some, watched, out, dict(parse_settings(set_)), plan))
         (out / f"{method}.json").write_text(
             json.dumps(ablation.ablation_records(results), indent=2) + "\n", encoding="utf-8"
         )
-        typer.echo(ablation.ablation_markdown(method, results))
+        typer.echo(ablation_markdown(method, results))

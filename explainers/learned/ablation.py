@@ -1,35 +1,45 @@
-"""The papers' ablations on one frozen model: short trainings, each without one part of the method.
+"""The papers' ablations on one frozen model: the method and the method without one part, trained alike.
 
-Metrics are means over validation texts with 95 % bootstrap intervals; the papers' claims are about the direction.
+Every part is trained once per seed, for the same number of steps, and its last weights are measured on validation
+texts under the operator `mask`. The figures of a text are means over the seeds; intervals are 95 % bootstrap intervals
+over the texts.
 """
 
 import json
+import random
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explainers.errors import ExplanationError
-from explainers.learned.batches import LearningExample
-from explainers.learned.fitting_loop import fit
+from explainers.learned.batches import LearningExample, in_random_order
+from explainers.learned.fitting_loop import LearnedTraining, fit
 from explainers.learned.recipes import recipe_of
 from explainers.learned.validation import explained, per_text
 from explainers.metrics.intervals import Interval, paired
+from explainers.metrics.sensitivity import sensitivity
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import Erasure
+from explainers.models.inputs.encoding import Encoding
+from explainers.models.inputs.padded_batch import pad_batch
+from explainers.models.internals import forward_with_internals
 from explainers.training.loop import LOG
+
+SHORTEST = 3  # units; in shorter texts no word is replaced for AvgSen
+SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # of the steps: the loss is averaged between each and the next
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """`parts` are named settings of a method's recipe; `claim` is the result of the paper."""
+    """`parts` are named settings of a method's recipe, the whole method first; all have the settings `base` as well."""
 
     parts: tuple[tuple[str, dict[str, Any]], ...]
-    claim: str
-    erasure: Erasure = "mask"
-    seeds: int = 1
+    claim: str  # the result of the paper
+    base: dict[str, Any] = field(default_factory=dict)
 
 
 ABLATIONS = {
@@ -48,15 +58,15 @@ ABLATIONS = {
             ("-i, no intervention loss", {"intervention_weight": 0.0}),
             ("-p, no weak supervision", {"weak_supervision": 0.0}),
             ("-f, no hidden states", {"states": False}),
+            ("with a price of 0.3 for the mean mask", {"sparsity": 0.3}),
         ),
-        "Fig. 4: every part helps faithfulness, the sufficiency loss most, the intervention loss least.",
-        erasure="zero",
+        "Fig. 4 and 5: every part helps faithfulness and stability, the sufficiency loss most, the intervention loss "
+        "least. The price for the mask is not in the paper.",
+        base={"sparsity": 0.0},
     ),
     "ciem": Ablation(
         (("CIEM", {}), ("α = 0, no ELBO", {"alpha": 0.0}), ("τ = 0, no faithfulness", {"tau": 0.0})),
         "Fig. 12: both together are best. Nothing fixes the sign of S without τ, so seeds should disagree.",
-        erasure="zero",
-        seeds=3,
     ),
     "ivra": Ablation(
         (
@@ -72,11 +82,25 @@ ABLATIONS = {
 
 @dataclass(frozen=True)
 class Ablated:
+    """`by_seed` are means of AOPC-C, `losses` means over the steps between `SHARES`. The whole has no differences."""
+
     part: str
-    seed: int
-    loss: float  # mean of the criterion over the last epoch's steps
+    steps: int
+    losses: tuple[float, ...]
+    by_seed: tuple[float, ...]
     aopc_c: Interval
     aopc_s: Interval
+    avg_sen: Interval | None
+    minus_whole: tuple[Interval, Interval] | None = None  # AOPC-C, AOPC-S
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Each part is trained for `steps` optimiser steps or a few more, to the end of an epoch, with seeds from 0 on."""
+
+    steps: int = 300
+    seeds: int = 3
+    sensitive: int = 20  # texts on which AvgSen is measured
 
 
 def ablate(
@@ -86,45 +110,85 @@ def ablate(
     validation: Sequence[LearningExample],
     folder: Path,
     settings: dict[str, Any],
+    plan: Plan | None = None,
 ) -> Iterator[Ablated]:
     """Trains every part with the other `settings`. Raises `ExplanationError` for a method without an ablation."""
     if method not in ABLATIONS:
         raise ExplanationError(f"An ablation of {method!r} is not available. Choose one of: {', '.join(ABLATIONS)}.")
-    ablation = ABLATIONS[method]
-    for part, changed in ablation.parts:
-        for seed in range(ablation.seeds):
-            recipe = recipe_of(method, {**settings, **changed, "select": "last", "seed": seed})
-            part_folder = folder / f"{method}-{part.split(',')[0].replace(' ', '_').replace('=', '')}-{seed}"
-            training = fit(recipe, model, texts, validation, part_folder)
-            scores = explained(recipe, training.module, model, validation)
-            metrics = per_text(model, validation, scores, ablation.erasure)
-            yield Ablated(part, seed, last_loss(part_folder / LOG), paired(metrics[:, 0]), paired(metrics[:, 1]))
+    ablation, plan = ABLATIONS[method], plan or Plan()
+    whole: NDArray[np.float64] | None = None
+    for number, (part, changed) in enumerate(ablation.parts):
+        trainings: list[_Measured] = []
+        for seed in range(plan.seeds):
+            values = {**ablation.base, **settings, **changed, "select": "last", "validations": 1, "seed": seed}
+            part_folder = folder / f"{method}-{number}-{seed}"
+            trainings.append(_train(method, model, texts, validation, part_folder, values, plan))
+        figures = np.mean([each.figures for each in trainings], axis=0)
+        yield _ablated(part, trainings, figures, whole)
+        whole = figures if whole is None else whole
 
 
-def last_loss(log: Path) -> float:
-    """The mean total loss of the last epoch."""
+@dataclass(frozen=True)
+class _Measured:
+    steps: int
+    losses: tuple[float, ...]
+    figures: NDArray[np.float64]  # (n, 2): AOPC-C and AOPC-S of every text
+    sensitivities: NDArray[np.float64]
+
+
+def _train(
+    method: str,
+    model: FrozenModel,
+    texts: Sequence[LearningExample],
+    validation: Sequence[LearningExample],
+    folder: Path,
+    values: dict[str, Any],
+    plan: Plan,
+) -> _Measured:
+    batches = len(in_random_order(texts, recipe_of(method, values).batch, random.Random(0)))
+    recipe = recipe_of(method, {**values, "epochs": -(-plan.steps // batches)})
+    training = fit(recipe, model, texts, (), folder)
+    figures = per_text(model, validation, explained(recipe, training.module, model, validation), "mask")[:, :2]
+    sensitivities = _sensitivities(training, validation, plan.sensitive)
+    return _Measured(training.loop.steps, loss_curve(folder / LOG), figures, sensitivities)
+
+
+def _ablated(
+    part: str, trainings: Sequence[_Measured], figures: NDArray[np.float64], whole: NDArray[np.float64] | None
+) -> Ablated:
+    sensitivities = np.mean([each.sensitivities for each in trainings], axis=0)
+    return Ablated(
+        part,
+        trainings[0].steps,
+        tuple(float(value) for value in np.mean([each.losses for each in trainings], axis=0)),
+        tuple(float(each.figures[:, 0].mean()) for each in trainings),
+        paired(figures[:, 0]),
+        paired(figures[:, 1]),
+        paired(sensitivities) if sensitivities.size else None,
+        None if whole is None else (paired((figures - whole)[:, 0]), paired((figures - whole)[:, 1])),
+    )
+
+
+def _sensitivities(training: LearnedTraining, texts: Sequence[LearningExample], count: int) -> NDArray[np.float64]:
+    """AvgSen of the first `count` texts of `SHORTEST` units or more; each borrows words of the next."""
+
+    def scores(encoding: Encoding) -> tuple[float, ...]:
+        model = training.model
+        inputs = pad_batch([encoding], model.pad_token, model.device)
+        probabilities = forward_with_internals(model, inputs).probabilities(model)[0]
+        return explained(training.recipe, training.module, model, [LearningExample(encoding, probabilities)])[0]
+
+    some = [each.encoding for each in texts if len(each.encoding.units) >= SHORTEST][: count + 1]
+    return np.array([sensitivity(scores, one, other, seed=seed) for seed, (one, other) in enumerate(pairwise(some))])
+
+
+def loss_curve(log: Path) -> tuple[float, ...]:
+    """The mean total loss between each of `SHARES` and the next."""
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    steps = [line for line in lines if "terms" in line]
-    return float(np.mean([line["terms"]["total"] for line in steps if line["epoch"] == steps[-1]["epoch"]]))
-
-
-def ablation_markdown(method: str, rows: Sequence[Ablated]) -> str:
-    ablation, several = ABLATIONS[method], any(each.seed for each in rows)
-
-    def cell(interval: Interval) -> str:
-        return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
-
-    def name(each: Ablated) -> str:
-        return f"{each.part}, seed {each.seed}" if several else each.part
-
-    lines = [
-        f"| {method} | loss, last epoch | AOPC-C ↑ ({ablation.erasure}) | AOPC-S ↓ ({ablation.erasure}) |",
-        "|---|---|---|---|",
-        *(f"| {name(each)} | {each.loss:.3f} | {cell(each.aopc_c)} | {cell(each.aopc_s)} |" for each in rows),
-        "",
-        f"The paper: {ablation.claim}",
-    ]
-    return "\n".join(lines)
+    totals = [line["terms"]["total"] for line in lines if "terms" in line]
+    cuts = [round(share * len(totals)) for share in SHARES]
+    spans = [(min(start, len(totals) - 1), end) for start, end in pairwise(cuts)]  # of at least one step
+    return tuple(float(np.mean(totals[start : max(end, start + 1)])) for start, end in spans)
 
 
 def ablation_records(rows: Sequence[Ablated]) -> list[dict[str, Any]]:

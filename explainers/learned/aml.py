@@ -1,7 +1,8 @@
 """AML, attributive masking learning (Barkan et al., Findings of EMNLP 2024): a network learns where to put the mask.
 
-An attribution model G, a LoRA copy of the frozen model F's encoder, reads the text and F's prediction and gives every
-word a share a ∈ [0, 1]. The kept words alone should give F's prediction, the rest should not, and few should be kept:
+An attribution model G, a copy of the frozen model F's encoder with adapters (LoRA), reads the text and F's prediction
+and gives every word a share a ∈ [0, 1]. The kept words alone should give F's prediction, the rest should not, and few
+should be kept:
 
     x' = a·e + (1-a)·m,   x'' = (1-a)·e + a·m              e: word embeddings, m: the mask token's        (Eq. 3)
     L = λ_p·CE(F(x), F(x')) - λ_inv·log(1 - F_y(x'')) + λ_a·BCE(a, 0)                                     (Eq. 4-6)
@@ -38,7 +39,7 @@ from explainers.models.internals import (
     matrix_products,
     word_embedding_table,
 )
-from explainers.models.lora import adapted
+from explainers.models.lora import adapted, trainable
 from explainers.results.attribution import Attribution, floats
 from explainers.results.erasure_curves import metric_counts
 
@@ -53,7 +54,8 @@ class AttributionModel(nn.Module):
     def __init__(self, model: FrozenModel, rank: int) -> None:
         super().__init__()
         d = hidden_size(model)
-        self.encoder = adapted(model.base, rank)
+        self.rank = rank
+        self.encoder = adapted(model.base, rank) if rank else trainable(model.base)
         self.prediction = nn.Parameter(torch.randn(len(model.labels) + 1, d) * 0.02)  # z_1 … z_C, and last z_0
         self.dropout = nn.Dropout(0.1)
         self.hidden = nn.Linear(d, d)
@@ -77,6 +79,13 @@ class AttributionModel(nn.Module):
         states = self.dropout(output.last_hidden_state[:, :-1].float())  # (B, L, d)
         return cast(Tensor, self.share(torch.tanh(self.hidden(states))).squeeze(-1))
 
+    def is_fine_tuned(self, name: str) -> bool:
+        """Whether fine-tuning on one text trains it: adapters or layers, and head, but not the prediction token."""
+        part, *path = name.split(".")
+        if part == "encoder":
+            return path[-1] in ("down", "up") or (self.rank == 0 and "embeddings" not in path)
+        return part in ("hidden", "share")
+
 
 @dataclass(frozen=True)
 class Aml:
@@ -88,7 +97,7 @@ class Aml:
     select: Select = "difference"
     filler: Filler = "mask"  # m: the mask token, a learned embedding, or a random token's in every place
     dropout: float = 0.0  # of shares in x'', so that every word counts by itself and not only with the others
-    rank: int = 16
+    rank: int = 16  # of the adapters; 0 trains all weights of the layers, as the paper does
     epochs: int = 5
     validations: int = 1  # per epoch
     precision: Precision = "float32"  # of the frozen model's passes in training
@@ -185,15 +194,16 @@ class FineTunedAml:
         recipe, start = load_learned(model, Aml, Aml.method, self.variant)
         metric: Select = "difference" if recipe.select == "last" else recipe.select
         name = f"faml:{self.variant}" if self.variant else "faml"
+        start = cast(AttributionModel, start)
         module = copy.deepcopy(start, {id(tensor): tensor for tensor in shared_tensors(start)})
-        trained = [weight for name, weight in module.named_parameters() if is_fine_tuned(name)]
+        trained = [weight for name, weight in module.named_parameters() if module.is_fine_tuned(name)]
         for weight in trained:
             weight.requires_grad_(True)
         inputs = pad_batch([encoding], model.pad_token, model.device)
         batch = Batch(inputs, forward_with_internals(model, inputs).probabilities(model)).about(label)
         answers, points = Answers(model, encoding, self.erasure), metric_counts(len(encoding.units))
         best, best_gain = floats(torch.zeros(len(encoding.units))), -float("inf")
-        maps = enumerate(self._maps(cast(Aml, recipe), cast(AttributionModel, module), trained, model, batch))
+        maps = enumerate(self._maps(cast(Aml, recipe), module, trained, model, batch))
         while some := list(islice(maps, MAPS_AT_ONCE)):
             answers.probabilities(np.vstack([erasure_masks(scores, points, kept=True) for _, scores in some]))
             for step, scores in some:
@@ -224,11 +234,7 @@ class FineTunedAml:
                 optimiser.step()
 
 
-def shared_tensors(module: nn.Module) -> list[Tensor]:
-    """Tensors that G shares with F; they are neither copied nor trained."""
-    return [weight for name, weight in module.named_parameters() if not is_fine_tuned(name)] + list(module.buffers())
-
-
-def is_fine_tuned(name: str) -> bool:
-    """Whether fine-tuning on one text trains this parameter: adapters and head, not the prediction token."""
-    return ".down" in name or ".up" in name or name.startswith(("hidden.", "share."))
+def shared_tensors(module: AttributionModel) -> list[Tensor]:
+    """Tensors that fine-tuning on one text neither copies nor changes."""
+    fixed = [weight for name, weight in module.named_parameters() if not module.is_fine_tuned(name)]
+    return fixed + list(module.buffers())

@@ -78,7 +78,12 @@ class LearnedTraining:
             yield terms
 
     def validate(self) -> dict[str, object]:
-        """Metrics, shape of the scores and warnings; keeps the weights if they are the best so far."""
+        """Metrics, shape of the scores and warnings; keeps the weights if they are the best so far.
+
+        Without validation texts nothing is judged, which fits only a recipe that keeps the last weights.
+        """
+        if not self.validation:
+            return {}
         scores = explained(self.recipe, self.module, self.model, self.validation)
         values = per_text(self.model, self.validation, scores, "mask")
         metrics, scores_shape = means(values), score_shape(scores)

@@ -35,3 +35,13 @@ def adapted(encoder: nn.Module, rank: int) -> nn.Module:
             parent, _, last = name.rpartition(".")
             setattr(copied.get_submodule(parent), last, Adapted(module, rank))
     return copied
+
+
+def trainable(encoder: nn.Module) -> nn.Module:
+    """A twin of `encoder` whose layers have weights of their own that are trained; the embeddings are shared."""
+    copied = shared_copy(encoder)
+    for name, module in copied.named_modules():
+        if "embeddings" not in name.split("."):
+            for parameter, weight in list(module.named_parameters(recurse=False)):
+                setattr(module, parameter, nn.Parameter(weight.detach().clone()))
+    return copied

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from explainers.errors import ExplanationError
 
-COUNTS = ("epochs", "validations", "batch", "rank", "hidden", "r")  # at least 1
+COUNTS = ("epochs", "validations", "batch", "hidden", "r")  # at least 1
 NOT_SETTINGS = ("method", "distribution")  # fields that say what a recipe is
 
 Recipe = TypeVar("Recipe")

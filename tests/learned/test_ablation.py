@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -6,11 +7,12 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.learned.ablation import ABLATIONS, Ablated, ablate, ablation_markdown, ablation_records, last_loss
+from explainers.learned.ablation import ABLATIONS, SHARES, Ablated, Plan, ablate, ablation_records, loss_curve
 from explainers.learned.batches import LearningExample, encode_for_learning
 from explainers.learned.recipes import RECIPES, recipe_of
 from explainers.metrics.intervals import Interval
 from explainers.models.frozen_model import FrozenModel
+from explainers.report.ablation_tables import ablation_markdown
 from explainers.training.loop import LOG
 
 ENDS = ("good", "bad", "dull", "unwatchable")
@@ -27,26 +29,40 @@ def test_every_part_is_trained_with_its_settings(
     bert: FrozenModel, items: list[LearningExample], tmp_path: Path, method: str
 ) -> None:
     ablation = ABLATIONS[method]
-    results = list(ablate(method, bert, items, items[:2], tmp_path, {"epochs": 1, "batch": 4}))
-    assert [each.part for each in results] == [part for part, _ in ablation.parts for _ in range(ablation.seeds)]
-    assert [each.seed for each in results] == list(range(ablation.seeds)) * len(ablation.parts)
-    logs = sorted(tmp_path.glob(f"*/{LOG}"))
-    heads = [json.loads(log.read_text(encoding="utf-8").splitlines()[0])["recipe"] for log in logs]
-    assert len(heads) == len(results)
-    for _, changed in ablation.parts:
-        same = [head for head in heads if all(head[name] == value for name, value in changed.items())]
-        assert len(same) >= ablation.seeds
-        assert {(head["epochs"], head["batch"], head["select"]) for head in same} == {(1, 4, "last")}
-    assert all(each.aopc_c.texts == each.aopc_s.texts == 2 for each in results)
-    assert all(np.isfinite([each.loss, each.aopc_c.mean, each.aopc_s.mean]).all() for each in results)
+    results = list(ablate(method, bert, items, items[:3], tmp_path, {"batch": 4}, Plan(steps=3, seeds=2, sensitive=1)))
+    assert [each.part for each in results] == [part for part, _ in ablation.parts]
+    for number, (_, changed) in enumerate(ablation.parts):
+        logs = [tmp_path / f"{method}-{number}-{seed}" / LOG for seed in (0, 1)]
+        recipes = [json.loads(log.read_text(encoding="utf-8").split("\n")[0])["recipe"] for log in logs]
+        assert [recipe["seed"] for recipe in recipes] == [0, 1]
+        expected = {**ablation.base, **changed, "epochs": 2, "batch": 4, "select": "last"}.items()
+        assert all(recipe[name] == value for recipe in recipes for name, value in expected)
+    assert all(each.steps == 4 and len(each.by_seed) == 2 for each in results)  # two epochs of two batches
+    assert all(each.aopc_c.texts == each.aopc_s.texts == 3 and each.avg_sen is not None for each in results)
+    assert all(each.aopc_c.mean == pytest.approx(np.mean(each.by_seed)) for each in results)
+    assert all(np.isfinite([*each.losses, each.aopc_c.mean, each.aopc_s.mean]).all() for each in results)
+
+
+def test_parts_are_compared_with_the_whole_text_by_text(
+    bert: FrozenModel, items: list[LearningExample], tmp_path: Path
+) -> None:
+    whole, *others = ablate("ciem", bert, items, items[:3], tmp_path, {"batch": 4}, Plan(1, 1, 0))
+    assert whole.minus_whole is None
+    assert whole.avg_sen is None
+    for each in others:
+        assert each.minus_whole is not None
+        comp, suff = each.minus_whole
+        assert comp.mean == pytest.approx(each.aopc_c.mean - whole.aopc_c.mean)
+        assert suff.mean == pytest.approx(each.aopc_s.mean - whole.aopc_s.mean)
 
 
 @pytest.mark.parametrize("method", RECIPES)
 def test_every_part_differs_from_the_whole_in_a_setting_that_exists(method: str) -> None:
     (_, nothing), *parts = ABLATIONS[method].parts
     assert nothing == {}
-    whole = recipe_of(method, {})
-    assert all(recipe_of(method, changed) != whole for _, changed in parts)
+    base = ABLATIONS[method].base
+    whole = recipe_of(method, base)
+    assert all(recipe_of(method, {**base, **changed}) != whole for _, changed in parts)
     assert len({str(changed) for _, changed in parts}) == len(parts)
 
 
@@ -57,33 +73,39 @@ def test_a_method_without_an_ablation_is_a_sentence(
         next(ablate("lime", bert, items, items, tmp_path, {}))
 
 
-def test_the_loss_is_the_mean_over_the_last_epochs_steps(tmp_path: Path) -> None:
-    steps = [(0, 9.0), (0, 7.0), (1, 1.0), (1, 2.0), (1, 6.0)]
-    lines = [{"method": "aml"}, *({"epoch": epoch, "terms": {"total": loss}} for epoch, loss in steps), {"epoch": 2}]
+def test_the_curve_holds_the_mean_loss_of_each_share_of_the_steps(tmp_path: Path) -> None:
+    losses = [9.0, 8.0, 8.0, *[5.0] * 5, *[2.0] * 10, *[1.0] * 2]
+    lines = [{"method": "aml"}, *({"epoch": 0, "terms": {"total": loss}} for loss in losses), {"epoch": 1}]
     (tmp_path / LOG).write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    assert last_loss(tmp_path / LOG) == 3
+    assert loss_curve(tmp_path / LOG) == pytest.approx((8.5, (8 + 5 + 5) / 3, (5 * 3 + 2 * 2) / 5, 2, (2 * 3 + 2) / 5))
 
 
-def ablated(part: str, seed: int = 0) -> Ablated:
-    return Ablated(part, seed, 1.25, Interval(0.5, 0.25, 0.75, 9), Interval(-0.125, -0.25, 0.0, 9))
+def test_the_curve_of_two_steps_has_all_its_shares(tmp_path: Path) -> None:
+    (tmp_path / LOG).write_text('{"terms": {"total": 4}}\n{"terms": {"total": 2}}', encoding="utf-8")
+    curve = loss_curve(tmp_path / LOG)
+    assert len(curve) == len(SHARES) - 1
+    assert set(curve) <= {4.0, 2.0}
 
 
-def test_the_table_has_a_row_for_every_part_and_what_the_paper_found() -> None:
-    head, rule, *rows, empty, paper = ablation_markdown(
-        "cimi", [ablated(part) for part, _ in ABLATIONS["cimi"].parts]
-    ).split("\n")
-    assert head == "| cimi | loss, last epoch | AOPC-C ↑ (zero) | AOPC-S ↓ (zero) |"
-    assert rule == "|---|---|---|---|"
-    assert rows[0] == "| CIMI | 1.250 | 0.500 [0.250, 0.750] | -0.125 [-0.250, 0.000] |"
-    assert [row.split("|")[1].strip() for row in rows] == [part for part, _ in ABLATIONS["cimi"].parts]
-    assert (empty, paper) == ("", f"The paper: {ABLATIONS['cimi'].claim}")
+WHOLE = Ablated(
+    "CIMI", 320, (1.25,) * 5, (0.25, 0.75), Interval(0.5, 0.25, 0.75, 9), Interval(-0.125, -0.25, 0, 9), None
+)
+CHANGE = (Interval(-0.25, -0.5, 0.0, 9), Interval(0.125, 0.0, 0.25, 9))
 
 
-def test_seeds_are_named_where_there_are_several() -> None:
-    rows = ablation_markdown("ciem", [ablated("CIEM"), ablated("CIEM", 1)]).split("\n")[2:4]
-    assert [row.split("|")[1].strip() for row in rows] == ["CIEM, seed 0", "CIEM, seed 1"]
+def test_the_tables_have_figures_losses_and_what_the_paper_found() -> None:
+    part = replace(WHOLE, part="-s", minus_whole=CHANGE, avg_sen=Interval(0.125, 0.0, 0.25, 8))
+    counts, figures, _losses_head, losses, paper = ablation_markdown("cimi", [WHOLE, part]).split("\n\n")
+    assert counts.startswith("320 steps, 2 seeds, 9 validation texts")
+    head, _, first, second = figures.split("\n")
+    assert head == "| part | AOPC-C ↑ | by seed | AOPC-S ↓ | AvgSen ↓ | difference, AOPC-C | difference, AOPC-S |"
+    assert first == "| CIMI | 0.500 [0.250, 0.750] | 0.250, 0.750 | -0.125 [-0.250, 0.000] | – | – | – |"
+    assert second.endswith("| 0.125 [0.000, 0.250] | -0.250 [-0.500, +0.000] | +0.125 [+0.000, +0.250] |")
+    assert losses.split("\n")[0] == "| part | 0–10 % | 10–25 % | 25–50 % | 50–75 % | 75–100 % |"
+    assert losses.split("\n")[2] == "| CIMI | 1.250 | 1.250 | 1.250 | 1.250 | 1.250 |"
+    assert paper == f"The paper: {ABLATIONS['cimi'].claim}"
 
 
 def test_the_figures_can_be_written_as_json() -> None:
     interval = {"mean": 0.5, "low": 0.25, "high": 0.75, "texts": 9}
-    assert json.loads(json.dumps(ablation_records([ablated("AML")])))[0]["aopc_c"] == interval
+    assert json.loads(json.dumps(ablation_records([WHOLE])))[0]["aopc_c"] == interval

@@ -1,6 +1,7 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled
-from explainers.learned.aml import Aml, AttributionModel, Filler, FineTunedAml, is_fine_tuned, log_of_others, shares
+from explainers.learned.aml import Aml, AttributionModel, Filler, FineTunedAml, log_of_others, shares
 from explainers.learned.batches import Batch, batch, encode_for_learning
+from explainers.learned.fitting_loop import fit
 from explainers.learned.method import LearnedAttribution, load_trained
 from explainers.learned.recipe import trained_parameters
 from explainers.metrics.erasure import Answers, erasure_curves
@@ -332,8 +334,22 @@ def test_without_any_step_it_is_the_map_of_one_pass(bert: FrozenModel) -> None:
 
 
 def test_what_one_text_trains_are_the_adapters_and_the_head(bert: FrozenModel) -> None:
-    every = trained_parameters(Aml().module(bert))
-    assert {name for name in every if not is_fine_tuned(name)} == {"prediction", "filler"}
+    module = Aml().module(bert)
+    assert {name for name in trained_parameters(module) if not module.is_fine_tuned(name)} == {"prediction", "filler"}
+
+
+def test_rank_0_trains_the_layers_themselves(bert: FrozenModel, tmp_path: Path) -> None:
+    module = Aml(rank=0).module(bert)
+    layers = {f"encoder.{name}" for name, _ in bert.base.named_parameters() if not name.startswith("embeddings.")}
+    assert {name for name in trained_parameters(module) if name.startswith("encoder.")} == layers
+    assert all(module.is_fine_tuned(name) for name in layers)
+    items = encode_for_learning(bert, [Example(text) for text in ("good film", "a bad film", "a dull plot")])
+    before = fingerprint(bert)
+    training = fit(Aml(rank=0, epochs=1, batch=2, learning_rate=1e-2, select="last"), bert, items, (), tmp_path)
+    frozen, after = dict(bert.base.named_parameters()), dict(training.module.named_parameters())
+    read = [name for name in layers if ".layer." in name and "key.bias" not in name]  # the pooler is not read
+    assert all(not torch.equal(after[name], frozen[name.removeprefix("encoder.")]) for name in read)
+    assert fingerprint(bert) == before
 
 
 def test_the_trained_copy_is_another_one_for_every_text(bert: FrozenModel) -> None:
