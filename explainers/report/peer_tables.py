@@ -32,7 +32,8 @@ over the sentences of 10 to 13 words, with one seed. The partition explainer est
 under a tree of coalitions, so that a part of its error stays however many passes it makes. The setting here is the
 quickest one of KernelSHAP with an error that is not larger. Seconds and passes are sums over these sentences."""
 METHODS_HEAD = """AOPC-C - AOPC-S is computed here from the scores, under the operator mask; higher is better. Where
-several methods are timed together there is none."""
+several methods are timed together there is none. The integrated gradients of interpreto 0.5.2 have no sign, as it
+averages absolute values over the dimensions, so that words against the class rank high too."""
 ENVIRONMENTS = """Made by the command with `venv` and pip, each with the torch of this program, in the folder `peers` of
 the store or in the one that `--environments` names; several GB. Once made they are used again."""
 
