@@ -20,6 +20,10 @@ def bench_command(
     sampling: Annotated[
         Path | None, typer.Option(help="Write the error of KernelSHAP by sampler and passes to this file instead.")
     ] = None,
+    calls: Annotated[
+        Path | None,
+        typer.Option(help="Compare fAML with LIME and KernelSHAP at equal passes, and write it to this file."),
+    ] = None,
     peers: Annotated[
         Path | None, typer.Option(help="Compare with other packages on the same sentences, and write it to this file.")
     ] = None,
@@ -27,17 +31,25 @@ def bench_command(
         Path | None, typer.Option(help="With --peers: where their virtual environments are; by default in the store.")
     ] = None,
     texts: Annotated[
-        int, typer.Option(min=1, help="With --sampling and --peers: on how many texts of 10 to 13 units.")
+        int,
+        typer.Option(
+            min=1, help="With --sampling and --peers: on how many texts of 10 to 13 units; with --calls: of 9 and more."
+        ),
     ] = 8,
     data: Annotated[
         Path | None,
-        typer.Option(help="With --sampling and --peers: a data set, as for evaluate; by default a few sentences."),
+        typer.Option(
+            help="With --sampling, --calls and --peers: a data set, as for evaluate; by default a few sentences."
+        ),
     ] = None,
 ) -> None:
     """Measure speed on this machine: against Captum's defaults, cold start, memory. Or samplers, or other packages."""
     with user_errors():
         if peers is not None:
             typer.echo(write_peers(peers, model, threads, texts, data, environments))
+            return
+        if calls is not None:
+            typer.echo(write_equal_calls(calls, model, texts, data))
             return
         if sampling is not None:
             typer.echo(write_sampling_errors(sampling, model, texts, data))
@@ -74,6 +86,21 @@ def write_sampling_errors(path: Path, name: str, most: int, data: Path | None) -
     costs = pass_costs(question, select(default_methods()))
     gaps = list(path_gaps(model, texts))
     document = sampling_document(games, list(sampling_errors(games)), list(default_errors(games)), gaps, costs, about)
+    path.write_text(document, encoding="utf-8")
+    return document
+
+
+def write_equal_calls(path: Path, name: str, most: int, data: Path | None) -> str:
+    """Writes the document, and returns it."""
+    from explainers.evaluation.equal_calls import equal_calls
+    from explainers.models.catalog import load
+    from explainers.report.equal_calls_tables import equal_calls_document
+
+    model = load(name)
+    rows = equal_calls(model, sampling_texts(name, model.input_names, data), most, show_progress)
+    command = f".venv/bin/python -m explainers bench --model {name} --calls {path} --texts {most}"
+    source = "texts of its test split" if data else "sentences of our own"
+    document = equal_calls_document(rows, name, source, command + (" --data DATA" if data else ""))
     path.write_text(document, encoding="utf-8")
     return document
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from explainers.learned.ablation import ABLATIONS, SHARES, Ablated
-from explainers.metrics.intervals import Interval
-from explainers.report.markdown_table import markdown_table
+from explainers.report.markdown_table import interval_cell, markdown_table
 
 HEAD = """{steps} steps, {seeds} seeds, {texts} validation texts, the operator `mask`. A difference is that to the first
 row, text by text; brackets are 95 % intervals."""
@@ -27,22 +26,18 @@ def ablation_markdown(method: str, rows: Sequence[Ablated]) -> str:
 def _figures(row: Ablated) -> dict[str, str]:
     figures = {
         "part": row.part,
-        "AOPC-C ↑": _interval(row.aopc_c),
+        "AOPC-C ↑": interval_cell(row.aopc_c),
         "by seed": ", ".join(f"{mean:.3f}" for mean in row.by_seed),
-        "AOPC-S ↓": _interval(row.aopc_s),
+        "AOPC-S ↓": interval_cell(row.aopc_s),
     }
     if row.avg_sen is not None:
-        figures |= {"AvgSen ↓": _interval(row.avg_sen)}
+        figures |= {"AvgSen ↓": interval_cell(row.avg_sen)}
     if row.minus_whole is not None:
         comp, suff = row.minus_whole
-        figures |= {"difference, AOPC-C": _interval(comp, "+"), "difference, AOPC-S": _interval(suff, "+")}
+        figures |= {"difference, AOPC-C": interval_cell(comp, "+"), "difference, AOPC-S": interval_cell(suff, "+")}
     return figures
 
 
 def _losses(row: Ablated) -> dict[str, str]:
     spans = zip(SHARES, SHARES[1:], row.losses, strict=False)
     return {"part": row.part} | {f"{100 * start:.0f}–{100 * end:.0f} %": f"{loss:.3f}" for start, end, loss in spans}
-
-
-def _interval(value: Interval, sign: str = "") -> str:
-    return f"{value.mean:{sign}.3f} [{value.low:{sign}.3f}, {value.high:{sign}.3f}]"

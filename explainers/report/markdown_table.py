@@ -1,6 +1,8 @@
-"""Small pieces of Markdown: a table, a command, a percentage."""
+"""Small pieces of Markdown: a table, a command, a percentage, an interval."""
 
 from collections.abc import Mapping, Sequence
+
+from explainers.metrics.intervals import Interval
 
 
 def markdown_table(rows: Sequence[Mapping[str, str]]) -> str:
@@ -16,6 +18,11 @@ def command_block(command: str) -> str:
 
 def as_percent(share: float) -> str:
     return f"{100 * share:.1f} %"
+
+
+def interval_cell(value: Interval, sign: str = "") -> str:
+    """The mean and its interval; with the sign "+" as a difference."""
+    return f"{value.mean:{sign}.3f} [{value.low:{sign}.3f}, {value.high:{sign}.3f}]"
 
 
 def _line(cells: Sequence[str]) -> str:
