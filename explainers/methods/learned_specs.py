@@ -27,11 +27,11 @@ LEARNED = (
         reads_class=True,
         fixed=(("method", "aml"), ("reads_class", True)),
         deviations=(
-            "The attribution model that is shipped is a LoRA adapter on the frozen model's own encoder; the paper trains a "
+            "The shipped attribution model is a LoRA adapter on the frozen model's own encoder; the paper trains a "
             "whole one, as the setting rank=0 does.",
-            "Of the paper's five ways to mask, replacement by the mask token (1), by random tokens (2) and by a learned "
-            "embedding (4) can be chosen. A word predicted from its context (3) needs a language model, and omission (5) "
-            "has no soft form through which a share could be trained.",
+            "Of the paper's five ways to mask, replacement by the mask token (1), by random tokens (2) and by a "
+            "learned embedding (4) can be chosen. A word predicted from its context (3) needs a language model, and "
+            "omission (5) has no soft form through which a share could be trained.",
             "A class that is not predicted is given to the network as certain, as the paper's footnote 2 says; it was "
             "trained with the model's own probabilities alone.",
             "The token that tells what the model predicted is written into its own row; in the authors' code it "
