@@ -31,7 +31,7 @@ def ablate_command(
         from explainers.models.catalog import load
         from explainers.report.ablation_tables import ablation_markdown
 
-        frozen, plan = load(model, device=device), ablation.Plan(steps, seeds, sensitive)
+        frozen, plan = load(model, device=device), ablation.AblationPlan(steps, seeds, sensitive)
         training, validation = (encode_for_learning(frozen, part) for part in read_examples(model, data, 0))
         some, watched = training[: texts or None], validation[:VALIDATION_TEXTS]
         results = list(ablation.ablate(method, frozen, some, watched, out, dict(parse_settings(set_)), plan))

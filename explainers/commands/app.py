@@ -17,6 +17,7 @@ from explainers.commands.identifiability import identifiability_command
 from explainers.commands.methods import methods_command
 from explainers.commands.narratives import narratives_command
 from explainers.commands.plausibility import plausibility_command
+from explainers.commands.published_metrics import published_metrics_command
 from explainers.commands.simulatability import simulatability_command
 from explainers.commands.stored_results import stored_results_command
 from explainers.commands.train_head import train_head_command
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "ablate": ablate_command,
     "identifiability": identifiability_command,
     "evaluate": evaluate_command,
+    "published-metrics": published_metrics_command,
     "consistency": consistency_command,
     "simulatability": simulatability_command,
     "verdicts": verdicts_command,

@@ -95,7 +95,7 @@ class Ablated:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AblationPlan:
     """Each part is trained for `steps` optimiser steps or a few more, to the end of an epoch, with seeds from 0 on."""
 
     steps: int = 300
@@ -110,12 +110,12 @@ def ablate(
     validation: Sequence[LearningExample],
     folder: Path,
     settings: dict[str, Any],
-    plan: Plan | None = None,
+    plan: AblationPlan | None = None,
 ) -> Iterator[Ablated]:
     """Trains every part with the other `settings`. Raises `ExplanationError` for a method without an ablation."""
     if method not in ABLATIONS:
         raise ExplanationError(f"An ablation of {method!r} is not available. Choose one of: {', '.join(ABLATIONS)}.")
-    ablation, plan = ABLATIONS[method], plan or Plan()
+    ablation, plan = ABLATIONS[method], plan or AblationPlan()
     whole: NDArray[np.float64] | None = None
     for number, (part, changed) in enumerate(ablation.parts):
         trainings: list[_Measured] = []
@@ -143,7 +143,7 @@ def _train(
     validation: Sequence[LearningExample],
     folder: Path,
     values: dict[str, Any],
-    plan: Plan,
+    plan: AblationPlan,
 ) -> _Measured:
     batches = len(in_random_order(texts, recipe_of(method, values).batch, random.Random(0)))
     recipe = recipe_of(method, {**values, "epochs": -(-plan.steps // batches)})

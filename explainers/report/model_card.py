@@ -2,6 +2,7 @@
 
 card.json                  what the model is, its data, recipe and accuracy     (train-model)
 evaluation.json            faithfulness metrics and known evidence              (evaluate)
+published_metrics.json     the papers' own metrics                              (published-metrics)
 consistency.json           whether similar inputs are explained alike           (consistency)
 simulatability.json        whether explanations help a student                  (simulatability)
 plausibility.json          agreement with people's rationales                   (plausibility)
@@ -29,6 +30,7 @@ from explainers.report.fitted_weights_card import learned_weights, narrator_weig
 from explainers.report.markdown_table import as_percent, command_block, markdown_table
 from explainers.report.narrator_card import narrator_evaluation
 from explainers.report.plausibility_tables import PLAUSIBILITY_FILE, plausibility_section
+from explainers.report.published_tables import PUBLISHED_METRICS, published_markdown
 from explainers.report.simulatability_tables import SIMULATABILITY, simulatability_markdown
 
 MODEL_CARD = "README.md"  # in a bundle's folder
@@ -75,6 +77,7 @@ def model_card(folder: Path) -> str:
         *_training(card),
         "## Faithfulness",
         *_faithfulness(folder / EVALUATION),
+        *_published_metrics(folder / PUBLISHED_METRICS),
         *_consistency(folder / CONSISTENCY),
         *_simulatability(folder / SIMULATABILITY),
         *plausibility_section(folder / PLAUSIBILITY_FILE),
@@ -148,6 +151,20 @@ def _training(card: Mapping[str, Any]) -> Iterator[str]:
     ]
     if log:
         yield markdown_table(log)
+
+
+def _published_metrics(path: Path) -> Iterator[str]:
+    if not path.is_file():
+        return
+    table = json.loads(path.read_text(encoding="utf-8"))
+    yield "## The papers' own metrics"
+    yield command_block(table["command"])
+    data = table["data"]
+    yield (
+        f"{data['inputs']:,} inputs of the split `{data['split']}`, taken at random (seed {data['seed']}). Half the "
+        "95 % bootstrap interval stands behind each mean. Metrics of one name differ between the papers."
+    )
+    yield published_markdown(table)
 
 
 def _consistency(path: Path) -> Iterator[str]:

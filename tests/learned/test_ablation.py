@@ -7,7 +7,7 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.learned.ablation import ABLATIONS, SHARES, Ablated, Plan, ablate, ablation_records, loss_curve
+from explainers.learned.ablation import ABLATIONS, SHARES, Ablated, AblationPlan, ablate, ablation_records, loss_curve
 from explainers.learned.batches import LearningExample, encode_for_learning
 from explainers.learned.recipes import RECIPES, recipe_of
 from explainers.metrics.intervals import Interval
@@ -29,7 +29,9 @@ def test_every_part_is_trained_with_its_settings(
     bert: FrozenModel, items: list[LearningExample], tmp_path: Path, method: str
 ) -> None:
     ablation = ABLATIONS[method]
-    results = list(ablate(method, bert, items, items[:3], tmp_path, {"batch": 4}, Plan(steps=3, seeds=2, sensitive=1)))
+    results = list(
+        ablate(method, bert, items, items[:3], tmp_path, {"batch": 4}, AblationPlan(steps=3, seeds=2, sensitive=1))
+    )
     assert [each.part for each in results] == [part for part, _ in ablation.parts]
     for number, (_, changed) in enumerate(ablation.parts):
         logs = [tmp_path / f"{method}-{number}-{seed}" / LOG for seed in (0, 1)]
@@ -46,7 +48,7 @@ def test_every_part_is_trained_with_its_settings(
 def test_parts_are_compared_with_the_whole_text_by_text(
     bert: FrozenModel, items: list[LearningExample], tmp_path: Path
 ) -> None:
-    whole, *others = ablate("ciem", bert, items, items[:3], tmp_path, {"batch": 4}, Plan(1, 1, 0))
+    whole, *others = ablate("ciem", bert, items, items[:3], tmp_path, {"batch": 4}, AblationPlan(1, 1, 0))
     assert whole.minus_whole is None
     assert whole.avg_sen is None
     for each in others:

@@ -1,0 +1,71 @@
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from explainers.commands.app import app
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable
+from explainers.evaluation.names import POSITION, RANDOM
+from explainers.evaluation.published import published_rows
+from explainers.methods.registry import select
+from explainers.metrics.published import PUBLISHED
+from explainers.models.frozen_model import FrozenModel
+from explainers.report.published_tables import published_markdown
+from explainers.results.settings import Settings
+
+INPUTS = [Example(f"the {thing} was {word}") for thing in ("film", "plot") for word in ("good", "bad", "dull")]
+
+
+def test_every_method_and_control_has_every_metric(bert: FrozenModel) -> None:
+    rows = published_rows(bert, INPUTS, select(["occlusion"]), Settings(), print)
+    assert [row["method"] for row in rows] == ["occlusion", RANDOM, POSITION]
+    assert all(set(row["metrics"]) == {metric.id for metric in PUBLISHED} for row in rows)
+    assert all(interval["texts"] == len(INPUTS) for row in rows for interval in row["metrics"].values())
+
+
+def test_what_matters_most_for_the_answer_is_ahead_of_random_orders(bert: FrozenModel) -> None:
+    occlusion, random, _ = published_rows(bert, INPUTS, select(["occlusion"]), Settings(), print)
+    assert occlusion["metrics"]["cimi_comp"]["mean"] > random["metrics"]["cimi_comp"]["mean"]
+    assert occlusion["metrics"]["ciem_suff"]["mean"] < random["metrics"]["ciem_suff"]["mean"]
+
+
+def test_a_method_that_fails_has_a_reason(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_args: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("explainers.evaluation.published.final_attribution", failing)
+    row, *_ = published_rows(bert, INPUTS, select(["occlusion"]), Settings(), print)
+    assert row == {"method": "occlusion", "inputs": 0, "reason": "Internal error in Crosslight (RuntimeError)."}
+    assert "| Occlusion | failed: Internal error in Crosslight (RuntimeError). |" in published_markdown({"rows": [row]})
+
+
+def test_inputs_without_words_are_a_sentence(bert: FrozenModel) -> None:
+    with pytest.raises(DataUnavailable, match="None of the inputs has a word"):
+        published_rows(bert, [], select(["occlusion"]), Settings(), print)
+
+
+def test_the_command_writes_a_record_and_the_tables(tmp_path: Path, hub_folder: Path) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(f"{example.text} {number}" for example in INPUTS for number in range(4)))
+    words = [
+        "published-metrics",
+        "--model",
+        str(hub_folder),
+        "--data",
+        str(texts),
+        "--methods",
+        "occlusion",
+        "--n",
+        "2",
+    ]
+    result = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    record = json.loads((tmp_path / "out" / "published_metrics.json").read_text())
+    assert [row["method"] for row in record["rows"]] == ["occlusion", RANDOM, POSITION]
+    assert record["command"].endswith(
+        "published-metrics --model small --split test --n 2 --methods occlusion --data DIR"
+    )
+    assert "| method | AML Comp ↑ | AML Suff ↓ |" in result.output
+    assert "| CIEM SUFF | `zero` |" in result.output
