@@ -64,8 +64,6 @@ def test_the_command_writes_a_record_and_the_tables(tmp_path: Path, hub_folder: 
     assert result.exit_code == 0, result.output
     record = json.loads((tmp_path / "out" / "published_metrics.json").read_text())
     assert [row["method"] for row in record["rows"]] == ["occlusion", RANDOM, POSITION]
-    assert record["command"].endswith(
-        "published-metrics --model small --split test --n 2 --methods occlusion --data DIR"
-    )
+    assert record["command"].endswith("--split test --n 2 --methods occlusion --data DIR")
     assert "| method | AML Comp ↑ | AML Suff ↓ |" in result.output
     assert "| CIEM SUFF | `zero` |" in result.output
