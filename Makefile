@@ -25,7 +25,7 @@ unit: .venv/.installed-for-tests
 	$(PYTEST) $(PARALLEL) -m "not browser"
 
 browser: .venv/.installed-for-tests
-	$(PYTEST) -m browser
+	$(PYTEST) $(PARALLEL) -m browser
 
 # The locks hold the exact version and the hashes of everything but torch, whose CPU and CUDA builds have one version and
 # different files: of torch only the version is fixed, and the index that pip is set to decides the build. What torch
