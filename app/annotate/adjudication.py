@@ -13,9 +13,10 @@ import streamlit as st
 from app import plain_text
 from app.annotate.decision_form import decision_form, moment
 from app.annotate.decisions import Decided, OwnerDecision, decide, histories
-from app.annotate.disputes import Dispute, marks
+from app.annotate.disputes import Dispute, marks, title, words
 from app.annotate.payload import image, prediction, segments
 from app.annotate.projects import TITLES, Project
+from app.annotate.sentence_form import sentence_form
 from app.components import component, newest
 from app.store import Store
 from explainers.annotations.records import Marked, Task
@@ -46,7 +47,7 @@ class Adjudication:
 
     def store_decision(self, answer: Any, origin: str) -> None:
         decided: Decided = self.dispute.state.number, self.dispute.task
-        decide(self.store, self.project, decided, answer, origin, self.by)
+        decide(self.store, self.project, decided, answer, origin, self.by, seen=len(self.earlier))
 
 
 def adjudicate(store: Store, project: Project, differing: Mapping[Task, Sequence[Dispute]], by: str) -> None:
@@ -66,8 +67,9 @@ def adjudicate(store: Store, project: Project, differing: Mapping[Task, Sequence
     if dispute.task == "mark":
         _component(adjudication, sum(map(bool, done.values())), len(done))
     else:
-        decision_form(dispute, adjudication.earlier, adjudication.key, adjudication.store_decision, after=_next)
-    _history(adjudication.earlier)
+        draw = sentence_form if dispute.task == "correct" else decision_form
+        draw(dispute, adjudication.earlier, adjudication.key, adjudication.store_decision, after=_next)
+    _history(adjudication)
 
 
 def _chosen(listed: Mapping[str, Dispute], done: Mapping[str, tuple[OwnerDecision, ...]]) -> str:
@@ -93,11 +95,20 @@ def _next() -> None:
     st.session_state.pop(ITEM, None)
 
 
-def _history(earlier: Sequence[OwnerDecision]) -> None:
-    lines = [f"Decision {number}: {moment(each)}" for number, each in enumerate(earlier, start=1)]
+def _history(adjudication: Adjudication) -> None:
+    lines = [
+        f"Decision {number}: {moment(each)}{_decided(adjudication.dispute, each)}"
+        for number, each in enumerate(adjudication.earlier, start=1)
+    ]
     if lines:
         plain_text.caption("The newest decision counts; all of them are in the downloads.")
         plain_text.bullets(lines)
+
+
+def _decided(dispute: Dispute, decision: OwnerDecision) -> str:
+    """In words; marks are shown in the input."""
+    decided = words(dispute.state, decision.answer)
+    return "".join(f"; {title(question)}: {word}" for question, word in decided.items())
 
 
 def _component(adjudication: Adjudication, done: int, total: int) -> None:

@@ -22,7 +22,7 @@ def decision_form(
     dispute: Dispute, earlier: Sequence[OwnerDecision], key: str, keep: Keep, after: Callable[[], None]
 ) -> None:
     """Draws it. `keep` gets the answer and its origin, then `after` is called."""
-    _input(dispute)
+    show_input(dispute)
     asked, people = values(dispute), list(dispute.answers)
     rows = [{"": title(question), **_others(dispute, question, own, people)} for question, own in asked.items()]
     st.dataframe(rows, hide_index=True, width="stretch")
@@ -37,11 +37,12 @@ def decision_form(
         st.caption(HELP)
         label = "Replace the decision" if earlier else "Store the decision"
         st.form_submit_button(
-            label, type="primary", key=f"store {key}", on_click=attempt, args=(_store, dispute, key, keep, after)
+            label, type="primary", key=f"store {key}", on_click=attempt, args=(store_chosen, dispute, key, keep, after)
         )
 
 
-def _input(dispute: Dispute) -> None:
+def show_input(dispute: Dispute) -> None:
+    """What was judged, with the model's answer."""
     state = dispute.state
     for text in state.prepared.texts:
         plain_text.paragraph(text)
@@ -55,11 +56,14 @@ def _others(dispute: Dispute, question: str, own: dict[str, str], people: Sequen
     return {**({"sentence": sentence} if sentence else {}), **{name: own.get(name, "–") for name in people}}
 
 
-def _store(dispute: Dispute, key: str, keep: Keep, after: Callable[[], None]) -> None:
+def store_chosen(dispute: Dispute, key: str, keep: Keep, after: Callable[[], None]) -> None:
+    """Stores what stands in the fields of the form. Raises `ExplanationError` where one is empty."""
     chosen = {question: st.session_state.get(f"{key} {question}") for question in values(dispute)}
     answer = decided_answer(dispute, chosen)
-    given = words(dispute.state, answer)
-    origin = next((name for name, own in dispute.answers.items() if words(dispute.state, own) == given), CHANGED)
+    given = words(dispute.state, answer).items()
+    origin = next(
+        (name for name, own in dispute.answers.items() if words(dispute.state, own).items() <= given), CHANGED
+    )
     keep(answer, origin)
     after()
 
