@@ -28,6 +28,7 @@ INSTRUCTION = "Take the marks of one person, or change them. Your decision stand
 AGREED = "On every item that several people answered, their answers are the same."
 DECIDED = "All items on which people differ in this task are decided. Choose one to revise its decision."
 TASK, ITEM = "decided task", "decided item"  # in the session
+READABLE = 736  # pixels, as wide as the component of a task
 LONGEST_NAME = 60  # characters of an item in the list
 
 
@@ -60,6 +61,11 @@ def adjudicate(store: Store, project: Project, differing: Mapping[Task, Sequence
         st.session_state[TASK] = next(iter(titles))
     chosen = st.segmented_control("Task to decide", list(titles), required=True, key=TASK) if len(titles) > 1 else None
     listed = {each.id: each for each in differing[titles[chosen or st.session_state[TASK]]]}
+    with st.container(width=READABLE):
+        _decide_one(store, project, listed, by)
+
+
+def _decide_one(store: Store, project: Project, listed: Mapping[str, Dispute], by: str) -> None:
     known = histories(store, project)
     done = {id: known.get((each.state.number, each.task), ()) for id, each in listed.items()}
     dispute = listed[_chosen(listed, done)]
