@@ -71,8 +71,8 @@ def answered(made: Prepared10) -> None:
 
 def row(page: Page, column: str, first: str) -> Locator:
     """The cells of the row that begins with `first`, in the table with this column."""
-    found = page.get_by_test_id("stDataFrame").filter(has_text=column).first
-    return found.locator("tbody tr").filter(has_text=first).locator("td")
+    table = page.get_by_test_id("stDataFrame").filter(has_text=column).first
+    return table.locator("tbody tr").filter(has_text=first).locator("td")
 
 
 def results(page: Page) -> None:
