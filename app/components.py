@@ -18,7 +18,9 @@ ASSETS = Path(__file__).parents[1] / "assets"
 PARTS = {  # what comes before a component's own script
     "sheet": ("sheet_units", "sheet_rows", "sheet_matrix"),
     "annotate": ("annotate_units", "annotate_tasks"),
+    "judged": ("annotate_units",),
 }
+STYLES = {"judged": "annotate"}  # of a component without a style of its own
 TITLES = {"omega_q": "ω of queries", "omega_k": "ω of keys", "lambda_hat": "heads, λ̂", "eta_hat": "layers, η̂"}
 
 
@@ -27,7 +29,7 @@ def component(name: str) -> Any:
     """The component of `assets/<name>.js` and .css, preceded by the scripts that it is made of."""
     scripts = ("element", *PARTS.get(name, ()), name)
     js = "".join((ASSETS / f"{script}.js").read_text(encoding="utf-8") for script in scripts)
-    css = (ASSETS / f"{name}.css").read_text(encoding="utf-8")
+    css = (ASSETS / f"{STYLES.get(name, name)}.css").read_text(encoding="utf-8")
     return st.components.v2.component(f"crosslight_{name}", css=css, js=js)
 
 

@@ -12,7 +12,7 @@ STYLE = """<style>
 .stMain h2 { font-size: 1.2rem; padding: 0.8rem 0 0; }
 .stMain h3 { font-size: 1.05rem; padding: 0.6rem 0 0; }
 [data-testid="stCaptionContainer"] { color: inherit; opacity: 0.78; }  
-[data-testid="stBaseButton-primary"] { background: #2166ac; border-color: #2166ac; color: #fff; }
+[data-testid^="stBaseButton-primary"] { background: #2166ac; border-color: #2166ac; color: #fff; }
 @media (max-width: 640px) { .stMainBlockContainer { padding: 3.5rem 1rem 3rem; } }
 </style>"""  # of every page
 

@@ -13,9 +13,10 @@ import streamlit as st
 from app import plain_text
 from app.annotate.decision_form import decision_form, moment
 from app.annotate.decisions import Decided, OwnerDecision, decide, histories
-from app.annotate.disputes import Dispute, marks
+from app.annotate.disputes import Dispute, marks, title, words
 from app.annotate.payload import image, prediction, segments
 from app.annotate.projects import TITLES, Project
+from app.annotate.sentence_form import sentence_form
 from app.components import component, newest
 from app.store import Store
 from explainers.annotations.records import Marked, Task
@@ -27,6 +28,7 @@ INSTRUCTION = "Take the marks of one person, or change them. Your decision stand
 AGREED = "On every item that several people answered, their answers are the same."
 DECIDED = "All items on which people differ in this task are decided. Choose one to revise its decision."
 TASK, ITEM = "decided task", "decided item"  # in the session
+READABLE = 736  # pixels, as wide as the component of a task
 LONGEST_NAME = 60  # characters of an item in the list
 
 
@@ -46,7 +48,7 @@ class Adjudication:
 
     def store_decision(self, answer: Any, origin: str) -> None:
         decided: Decided = self.dispute.state.number, self.dispute.task
-        decide(self.store, self.project, decided, answer, origin, self.by)
+        decide(self.store, self.project, decided, answer, origin, self.by, seen=len(self.earlier))
 
 
 def adjudicate(store: Store, project: Project, differing: Mapping[Task, Sequence[Dispute]], by: str) -> None:
@@ -59,6 +61,11 @@ def adjudicate(store: Store, project: Project, differing: Mapping[Task, Sequence
         st.session_state[TASK] = next(iter(titles))
     chosen = st.segmented_control("Task to decide", list(titles), required=True, key=TASK) if len(titles) > 1 else None
     listed = {each.id: each for each in differing[titles[chosen or st.session_state[TASK]]]}
+    with st.container(width=READABLE):
+        _decide_one(store, project, listed, by)
+
+
+def _decide_one(store: Store, project: Project, listed: Mapping[str, Dispute], by: str) -> None:
     known = histories(store, project)
     done = {id: known.get((each.state.number, each.task), ()) for id, each in listed.items()}
     dispute = listed[_chosen(listed, done)]
@@ -66,8 +73,9 @@ def adjudicate(store: Store, project: Project, differing: Mapping[Task, Sequence
     if dispute.task == "mark":
         _component(adjudication, sum(map(bool, done.values())), len(done))
     else:
-        decision_form(dispute, adjudication.earlier, adjudication.key, adjudication.store_decision, after=_next)
-    _history(adjudication.earlier)
+        draw = sentence_form if dispute.task == "correct" else decision_form
+        draw(dispute, adjudication.earlier, adjudication.key, adjudication.store_decision, after=_next)
+    _history(adjudication)
 
 
 def _chosen(listed: Mapping[str, Dispute], done: Mapping[str, tuple[OwnerDecision, ...]]) -> str:
@@ -93,11 +101,20 @@ def _next() -> None:
     st.session_state.pop(ITEM, None)
 
 
-def _history(earlier: Sequence[OwnerDecision]) -> None:
-    lines = [f"Decision {number}: {moment(each)}" for number, each in enumerate(earlier, start=1)]
+def _history(adjudication: Adjudication) -> None:
+    lines = [
+        f"Decision {number}: {moment(each)}{_decided(adjudication.dispute, each)}"
+        for number, each in enumerate(adjudication.earlier, start=1)
+    ]
     if lines:
         plain_text.caption("The newest decision counts; all of them are in the downloads.")
         plain_text.bullets(lines)
+
+
+def _decided(dispute: Dispute, decision: OwnerDecision) -> str:
+    """In words; marks are shown in the input."""
+    decided = words(dispute.state, decision.answer)
+    return "".join(f"; {title(question)}: {word}" for question, word in decided.items())
 
 
 def _component(adjudication: Adjudication, done: int, total: int) -> None:

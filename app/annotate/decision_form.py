@@ -9,11 +9,13 @@ from app import plain_text
 from app.annotate.actions import attempt
 from app.annotate.decisions import OwnerDecision
 from app.annotate.disputes import Dispute, decided_answer, options, title, values, words
+from app.annotate.judged_cards import judged_cards
 from app.annotate.payload import prediction
 from explainers.annotations.records import Answer
 from explainers.report.display_images import display_image
 
 HELP = "Rows without a difference are filled in. Choose one of the answers in the others, or another one."
+PLACES = "Rows without a difference are filled in. Give every map a place of its own; 1 is the most convincing one."
 CHANGED = "changed"  # the origin of a decision that is nobody's own answer
 Keep = Callable[[Answer, str], None]
 
@@ -22,7 +24,7 @@ def decision_form(
     dispute: Dispute, earlier: Sequence[OwnerDecision], key: str, keep: Keep, after: Callable[[], None]
 ) -> None:
     """Draws it. `keep` gets the answer and its origin, then `after` is called."""
-    _input(dispute)
+    show_input(dispute)
     asked, people = values(dispute), list(dispute.answers)
     rows = [{"": title(question), **_others(dispute, question, own, people)} for question, own in asked.items()]
     st.dataframe(rows, hide_index=True, width="stretch")
@@ -34,20 +36,23 @@ def decision_form(
             start = current.get(question, agreed)
             place = offered.index(start) if start in offered else None
             st.selectbox(title(question), offered, index=place, key=f"{key} {question}")
-        st.caption(HELP)
+        st.caption(PLACES if dispute.task == "rank" else HELP)
         label = "Replace the decision" if earlier else "Store the decision"
         st.form_submit_button(
-            label, type="primary", key=f"store {key}", on_click=attempt, args=(_store, dispute, key, keep, after)
+            label, type="primary", key=f"store {key}", on_click=attempt, args=(store_chosen, dispute, key, keep, after)
         )
 
 
-def _input(dispute: Dispute) -> None:
+def show_input(dispute: Dispute) -> None:
+    """What was judged, with the model's answer."""
     state = dispute.state
+    plain_text.paragraph(plain_text.Bold(prediction(state.prepared)))
+    if judged_cards(dispute):
+        return
     for text in state.prepared.texts:
         plain_text.paragraph(text)
     if state.item.example.image is not None:
         st.image(display_image(state.item.example.image).content, width=320)
-    plain_text.caption(prediction(state.prepared))
 
 
 def _others(dispute: Dispute, question: str, own: dict[str, str], people: Sequence[str]) -> dict[str, str]:
@@ -55,11 +60,14 @@ def _others(dispute: Dispute, question: str, own: dict[str, str], people: Sequen
     return {**({"sentence": sentence} if sentence else {}), **{name: own.get(name, "–") for name in people}}
 
 
-def _store(dispute: Dispute, key: str, keep: Keep, after: Callable[[], None]) -> None:
+def store_chosen(dispute: Dispute, key: str, keep: Keep, after: Callable[[], None]) -> None:
+    """Stores what stands in the fields of the form. Raises `ExplanationError` where one is empty."""
     chosen = {question: st.session_state.get(f"{key} {question}") for question in values(dispute)}
     answer = decided_answer(dispute, chosen)
-    given = words(dispute.state, answer)
-    origin = next((name for name, own in dispute.answers.items() if words(dispute.state, own) == given), CHANGED)
+    given = words(dispute.state, answer).items()
+    origin = next(
+        (name for name, own in dispute.answers.items() if words(dispute.state, own).items() <= given), CHANGED
+    )
     keep(answer, origin)
     after()
 

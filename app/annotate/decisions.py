@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from app.annotate.past_rows import DECIDED_BY
 from app.annotate.projects import Project, locked
@@ -16,6 +17,8 @@ from explainers.annotations.record_json import answer_json, read_answer
 from explainers.annotations.records import Annotation, Answer, Task
 from explainers.errors import ExplanationError
 
+OVERTAKEN = "There is a newer decision on this item. Look at it, then decide again."
+BY = "decided by "  # in the comment of a download
 LONGEST_ORIGIN = 200  # characters
 Decided = tuple[int, Task]  # the number of the item, and the task
 
@@ -33,7 +36,13 @@ class OwnerDecision:
     @property
     def comment(self) -> str:
         """Origin and owner, for a download."""
-        return "; ".join(filter(None, (self.origin, f"decided by {self.by}" if self.by else "")))
+        return "; ".join(filter(None, (self.origin, f"{BY}{self.by}" if self.by else "")))
+
+
+def origin_and_owner(comment: str) -> tuple[str, str]:
+    """From the `comment` of a decision."""
+    origin, separator, by = comment.rpartition(BY)
+    return (origin.removesuffix("; "), by) if separator else (comment, "")
 
 
 def histories(store: Store, project: Project) -> dict[Decided, tuple[OwnerDecision, ...]]:
@@ -48,15 +57,29 @@ def histories(store: Store, project: Project) -> dict[Decided, tuple[OwnerDecisi
     return {key: tuple(each) for key, each in result.items()}
 
 
-def decide(store: Store, project: Project, decided: Decided, answer: Answer, origin: str, by: str = "") -> None:
-    """Stores one more decision. Raises `ExplanationError` if the project was deleted, and `StoreUnavailable`."""
+def decide(
+    store: Store, project: Project, decided: Decided, answer: Answer, origin: str, by: str = "", seen: int | None = None
+) -> None:
+    """Stores one more decision; the same one, sent twice, once. `seen` is how many of them the owner knew. Raises
+    `ExplanationError` if there are more, or the project was deleted, and `StoreUnavailable`."""
     item, task = decided
     with store.begin() as session:
         if locked(session, project.id) is None:
             raise ExplanationError("This project was deleted.")
         content = json.dumps(answer_json(answer), ensure_ascii=False)
         origin = origin.replace("\x00", "")[:LONGEST_ORIGIN]
+        later = _stored(session, project, decided)[seen:] if seen is not None else []
+        if later and (later[-1].answer, later[-1].origin, later[-1].decided_by) != (content, origin, by):
+            raise ExplanationError(OVERTAKEN)
+        if later:
+            return
         session.add(DecisionRow(project=project.id, item=item, task=task, answer=content, origin=origin, decided_by=by))
+
+
+def _stored(session: Session, project: Project, decided: Decided) -> list[DecisionRow]:
+    item, task = decided
+    own = (DecisionRow.project == project.id, DecisionRow.item == item, DecisionRow.task == task)
+    return list(session.scalars(select(DecisionRow).where(*own).order_by(DecisionRow.id)))
 
 
 def as_annotations(

@@ -10,8 +10,10 @@ from explainers.annotations.records import (
     VERDICTS,
     Annotation,
     Answer,
+    Corrected,
     Inspected,
     Marked,
+    OneMethod,
     Ranked,
     Rated,
     Rating,
@@ -19,12 +21,15 @@ from explainers.annotations.records import (
     Simulated,
     Task,
     latest,
+    one_method_answers,
     single_answers,
 )
 from explainers.annotations.units import marked_units
 from explainers.errors import ExplanationError
 
+DISPUTED: tuple[Task, ...] = (*AGREED, "correct")  # sentences have no agreement, but can differ
 INCOMPLETE = "Decide every row of the table."
+NO_SENTENCE = "Take or write a sentence in every field."
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def disputes(
     answered = {
         task: [Dispute(state, task, given[name, task]) for name, state in states.items() if (name, task) in given]
         for task in tasks
-        if task in AGREED
+        if task in DISPUTED
     }
     differing = {task: [each for each in listed if differs(each)] for task, listed in answered.items()}
     return {task: listed for task, listed in differing.items() if listed}
@@ -89,6 +94,8 @@ def words(state: ItemState, answer: Answer) -> dict[str, str]:
                 result[method] = class_name(state, label)
             case Inspected(method=method, verdict=verdict, marked=marked):
                 result[method] = verdict if marked is None else f"{verdict}: {marked_words(state, marked)}"
+            case Corrected(method=method, sentence=sentence):
+                result[method] = sentence.strip()
             case Ranked() | Rated():
                 result |= {question: f"{code:.0f}" for question, code in answer_codes(each).items()}
     return result
@@ -114,7 +121,7 @@ def title(question: str) -> str:
 
 
 def options(dispute: Dispute, question: str) -> list[str]:
-    """What can be decided about a question, people's own answers first."""
+    """What can be decided about a question of a task with a choice, people's own answers first."""
     given = list(dict.fromkeys(values(dispute)[question].values()))
     every: dict[Task, list[str]] = {
         "simulate": list(dispute.state.prepared.labels),
@@ -127,9 +134,9 @@ def options(dispute: Dispute, question: str) -> list[str]:
 
 def decided_answer(dispute: Dispute, chosen: Mapping[str, str | None]) -> Answer:
     """The answer that the words make. Raises `ExplanationError` where one is missing, or a place is given twice."""
-    if set(chosen) != set(values(dispute)) or not all(chosen.values()):
-        raise ExplanationError(INCOMPLETE)
-    complete = {question: str(word) for question, word in chosen.items()}
+    complete = {question: (word or "").strip() for question, word in chosen.items()}
+    if set(complete) != set(values(dispute)) or not all(complete.values()):
+        raise ExplanationError(NO_SENTENCE if dispute.task == "correct" else INCOMPLETE)
     if dispute.task == "rank":
         if sorted(complete.values(), key=int) != [str(place + 1) for place in range(len(complete))]:
             raise ExplanationError("Give every map a place of its own.")
@@ -150,12 +157,14 @@ def _ratings(chosen: Mapping[str, str]) -> Rated:
     return Rated(tuple(ratings))
 
 
-def _single(dispute: Dispute, method: str, word: str) -> Simulated | Inspected:
+def _single(dispute: Dispute, method: str, word: str) -> OneMethod:
     """People's own answer of these words, or a new one."""
     for answer in dispute.answers.values():
-        for each in single_answers(answer):
-            if isinstance(each, Simulated | Inspected) and words(dispute.state, each) == {method: word}:
+        for each in one_method_answers(answer):
+            if words(dispute.state, each) == {method: word}:
                 return each
+    if dispute.task == "correct":
+        return Corrected(method, word)
     if dispute.task == "simulate":
         return Simulated(method, dispute.state.prepared.labels.index(word))
     return Inspected(method, "accept" if word == "accept" else "reject")

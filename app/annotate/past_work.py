@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.annotate import answers, projects
 from app.annotate.answers import Confirmation
-from app.annotate.decisions import LONGEST_ORIGIN
+from app.annotate.decisions import LONGEST_ORIGIN, origin_and_owner
 from app.annotate.past_rows import DECIDED_BY
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.tables import AnnotatorRow, AnswerRow, AssignmentRow, DecisionRow, ItemRow
@@ -49,11 +49,13 @@ def _store_decisions(session: Session, project: Project, given: Sequence[Annotat
             item=items[each.item],
             task=each.task,
             answer=json.dumps(answer_json(each.answer), ensure_ascii=False),
-            origin=each.comment[:LONGEST_ORIGIN],
+            origin=origin[:LONGEST_ORIGIN],
             decided=each.confirmed,
+            decided_by=by,
         )
         for each in given
         if each.answer is not None
+        for origin, by in [origin_and_owner(each.comment)]
     ]
     session.add_all(rows)
 

@@ -16,11 +16,9 @@ from explainers.annotations.formats.imported import class_number
 from explainers.annotations.judged import ORDINAL, JudgedItem, judged_answers, judged_item
 from explainers.annotations.preference import (
     Correlation,
-    DifferentUnits,
     mean_preferences,
     preference_follows,
     preferences,
-    right_for_other_reasons,
 )
 from explainers.annotations.records import (
     Annotation,
@@ -32,12 +30,9 @@ from explainers.annotations.records import (
     latest,
     single_answers,
 )
-from explainers.annotations.units import marked_units
 from explainers.metrics.intervals import Interval
-from explainers.metrics.plausibility import Truth, is_defined, plausibility, plausibility_by_chance
 
 FAITHFULNESS = "aopc_c"  # comprehensiveness
-SHOWN = ("auc", "f1", "iou")  # metrics of plausibility
 AGREED: tuple[Task, ...] = ("mark", "simulate", "rank", "rate", "inspect")
 
 
@@ -49,15 +44,6 @@ class ItemState:
     item: Item
     prepared: Prepared
     marks: Mapping[str, Marked]
-
-    @property
-    def truth(self) -> Truth:
-        """True for every unit that at least half of the people marked, (units,)."""
-        counts = np.zeros(len(self.prepared.units))
-        for marked in self.marks.values():
-            counts[list(marked_units(marked, self.prepared.encoding))] += 1
-        result: Truth = counts * 2 >= max(1, len(self.marks))
-        return result
 
     @property
     def true_class(self) -> int | None:
@@ -130,23 +116,6 @@ def judged_of(task: Task, states: Mapping[str, ItemState], annotations: Sequence
     )
 
 
-def against_people(states: Mapping[str, ItemState], methods: Sequence[str]) -> list[dict[str, object]]:
-    """Per method the mean of each metric over the items with marks, and below it what a random order reaches."""
-    rows: list[dict[str, object]] = []
-    for method in methods:
-        counted = [each for each in states.values() if each.marks and method in each.prepared.maps]
-        counted = [each for each in counted if is_defined(each.truth)]
-        if counted:
-            values = [plausibility(each.truth, each.prepared.maps[method].scores) for each in counted]
-            random_order = [plausibility_by_chance(each.truth) for each in counted]
-            row: dict[str, object] = {"method": method, "items": len(counted)}
-            for metric in SHOWN:
-                row[metric] = float(np.mean([value[metric] for value in values]))
-                row[f"{metric} random order"] = float(np.mean([value[metric] for value in random_order]))
-            rows.append(row)
-    return rows
-
-
 def preferred(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
     """Per method the mean place in rankings, the best first, and the mean faithfulness of its maps."""
     rows: list[dict[str, object]] = []
@@ -210,16 +179,3 @@ def verdicts(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
             if isinstance(answer, Inspected):
                 counts[answer.method][answer.verdict] += 1
     return [{"method": method, **count} for method, count in counts.items()]
-
-
-def other_reasons(states: Mapping[str, ItemState]) -> list[tuple[ItemState, str, DifferentUnits]]:
-    """Right answers for reasons other than people's: the item, and the method whose map is the most faithful one."""
-    faithful = {name: max(own, key=lambda id: own[id]) for name, own in faithfulness(states).items() if own}
-    marked = {name: set(np.flatnonzero(state.truth).tolist()) for name, state in states.items() if state.marks}
-    listed = right_for_other_reasons(
-        marked,
-        {name: states[name].prepared.maps[method].scores for name, method in faithful.items()},
-        {name: state.prepared.label for name, state in states.items()},
-        {name: state.true_class for name, state in states.items() if state.true_class is not None},
-    )
-    return [(states[each.item], faithful[each.item], each) for each in listed]

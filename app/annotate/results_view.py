@@ -14,7 +14,7 @@ from app.annotate.method_names import method_name
 from app.annotate.preparation import MOST_WAITING, Preparer
 from app.annotate.projects import TITLES, Project
 from app.annotate.results import ItemState, TaskAgreement
-from app.annotate.shown_results import ShownResults, shown_results
+from app.annotate.shown_results import GoldResults, ShownResults, gold_results, shown_results
 from app.compare.url_state import LONGEST_IN_ADDRESS
 from app.store import Store
 from explainers.annotations.agreement import AgreementValue
@@ -32,16 +32,19 @@ UNREAD = (
 )
 NOTHING = "Nothing has been confirmed yet."
 FEW = "Agreement needs an item that at least two people have answered."
-INTERVALS = "In brackets 95 % of a bootstrap over items; – where a value is not defined, with the reason below."
+INTERVALS = (
+    "In brackets 95 % of a bootstrap over items; – where a value is not defined, with the reason below. Agreement is "
+    "that of people's own answers; decisions do not change it."
+)
 PEOPLE = (
-    "A method's scores against the units that at least half of the people marked, as means over items, beside the "
-    "expected value of a random order."
+    "A method's scores against the gold marks, as means over items, beside the expected value of a random order. Gold "
+    "is what you decided below; without a decision, the units that at least half of the people marked."
 )
 PREFERRED = (
     "The mean place in people's rankings (1 is the best), beside the mean comprehensiveness (AOPC-C) of the maps."
 )
 OTHER = (
-    "The model's answer is right, but its most faithful map shares no more with people's marks than a random order "
+    "The model's answer is right, but its most faithful map shares no more with the gold marks than a random order "
     "would. Open the item on Compare to see why."
 )
 MISSING = (
@@ -69,9 +72,10 @@ def results_view(store: Store, preparer: Preparer, project: Project, by: str) ->
         return
     _waiting(store, preparer, project)
     _agreement(shown.agreements)
-    _methods(shown)
+    gold = gold_results(store, project, shown)
+    _methods(shown, gold)
     if "mark" in project.tasks:
-        _other_reasons(project, shown.other_reasons)
+        _other_reasons(project, gold.other_reasons)
     st.subheader("Decide where people differ", anchor=False)
     adjudicate(store, project, shown.disputes, by)
     _flagged(shown.annotations)
@@ -150,8 +154,8 @@ def _value(value: AgreementValue) -> dict[str, str]:
     }
 
 
-def _methods(shown: ShownResults) -> None:
-    _table("Methods against people", PEOPLE, shown.against_people)
+def _methods(shown: ShownResults, gold: GoldResults) -> None:
+    _table("Methods against people", PEOPLE, gold.against_people)
     _table("Preferred maps", PREFERRED, shown.preferred)
     follows = shown.follows.interval if shown.preferred else None
     if follows is not None:

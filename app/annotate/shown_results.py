@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import streamlit as st
 from sqlalchemy import func, select
 
-from app.annotate import answers, disputes, items, results
+from app.annotate import answers, decisions, disputes, gold, items, results
 from app.annotate.disputes import Dispute
 from app.annotate.projects import Project
 from app.annotate.results import ItemState, TaskAgreement
-from app.annotate.tables import AnswerRow, ProjectRow
+from app.annotate.tables import AnswerRow, DecisionRow, ProjectRow
 from app.store import Store
 from explainers.annotations.preference import Correlation, DifferentUnits
 from explainers.annotations.records import Annotation, Task
@@ -22,19 +22,25 @@ Revision = tuple[int, int]
 
 @dataclass(frozen=True)
 class ShownResults:
-    """Without the decisions, which are read anew. Nobody changes what is in it."""
+    """What decisions of the owner do not change. Nobody changes what is in it."""
 
     annotations: tuple[Annotation, ...]
     states: Mapping[str, ItemState]
     agreements: list[TaskAgreement]
-    against_people: Rows
     preferred: Rows
     follows: Correlation
     simulations: Rows
     ratings: Rows
     verdicts: Rows
-    other_reasons: list[tuple[ItemState, str, DifferentUnits]]
     disputes: dict[Task, list[Dispute]]
+
+
+@dataclass(frozen=True)
+class GoldResults:
+    """What follows from the gold marks, and so from the owner's decisions. Nobody changes what is in it."""
+
+    against_people: Rows
+    other_reasons: list[tuple[ItemState, str, DifferentUnits]]
 
 
 def revision(store: Store, project: int) -> Revision:
@@ -59,12 +65,26 @@ def _computed(salt: str, at: Revision, _store: Store, _project: Project) -> Show
         annotations,
         states,
         results.agreements(_project, states, annotations),
-        results.against_people(states, _project.spec.methods),
         results.preferred(annotations, states),
         results.follows_faithfulness(annotations, states),
         results.simulations(annotations, states),
         results.ratings(annotations),
         results.verdicts(annotations),
-        results.other_reasons(states),
         disputes.disputes(_project.tasks, states, annotations),
+    )
+
+
+def gold_results(store: Store, project: Project, shown: ShownResults) -> GoldResults:
+    """With the present decisions; computed only if they are not in memory. Raises `StoreUnavailable`."""
+    with store.read() as session:
+        decided = session.scalar(select(func.max(DecisionRow.id)).where(DecisionRow.project == project.id)) or 0
+    return _gold(project.salt, revision(store, project.id), decided, store, project, shown)
+
+
+@st.cache_resource(show_spinner="Comparing the methods with people", max_entries=MOST_KEPT)
+def _gold(salt: str, at: Revision, decided: int, _store: Store, _project: Project, _shown: ShownResults) -> GoldResults:
+    """`decided` is the number of the newest decision."""
+    marks = gold.gold_marks(_shown.states, decisions.histories(_store, _project))
+    return GoldResults(
+        gold.against_people(_shown.states, marks, _project.spec.methods), gold.other_reasons(_shown.states, marks)
     )

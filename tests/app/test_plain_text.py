@@ -48,6 +48,7 @@ OWN: dict[str, tuple[str, ...]] = {
     "app/annotate/adjudication.py": ("list(titles)",),
     "app/annotate/decision_form.py": ("label", "title(question)", "display_image(state.item.example.image).content"),
     "app/annotate/downloads.py": ("each.name",),
+    "app/annotate/sentence_form.py": ("label",),
     "app/annotate/results_view.py": ("TITLES[each.task]", "title", "caption"),
     "app/compare/drawing_options.py": ("('per method', 'shared')",),
     "app/compare/duel.py": ("label",),

@@ -13,7 +13,7 @@ from app.annotate.projects import Project, ProjectSpec
 from app.annotate.tables import ItemRow
 from app.login.account import ANYBODY
 from app.store import URL_VARIABLE
-from explainers.annotations.records import Answer, Inspected, Item, Marked, Rated, Rating, Span, Task
+from explainers.annotations.records import Answer, Corrected, Inspected, Item, Marked, Rated, Rating, Span, Task
 from explainers.datasets.example import Example
 from explainers.training.artifacts import STORE_VARIABLE
 from tests.app.annotate.conftest import METHODS, NARRATORS, prepared
@@ -23,6 +23,7 @@ DIFFERENT: dict[Task, tuple[Answer, Answer]] = {
     "mark": (Marked((Span(0, 1),)), Marked((Span(0, 6),))),
     "rate": (Rated((Rating("A", "cause", 5, 4),)), Rated((Rating("A", "cause", 3, 4),))),
     "inspect": (Inspected("aml", "accept"), Inspected("aml", "reject")),
+    "correct": (Corrected("cause", "It is fine."), Corrected("cause", "It is a fine film.")),
 }
 
 
@@ -102,6 +103,27 @@ def test_ratings_on_which_all_agree_are_filled_in(page: Any) -> None:
     page.run()
     (decision,) = stored("rate")[0]
     assert (decision.answer, decision.origin) == (Rated((Rating("cause", "cause", 2, 4),)), "changed")
+
+
+def test_a_final_sentence_is_taken_or_written(page: Any) -> None:
+    choose(page, "Correct a sentence")
+    page.at.button(key="store decide 1 correct 0").click()
+    page.run()
+    assert "Take or write a sentence in every field." in "\n".join(page.plain())
+    page.at.button(key="take decide 1 correct 0 cause 1").click()
+    page.run()
+    page.at.button(key="store decide 1 correct 0").click()
+    page.run()
+    page.at.selectbox(key="decided item").set_value("1 correct")
+    page.run()
+    assert page.at.text_area(key="decide 1 correct 1 cause").value == "It is a fine film."
+    page.at.text_area(key="decide 1 correct 1 cause").set_value("It is one fine film.")
+    page.at.button(key="store decide 1 correct 1").click()
+    page.run()
+    assert [(each.answer, each.origin) for each in stored("correct")[0]] == [
+        (Corrected("cause", "It is a fine film."), "A2"),
+        (Corrected("cause", "It is one fine film."), "changed"),
+    ]
 
 
 def test_marks_are_decided_and_replaced(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:

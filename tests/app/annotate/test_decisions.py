@@ -16,6 +16,7 @@ from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, parse_items
 from explainers.annotations.records import (
     Answer,
+    Corrected,
     Inspected,
     Marked,
     Ranked,
@@ -41,6 +42,10 @@ DIFFERENT: dict[Task, tuple[Answer, Answer]] = {
     ),
     "rate": (Rated((Rating("A", "cause", 5, 4),)), Rated((Rating("A", "cause", 3, 4),))),
     "inspect": (Inspected("aml", "accept"), Inspected("aml", "correct", FIRST)),
+    "correct": (
+        Several((Corrected("cause", "It is fine."), Corrected("cause_phi", "Fine."))),
+        Several((Corrected("cause", "It is a fine film."), Corrected("cause_phi", "Fine."))),
+    ),
 }
 DECISIONS: dict[Task, tuple[dict[str, str | None], Answer]] = {
     "simulate": (
@@ -53,6 +58,10 @@ DECISIONS: dict[Task, tuple[dict[str, str | None], Answer]] = {
     ),
     "rate": ({"cause: relatedness": "4", "cause: fluency": "4"}, Rated((Rating("cause", "cause", 4, 4),))),
     "inspect": ({"aml": "correct: a"}, Inspected("aml", "correct", FIRST)),
+    "correct": (
+        {"cause": " It is one fine film. ", "cause_phi": "Fine."},
+        Several((Corrected("cause", "It is one fine film."), Corrected("cause_phi", "Fine."))),
+    ),
 }
 
 
@@ -98,6 +107,10 @@ def test_everybodys_answers_stand_side_by_side_in_words(differing: Differing) ->
     assert words["inspect"] == {"aml": {"A1": "accept", "A2": "correct: a"}}
     assert words["rate"]["cause: relatedness"] == {"A1": "5", "A2": "3"}
     assert words["rank"]["occlusion"] == {"A1": "2", "A2": "3"}
+    assert words["correct"] == {
+        "cause": {"A1": "It is fine.", "A2": "It is a fine film."},
+        "cause_phi": {"A1": "Fine.", "A2": "Fine."},
+    }
     assert disputes.title("cause: relatedness").endswith(": relatedness")
 
 
@@ -105,9 +118,9 @@ def test_everybodys_answers_stand_side_by_side_in_words(differing: Differing) ->
 def test_what_is_chosen_becomes_an_answer(differing: Differing, task: Task) -> None:
     dispute, (chosen, expected) = differing[task][0], DECISIONS[task]
     assert disputes.decided_answer(dispute, chosen) == expected
-    for question, word in chosen.items():
+    for question, word in chosen.items() if task != "correct" else ():
         assert word in disputes.options(dispute, question)
-    with pytest.raises(ExplanationError, match="Decide every row"):
+    with pytest.raises(ExplanationError, match="a sentence in every field" if task == "correct" else "every row"):
         disputes.decided_answer(dispute, dict.fromkeys(chosen))
 
 
@@ -155,8 +168,35 @@ def test_decisions_come_back_as_decisions(
     assert {task: own[-1].answer for (_, task), own in history.items()} == {
         task: both[1] for task, both in DIFFERENT.items()
     }
-    one = next(iter(history.values()))[0]
-    assert one.comment == "A2; decided by Ada"
+    assert {(each.origin, each.by) for own in history.values() for each in own} == {("A2", "Ada")}
+
+
+def test_corrections_that_differ_in_spaces_alone_are_the_same(differing: Differing) -> None:
+    state = differing["correct"][0].state
+    answers = {"A1": Corrected("cause", "It is fine."), "A2": Corrected("cause", "It is fine. ")}
+    assert not disputes.differs(Dispute(state, "correct", answers))
+    other = {**answers, "A2": Corrected("cause_phi", "It is dull.")}  # of another sentence
+    assert not disputes.differs(Dispute(state, "correct", other))
+
+
+def test_a_decision_that_is_sent_twice_is_stored_once(
+    annotation_store: Store, annotated: Project, differing: Differing
+) -> None:
+    marks = differing["mark"][0].state.number, differing["mark"][0].task
+    for _ in range(2):
+        decisions.decide(annotation_store, annotated, marks, FIRST, "A1", "Ada", seen=0)
+    assert len(decisions.histories(annotation_store, annotated)[marks]) == 1
+    with pytest.raises(ExplanationError, match="a newer decision"):
+        decisions.decide(annotation_store, annotated, marks, BOTH, "A2", "Bob", seen=0)
+    decisions.decide(annotation_store, annotated, marks, BOTH, "A2", "Bob", seen=1)
+    assert [each.by for each in decisions.histories(annotation_store, annotated)[marks]] == ["Ada", "Bob"]
+
+
+@pytest.mark.parametrize("comment", ["A1", "A1; decided by Ada", "decided by Ada", ""])
+def test_the_comment_of_a_decision_says_whose_it_is(comment: str) -> None:
+    origin, by = decisions.origin_and_owner(comment)
+    assert decisions.OwnerDecision(FIRST, origin, by, 0.0).comment == comment
+    assert by == ("Ada" if "Ada" in comment else "")
 
 
 def test_a_decision_on_a_deleted_project_is_a_sentence(annotation_store: Store, annotated: Project) -> None:

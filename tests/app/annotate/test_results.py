@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import answers, assignment, items, people, projects, results
+from app.annotate import answers, assignment, decisions, gold, items, people, projects, results
 from app.annotate.answers import Confirmation
 from app.annotate.past_work import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
@@ -66,7 +66,8 @@ def test_agreement_is_there_for_every_task(annotated: Project, shown: Shown) -> 
 def test_methods_are_compared_with_what_half_of_the_people_marked(shown: Shown) -> None:
     """The first two of three words: with k = 2, chance of F1 is 2/3. Occlusion scores the words 1, 2, 0, which finds
     both; integrated gradients 0, 1, 2, which finds one."""
-    rows = {row["method"]: row for row in results.against_people(shown[0], ("integrated_gradients", "occlusion"))}
+    marks = gold.gold_marks(shown[0], {})
+    rows = {row["method"]: row for row in gold.against_people(shown[0], marks, ("integrated_gradients", "occlusion"))}
     assert rows["occlusion"]["f1"] == pytest.approx(1.0)
     assert rows["integrated_gradients"]["f1"] == pytest.approx(0.5)
     assert rows["occlusion"]["f1 random order"] == pytest.approx(2 / 3)
@@ -104,9 +105,23 @@ def test_what_was_changed_after_the_answer_was_shown_does_not_count(
     assert results.verdicts(annotations) == [{"method": "aml", "accept": 3, "correct": 0, "reject": 1}]
 
 
+def test_a_decision_takes_the_place_of_the_majority(shown: Shown) -> None:
+    """The first of three words alone: occlusion scores the words 1, 2, 0 and misses it."""
+    number = shown[0]["item 0"].number
+    earlier, newest = (decisions.OwnerDecision(marked, "A1", "", 0.0) for marked in (BOTH, FIRST))
+    marks = gold.gold_marks(shown[0], {(number, "mark"): (earlier, newest), (number, "rate"): (earlier,)})
+    assert {name: truth.tolist() for name, truth in marks.items()} == {
+        "item 0": [True, False, False],
+        "item 1": [True, True, False],
+    }
+    (row,) = gold.against_people(shown[0], marks, ("occlusion",))
+    assert (row["items"], row["f1"]) == (2, pytest.approx((0 + 1) / 2))
+    assert row["f1 random order"] == pytest.approx((1 / 3 + 2 / 3) / 2)
+
+
 def test_right_for_other_reasons_names_the_most_faithful_map(shown: Shown) -> None:
     """AML is the most faithful one and scores the words 2, 0, 1: of people's two it finds one, where chance is 4/3."""
-    listed = results.other_reasons(shown[0])
+    listed = gold.other_reasons(shown[0], gold.gold_marks(shown[0], {}))
     assert [(state.item.id, method) for state, method, _ in listed] == [("item 0", "aml"), ("item 1", "aml")]
     assert listed[0][2].shared == pytest.approx(0.5)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import answers, assignment, items, people, projects, results, shown_results
+from app.annotate import answers, assignment, decisions, items, people, projects, results, shown_results
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project
 from app.annotate.shown_results import MOST_KEPT
@@ -49,6 +49,22 @@ def test_the_same_answers_are_computed_once_and_a_new_one_counts(
     mark(annotation_store, project, "A2")
     assert len(shown_results.shown_results(annotation_store, project).annotations) == 2
     assert len(computed) == 2
+
+
+def test_a_decision_changes_the_gold_marks_and_nothing_else(
+    annotation_store: Store, make_project: Make, computed: list[object]
+) -> None:
+    project = make_project(("a fine film",), tasks=("mark",))
+    mark(annotation_store, project, "A1")
+    first = shown_results.shown_results(annotation_store, project)
+    gold = shown_results.gold_results(annotation_store, project, first)
+    assert shown_results.gold_results(annotation_store, project, first) is gold
+    number = first.states["item 0"].number
+    decisions.decide(annotation_store, project, (number, "mark"), Marked((Span(2, 6),)), "changed")
+    assert shown_results.shown_results(annotation_store, project) is first
+    after = shown_results.gold_results(annotation_store, project, first)
+    # integrated gradients score the words 0, 1, 2: of "a" they say nothing, of "fine" the second best
+    assert [rows.against_people[0]["auc"] for rows in (gold, after)] == [0.0, 0.5]
 
 
 def test_an_explanation_that_comes_later_counts(
