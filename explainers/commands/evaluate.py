@@ -85,7 +85,7 @@ def write_evaluation(evaluation: "Evaluation", erasures: tuple[str, ...], agains
         sections.append(f"{EVIDENCE_TITLE}\n\n{evidence_markdown(rows, erasures[0])}")
     if against:
         sections += [f"By `{each}`, {comparison_with(evaluation, against, each)}" for each in erasures]
-    narrator_rows = evaluate_fitted_narrators(evaluation.model, evaluation.inputs)
+    narrator_rows = evaluate_fitted_narrators(evaluation.model, evaluation.inputs, show_progress)
     if narrator_rows:
         content = strict_json({"rows": narrator_rows}) + "\n"
         (out / "narratives.json").write_text(content, encoding="utf-8")

@@ -124,7 +124,9 @@ def _scorer(progress: Progress) -> TokenScorer | None:
         return None
 
 
-def evaluate_fitted_narrators(model: FrozenModel, inputs: Sequence[Example], draws: int = 3) -> list[dict[str, Any]]:
+def evaluate_fitted_narrators(
+    model: FrozenModel, inputs: Sequence[Example], progress: Progress, draws: int = 3
+) -> list[dict[str, Any]]:
     """The table of the narrators that were fitted to the model; empty if there are none or only one class is predicted.
 
     Seeds are those of the sampled sentences. The training data are not known here, so no sentence counts as copied.
@@ -136,10 +138,12 @@ def evaluate_fitted_narrators(model: FrozenModel, inputs: Sequence[Example], dra
     data = _with_counterfactuals(model, inputs, items)
     runs: Runs = {}
     by_layer = {0: data}
-    for artifact in artifacts:
+    for number, artifact in enumerate(artifacts):
+        progress(f"narrator {number + 1} of {len(artifacts)}, {artifact.method}")
         narrator = read_narrator(artifact, model)[1]
         given = _with_tokens(narrator, model, inputs, by_layer)
         runs[artifact.method] = [run_narrator(narrator, given, seed) for seed in range(draws)]
+    progress("what erasing the named words changes")
     return narrator_rows(data, checked_runs(model, inputs, data.predicted, runs), ())
 
 

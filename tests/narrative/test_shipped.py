@@ -81,10 +81,12 @@ def test_the_page_of_examples_is_linked_and_names_its_command() -> None:
 @pytest.mark.slow
 def test_an_evaluation_of_the_model_has_its_narrators_too(nli: FrozenModel) -> None:
     pairs = json.loads((ROOT / "assets" / "pairs" / "nli.json").read_text(encoding="utf-8"))[15:30]
-    rows = evaluate_fitted_narrators(nli, [Example(each["premise"], each["hypothesis"]) for each in pairs], draws=1)
+    lines: list[str] = []
+    inputs = [Example(each["premise"], each["hypothesis"]) for each in pairs]
+    rows = evaluate_fitted_narrators(nli, inputs, lines.append, draws=1)
+    assert len(lines) == len(SHIPPED) + 1
     assert [row["method"] for row in rows] == list(SHIPPED)
     assert all(row["agreement"]["mean"] > 0.6 for row in rows)
     assert all(row["bleu_4"] is None for row in rows)  # nobody has explained these pairs
-    assert (
-        evaluate_fitted_narrators(nli, [Example("A dog runs.", "A dog runs.")]) == []
-    )  # a counterfactual needs another class
+    alone = [Example("A dog runs.", "A dog runs.")]  # a counterfactual needs another class
+    assert evaluate_fitted_narrators(nli, alone, lines.append) == []
