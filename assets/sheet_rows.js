@@ -180,7 +180,7 @@ function sheetHead(data) {
 }
 
 function moreElement(count) {
-  const button = element("button", "more", memory.more ? "Show fewer methods" : `${count} more methods, a line each`);
+  const button = element("button", "more", memory.more ? "Show fewer methods" : count === 1 ? "1 more method" : `${count} more methods, a line each`);
   button.type = "button";
   button.setAttribute("aria-expanded", String(memory.more));
   return button;

@@ -47,12 +47,13 @@ from explainers.results.erasure_curves import top_count
 MOST_CLASSES = 8  # that a sentence names
 THICKEST = 5  # pixels of a map's underline
 SUGGESTED = 20  # percent of the units that are suggested, from the top, those that support the class
+COLOURS = "Blue supports its answer, orange opposes it; violet is strong in either direction."
 INSTRUCTIONS: dict[Task, str] = {
     "mark": "{question} Press the {units} from which your answer follows, or drag across them. With the "
     "keyboard: arrows move, Space marks, Shift and arrows mark several, Ctrl and Enter confirm.",
-    "simulate": "The colours show which {units} mattered to the model, by one method in each map. Blue supports its "
-    "answer, orange opposes it; violet is strong in either direction.",
-    "rank": "Each map shows which {units} mattered to the model, by one method. Choose the most convincing one first.",
+    "simulate": "The colours show which {units} mattered to the model, by one method in each map. " + COLOURS,
+    "rank": f"Each map shows which {{units}} mattered to the model, by one method. {COLOURS} Choose the most "
+    "convincing map first.",
     "rate": "Each sentence explains the model's answer. Judge every sentence by itself.",
     "inspect": "The marked {units} are a method's suggestion. Change the marks where they are wrong.",
     "correct": "Change each generated sentence until it explains the model's answer correctly.",

@@ -28,7 +28,7 @@ def coverage_of(card: Mapping[str, Any], name: str, layer: int, sizes: tuple[int
     places = ["the head's hidden layers"]
     if recipe.exchanges_in_state:
         places += ["the state", *([f"layer {recipe.layer} of the encoder"] if recipe.layer else [])]
-    return f"{drawn} Only neurons of {join_names(places)} were ever exchanged, none in the rest of the network."
+    return f"{drawn} Only neurons of {join_names(places)} were ever changed, none in the rest of the network."
 
 
 def _state_sentence(recipe: "NarratorRecipe", name: str) -> str:

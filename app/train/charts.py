@@ -53,7 +53,7 @@ def validation(epochs: list[Epoch], metrics: Sequence[MetricSpec]) -> go.Figure:
             name=metric.name,
             mode="lines+markers",
             line={"color": colour},
-            hovertemplate=f"{metric.name} after epoch %{{x}}: %{{y:.3f}}<extra></extra>",
+            hovertemplate=f"{metric.name} after %{{x:.3~g}} epochs: %{{y:.3f}}<extra></extra>",
         )
     latest = epochs[-1].metrics
     title = ", ".join(

@@ -9,7 +9,7 @@ from app import plain_text
 from app.login.account import Account
 from app.model_info import model_box, model_info
 from app.model_pool import ModelPool
-from app.train.hyperparameters import recipes, settings
+from app.train.hyperparameters import check_settings, recipes, settings
 from app.train.jobs import Jobs
 from app.train.log import duration, read
 from app.train.submission import device_arguments
@@ -87,6 +87,7 @@ def start(jobs: Jobs, spec: FitSpec, submitted: SubmittedTexts, account: Account
         plain_text.error(submitted.problem)
     elif pressed and not submitted.problem:
         try:
+            check_settings(spec.method, spec.variant, spec.settings)
             jobs.submit(spec, submitted.texts, account)
         except ExplanationError as error:
             plain_text.error(str(error))

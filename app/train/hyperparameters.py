@@ -6,9 +6,43 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import streamlit as st
 
+from explainers.training.hyperparameters import with_hyperparameters
+
 NOT_SETTINGS = ("method", "distribution", "seed")  # what a recipe is, and what stands beside the settings
 AT_LEAST_ONE = ("epochs", "validations", "batch")
 HELP = {
+    "lambda_p": "Weight of the loss that asks for the model's probabilities from the kept words alone.",
+    "lambda_inv": "Weight of the loss that asks for another class without the kept words.",
+    "lambda_a": "Weight of the price for keeping words. More keeps fewer.",
+    "filler": "What stands in place of words that are not kept: the mask token, a learned embedding or random words.",
+    "dropout": "How many shares are 0 at random where the kept words are removed, so that each counts by itself.",
+    "sufficiency": "Weight of the loss that asks for the model's answer from the causes alone.",
+    "intervention_weight": "Weight α of the loss that asks for the same mask when the rest is mixed with another text.",
+    "weak_supervision": "Weight of the loss that asks for higher masks for words of this text than for another text's.",
+    "sparsity": "Price for the mean of the mask. With 0, the paper's loss, a mask of ones is the optimum.",
+    "states": "Whether the decoder also reads the model's states, and not only the embeddings.",
+    "intervention": "How two masks are compared: by squared error as in the paper, or by cosine as in the code.",
+    "epsilon": "How much of another text is mixed into the rest at most, from 0 to 1.",
+    "discrete": "How the mask becomes 0 or 1 in training: not at all, by Gumbel softmax, or by deep hashing.",
+    "hidden": "Width of the network that is trained.",
+    "layer": "The layer k of the model whose states are explained, from 1; 0 is the last.",
+    "r": "Width of the two latent variables whose product is the matrix of the scores.",
+    "alpha": "Weight of the evidence lower bound (ELBO).",
+    "tau": "Weight of the faithfulness term, which alone fixes the sign of the scores.",
+    "cross_entropy": "Whether the latent variables also have to lead to the model's answer.",
+    "conditional": "Whether encoder, prior and decoder also read the model's answer Y.",
+    "decoder_input": "What the decoder reads: Z, or every token's latent variables side by side.",
+    "criterion": "What the weights are trained for: sim, comp, suff or cons, or several joined by +.",
+    "norm": "NORM in the formula. Sparsemax gives most words exactly 0, softmax none.",
+    "levels": "Which weights are learned: feature, head and layer, joined by +. The others stay uniform.",
+    "smat": "Learn a weight per attention head alone, as SMaT does, instead of the read-out with three levels.",
+    "relaxation": "How the cut at the top k % gets a gradient. soft: words fade near the cut. straight: the loss is "
+    "that of the hard cut, its gradient that of the soft one.",
+    "temperature": "How soft the cut is at the start, more than 0.",
+    "last_temperature": "How soft the cut is at the end, more than 0. In between it falls evenly.",
+    "student_rate": "Learning rate of SIM's student. Only the criterion sim reads it.",
+    "consistency": "The loss of CONS. ratio: divergence of explanations by distance of states, as in the paper. "
+    "correlation: of both distances, which is what CONS measures. Only the criterion cons reads it.",
     "select": "The weights that are kept: the best by AOPC-C minus AOPC-S, by one of them or by CONS, or the last.",
     "epochs": "How often every text is read.",
     "validations": "How often in an epoch the metrics are measured on held-out texts.",
@@ -50,6 +84,12 @@ def settings(method: str, variant: str) -> tuple[int, tuple[tuple[str, str], ...
         if value != standard.get(each.name, each.default):
             changed.append((each.name, str(value).lower() if isinstance(value, bool) else str(value)))
     return int(seed), tuple(changed)
+
+
+def check_settings(method: str, variant: str, changed: tuple[tuple[str, str], ...]) -> None:
+    """Raises `ExplanationError` if a training with these settings would be refused."""
+    by_name, shipped = recipes()
+    with_hyperparameters(by_name[method], method, shipped.get(method, {}).get(variant, {}) | dict(changed))
 
 
 def _settable(hint: Any) -> bool:

@@ -38,6 +38,11 @@ class Log:
         return max((max(values, default=0) for values in self.terms.values()), default=0)
 
     @property
+    def epoch(self) -> int:
+        """The one that is running, from 1. Validations may be more frequent than epochs, so steps count."""
+        return min(self.step * self.total_epochs // max(self.steps, 1) + 1, self.total_epochs)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Those of the last epoch."""
         return self.epochs[-1].warnings if self.epochs else ()

@@ -34,7 +34,7 @@ def curves(job: Job, log: Log) -> None:
     if log.epochs:
         st.caption(
             f"{' and '.join(f'{metric.name} ({_better(metric)} is better)' for metric in validated)} are measured on "
-            "held-out texts after every epoch. Pale lines are single steps."
+            "held-out texts, once for each point. Pale lines are single steps."
         )
 
 

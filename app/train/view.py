@@ -160,7 +160,7 @@ def _progress(job: Job, log: Log | None) -> tuple[float, str]:
     since = st.session_state.setdefault(key, (log.step, log.moment))
     seconds = pace(log, since)
     left = f", about {duration(seconds * (log.steps - log.step))} left" if seconds else ""
-    epoch = f"epoch {min(len(log.epochs) + 1, log.total_epochs)} of {log.total_epochs}"
+    epoch = f"epoch {log.epoch} of {log.total_epochs}"
     return log.step / log.steps, f"Step {log.step:,} of {log.steps:,}, {epoch}{left}"
 
 

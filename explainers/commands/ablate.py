@@ -31,6 +31,7 @@ def ablate_command(
         from explainers.models.catalog import load
         from explainers.report.ablation_tables import ablation_markdown
 
+        ablation.ablation_of(method)  # before data are fetched
         frozen, plan = load(model, device=device), ablation.AblationPlan(steps, seeds, sensitive)
         training, validation = (encode_for_learning(frozen, part) for part in read_examples(model, data, 0))
         some, watched = training[: texts or None], validation[:VALIDATION_TEXTS]

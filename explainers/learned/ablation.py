@@ -103,6 +103,13 @@ class AblationPlan:
     sensitive: int = 20  # texts on which AvgSen is measured
 
 
+def ablation_of(method: str) -> Ablation:
+    """Raises `ExplanationError` for a method without an ablation."""
+    if method not in ABLATIONS:
+        raise ExplanationError(f"An ablation of {method!r} is not available. Choose one of: {', '.join(ABLATIONS)}.")
+    return ABLATIONS[method]
+
+
 def ablate(
     method: str,
     model: FrozenModel,
@@ -113,9 +120,7 @@ def ablate(
     plan: AblationPlan | None = None,
 ) -> Iterator[Ablated]:
     """Trains every part with the other `settings`. Raises `ExplanationError` for a method without an ablation."""
-    if method not in ABLATIONS:
-        raise ExplanationError(f"An ablation of {method!r} is not available. Choose one of: {', '.join(ABLATIONS)}.")
-    ablation, plan = ABLATIONS[method], plan or AblationPlan()
+    ablation, plan = ablation_of(method), plan or AblationPlan()
     whole: NDArray[np.float64] | None = None
     for number, (part, changed) in enumerate(ablation.parts):
         trainings: list[_Measured] = []

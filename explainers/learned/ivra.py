@@ -70,6 +70,9 @@ class Ivra:
         for value, possible in ((self.criterion, CRITERIA), (self.levels, LEVELS), (self.norm, tuple(NORMS))):
             if unknown := set(value.split("+")) - set(possible):
                 raise ExplanationError(f"IvRA does not know {min(unknown)!r}. Choose from: {', '.join(possible)}.")
+        for name in ("temperature", "last_temperature"):
+            if getattr(self, name) <= 0:
+                raise ExplanationError(f"The setting {name} of ivra must be more than 0, not {getattr(self, name)!r}.")
         if self.batch < 2 and not {"sim", "cons"}.isdisjoint(self.criterion.split("+")):
             raise ExplanationError(f"{self.criterion} compares texts; choose a batch of at least 2.")
 

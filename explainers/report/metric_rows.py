@@ -41,7 +41,7 @@ class MetricRow:
     @property
     def ties_note(self) -> str:
         cuts = ", ".join(map(str, self.ties))
-        return f"Equal scores at the top {cuts} %, where the position in the text decides." if self.ties else ""
+        return f"Equal scores at the top {cuts} %, where the position in the input decides." if self.ties else ""
 
 
 def metric_rows(comparison: "Comparison") -> list[MetricRow]:

@@ -23,7 +23,7 @@ OPTIMISED_NOTE = (
     "related, so it is not compared with the others. Compare it under an erasure operator that it was not fitted with."
 )
 TABLE_NOTES = (
-    "Bold: best, with a lead that is larger than noise explains; without bold, no method leads. "
+    "Bold: the best, and all that noise does not tell from it; without bold, no method leads. "
     "Pale: not beyond the 95 % band of the random orders. Inputs with erased units can be unlike the training data."
 )
 

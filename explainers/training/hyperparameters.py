@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from explainers.errors import ExplanationError
 
 COUNTS = ("epochs", "validations", "batch", "hidden", "r")  # at least 1
+SHARES = ("dropout", "epsilon")  # from 0 to 1
 NOT_SETTINGS = ("method", "distribution")  # fields that say what a recipe is
 
 Recipe = TypeVar("Recipe")
@@ -49,3 +50,5 @@ def _check(method: str, name: str, value: Any, hint: Any) -> None:
     least = 1 if name in COUNTS else 0
     if isinstance(value, int | float) and not least <= value < float("inf"):
         raise ExplanationError(f"The setting {name} of {method} must be at least {least}, not {value!r}.")
+    if name in SHARES and value > 1:
+        raise ExplanationError(f"The setting {name} of {method} must be at most 1, not {value!r}.")

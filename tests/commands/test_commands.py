@@ -189,6 +189,12 @@ def test_a_count_that_is_impossible_is_refused_before_a_model_is_loaded(
     assert sentence in " ".join(result.stderr.replace("│", " ").split())
 
 
+def test_an_ablation_that_does_not_exist_is_refused_before_data_are_read() -> None:
+    result = ran("ablate", "lime", "--data", "gone")
+    assert result.exit_code == 2
+    assert result.stderr.strip() == "An ablation of 'lime' is not available. Choose one of: aml, cimi, ciem, ivra."
+
+
 @pytest.mark.parametrize("methods", ["premise_only", "aml:nope"])
 def test_a_method_that_cannot_be_evaluated_is_refused(
     bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, methods: str

@@ -90,6 +90,7 @@ def test_a_shipped_variants_settings_are_taken_and_typed_ones_over_them(
         (spec_of(variant="Mine"), "The variant 'Mine' is not a name"),
         (spec_of(variant="x" * 41), f"The variant '{'x' * 41}' is not a name"),
         (spec_of(settings=(("lambda", "1"),)), "aml has no setting 'lambda'."),
+        (spec_of(settings=(("dropout", "1.5"),)), "The setting dropout of aml must be at most 1, not 1.5"),
         (
             spec_of(settings=(("epochs", "few"),)),
             f"The setting epochs of aml must be a whole number such as {Aml.epochs}",

@@ -345,6 +345,8 @@ def test_after_its_lessons_an_untaught_student_takes_its_place(
     [
         (lambda: Ivra(criterion="fun"), "does not know 'fun'"),
         (lambda: Ivra(levels="head+word"), "does not know 'word'"),
+        (lambda: Ivra(temperature=0.0), "temperature of ivra must be more than 0, not 0.0"),
+        (lambda: Ivra(last_temperature=0.0), "last_temperature of ivra must be more than 0, not 0.0"),
         (lambda: Ivra(criterion="cons", batch=1), "at least 2"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from app import model_info as models
 from app.train import processes, texts_form, view
-from app.train.hyperparameters import NOT_SETTINGS
+from app.train.hyperparameters import HELP, NOT_SETTINGS
 from app.train.jobs import Jobs
 from explainers.datasets.example import Example
 from explainers.learned.recipes import RECIPES, SHIPPED
@@ -139,6 +139,14 @@ def test_a_bad_name_is_reported(train: Train, name: str) -> None:
     assert not train.jobs.all()
 
 
+def test_a_bad_setting_is_reported_before_a_training_starts(train: Train) -> None:
+    train.at.selectbox(key="train method").set_value("ivra")
+    train.run().at.text_input(key="set ivra criterion").set_value("comp+fun")
+    train.start()
+    assert train.page.sentences == ["IvRA does not know 'fun'. Choose from: sim, comp, suff, cons."]
+    assert not train.jobs.all()
+
+
 def test_a_model_that_may_not_be_read_is_reported(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "bundle_names", lambda: ("/",))
     monkeypatch.setattr(
@@ -243,6 +251,7 @@ def test_every_setting_of_every_method_has_its_widget(train: Train, method: str)
     for each in fields(RECIPES[method]):
         if each.name not in NOT_SETTINGS:
             assert train.at.get_by_key(f"set {method} {each.name}").value == each.default
+            assert each.name in HELP
     assert f"fit {method} --model small --data texts.txt --variant mine --seed 0\n" in f"{train.texts}\n"
 
 

@@ -101,7 +101,7 @@ def test_equal_scores_at_a_cut_are_reported(compared: Compared) -> None:
     ties = metric_rows(compared(TEN))[0]
     # 1, 5 and 10 % are the one word with a score of its own; the cuts at 2 and 5 words fall between zeros
     assert ties.ties == (20, 50)
-    assert ties.ties_note == "Equal scores at the top 20, 50 %, where the position in the text decides."
+    assert ties.ties_note == "Equal scores at the top 20, 50 %, where the position in the input decides."
 
 
 def test_the_table_as_csv_names_operator_best_and_control(compared: Compared) -> None:

@@ -20,7 +20,7 @@ def test_the_neurons_of_a_hidden_layer_are_covered_long_before_the_training_ends
     text = coverage_of(card(), "CAuSE", 1, SIZES)
     assert text == (
         f"{HIDDEN} These weights had 12 such steps. Only neurons of the head's hidden layers and the state were ever "
-        "exchanged, none in the rest of the network."
+        "changed, none in the rest of the network."
     )
     assert "after 149 steps all 64 neurons" in coverage_of(card(), "CAuSE", 2, SIZES)
 

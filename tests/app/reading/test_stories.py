@@ -12,7 +12,7 @@ import pytest
 from app.compare.curated_examples import curated_examples, example_of
 from app.reading.findings import our_number, outcome
 from app.reading.observations import OBSERVERS, is_observed
-from app.reading.quantities import PLACEHOLDER, filled
+from app.reading.quantities import PLACEHOLDER, filled, stored_quantity
 from app.reading.questions import example_of_state, request_of
 from app.reading.reader import FILE, FOLDER, ORDER, StoryUnreadable, decoded, read_story, stories
 from app.reading.story import Bet, Equation, LiveExample, Step, Story
@@ -121,6 +121,16 @@ def test_what_is_said_of_a_claim_is_what_the_files_say(story: Story) -> None:
     for step in story.steps:
         for finding in step.table.findings if step.table else ():
             assert outcome(finding) == finding.outcome, finding.claim
+
+
+def test_what_five_answers_says_about_the_operators_is_what_was_measured() -> None:
+    four = ("aml", "cimi", "ciem", "ivra")
+    by_erasure = {
+        erasure: sorted(four, key=lambda method: -stored_quantity(f"evaluation/sst2/{erasure}/{method}/aopc_c"))
+        for erasure in ("mask", "delete", "zero")
+    }
+    assert {(order[0], order[-1]) for order in by_erasure.values()} == {("aml", "ivra")}
+    assert by_erasure["mask"][1:3] == by_erasure["delete"][2:0:-1]  # CIMI and CIEM change places
 
 
 @pytest.mark.parametrize("story", [each for each in stories() if each.id in PAPERS], ids=lambda story: story.id)

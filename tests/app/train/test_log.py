@@ -43,6 +43,14 @@ def test_losses_metrics_and_warnings_are_read(tmp_path: Path) -> None:
     assert log.warnings == ()  # of the last epoch only
 
 
+def test_the_epoch_is_that_of_the_steps_however_often_metrics_are_measured(tmp_path: Path) -> None:
+    assert write(tmp_path, FIRST).epoch == 1
+    # 6 steps in 3 epochs, so step 1 is in the first; two parts of an epoch were measured
+    assert write(tmp_path, FIRST, step(1, 4.0), epoch(1, 1)).epoch == 1
+    assert write(tmp_path, FIRST, step(1, 4.0), epoch(1, 1), step(2, 2.0), epoch(1, 2), step(3, 1.0)).epoch == 2
+    assert write(tmp_path, FIRST, step(6, 1.0)).epoch == 3
+
+
 def test_a_line_that_is_being_written_is_left_for_later(tmp_path: Path) -> None:
     assert write(tmp_path, FIRST, step(1, 4.0), rest='{"step": 2, "ter').step == 1
     assert write(tmp_path, FIRST, step(1, 4.0), step(2, 3.0)).step == 2
