@@ -27,7 +27,7 @@ def _figures(row: Ablated) -> dict[str, str]:
     figures = {
         "part": row.part,
         "AOPC-C ↑": interval_cell(row.aopc_c),
-        "by seed": ", ".join(f"{mean:.3f}" for mean in row.by_seed),
+        **{f"seed {seed}": f"{mean:.3f}" for seed, mean in enumerate(row.by_seed)},
         "AOPC-S ↓": interval_cell(row.aopc_s),
     }
     if row.avg_sen is not None:

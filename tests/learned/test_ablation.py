@@ -100,8 +100,10 @@ def test_the_tables_have_figures_losses_and_what_the_paper_found() -> None:
     counts, figures, _losses_head, losses, paper = ablation_markdown("cimi", [WHOLE, part]).split("\n\n")
     assert counts.startswith("320 steps, 2 seeds, 9 validation texts")
     head, _, first, second = figures.split("\n")
-    assert head == "| part | AOPC-C ↑ | by seed | AOPC-S ↓ | AvgSen ↓ | difference, AOPC-C | difference, AOPC-S |"
-    assert first == "| CIMI | 0.500 [0.250, 0.750] | 0.250, 0.750 | -0.125 [-0.250, 0.000] | – | – | – |"
+    assert (
+        head == "| part | AOPC-C ↑ | seed 0 | seed 1 | AOPC-S ↓ | AvgSen ↓ | difference, AOPC-C | difference, AOPC-S |"
+    )
+    assert first == "| CIMI | 0.500 [0.250, 0.750] | 0.250 | 0.750 | -0.125 [-0.250, 0.000] | – | – | – |"
     assert second.endswith("| 0.125 [0.000, 0.250] | -0.250 [-0.500, +0.000] | +0.125 [+0.000, +0.250] |")
     assert losses.split("\n")[0] == "| part | 0–10 % | 10–25 % | 25–50 % | 50–75 % | 75–100 % |"
     assert losses.split("\n")[2] == "| CIMI | 1.250 | 1.250 | 1.250 | 1.250 | 1.250 |"
