@@ -28,6 +28,7 @@ STYLE = """<style>
 .st-key-presenter { padding-top: 0.8rem; }
 .reading-meta { opacity: 0.78; margin: 0; }
 .stMain [data-testid="stMarkdownContainer"] p, .stMain [data-testid="stMarkdownContainer"] li { max-width: 48rem; }
+.stMain [data-testid="stMarkdownContainer"]:has(> table) { overflow-x: auto; }
 .stMain .katex-display { overflow-x: auto; overflow-y: hidden; padding: 0.3rem 0; }
 </style>"""
 

@@ -97,3 +97,10 @@ def test_arrows_in_a_box_stay_there(visit: Callable[..., Any], server: str) -> N
     page.locator("h1").click()
     page.keyboard.press("ArrowRight")
     step(page, 4)
+
+
+def test_a_wide_table_of_a_step_scrolls_by_itself_on_a_phone(visit: Callable[..., Any], server: str) -> None:
+    page = visit(f"{server}reading?story=cause&step=5", width=390).page
+    expect(page.get_by_role("table").first).to_contain_text("composite")
+    expect(page.get_by_text("Press a word to erase it")).to_be_visible()
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth")
