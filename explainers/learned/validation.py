@@ -100,6 +100,6 @@ def chance_warning(select: Select, difference: Interval) -> tuple[str, ...]:
         return ()
     name = {"comp": "AOPC-C", "suff": "AOPC-S"}.get(select, "AOPC-C minus AOPC-S")
     return (
-        f"No better than random orders: on {difference.texts} validation texts, {name} is better by "
+        f"No better than random orders: on {difference.texts} validation texts, the gain by {name} is "
         f"{difference.mean:.3f} [{difference.low:.3f}, {difference.high:.3f}]. Train longer, or choose another rate.",
     )

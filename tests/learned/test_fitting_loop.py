@@ -405,10 +405,10 @@ def test_scores_that_are_no_better_than_random_orders_are_reported_and_better_on
     noise = generator.normal(0, 0.1, 100)
     (sentence,) = chance_warning("difference", paired(noise - noise.mean()))
     assert sentence.startswith(
-        "No better than random orders: on 100 validation texts, AOPC-C minus AOPC-S is better by"
+        "No better than random orders: on 100 validation texts, the gain by AOPC-C minus AOPC-S is"
     )
     assert chance_warning("difference", paired(noise + 0.1)) == ()
-    assert "AOPC-S is better by -0." in chance_warning("suff", paired(noise - 0.1))[0]
+    assert "the gain by AOPC-S is -0." in chance_warning("suff", paired(noise - 0.1))[0]
 
 
 @pytest.mark.parametrize(("select", "expected"), [("comp", 0.5), ("suff", -0.2), ("difference", 0.3), ("last", 0.3)])
