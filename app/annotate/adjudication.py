@@ -25,7 +25,7 @@ from explainers.errors import ExplanationError
 from explainers.report.text import one_line
 
 INSTRUCTION = "Take the marks of one person, or change them. Your decision stands beside the annotations in downloads."
-AGREED = "On every item that several people answered, their answers are the same."
+AGREED = "No item has answers of several people that differ."
 DECIDED = "All items on which people differ in this task are decided. Choose one to revise its decision."
 TASK, ITEM = "decided task", "decided item"  # in the session
 READABLE = 736  # pixels, as wide as the component of a task
