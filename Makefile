@@ -25,7 +25,8 @@ unit: .venv/.installed-for-tests
 	$(PYTEST) $(PARALLEL) -m "not browser"
 
 browser: .venv/.installed-for-tests
-	$(PYTEST) $(PARALLEL) -m browser
+	$(PYTEST) $(PARALLEL) -m "browser and not crowded"
+	$(PYTEST) -m crowded
 
 # The locks hold the exact version and the hashes of everything but torch, whose CPU and CUDA builds have one version and
 # different files: of torch only the version is fixed, and the index that pip is set to decides the build. What torch

@@ -26,6 +26,7 @@ def settled(page: Page) -> Page:
     return page
 
 
+@pytest.mark.crowded
 def test_a_presenter_and_five_followers(visit: Callable[..., Any], server: str) -> None:
     presenter = visit(f"{server}reading?story=aml&step=1").page
     presenter.get_by_role("button", name="Present to a group").click()
