@@ -35,8 +35,10 @@ def ablate_command(
         frozen, plan = load(model, device=device), ablation.AblationPlan(steps, seeds, sensitive)
         training, validation = (encode_for_learning(frozen, part) for part in read_examples(model, data, 0))
         some, watched = training[: texts or None], validation[:VALIDATION_TEXTS]
-        results = list(ablation.ablate(method, frozen, some, watched, out, dict(parse_settings(set_)), plan))
-        (out / f"{method}.json").write_text(
-            json.dumps(ablation.ablation_records(results), indent=2) + "\n", encoding="utf-8"
-        )
+        results: list[ablation.Ablated] = []
+        for each in ablation.ablate(method, frozen, some, watched, out, dict(parse_settings(set_)), plan):
+            results.append(each)
+            typer.echo(f"{each.part}: measured", err=True)
+            records = json.dumps(ablation.ablation_records(results), indent=2)
+            (out / f"{method}.json").write_text(records + "\n", encoding="utf-8")
         typer.echo(ablation_markdown(method, results))

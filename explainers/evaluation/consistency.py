@@ -14,7 +14,7 @@ from explainers.evaluation.measurement import Scores, final_attribution, predict
 from explainers.evaluation.names import POSITION, RANDOM
 from explainers.methods.registry import applicable
 from explainers.methods.spec import MethodSpec
-from explainers.metrics.consistency import ROUNDING, Floats, aligned, consistency
+from explainers.metrics.consistency import FEWEST, ROUNDING, Floats, aligned, consistency
 from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
@@ -24,7 +24,6 @@ from explainers.results.comparison import Question
 from explainers.results.settings import Settings
 
 EQUAL = "all explanations or all states are equally far apart"
-FEWEST = 3
 Progress = Callable[[str], None]
 
 

@@ -24,10 +24,12 @@ from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Era
 from explainers.models.tasks import TASKS
 from explainers.models.worker_processes import check_processes
 from explainers.results.manifest import libraries
-from explainers.results.settings import Settings
+from explainers.results.sampling import EVALUATED_SAMPLING
+from explainers.results.settings import SETTLED_BY, Settings
 from explainers.training.artifacts import available_artifacts, check_fitted
 
 SPLITS = ("test", "validation")
+DEFAULTS = Settings(samples=SETTLED_BY, sampling=EVALUATED_SAMPLING)  # of the commands that measure data sets
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,12 @@ class EvaluationSpec:
     against: str = ""  # a method with which every other one is compared, input by input
     processes: int = 1
 
-    def command(self, model: str, sensitive: int) -> str:
+    def command(self, model: str, sensitive: int, settings: Settings) -> str:
         """What to type to repeat the evaluation. With several processes, the seconds are those of one thread."""
         words = ["python -m explainers evaluate", f"--model {model}", f"--split {self.split}", f"--n {self.n}"]
         words.append(f"--sensitive {sensitive}")
         words += [f"--erasures {','.join(self.erasures)}"] if self.erasures != ERASURES else []
+        words += changed_options(settings)
         words += [f"--processes {self.processes}"] if self.processes > 1 else []
         words += [] if is_generated(model) else ["--data DIR"]
         return " ".join(words)
@@ -88,10 +91,16 @@ def evaluate_data_set(
         "data": {"split": spec.split, "texts": len(inputs), "seed": settings.seed},
         "settings": asdict(settings),
         "sensitive": sensitive,
-        "command": spec.command(model.name, sensitive),
+        "command": spec.command(model.name, sensitive, settings),
         "libraries": libraries(),
     }
     return Evaluation(model, inputs, specs, read_records(out, [each.id for each in specs], model), about)
+
+
+def changed_options(settings: Settings) -> list[str]:
+    """The options of a command that measures a data set, where they are not the default ones."""
+    defaults = asdict(DEFAULTS)
+    return [f"--{name} {value}" for name, value in asdict(settings).items() if value != defaults[name]]
 
 
 def _check_names(spec: EvaluationSpec) -> None:

@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from explainers.datasets.example import Example
-from explainers.evaluation.data_set import EvaluationSpec, check_erasures, evaluated_methods, split_inputs
+from explainers.evaluation.data_set import (
+    EvaluationSpec,
+    changed_options,
+    check_erasures,
+    evaluated_methods,
+    split_inputs,
+)
 from explainers.methods.registry import select
 from explainers.methods.spec import MethodSpec
 from explainers.models.catalog import load
@@ -43,6 +49,7 @@ def explained_set(
     inputs = split_inputs(EvaluationSpec(model, data, split, n, tuple(ids), ()), frozen.input_names, settings.seed)
     words = [f"python -m explainers {command} --model {frozen.name} --split {split} --n {n}"]
     words += [f"--methods {','.join(ids)}"] if ids else []
+    words += changed_options(settings)
     record = {
         "model": {"name": frozen.name, "version": frozen.version},
         "data": {"split": split, "inputs": len(inputs), "seed": settings.seed},

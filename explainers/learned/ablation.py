@@ -42,6 +42,8 @@ class Ablation:
     base: dict[str, Any] = field(default_factory=dict)
 
 
+FIXED = frozenset({"epochs", "seed", "select", "validations"})  # settings that the plan decides
+
 ABLATIONS = {
     "aml": Ablation(
         (
@@ -119,8 +121,12 @@ def ablate(
     settings: dict[str, Any],
     plan: AblationPlan | None = None,
 ) -> Iterator[Ablated]:
-    """Trains every part with the other `settings`. Raises `ExplanationError` for a method without an ablation."""
+    """Trains every part with the other `settings`. Raises `ExplanationError` for a method without an ablation, and for
+    settings that the plan decides.
+    """
     ablation, plan = ablation_of(method), plan or AblationPlan()
+    if fixed := sorted(FIXED & settings.keys()):
+        raise ExplanationError(f"An ablation decides {', '.join(fixed)} itself. Use --steps and --seeds instead.")
     whole: NDArray[np.float64] | None = None
     for number, (part, changed) in enumerate(ablation.parts):
         trainings: list[_Measured] = []

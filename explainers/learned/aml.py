@@ -192,7 +192,7 @@ class FineTunedAml:
     def refine(self, model: FrozenModel, encoding: Encoding, label: int) -> Iterator[Attribution]:
         """The best map so far after every step."""
         recipe, start = load_learned(model, Aml, Aml.method, self.variant)
-        metric: Select = "difference" if recipe.select == "last" else recipe.select
+        metric: Select = recipe.select if recipe.select in ("comp", "suff") else "difference"
         name = f"faml:{self.variant}" if self.variant else "faml"
         start = cast(AttributionModel, start)
         module = copy.deepcopy(start, {id(tensor): tensor for tensor in shared_tensors(start)})

@@ -17,7 +17,7 @@ from explainers.learned.batches import encode_for_learning
 from explainers.learned.fitting_loop import fit
 from explainers.learned.recipe import Recipe, Select
 from explainers.learned.recipes import SHIPPED, recipe_of
-from explainers.learned.validation import gain
+from explainers.learned.validation import gain_of
 from explainers.models.bundle_cards import input_names_of_bundle
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
@@ -87,7 +87,7 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
     encoded = encode_for_learning(model, texts), encode_for_learning(model, validation)
     trainings = [fit(each, model, *encoded, run, resume=resume) for each, run in seeded(recipe, spec.seeds, folder)]
     judge: Select = "difference" if recipe.select == "last" else recipe.select
-    training = max(trainings, key=lambda each: gain(judge, each.metrics))
+    training = max(trainings, key=lambda each: gain_of(judge, each.metrics))
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
     entries: dict[str, Any] = {

@@ -12,7 +12,7 @@ from explainers.errors import ExplanationError
 from explainers.learned.batches import encode_for_learning
 from explainers.learned.fit import read_examples, recipe_for, write_weights
 from explainers.learned.ivra import Ivra
-from explainers.learned.ivra_full import RANK, adapters, fit_full
+from explainers.learned.ivra_full import FIXED, RANK, adapters, fit_full, full_recipe
 from explainers.learned.recipe import trained_parameters
 from explainers.models.accuracy import accuracy
 from explainers.models.bundle_cards import BUNDLES, CARD, bundle_names, read_card
@@ -28,7 +28,10 @@ def make_full(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None)
     """Trains, writes the bundle to `out` or beside the others, and returns its card with the accuracy that was lost."""
     if model.name not in bundle_names() or model.name not in TASKS:
         raise ExplanationError(f"IvRA-full makes a new embedded model, and {model.name} is not one. Choose sst2.")
-    recipe = cast(Ivra, recipe_for(spec))
+    if ignored := sorted(FIXED.keys() & dict(spec.settings).keys()):
+        fixed = ", ".join(f"{name}={FIXED[name]}" for name in ignored)
+        raise ExplanationError(f"A training of the classifier itself always has {fixed}. Omit it from --set.")
+    recipe = full_recipe(cast(Ivra, recipe_for(spec)))
     if out is not None and out.parent.resolve() != BUNDLES.resolve():
         raise ExplanationError(f"A bundle that stands on {model.name} must lie beside it, in {BUNDLES}.")
     before = fingerprint(model)
@@ -65,11 +68,12 @@ def make_full(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None)
     card["validation"] = tuned.metrics
     (target / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
     weights = {name: each.half() for name, each in trained_parameters(tuned.module.requires_grad_(True)).items()}
-    about = {
+    about: dict[str, Any] = {
         "texts": {"learned from": len(texts), "watched": len(validation)},
         "validation": tuned.metrics,
         "alarms": [],
+        "recipe": asdict(recipe),
+        "command": card["command"],
     }
-    about["command"] = card["command"]
     write_weights(spec, loaded, weights, target / "learned", about)
     return card

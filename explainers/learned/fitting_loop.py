@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explainers.errors import ExplanationError
 from explainers.learned.batches import LearningExample, batch, in_random_order
 from explainers.learned.recipe import Memory, Recipe, trained_parameters
 from explainers.learned.validation import (
@@ -25,7 +26,7 @@ from explainers.learned.validation import (
     per_text,
     random_values,
 )
-from explainers.metrics.consistency import consistency
+from explainers.metrics.consistency import FEWEST, consistency
 from explainers.metrics.intervals import Interval, paired
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import passes_in
@@ -50,6 +51,11 @@ class LearnedTraining:
         validation: Sequence[LearningExample],
         folder: Path,
     ) -> None:
+        if recipe.select == "cons" and 0 < len(validation) < FEWEST:
+            raise ExplanationError(
+                f"CONS compares at least {FEWEST} validation texts, and there are {len(validation)}. "
+                "Give more texts, or choose another value of select."
+            )
         self.recipe, self.model, self.texts, self.validation = recipe, model, texts, validation
         with torch.random.fork_rng():
             torch.manual_seed(recipe.seed)
@@ -121,9 +127,15 @@ class LearnedTraining:
             "figures": self.metrics,
             "alarms": list(self.warnings),
             "numbers": [self.best_gain, self.kept_step],
+            "parts": self.parts,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        if state.get("parts", self.parts) != self.parts:
+            raise ExplanationError(
+                f"The training to resume is validated {state['parts']} times per epoch, not {self.parts} times. "
+                "Set validations to that, or omit --resume."
+            )
         self.module.load_state_dict(state["module"], strict=False)
         if isinstance(self.module, Memory):
             self.module.restore(state["memory"])

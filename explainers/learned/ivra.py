@@ -138,7 +138,8 @@ def top_words(words: Tensor, units: Tensor, cuts: Tensor, temperature: float, *,
     logs = (words + SMALLEST).log()
     known = logs.detach()
     ordered, order = known.masked_fill(~units, -torch.inf).sort(dim=1, descending=True, stable=True)
-    edges = functional.pad(ordered, (0, 1)).clamp(min=math.log(SMALLEST))  # after the last word comes a share of 0
+    nothing = -torch.inf  # which becomes a share of 0: what comes after the last word
+    edges = functional.pad(ordered, (0, 1), value=nothing).clamp(min=math.log(SMALLEST))
     theta = (edges.gather(1, (cuts - 1).clamp(min=0)) + edges.gather(1, cuts)) / 2
     count = units.sum(1, keepdim=True).clamp(min=1)
     mean = (known * units).sum(1, keepdim=True) / count
@@ -176,7 +177,7 @@ def consistency(words: Tensor, units: Tensor, states: Tensor) -> Tensor:
     p, q = smooth[first], smooth[second]  # (pairs, POSITIONS)
     distance = (states[first] - states[second]).norm(dim=1)
     divergence = ((p - q) * (p / q).log()).sum(1) / 2
-    return torch.mean(divergence / (distance + 1e-3 * distance.median()))
+    return torch.mean(divergence / (distance + 1e-3 * distance.median()).clamp(min=1e-6))  # also of equal states
 
 
 def correlation(words: Tensor, units: Tensor, states: Tensor) -> Tensor:

@@ -1,11 +1,12 @@
 """IvRA as the paper trains it: a copy of the classifier and the read-out of its attention learn together.
 
-    L = CE(F'(x), F(x)) + COMP or SUFF of r on F'
+    L = CE(F'(x), F(x)) + the criterion of r on F'
 
 F' starts as F; adapters (LoRA) of its layers and of its head are trained, its word embeddings are not. The result
 explains F', so its metrics stand apart. A model whose prediction falls on any deletion has a high COMP, so the AOPC-C
-of random words is given beside that of r. Deviations: adapters instead of all weights, F's own probabilities instead of
-labels, no dropout, one k per step.
+of random words is given beside that of r. Deviations: adapters instead of all weights, F's own class instead of labels,
+no dropout, one k per step. COMP and SUFF see the hard cut, as the classifier would learn a soft one itself, and the
+last weights are kept.
 """
 
 import random
@@ -14,23 +15,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch, LearningExample, batch, in_random_order
 from explainers.learned.ivra import Ivra, cross_entropy
-from explainers.learned.validation import VALIDATED, explained, faithfulness
+from explainers.learned.validation import VALIDATED, explained, faithfulness, hidden_means
+from explainers.metrics.consistency import consistency
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.internals import forward_with_internals, input_embeddings
+from explainers.models.internals import forward_with_internals, input_embeddings, passes_in
 from explainers.models.lora import adapted
 from explainers.results.attribution import floats
 from explainers.training.loop import LOG, log_line
 
 MODEL_RATE, RANK = 3e-4, 8
+FIXED: dict[str, Any] = {"relaxation": "straight", "select": "last", "validations": 1}
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,12 @@ def fit_full(
     model_rate: float = MODEL_RATE,
 ) -> Tuned:
     """`texts` and `validation` are as `model` sees them; it stays as it is. Writes FOLDER/log.jsonl."""
-    if recipe.criterion not in ("comp", "suff"):
-        raise ExplanationError(f"IvRA-full learns for comp or suff, not for {recipe.criterion!r}. Choose one of them.")
     folder.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
-    tuned = copied(model, f"{model.name}-ivra-{recipe.criterion}")
-    recipe = replace(recipe, relaxation="straight")  # the classifier learns too, from the hard cut itself
+    recipe = full_recipe(recipe)
+    with torch.random.fork_rng():
+        torch.manual_seed(recipe.seed)  # for the adapters
+        tuned = copied(model, f"{model.name}-ivra-{recipe.criterion.replace('+', '-')}")
     module = recipe.module(model).to(model.device)
     groups: list[list[Tensor]] = [trainable(tuned), [weight for weight in module.parameters() if weight.requires_grad]]
     optimiser = torch.optim.AdamW(
@@ -70,7 +73,8 @@ def fit_full(
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.rate(step / len(plan)))
     with (folder / LOG).open("w", encoding="utf-8") as log:
         for number, items in enumerate(plan, start=1):
-            terms = losses(recipe, module, tuned, batch(model, items), generator)
+            with passes_in(recipe.precision):
+                terms = losses(recipe, module, tuned, batch(model, items, (number - 1) / len(plan)), generator)
             step(optimiser, groups, terms["total"])
             schedule.step()
             line = {"step": number, "terms": {name: float(term.detach()) for name, term in terms.items()}}
@@ -80,6 +84,11 @@ def fit_full(
         metrics = validated(recipe, module, finished, validation)
         log_line(log, {"validation": metrics})
     return Tuned(finished, module, metrics, time.perf_counter() - started)
+
+
+def full_recipe(recipe: Ivra) -> Ivra:
+    """The recipe with what a full training fixes, `FIXED`."""
+    return replace(recipe, **FIXED)
 
 
 def copied(model: FrozenModel, name: str) -> FrozenModel:
@@ -126,17 +135,21 @@ def step(optimiser: torch.optim.Optimizer, groups: list[list[Tensor]], loss: Ten
 def validated(
     recipe: Ivra, module: nn.Module, tuned: FrozenModel, items: Sequence[LearningExample]
 ) -> dict[str, float]:
-    """Faithfulness to the tuned model, of r and of random words, and how often it still answers as the frozen one."""
+    """Faithfulness to the tuned model, of r and of random words, and how often it still answers as the frozen one; CONS
+    too where it was trained for."""
     examples = answered(tuned, items)
     generator = np.random.default_rng(recipe.seed)
     random_scores = [floats(generator.random(len(item.encoding.units))) for item in examples]
     agreement = [
         int(a.probabilities.argmax()) == int(b.probabilities.argmax()) for a, b in zip(examples, items, strict=True)
     ]
+    scores = explained(recipe, module, tuned, examples)
+    cons = consistency(hidden_means(tuned, examples), scores) if "cons" in recipe.criterion else None
     return {
-        **faithfulness(tuned, examples, explained(recipe, module, tuned, examples)),
+        **faithfulness(tuned, examples, scores),
         "aopc_c_random": faithfulness(tuned, examples, random_scores)["aopc_c"],
         "agreement": float(np.mean(agreement)),
+        **({} if cons is None else {"cons": cons.mean}),
     }
 
 

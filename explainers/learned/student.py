@@ -18,7 +18,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from explainers.errors import ExplanationError
-from explainers.models.inputs.encoding import Encoding
+from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.text.base_weights import base_folder
 from explainers.models.text.bundle import MAX_TOKENS, base_tokenizer
 from explainers.models.text.network import base_encoder
@@ -27,6 +27,7 @@ BETA = 1.0
 STEPS, RATE, DECAY = 200, 0.03, 0.01  # of `taught`
 
 Weights = dict[str, Tensor]
+Key = tuple[tuple[str, ...], tuple[Unit, ...]]  # texts and units; the frozen model's ids do not matter here
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +36,16 @@ class UnitStates:
 
     encoder: nn.Module
     tokenizer: Tokenizer
-    known: dict[bytes, Tensor] = field(default_factory=dict)
+    known: dict[Key, Tensor] = field(default_factory=dict)
 
     def of(self, encodings: Sequence[Encoding]) -> Tensor:
         """(B, U, d), each of length 1; 0 where there is no unit. Raises `ExplanationError` for images."""
         for each in encodings:
             if each.multimodal:
                 raise ExplanationError("A student that learns from explanations reads text only. Choose a text model.")
-            if each.content_key not in self.known:
-                self.known[each.content_key] = self._states(each)
-        return pad_sequence([self.known[each.content_key] for each in encodings], batch_first=True)
+            if (each.texts, each.units) not in self.known:
+                self.known[each.texts, each.units] = self._states(each)
+        return pad_sequence([self.known[each.texts, each.units] for each in encodings], batch_first=True)
 
     @torch.no_grad()
     def _states(self, encoding: Encoding) -> Tensor:

@@ -67,6 +67,11 @@ def gain(select: Select, metrics: Mapping[str, float]) -> float:
     return {"difference": comp - suff, "comp": comp, "suff": -suff, "last": 0.0}[select]
 
 
+def gain_of(select: Select, metrics: Mapping[str, float]) -> float:
+    """`gain`, or -inf where no epoch could be judged, so that there are no metrics."""
+    return gain(select, metrics) if metrics else -float("inf")
+
+
 def hidden_means(model: FrozenModel, examples: Sequence[LearningExample]) -> NDArray[np.float64]:
     """The mean hidden state of every text, (n, d)."""
     rows = []

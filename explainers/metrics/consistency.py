@@ -15,6 +15,7 @@ from scipy.stats import rankdata, spearmanr
 
 from explainers.metrics.intervals import Interval
 
+FEWEST = 3  # inputs
 LENGTH = 32  # positions at which explanations are compared
 RESAMPLES = 200
 ROUNDING = 1e-9
@@ -39,8 +40,8 @@ def consistency(states: Floats, scores: Sequence[Sequence[float]], *, seed: int 
     None where all explanations, or all states, are equally far apart, so that ρ is not defined. Pairs of an input
     with itself, which resampling makes, do not count. Raises `ValueError` for fewer than three inputs.
     """
-    if len(scores) < 3:
-        raise ValueError("Consistency compares pairs of at least three inputs.")
+    if len(scores) < FEWEST:
+        raise ValueError(f"Consistency compares pairs of at least {FEWEST} inputs.")
     of_states = squareform(pdist(np.asarray(states, dtype=float)))
     of_scores = squareform(pdist(np.stack([aligned(row) for row in scores])))
     pairs = np.triu_indices(len(scores), 1)

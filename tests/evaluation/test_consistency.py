@@ -69,8 +69,8 @@ def test_the_command_writes_a_record(tmp_path: Path, hub_folder: Path) -> None:
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(example.text for example in INPUTS))
     words = ["consistency", "--model", str(hub_folder), "--data", str(texts), "--methods", "occlusion"]
-    result = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out"), "--json"])
+    result = CliRunner().invoke(app, [*words, "--steps", "20", "--out", str(tmp_path / "out"), "--json"])
     assert result.exit_code == 0, result.output
     record = json.loads((tmp_path / "out" / "consistency.json").read_text())
     assert [row["method"] for row in record["rows"]] == ["occlusion", RANDOM, POSITION]
-    assert record["command"].endswith("--n 150 --methods occlusion --data DIR")
+    assert record["command"].endswith("--n 150 --methods occlusion --steps 20 --data DIR")

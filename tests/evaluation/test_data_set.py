@@ -107,6 +107,7 @@ def test_from_the_command_line_tables_are_printed_and_files_written(arguments: t
     assert {(row["method"], row["erasure"]) for row in content["rows"]} == {
         (method, erasure) for method in ("occlusion", RANDOM, POSITION) for erasure in ("mask", "zero")
     }
+    assert content["command"].endswith("--erasures mask,zero --seed 2 --data DIR")
     again = ran(*arguments, "--erasures", "mask,zero", "--seed", "2", "--json")
     assert json.loads(again.stdout) == content
 
@@ -116,6 +117,7 @@ def test_from_the_command_line_processes_share_the_texts(arguments: tuple[str, .
     assert result.exit_code == 0, result.stderr
     content = json.loads((tmp_path / "out" / "table.json").read_text(encoding="utf-8"))
     assert "--erasures mask --processes 2" in content["command"]
+    assert "--seed" not in content["command"]
     result = ran(*arguments, "--processes", "0")
     assert result.exit_code == 2
     assert "There must be at least 1 process, not 0." in result.stderr

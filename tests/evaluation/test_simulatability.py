@@ -96,6 +96,15 @@ def test_shares_are_the_positive_part_and_equal_where_there_is_none() -> None:
     assert shares.tolist() == [[0.75, 0.0, 0.25], [0.5, 0.5, 0.0]]
 
 
+def test_words_that_the_explained_model_does_not_tell_apart_have_states_of_their_own(
+    bert: FrozenModel, states: UnitStates
+) -> None:
+    first, second = (bert.encode(text) for text in ("xylo film", "quark film"))
+    assert first.ids == second.ids  # [UNK] film
+    states.of([first, second, first])
+    assert len(states.known) == 2
+
+
 def test_every_method_and_control_has_a_row(bert: FrozenModel, states: UnitStates) -> None:
     rows = simulatability_rows(
         bert, INPUTS, select(["aml", "occlusion"]), Settings(), states, shown=10, students=2, progress=print

@@ -75,6 +75,11 @@ def test_a_method_without_an_ablation_is_a_sentence(
         next(ablate("lime", bert, items, items, tmp_path, {}))
 
 
+def test_what_the_plan_decides_cannot_be_set(bert: FrozenModel, items: list[LearningExample], tmp_path: Path) -> None:
+    with pytest.raises(ExplanationError, match=r"An ablation decides epochs, select itself. Use --steps and --seeds"):
+        next(ablate("aml", bert, items, items, tmp_path, {"select": "comp", "epochs": "3", "rank": "4"}))
+
+
 def test_the_curve_holds_the_mean_loss_of_each_share_of_the_steps(tmp_path: Path) -> None:
     losses = [9.0, 8.0, 8.0, *[5.0] * 5, *[2.0] * 10, *[1.0] * 2]
     lines = [{"method": "aml"}, *({"epoch": 0, "terms": {"total": loss}} for loss in losses), {"epoch": 1}]

@@ -262,7 +262,9 @@ def test_it_is_never_worse_than_one_pass_on_the_figure_it_keeps_by(bert: FrozenM
     assert better  # it is not the first map that is always kept
 
 
-@pytest.mark.parametrize(("select", "sign"), [("comp", (1, 0)), ("suff", (0, -1)), ("last", (1, -1))])
+@pytest.mark.parametrize(
+    ("select", "sign"), [("comp", (1, 0)), ("suff", (0, -1)), ("last", (1, -1)), ("cons", (1, -1))]
+)
 def test_it_keeps_by_the_figure_that_selected_the_weights(
     bert: FrozenModel, monkeypatch: pytest.MonkeyPatch, select: str, sign: tuple[int, int]
 ) -> None:

@@ -20,7 +20,7 @@ from explainers.learned.batches import LearningExample, batch, encode_for_learni
 from explainers.learned.fitting_loop import fit
 from explainers.learned.recipe import Select, trained_parameters
 from explainers.learned.recipes import RECIPES, recipe_of
-from explainers.learned.validation import chance_warning, explained, faithfulness, gain, gains, per_text
+from explainers.learned.validation import chance_warning, explained, faithfulness, gain, gain_of, gains, per_text
 from explainers.metrics.erasure import Answers, erasure_curves
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.metrics.intervals import paired
@@ -122,6 +122,11 @@ def test_weights_that_no_epoch_could_judge_have_a_warning(
     assert module_of_fit.UNJUDGED not in last.warnings
 
 
+def test_weights_that_could_not_be_judged_are_behind_all_others() -> None:
+    assert gain_of("comp", {}) == -float("inf")
+    assert gain_of("comp", {"aopc_c": -0.5, "aopc_s": 0.5}) == -0.5
+
+
 def equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     return list(one) == list(other) and all(torch.equal(one[name], other[name]) for name in one)
 
@@ -152,6 +157,22 @@ def test_a_training_that_was_interrupted_and_resumed_is_the_one_that_was_not(
         [line["validation"] for line in lines(tmp_path / name) if "validation" in line] for name in ("whole", "parts")
     ]
     assert ends[0] == ends[1]
+
+
+def test_a_training_is_not_resumed_with_other_validations(
+    bert: FrozenModel, texts: list[LearningExample], validation: list[LearningExample], tmp_path: Path
+) -> None:
+    fit(small("cimi", validations=2), bert, texts, validation, tmp_path)
+    with pytest.raises(ExplanationError, match="The training to resume is validated 2 times per epoch, not 1 times"):
+        fit(small("cimi", validations=1), bert, texts, validation, tmp_path, resume=True)
+
+
+def test_consistency_needs_validation_texts_to_compare(
+    bert: FrozenModel, texts: list[LearningExample], validation: list[LearningExample], tmp_path: Path
+) -> None:
+    recipe = small("ivra", criterion="cons", select="cons")
+    with pytest.raises(ExplanationError, match="CONS compares at least 3 validation texts, and there are 2"):
+        fit(recipe, bert, texts, validation[:2], tmp_path)
 
 
 def test_without_resume_a_training_begins_anew(

@@ -1,5 +1,6 @@
 """The reading of attention, its four criteria, and what a short fit does to it."""
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,7 +28,7 @@ from explainers.learned.ivra import (
     top_counts,
     top_words,
 )
-from explainers.learned.ivra_full import fit_full
+from explainers.learned.ivra_full import fit_full, full_recipe
 from explainers.learned.ivra_readout import Readout, coefficients
 from explainers.learned.recipe import trained_parameters
 from explainers.learned.simulation import Student
@@ -36,6 +37,7 @@ from explainers.metrics.intervals import Interval
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import attention_head_count, hidden_size, transformer_layers
+from explainers.training.loop import LOG
 
 TEXTS = (
     "good film",
@@ -107,6 +109,12 @@ def test_the_cut_is_exactly_the_top_words() -> None:
     half, least = top_counts(units, [50, 50]), top_counts(units, [1, 1])  # at least one, the first of equals
     assert top_words(words, units, half, 0.1, hard=True).tolist() == [[0, 1, 0, 1], [1, 0, 0, 0]]
     assert top_words(words, units, least, 0.1, hard=True).tolist() == [[0, 1, 0, 0], [1, 0, 0, 0]]
+
+
+def test_the_only_word_of_every_text_is_inside() -> None:
+    units = torch.ones(2, 1, dtype=torch.bool)
+    soft = top_words(torch.ones(2, 1), units, top_counts(units, [1, 50]), 1.0, hard=False)
+    assert (soft > 0.99).all()
 
 
 def test_every_text_has_a_cut_of_its_own() -> None:
@@ -370,8 +378,32 @@ def test_full_training_changes_a_copy_and_not_the_model(
     assert set(result.metrics) == {"aopc_c", "aopc_s", "aopc_c_random", "agreement"}
 
 
-def test_full_training_is_for_faithfulness_only(
-    bert: FrozenModel, items: list[LearningExample], tmp_path: Path
+@pytest.mark.parametrize("criterion", ["sim", "comp", "cons", "comp+suff"])
+def test_full_training_learns_for_every_criterion(
+    bert: FrozenModel,
+    items: list[LearningExample],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    criterion: str,
 ) -> None:
-    with pytest.raises(ExplanationError, match="Choose one of them"):
-        fit_full(bert, items, items, tmp_path, Ivra(criterion="cons"))
+    monkeypatch.setattr(simulation, "unit_states", lambda: UnitStates(bert.base, bert.tokenizer))  # type: ignore[arg-type]
+    recipe = Ivra(criterion=criterion, epochs=1, batch=3, select="cons", validations=2)
+    result = fit_full(bert, items, items, tmp_path, recipe)
+    terms = json.loads((tmp_path / LOG).read_text(encoding="utf-8").splitlines()[0])["terms"]
+    assert set(terms) == {"total", *criterion.split("+"), "entropy", "error"}
+    assert result.model.name == f"small-ivra-{criterion.replace('+', '-')}"
+    assert ("cons" in result.metrics) == (criterion == "cons")
+    again = fit_full(bert, items, items, tmp_path, recipe)
+    assert again.model.version == result.model.version
+
+
+def test_full_training_has_the_hard_cut_and_keeps_the_last_weights() -> None:
+    assert full_recipe(Ivra(select="cons", validations=3)) == Ivra(relaxation="straight", select="last")
+
+
+def test_equal_states_and_equal_explanations_have_a_finite_ratio() -> None:
+    same = torch.full((3, 2), 0.5, requires_grad=True)
+    loss = consistency(same, torch.ones(3, 2, dtype=torch.bool), torch.zeros(3, 4))
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert loss.item() == 0
+    assert torch.isfinite(same.grad).all()  # type: ignore[arg-type]
