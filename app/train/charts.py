@@ -1,7 +1,7 @@
 """Plotly figures of a training. Pure functions of its log."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from itertools import cycle
 
 import numpy as np
@@ -9,11 +9,11 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from app.train.log import Epoch
-from explainers.metrics.spec import MetricSpec
 
 POINTS = 240  # at most per line: more cost the browser and show nothing
 COLOUR, PALE = "#3d85c6", "rgba(61, 133, 198, 0.28)"
 SECOND = "#e08214"
+THIRD = "#7b5fb5"
 HEIGHT = 190  # pixels
 TOTAL = "total"
 
@@ -41,25 +41,25 @@ def term(name: str, values: dict[int, float]) -> go.Figure:
     return _small(figure, f"{heading(name)}, now {smooth(raw)[-1]:.3f}", "step")
 
 
-def validation(epochs: list[Epoch], metrics: Sequence[MetricSpec]) -> go.Figure:
-    """The metrics on held-out texts after each epoch."""
+def validation(epochs: list[Epoch], metrics: Mapping[str, str]) -> go.Figure:
+    """The metrics, id to name, on held-out texts after each epoch."""
     figure = go.Figure()
-    coloured = list(zip(metrics, cycle((COLOUR, SECOND)), strict=False))
-    for metric, colour in coloured:
-        measured = [epoch for epoch in epochs if metric.id in epoch.metrics]
+    coloured = list(zip(metrics.items(), cycle((COLOUR, SECOND, THIRD)), strict=False))
+    for (metric, name), colour in coloured:
+        measured = [epoch for epoch in epochs if metric in epoch.metrics]
         figure.add_scatter(
             x=[epoch.number for epoch in measured],
-            y=[epoch.metrics[metric.id] for epoch in measured],
-            name=metric.name,
+            y=[epoch.metrics[metric] for epoch in measured],
+            name=name,
             mode="lines+markers",
             line={"color": colour},
-            hovertemplate=f"{metric.name} after %{{x:.3~g}} epochs: %{{y:.3f}}<extra></extra>",
+            hovertemplate=f"{name} after %{{x:.3~g}} epochs: %{{y:.3f}}<extra></extra>",
         )
     latest = epochs[-1].metrics
     title = ", ".join(
-        f'<span style="color:{colour}">{metric.name}</span> {latest[metric.id]:.3f}'
-        for metric, colour in coloured
-        if metric.id in latest
+        f'<span style="color:{colour}">{name}</span> {latest[metric]:.3f}'
+        for (metric, name), colour in coloured
+        if metric in latest
     )
     figure.update_xaxes(dtick=1 if len(epochs) < 8 else None)
     return _small(figure, title, "epoch")

@@ -14,8 +14,8 @@ from app.train.supervisor import card
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
 from explainers.methods.spec import MethodSpec
+from explainers.metrics import consistency
 from explainers.metrics.faithfulness import METRICS
-from explainers.metrics.spec import MetricSpec
 from explainers.training.artifacts import find_artifact
 
 CHART_BUTTONS = {"displayModeBar": False}
@@ -23,23 +23,26 @@ CHART_BUTTONS = {"displayModeBar": False}
 
 def curves(job: Job, log: Log) -> None:
     """A small plot for each term of the loss, and one for the metrics on held-out texts."""
-    validated = [metric for metric in METRICS if metric.validated]
+    directions = {metric.name: metric.higher_is_better for metric in METRICS if metric.validated}
+    names = {metric.id: metric.name for metric in METRICS if metric.validated}
+    if any(consistency.ID in epoch.metrics for epoch in log.epochs):  # the weights are selected by it
+        directions[consistency.NAME], names[consistency.ID] = True, consistency.NAME
     charts = [(name, losses.term(name, log.terms[name])) for name in losses.ordered(log.terms)]
     if log.epochs:
-        charts.insert(1, ("validation", losses.validation(log.epochs, validated)))
+        charts.insert(1, ("validation", losses.validation(log.epochs, names)))
     cells = [cell for _ in range(0, len(charts), 3) for cell in st.columns(3)]
     for cell, (name, figure) in zip(cells, charts, strict=False):
         with cell:
             st.plotly_chart(figure, key=f"chart {job.id} {name}", config=CHART_BUTTONS, alt=f"{name} by step")
     if log.epochs:
         st.caption(
-            f"{' and '.join(f'{metric.name} ({_better(metric)} is better)' for metric in validated)} are measured on "
-            "held-out texts, once for each point. Pale lines are single steps."
+            f"{' and '.join(f'{name} ({_better(higher)} is better)' for name, higher in directions.items())} are "
+            "measured on held-out texts, once for each point. Pale lines are single steps."
         )
 
 
-def _better(metric: MetricSpec) -> str:
-    return "higher" if metric.higher_is_better else "lower"
+def _better(higher: bool) -> str:
+    return "higher" if higher else "lower"
 
 
 def _spec(job: Job) -> MethodSpec | None:

@@ -15,6 +15,7 @@ from scipy.stats import rankdata, spearmanr
 
 from explainers.metrics.intervals import Interval
 
+ID, NAME = "cons", "CONS"
 FEWEST = 3  # inputs
 LENGTH = 32  # positions at which explanations are compared
 RESAMPLES = 200

@@ -7,6 +7,7 @@ from typing import Any
 
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
+from explainers.metrics import consistency
 from explainers.metrics.faithfulness import METRICS
 from explainers.report.markdown_table import markdown_table
 
@@ -22,7 +23,9 @@ def learned_weights(folder: Path) -> Iterator[str]:
     yield "## Weights of the methods that learn"
     everything = [card for fitted in cards.values() for card in fitted]
     yield _texts(everything)
-    yield markdown_table([_metrics(card) for card in everything])
+    names = {metric.id: metric.name for metric in METRICS} | {consistency.ID: consistency.NAME}
+    measured = {id: name for id, name in names.items() if any(id in card["validation"] for card in everything)}
+    yield markdown_table([_metrics(card, measured) for card in everything])
     yield from _time(everything)
     for method, fitted in cards.items():
         yield f"### {METHODS.get(method).name}"
@@ -55,14 +58,14 @@ def _texts(cards: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _metrics(card: Mapping[str, Any]) -> dict[str, str]:
+def _metrics(card: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
+    """A row with the metrics whose ids and `names` are given."""
     spec, validation = METHODS.get(card["method"]), card["validation"]
     return {
         "weights": f"`{_id(card)}`" + (" (default)" if card["variant"] == spec.default_variant else ""),
         **{
-            f"{metric.name}, validation": f"{validation[metric.id]:.3f}"
-            for metric in METRICS
-            if metric.id in validation
+            f"{name}, validation": f"{validation[metric]:.3f}" if metric in validation else "–"
+            for metric, name in names.items()
         },
         "steps": _steps(card),
         "parameters": f"{card['parameters']:,}",

@@ -102,7 +102,7 @@ def test_metrics_are_drawn_by_epoch() -> None:
         Epoch(1, 2, 1.0, {"aopc_c": 0.1, "aopc_s": 0.3}, ()),
         Epoch(2, 4, 2.0, {"aopc_c": 0.4, "aopc_s": 0.2}, ()),
     ]
-    figure = charts.validation(epochs, [METRICS.get("aopc_c"), METRICS.get("aopc_s")])
+    figure = charts.validation(epochs, {id: METRICS.get(id).name for id in ("aopc_c", "aopc_s")})
     assert [(line.name, list(line.x), list(line.y)) for line in figure.data] == [
         ("AOPC-C", [1, 2], [0.1, 0.4]),
         ("AOPC-S", [1, 2], [0.3, 0.2]),
