@@ -34,7 +34,9 @@ def fit_command(
     ] = "",
     images: Annotated[Path | None, typer.Option("--pictures", help="With --format: the folder of the images.")] = None,
     variant: Annotated[str, typer.Option(help="Name of the result; a shipped name brings its settings.")] = "",
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A hyperparameter: name=value. Repeatable.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A hyperparameter: name=value. Repeatable; see --settings.")
+    ] = None,
     seed: Seed = 0,
     seeds: Annotated[
         int, typer.Option(min=1, help="Trainings, with the seeds from --seed on; the best on validation texts is kept.")
@@ -42,6 +44,9 @@ def fit_command(
     folder: Annotated[Path | None, typer.Option(help="Folder for log and checkpoint; by default below runs.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for weights and card; by default the store.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint.")] = False,
+    settings: Annotated[
+        bool, typer.Option("--settings", help="List the hyperparameters that --set takes, with their values, and end.")
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="IvRA only: train the classifier too, as a new model.")] = False,
     device: DeviceName = "auto",
 ) -> None:
@@ -49,6 +54,9 @@ def fit_command(
     with user_errors():
         image_files(format_, images)
         check_full(method, full=full, resume=resume, seeds=seeds)
+        if settings:
+            typer.echo(settings_of(method, variant))
+            return
         spec = FitSpec(
             method,
             model,
@@ -62,6 +70,19 @@ def fit_command(
         )
         cards = run_fit(spec, device, folder, out, resume=resume, full=full)
         typer.echo(json.dumps(cards, indent=2))
+
+
+def settings_of(method: str, variant: str) -> str:
+    """The settings of a method that learns, as its shipped `variant` has them, or of a narrator."""
+    from explainers.learned.recipes import SHIPPED, recipe_class
+    from explainers.training.hyperparameters import settings_text
+
+    if method in NARRATORS.ids:
+        from explainers.narrative.recipe import MEANING, NarratorRecipe
+
+        return settings_text(NarratorRecipe, NARRATORS.get(method).settings, MEANING, ("losses", "reads", "seed"))
+    recipe = recipe_class(method)
+    return settings_text(recipe, SHIPPED.get(method, {}).get(variant or METHODS.get(method).default_variant, {}))
 
 
 def check_full(method: str, *, full: bool, resume: bool, seeds: int = 1) -> None:

@@ -21,7 +21,7 @@ from explainers.models.bundle_cards import is_generated
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
-from explainers.models.tasks import TASKS
+from explainers.models.tasks import task_of
 from explainers.models.worker_processes import check_processes
 from explainers.results.manifest import libraries
 from explainers.results.sampling import EVALUATED_SAMPLING
@@ -148,10 +148,10 @@ def split_inputs(spec: EvaluationSpec, input_names: tuple[str, ...], seed: int) 
     """`n` inputs at random, from a file or from a split of the model's data."""
     if spec.data is not None and spec.data.is_file():
         inputs = list(user_texts.read_texts(spec.data, input_names))
-    elif spec.model in TASKS:
+    elif (task := task_of(spec.model)) is not None:
         if spec.split not in SPLITS:
             raise DataUnavailable(f"Unknown split {spec.split!r}. Choose one of: {', '.join(SPLITS)}.")
-        inputs = list(getattr(TASKS[spec.model].read(spec.data), spec.split))
+        inputs = list(getattr(task.read(spec.data), spec.split))
     else:
         raise DataUnavailable(f"Give a file with texts for {spec.model}: one per line, or a table.")
     random.Random(seed).shuffle(inputs)

@@ -42,15 +42,16 @@ def read_examples(
     model: str, data: Path | None, seed: int, images: ImageFiles | None = None
 ) -> tuple[Examples, Examples]:
     """Examples for training and for validation, without labels."""
-    from explainers.models.tasks import TASKS
+    from explainers.models.tasks import task_of
 
     if data is not None and not data.exists():
         raise DataUnavailable(f"The file or folder {data} does not exist.")
     if images is not None or (data is not None and data.is_file()):
         return _split(_read(model, data, images), seed)
-    if model not in TASKS:
+    task = task_of(model)
+    if task is None:
         raise DataUnavailable(f"Give a file with texts for {model}: one per line, or a table, as pairs always need.")
-    splits = TASKS[model].read(data)
+    splits = task.read(data)
     if not splits.explainer:
         raise DataUnavailable(
             f"The data of {model} hold no texts for learning to explain it. "

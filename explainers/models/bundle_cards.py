@@ -70,6 +70,11 @@ def generator_noun(name: str) -> str:
     return str((_card_of(name) or {}).get("generator", ""))
 
 
+def stands_on(name: str) -> str:
+    """The bundle of which this one is a changed copy, so that its data are this one's; empty where there is none."""
+    return str((_card_of(name) or {}).get("on", {}).get("name", ""))
+
+
 def damaged_bundle(folder: Path, why: str) -> ModelUnavailable:
     return ModelUnavailable(
         f"The model {folder.name!r} is damaged: {why}. "

@@ -7,7 +7,7 @@ from explainers.datasets.example import Example
 from explainers.datasets.reason_truth import NO_RULES, ReasonTruth
 from explainers.errors import ModelUnavailable
 from explainers.models.architectures import architecture_module, architectures_with
-from explainers.models.bundle_cards import bundle_names, generator_noun
+from explainers.models.bundle_cards import bundle_names, generator_noun, stands_on
 from explainers.models.task_spec import Task, TrainingOptions
 
 
@@ -26,6 +26,11 @@ def make_bundle(name: str, options: TrainingOptions) -> dict[str, Any]:
     if name not in TASKS:
         raise ModelUnavailable(f"The embedded model {name!r} is not available. Choose one of: {', '.join(TASKS)}.")
     return TASKS[name].make(options)
+
+
+def task_of(model: str) -> Task | None:
+    """The task of an embedded model, for a changed copy that of the model it was made from; None for other models."""
+    return TASKS.get(model) or TASKS.get(stands_on(model))
 
 
 def generated_example(name: str) -> Example:

@@ -9,6 +9,27 @@ Losses = Literal["phi", "phi_ts", "cause"]
 Leak = Literal["closed", "leaky", "sentence"]
 Reads = Literal["states", "words"]
 
+MEANING = {
+    "leak": "What A reads: φ's next token after “The answer is”, the item's own sentence as published, or the sentence "
+    "that φ generates itself.",
+    "soft": "Whether L_TS compares with the model's probabilities, or with its class as in the authors' code.",
+    "inputs": "Whether neurons are also exchanged in the state that φ reads.",
+    "words": "Whether L_TS and L_IIT also apply to the class that φ generates next, and not only to C2.",
+    "ends": "Whether φ learns to end after the class where the model is wrong, as in Algorithm 2.",
+    "share": "How many of a layer's neurons are exchanged, from 0 to 1.",
+    "layer": "φ also reads the tokens of this layer and of the last one; 0: only the state c.",
+    "language": "φ: tiny or small, which are trained here; encoder, smollm2, gpt2, or another causal language model.",
+    "adapter_rank": "Rank of low-rank adapters on a pretrained language model; 0 trains all its weights.",
+    "half_precision": "Multiply φ's matrices in bfloat16 while it learns.",
+    "epochs": "How often every item is read.",
+    "phi_epochs": "Epochs of L_φ alone, before the other losses join.",
+    "keep": "The epoch whose weights are kept: the last, or the best on validation inputs.",
+    "point_once": "Let a generated sentence point to each word of the input once.",
+    "match_certainty": "Draw items so that the model is as certain of them as of validation inputs.",
+    "batch": "Items per step.",
+    "learning_rate": "Size of the steps.",
+}
+
 
 @dataclass(frozen=True)
 class NarratorRecipe:

@@ -7,7 +7,7 @@ import pytest
 
 from explainers.models.bundle_cards import generator_noun
 from explainers.models.task_spec import TrainingOptions
-from explainers.models.tasks import TASKS, generated_example, make_bundle
+from explainers.models.tasks import TASKS, generated_example, make_bundle, task_of
 from explainers.models.text.recipe import TextModelRecipe
 
 GENERATED = [name for name, task in TASKS.items() if task.generated]
@@ -52,3 +52,8 @@ def test_options_that_are_not_set_are_the_recipes_own() -> None:
     assert TrainingOptions().recipe(TextModelRecipe) == TextModelRecipe()
     options = TrainingOptions(epochs=2, steps=7, rank=4, learning_rate=0.5, seed=3)
     assert options.recipe(TextModelRecipe) == TextModelRecipe(epochs=2, rank=4, learning_rate=0.5, seed=3)
+
+
+def test_a_changed_copy_has_the_data_of_its_model() -> None:
+    assert task_of("sst2-ivra-comp") is task_of("sst2") is TASKS["sst2"]
+    assert task_of("someone/model") is None

@@ -10,12 +10,13 @@ import pytest
 
 from app import model_info as models
 from app.train import processes, texts_form, view
-from app.train.hyperparameters import HELP, NOT_SETTINGS
+from app.train.hyperparameters import NOT_SETTINGS
 from app.train.jobs import Jobs
 from explainers.datasets.example import Example
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.models import model_names
 from explainers.training.artifacts import STORE_VARIABLE, own_folder
+from explainers.training.hyperparameters import HELP
 
 Opened = Callable[..., Any]
 PATIENCE = 20  # seconds

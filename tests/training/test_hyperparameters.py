@@ -1,0 +1,52 @@
+"""The list of settings that `fit METHOD --settings` prints."""
+
+from dataclasses import fields
+
+import pytest
+from typer.testing import CliRunner
+
+from explainers.commands.app import app
+from explainers.learned.recipes import RECIPES, SHIPPED
+from explainers.methods.narrator_specs import NARRATORS
+from explainers.narrative.recipe import MEANING, NarratorRecipe
+from explainers.training.hyperparameters import settings_text
+
+
+def listed(*arguments: str) -> dict[str, str]:
+    """What is printed, name=value to the meaning."""
+    result = CliRunner().invoke(app, ["fit", *arguments, "--settings"])
+    assert result.exit_code == 0, result.output
+    return dict(line.split("  ", 1) for line in result.output.splitlines())
+
+
+@pytest.mark.parametrize("method", RECIPES)
+def test_every_setting_has_its_value_and_a_meaning(method: str) -> None:
+    for variant, values in SHIPPED[method].items():
+        lines = listed(method, "--variant", variant)
+        named = dict(line.split("=", 1) for line in lines)
+        expected = {field.name: field.default for field in fields(RECIPES[method])} | values
+        assert named == {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in expected.items()
+            if name not in ("method", "distribution", "seed")
+        }
+        assert all(lines.values())
+
+
+@pytest.mark.parametrize("narrator", NARRATORS.ids)
+def test_a_narrator_has_the_settings_that_its_kind_leaves_open(narrator: str) -> None:
+    named = dict(line.split("=", 1) for line in listed(narrator))
+    assert set(named) == {field.name for field in fields(NarratorRecipe)} - {"losses", "reads", "seed"} == set(MEANING)
+    open_settings = {name: value for name, value in NARRATORS.get(narrator).settings.items() if name in named}
+    assert all(named[name] == str(value).lower() for name, value in open_settings.items())
+
+
+def test_choices_are_listed() -> None:
+    lines = settings_text(RECIPES["ivra"], {}).splitlines()
+    assert next(line for line in lines if line.startswith("norm=")).endswith("One of: softmax, sparsemax.")
+
+
+def test_what_does_not_learn_has_no_settings() -> None:
+    result = CliRunner().invoke(app, ["fit", "lime", "--settings"])
+    assert result.exit_code == 2
+    assert "'lime' does not learn." in result.output
