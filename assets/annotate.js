@@ -105,6 +105,7 @@ function act(root, memory, action) {
   const answer = action === "confirm" ? task.answer() : null;
   if (action === "confirm" && !answer) {
     parts.problem.textContent = task.missing;
+    parts.status.textContent = "";
     return;
   }
   parts.problem.textContent = "";

@@ -64,10 +64,15 @@ def _buttons(kind: str, project: Project, content: Callable[[], tuple[list[Item]
             st.download_button(
                 each.name,
                 lambda each=each: _file(each, content),  # type: ignore[misc]
-                f"annotations-{project.id}{each.suffix}",
+                f"annotations-{project.id}{_ending(each)}",
                 key=f"download {kind} {each.id}",
                 on_click="ignore",
             )
+
+
+def _ending(format: ExportFormat) -> str:
+    """Of a file's name. Formats that share a suffix are told apart."""
+    return format.suffix if format.suffix == f".{format.id}" else f"-{format.id}{format.suffix}"
 
 
 def _file(format: ExportFormat, content: Callable[[], tuple[list[Item], list[Annotation]]]) -> bytes:

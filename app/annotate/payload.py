@@ -49,7 +49,7 @@ THICKEST = 5  # pixels of a map's underline
 SUGGESTED = 20  # percent of the units that are suggested, from the top, those that support the class
 COLOURS = "Blue supports its answer, orange opposes it; violet is strong in either direction."
 INSTRUCTIONS: dict[Task, str] = {
-    "mark": "{question} Press the {units} from which your answer follows, or drag across them. With the "
+    "mark": "{question} Then press the {units} from which it follows, or drag across them. With the "
     "keyboard: arrows move, Space marks, Shift and arrows mark several, Ctrl and Enter confirm.",
     "simulate": "The colours show which {units} mattered to the model, by one method in each map. " + COLOURS,
     "rank": f"Each map shows which {{units}} mattered to the model, by one method. {COLOURS} Choose the most "
@@ -140,7 +140,8 @@ def instruction(task: Task, prepared: Prepared) -> str:
     """What to do, in the words of this input."""
     *some, last = map(visible, prepared.labels)
     named = 0 < len(some) < MOST_CLASSES
-    question = f"Which is it: {', '.join(some)} or {last}?" if named else "Decide which class it is."
+    classes = f"{', '.join(some)} or {last}" if named else "which class it is"
+    question = f"Decide for yourself: {classes}."
     units = "words or patches" if any(unit.box is not None for unit in prepared.units) else "words"
     return INSTRUCTIONS[task].format(question=question, units=units)
 

@@ -13,7 +13,7 @@ from explainers.models.meter import Meter
 if TYPE_CHECKING:
     from explainers.attribution.interactions import PairInteractions
 
-MOST_UNITS = 20  # 190 pairs
+MOST_UNITS = 30  # 435 pairs
 FEWEST_SAMPLES, PER_COEFFICIENT = 500, 4
 
 

@@ -20,6 +20,10 @@ KINDS: tuple[Kind, ...] = get_args(Kind)  # in the order in which they run
 IMMEDIATE, SLOW = KINDS[:3], KINDS[-2:]
 Dash = Literal["solid", "dash", "dot"]
 Passes = Callable[[int, int, int], int]
+# Of which the names of shipped weights are made up.
+SETTINGS = frozenset(
+    ["difference", "comp", "suff", "cons", "sim", "smat", "softmax", "sparsemax", "mask", "zero", "last", "middle"]
+)
 
 
 class Method(Protocol):
@@ -143,10 +147,10 @@ class MethodSpec:
         )
 
     def variant(self, name: str) -> "MethodSpec":
-        """The same method with other weights, such as `aml:comp`."""
+        """The same method with other weights, such as `aml:comp`. A name that a person gave them is shown as it is."""
         return replace(
             self,
             id=f"{self.id}:{name}",
-            name=f"{self.name} ({name.replace('-', ', ')})",
+            name=f"{self.name} ({name.replace('-', ', ') if SETTINGS.issuperset(name.split('-')) else name})",
             fixed=(*self.fixed, ("variant", name)),
         )

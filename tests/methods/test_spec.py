@@ -6,8 +6,9 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
+from explainers.learned.recipes import SHIPPED
 from explainers.methods.registry import METHODS
-from explainers.methods.spec import KINDS, SLOW, Group, MethodSpec
+from explainers.methods.spec import KINDS, SETTINGS, SLOW, Group, MethodSpec
 from explainers.results.settings import Settings
 
 TEXT, PAIR = Example("a film"), Example("a film", "a plot")
@@ -100,3 +101,9 @@ def test_a_variant_is_the_method_with_other_weights() -> None:
     assert (spec.id, spec.name) == ("ivra:suff-sparsemax", "IvRA (suff, sparsemax)")
     assert dict(spec.fixed)["variant"] == "suff-sparsemax"
     assert replace(spec, id="ivra", name="IvRA", fixed=METHODS.get("ivra").fixed) == METHODS.get("ivra")
+
+
+def test_the_settings_of_shipped_weights_are_listed_and_other_names_are_as_they_were_given() -> None:
+    shipped = {variant for variants in SHIPPED.values() for variant in variants}
+    assert all(SETTINGS.issuperset(variant.split("-")) for variant in shipped)
+    assert METHODS.get("aml").variant("user-aml").name == "AML (user-aml)"
