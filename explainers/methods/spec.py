@@ -20,10 +20,10 @@ KINDS: tuple[Kind, ...] = get_args(Kind)  # in the order in which they run
 IMMEDIATE, SLOW = KINDS[:3], KINDS[-2:]
 Dash = Literal["solid", "dash", "dot"]
 Passes = Callable[[int, int, int], int]
-# Of which the names of shipped weights are made up.
+CRITERIA = ("difference", "comp", "suff", "cons", "sim")
 SETTINGS = frozenset(
-    ["difference", "comp", "suff", "cons", "sim", "smat", "softmax", "sparsemax", "mask", "zero", "last", "middle"]
-)
+    (*CRITERIA, "smat", "softmax", "sparsemax", "mask", "zero", "last", "middle")
+)  # in names of weights
 
 
 class Method(Protocol):
