@@ -21,9 +21,7 @@ IMMEDIATE, SLOW = KINDS[:3], KINDS[-2:]
 Dash = Literal["solid", "dash", "dot"]
 Passes = Callable[[int, int, int], int]
 CRITERIA = ("difference", "comp", "suff", "cons", "sim")
-SETTINGS = frozenset(
-    (*CRITERIA, "smat", "softmax", "sparsemax", "mask", "zero", "last", "middle")
-)  # in names of weights
+SETTINGS = frozenset((*CRITERIA, "smat", "softmax", "sparsemax", "mask", "zero", "last", "middle"))  # in weights' names
 
 
 class Method(Protocol):
