@@ -71,7 +71,7 @@ def make_full(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None)
     about: dict[str, Any] = {
         "texts": {"learned from": len(texts), "watched": len(validation)},
         "validation": tuned.metrics,
-        "alarms": [],
+        "alarms": list(tuned.warnings),
         "recipe": asdict(recipe),
         "command": card["command"],
     }

@@ -23,13 +23,22 @@ from torch import Tensor, nn
 
 from explainers.learned.batches import Batch, LearningExample, batch, in_random_order
 from explainers.learned.ivra import Ivra, cross_entropy
-from explainers.learned.validation import VALIDATED, explained, faithfulness, hidden_means
+from explainers.learned.validation import (
+    VALIDATED,
+    chance_warning,
+    explained,
+    gains,
+    hidden_means,
+    means,
+    per_text,
+    random_values,
+)
 from explainers.metrics.consistency import consistency
+from explainers.metrics.intervals import paired
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals, input_embeddings, passes_in
 from explainers.models.lora import adapted
-from explainers.results.attribution import floats
 from explainers.training.loop import LOG, log_line
 
 MODEL_RATE, RANK = 3e-4, 8
@@ -38,11 +47,12 @@ FIXED: dict[str, Any] = {"relaxation": "straight", "select": "last", "validation
 
 @dataclass(frozen=True)
 class Tuned:
-    """F', the read-out of its attention, and metrics on validation texts after the last epoch."""
+    """F', the read-out of its attention, and metrics and warnings on validation texts after the last epoch."""
 
     model: FrozenModel
     module: nn.Module
     metrics: dict[str, float]
+    warnings: tuple[str, ...]
     seconds: float
 
 
@@ -81,9 +91,9 @@ def fit_full(
             log_line(log, line)
         finished = replace(tuned, version=fingerprint(tuned)[:12])  # freezes it
         module.requires_grad_(False).eval()
-        metrics = validated(recipe, module, finished, validation)
-        log_line(log, {"validation": metrics})
-    return Tuned(finished, module, metrics, time.perf_counter() - started)
+        metrics, warnings = validated(recipe, module, finished, validation)
+        log_line(log, {"validation": metrics, "alarms": warnings})
+    return Tuned(finished, module, metrics, warnings, time.perf_counter() - started)
 
 
 def full_recipe(recipe: Ivra) -> Ivra:
@@ -134,23 +144,27 @@ def step(optimiser: torch.optim.Optimizer, groups: list[list[Tensor]], loss: Ten
 
 def validated(
     recipe: Ivra, module: nn.Module, tuned: FrozenModel, items: Sequence[LearningExample]
-) -> dict[str, float]:
+) -> tuple[dict[str, float], tuple[str, ...]]:
     """Faithfulness to the tuned model, of r and of random words, and how often it still answers as the frozen one; CONS
-    too where it was trained for."""
+    too where it was trained for. And a warning where COMP or SUFF was trained for and r is no better than random words.
+    """
     examples = answered(tuned, items)
-    generator = np.random.default_rng(recipe.seed)
-    random_scores = [floats(generator.random(len(item.encoding.units))) for item in examples]
+    scores = explained(recipe, module, tuned, examples)
+    values, by_chance = per_text(tuned, examples, scores, "mask"), random_values(tuned, examples)
     agreement = [
         int(a.probabilities.argmax()) == int(b.probabilities.argmax()) for a, b in zip(examples, items, strict=True)
     ]
-    scores = explained(recipe, module, tuned, examples)
-    cons = consistency(hidden_means(tuned, examples), scores) if "cons" in recipe.criterion else None
-    return {
-        **faithfulness(tuned, examples, scores),
-        "aopc_c_random": faithfulness(tuned, examples, random_scores)["aopc_c"],
+    criteria = set(recipe.criterion.split("+"))
+    cons = consistency(hidden_means(tuned, examples), scores) if "cons" in criteria else None
+    judged = not criteria.isdisjoint(("comp", "suff"))
+    metrics = {
+        **means(values),
+        "aopc_c_random": means(by_chance)["aopc_c"],
         "agreement": float(np.mean(agreement)),
         **({} if cons is None else {"cons": cons.mean}),
     }
+    gained = paired(gains("difference", values) - gains("difference", by_chance))
+    return metrics, chance_warning("difference", gained) if judged else ()
 
 
 def answered(model: FrozenModel, items: Sequence[LearningExample]) -> list[LearningExample]:
