@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explainers.attribution.random_order import random_scores
 from explainers.comparison.runner import example_of, failure
@@ -30,17 +31,18 @@ Progress = Callable[[str], None]
 def consistency_rows(
     model: FrozenModel, inputs: Sequence[Example], specs: Sequence[MethodSpec], settings: Settings, progress: Progress
 ) -> list[dict[str, Any]]:
-    """A row per method and control with the interval of CONS, or the reason why there is none.
+    """A row per method and control with the interval of CONS, also within predicted classes, or why there is none.
 
     An input for which a method fails does not count for it. Raises `DataUnavailable` for fewer than three inputs.
     """
     encodings = [each for each in (model.encode(example, settings.unit) for example in inputs) if each.units]
     if len(encodings) < FEWEST:
         raise DataUnavailable(f"Consistency compares pairs of inputs. Give at least {FEWEST}.")
-    states, scores, reasons = [], dict[str, dict[int, Scores]](), dict[str, str]()
+    states, classes, scores, reasons = [], list[int](), dict[str, dict[int, Scores]](), dict[str, str]()
     for number, encoding in enumerate(encodings):
         states.append(mean_state(model, encoding))
-        question = Question(model.pooled(AnswerPool()), encoding, predicted_class(model, encoding), settings)
+        classes.append(predicted_class(model, encoding))
+        question = Question(model.pooled(AnswerPool()), encoding, classes[-1], settings)
         for spec in applicable(specs, example_of(encoding)):
             mine = scores.setdefault(spec.id, {})
             try:
@@ -51,7 +53,8 @@ def consistency_rows(
             scores.setdefault(control, {})[number] = order
         if (number + 1) % 25 == 0:
             progress(f"{number + 1} of {len(encodings)} inputs")
-    return [_row(method, np.stack(states), mine, reasons.get(method, "")) for method, mine in scores.items()]
+    measured = (np.stack(states), np.array(classes))
+    return [_row(method, *measured, mine, reasons.get(method, "")) for method, mine in scores.items()]
 
 
 def controls(encoding: Encoding, seed: int) -> dict[str, Scores]:
@@ -67,13 +70,17 @@ def mean_state(model: FrozenModel, encoding: Encoding) -> Floats:
     return state
 
 
-def _row(method: str, states: Floats, scores: dict[int, Scores], reason: str) -> dict[str, Any]:
+def _row(
+    method: str, states: Floats, classes: NDArray[np.int64], scores: dict[int, Scores], reason: str
+) -> dict[str, Any]:
     row: dict[str, Any] = {"method": method, "inputs": len(scores)}
     if len(scores) < FEWEST:
         return row | {"reason": reason}
     numbers = sorted(scores)
-    value = consistency(states[numbers], [scores[number] for number in numbers])
+    mine = [scores[number] for number in numbers]
+    value = consistency(states[numbers], mine)
     if value is None:
-        alike = np.ptp(np.stack([aligned(scores[number]) for number in numbers]), axis=0).max() < ROUNDING
+        alike = np.ptp(np.stack([aligned(each) for each in mine]), axis=0).max() < ROUNDING
         return row | {"reason": "every input has the same explanation" if alike else EQUAL}
-    return row | {"cons": asdict(value)}
+    within = consistency(states[numbers], mine, classes=classes[numbers].tolist())
+    return row | {"cons": asdict(value)} | ({} if within is None else {"within": asdict(within)})

@@ -35,31 +35,35 @@ def aligned(scores: Sequence[float]) -> Floats:
     return centred / size if size > ROUNDING else np.zeros(LENGTH)
 
 
-def consistency(states: Floats, scores: Sequence[Sequence[float]], *, seed: int = 0) -> Interval | None:
+def consistency(
+    states: Floats, scores: Sequence[Sequence[float]], *, classes: Sequence[int] | None = None, seed: int = 0
+) -> Interval | None:
     """CONS of the scores of n inputs with mean hidden states (n, d), and its 95 % bootstrap interval over inputs.
 
-    None where all explanations, or all states, are equally far apart, so that ρ is not defined. Pairs of an input
-    with itself, which resampling makes, do not count. Raises `ValueError` for fewer than three inputs.
+    With `classes`, one per input, only pairs of the same class count: states differ most between classes, so an
+    explanation that depends on the class alone is consistent too. None where all explanations, or all states, are
+    equally far apart, so that ρ is not defined. Pairs of an input with itself, which resampling makes, do not count.
+    Raises `ValueError` for fewer than three inputs.
     """
     if len(scores) < FEWEST:
         raise ValueError(f"Consistency compares pairs of at least {FEWEST} inputs.")
     of_states = squareform(pdist(np.asarray(states, dtype=float)))
     of_scores = squareform(pdist(np.stack([aligned(row) for row in scores])))
-    pairs = np.triu_indices(len(scores), 1)
-    if min(np.ptp(of_scores[pairs]), np.ptp(of_states[pairs])) <= ROUNDING:
+    groups = np.zeros(len(scores), dtype=np.int64) if classes is None else np.asarray(classes)
+    whole = _correlation(of_states, of_scores, groups, np.arange(len(scores)))
+    if np.isnan(whole):
         return None
     draws = np.random.default_rng(seed).integers(0, len(scores), (RESAMPLES, len(scores)))
-    values = [_correlation(of_states, of_scores, draw) for draw in draws]
+    values = [_correlation(of_states, of_scores, groups, draw) for draw in draws]
     low, high = np.nanquantile(values, (0.025, 0.975))
-    whole = _correlation(of_states, of_scores, np.arange(len(scores)))
     return Interval(whole, float(low), float(high), len(scores))
 
 
-def _correlation(of_states: Floats, of_scores: Floats, inputs: NDArray[np.int64]) -> float:
-    """ρ over the pairs of different inputs among `inputs`; NaN if one side does not vary."""
+def _correlation(of_states: Floats, of_scores: Floats, groups: NDArray[np.int64], inputs: NDArray[np.int64]) -> float:
+    """ρ over the pairs of different inputs of a group among `inputs`; NaN if one side does not vary."""
     first, second = (inputs[each] for each in np.triu_indices(len(inputs), 1))
-    different = first != second
-    pairs = (first[different], second[different])
-    if not different.any() or min(np.ptp(of_scores[pairs]), np.ptp(of_states[pairs])) <= ROUNDING:
+    counted = (first != second) & (groups[first] == groups[second])
+    pairs = (first[counted], second[counted])
+    if not counted.any() or min(np.ptp(of_scores[pairs]), np.ptp(of_states[pairs])) <= ROUNDING:
         return float("nan")
     return float(spearmanr(of_states[pairs], of_scores[pairs]).statistic)

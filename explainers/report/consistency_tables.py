@@ -12,8 +12,9 @@ NAMES = {RANDOM: "Random, one order per input"}
 NOTE = (
     "CONS (Xie et al., 2024, Eq. 12): Spearman's ρ over all pairs of inputs between the distance of the model's mean "
     "hidden states and the distance of the explanations (ranks at the same relative positions, of mean 0 and length "
-    "1). Higher: what the model represents alike is explained alike. Brackets hold the 95 % bootstrap interval over "
-    "inputs. ° not clearly above 0."
+    "1). Higher: what the model represents alike is explained alike. Within a class: over pairs of the same predicted "
+    "class, as states differ most between classes. Brackets hold the 95 % bootstrap interval over inputs. ° not "
+    "clearly above 0."
 )
 
 
@@ -28,7 +29,14 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     name = NAMES.get(method) or (CONTROLS[method] if method in CONTROLS else row_name(method))
     if "cons" not in row:
         return {"method": name, "CONS ↑": f"undefined: {row['reason']}", "inputs": f"{row['inputs']:,}"}
-    value = row["cons"]
-    interval = f"[{value['low']:.3f}, {value['high']:.3f}]"
+    return {
+        "method": name,
+        "CONS ↑": _interval(row["cons"]),
+        **({"within a class ↑": _interval(row["within"])} if "within" in row else {}),
+        "inputs": f"{row['inputs']:,}",
+    }
+
+
+def _interval(value: Mapping[str, float]) -> str:
     clear = "" if value["low"] > 0 else "°"
-    return {"method": name, "CONS ↑": f"{value['mean']:.3f}{clear} {interval}", "inputs": f"{row['inputs']:,}"}
+    return f"{value['mean']:.3f}{clear} [{value['low']:.3f}, {value['high']:.3f}]"

@@ -27,7 +27,8 @@ def test_every_method_and_control_has_a_row_and_a_constant_order_none_of_its_own
         "inputs": len(INPUTS),
         "reason": "every input has the same explanation",
     }
-    assert all(-1 <= by_method[method]["cons"]["mean"] <= 1 for method in ("aml", "occlusion", RANDOM))
+    for part in ("cons", "within"):
+        assert all(-1 <= by_method[method][part]["mean"] <= 1 for method in ("aml", "occlusion", RANDOM))
 
 
 def test_inputs_of_the_same_length_have_random_orders_of_their_own(bert: FrozenModel) -> None:
@@ -55,13 +56,13 @@ def test_the_table_says_what_is_clear_and_what_is_undefined() -> None:
     rows = [
         {"method": POSITION, "inputs": 9, "reason": "every input has the same explanation"},
         {"method": "lime", "inputs": 9, "cons": interval},
-        {"method": "aml", "inputs": 9, "cons": {**interval, "low": 0.2, "mean": 0.25}},
+        {"method": "aml", "inputs": 9, "cons": {**interval, "low": 0.2, "mean": 0.25}, "within": interval},
     ]
     lines = consistency_markdown({"rows": rows}).splitlines()
     assert lines[2:5] == [
-        "| AML | 0.250 [0.200, 0.300] | 9 |",
-        "| LIME | 0.100° [-0.100, 0.300] | 9 |",
-        "| Position only (first words first) | undefined: every input has the same explanation | 9 |",
+        "| AML | 0.250 [0.200, 0.300] | 0.100° [-0.100, 0.300] | 9 |",
+        "| LIME | 0.100° [-0.100, 0.300] | – | 9 |",
+        "| Position only (first words first) | undefined: every input has the same explanation | – | 9 |",
     ]
 
 

@@ -69,7 +69,7 @@ def test_a_constant_explanation_has_no_cons() -> None:
 
 
 def test_two_inputs_are_too_few() -> None:
-    with pytest.raises(ValueError, match="at least three"):
+    with pytest.raises(ValueError, match="at least 3"):
         consistency(np.zeros((2, 2)), [(1.0,), (2.0,)])
 
 
@@ -82,3 +82,16 @@ def test_equal_distances_have_no_cons() -> None:
     assert consistency(np.array(apart), scores) is None  # of the states
     swapped = [[*range(at), at + 1, at, *range(at + 2, LENGTH)] for at in (0, 10, 20)]  # each pair differs alike
     assert consistency(states, swapped) is None
+
+
+def test_an_explanation_that_depends_on_the_class_alone_is_not_consistent_within_classes() -> None:
+    classes = [number % 2 for number in range(40)]
+    noise = GENERATOR.normal(size=(40, 8))
+    states = GENERATOR.normal(size=(40, 3)) + 20 * np.array(classes)[:, None]
+    scores = [tuple(row + np.arange(8) * (1 if label else -1)) for row, label in zip(noise, classes, strict=True)]
+    everywhere, within = consistency(states, scores), consistency(states, scores, classes=classes)
+    assert everywhere is not None
+    assert within is not None
+    assert everywhere.low > 0.3
+    assert within.mean < 0.2
+    assert consistency(states[:4], scores[:4], classes=[0, 1, 2, 3]) is None
