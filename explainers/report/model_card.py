@@ -18,6 +18,7 @@ from typing import Any
 
 from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of, read_card
 from explainers.report.consistency_tables import CONSISTENCY, consistency_markdown
+from explainers.report.criteria_tables import criteria_section
 from explainers.report.evaluation_tables import (
     EVALUATION,
     NOTE,
@@ -80,6 +81,7 @@ def model_card(folder: Path) -> str:
         *_published_metrics(folder / PUBLISHED_METRICS),
         *_consistency(folder / CONSISTENCY),
         *_simulatability(folder / SIMULATABILITY),
+        *criteria_section(folder),
         *plausibility_section(folder / PLAUSIBILITY_FILE),
         *learned_weights(folder / "learned"),
         *narrator_evaluation(folder / "narrative"),
