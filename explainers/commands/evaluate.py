@@ -102,7 +102,8 @@ def comparison_with(evaluation: "Evaluation", other: str, erasure: str) -> str:
     for spec in evaluation.specs:
         if spec.id != other:
             differences = [paired_difference(evaluation.records, spec.id, other, metric, erasure) for metric in METRICS]
-            lines.append(f"| {spec.name} | {' | '.join(map(signed, differences))} |")
+            if any(differences):  # else it does not apply to these inputs
+                lines.append(f"| {spec.name} | {' | '.join(map(signed, differences))} |")
     head = f"| better than {other} by | {' | '.join(metric.name for metric in METRICS)} |"
     return "\n".join([f"against `{other}`, paired by text:\n", head, "|" + "---|" * (len(METRICS) + 1), *lines])
 
