@@ -59,7 +59,7 @@ def test_a_number_of_a_card_is_found_by_its_path() -> None:
 def test_a_number_of_a_document_is_the_first_of_its_cell() -> None:
     lines = (ROOT / "assets" / "docs" / "ablations.md").read_text(encoding="utf-8").splitlines()
     line = next(line for line in lines if line.startswith("| without L_p"))
-    assert f"| {stored_quantity('document/ablations.md/without L_p/AOPC-C ↑ (mask)'):.3f} [" in line
+    assert f"| {stored_quantity('document/ablations.md/without L_p/AOPC-C ↑'):.3f} [" in line
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_number_of_a_document_is_the_first_of_its_cell() -> None:
         "evaluation/gone/mask/aml/aopc_c",
         "narrators/nli/cause",
         "card/sst2/name",
-        "document/ablations.md/gone/AOPC-C ↑ (mask)",
+        "document/ablations.md/gone/AOPC-C ↑",
         "document/ablations.md/AML/gone",
         "document/gone.md/a/b",
     ],
