@@ -90,24 +90,19 @@ def _picked(title: str, key: str, offered: Iterable[MethodSpec]) -> list[str]:
 
 
 def _variants(model: str, version: str) -> list[str]:
-    """Other weights of the learned methods that were fitted to the model, as method ids such as `aml:comp`.
-
-    Weights of a method whose default weights the model lacks are chosen unless a person chooses.
-    """
-    fitted = [
-        (spec, weights.variant)
+    """Other weights of the learned methods that were fitted to the model, as method ids such as `aml:comp`."""
+    ids = [
+        f"{spec.id}:{weights.variant}"
         for weights in available_artifacts(model, version)
         for spec in using_weights_of(weights.method)
+        if weights.variant and weights.variant != spec.default_variant
     ]
-    with_default = {spec.id for spec, variant in fitted if variant == spec.default_variant}
-    others = [(spec, variant) for spec, variant in fitted if variant and variant != spec.default_variant]
-    names = {spec.name: spec.id for spec in select([f"{spec.id}:{variant}" for spec, variant in others])}
+    names = {spec.name: spec.id for spec in select(ids)}
     if not names:
         return []
     picked = st.multiselect(
         "Other weights",
         list(names),
-        default=[spec.variant(name).name for spec, name in others if spec.id not in with_default and spec.default],
         key="variants",
         bind="query-params",
         persist_state="session",
