@@ -1,21 +1,21 @@
 """`python -m explainers tune`: AML's loss weights."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from explainers.commands.options import DeviceName, FitData, ModelName, Seed, user_errors
+from explainers.commands.options import AsJson, DeviceName, FitData, ModelName, Seed, show_progress, user_errors
 
 
 def tune_command(
     model: ModelName = "sst2",
     data: FitData = None,
-    trials: Annotated[int, typer.Option(min=1, help="Settings to try.")] = 10,
+    trials: Annotated[int, typer.Option(min=1, help="Settings to try besides those of the shipped weights.")] = 20,
     seed: Seed = 0,
-    out: Annotated[Path, typer.Option(help="File for the trials, a line of JSON each.")] = Path("runs/tune-aml.jsonl"),
+    out: Annotated[Path, typer.Option(help="Folder for the table and the log of the trials.")] = Path("runs/tune"),
     device: DeviceName = "auto",
+    json_: AsJson = False,
 ) -> None:
     """Search AML's loss weights λ on validation texts, for every selection criterion at once."""
     with user_errors():
@@ -23,8 +23,18 @@ def tune_command(
         from explainers.learned.fit import read_examples
         from explainers.learned.tuning import search
         from explainers.models.catalog import load
+        from explainers.report.tuning_tables import TUNING, tuning_markdown
+        from explainers.results.strict_json import strict_json
 
         frozen = load(model, device=device)
         training, validation = (encode_for_learning(frozen, part) for part in read_examples(model, data, seed))
-        results = search(frozen, training, validation, trials=trials, seed=seed, log=out)
-        typer.echo(json.dumps(results, indent=2))
+        log = out / "trials.jsonl"
+        results = search(frozen, training, validation, trials=trials, seed=seed, log=log, progress=show_progress)
+        command = f"python -m explainers tune --model {model} --trials {trials} --seed {seed}"
+        table = {
+            "model": {"name": frozen.name, "version": frozen.version},
+            "command": command + (" --data DATA" if data else ""),
+            **results,
+        }
+        (out / TUNING).write_text(strict_json(table) + "\n", encoding="utf-8")
+        typer.echo(strict_json(table) if json_ else tuning_markdown(table))

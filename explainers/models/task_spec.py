@@ -50,6 +50,7 @@ class Task:
     reason_source: str = ""  # name of the set of reasons in `data`; empty where the data have none
     sentences: Callable[[Path | None], Sequence[str]] | None = None  # more sentences than the splits hold
     generated_example: Callable[[int], Example] | None = None  # by seed; None where the data are not generated
+    more_training: Callable[[int], Sequence[Example]] | None = None  # so many, generated, that `read` does not have
     check_reason: ReasonChecker | None = None  # None where no rules tell whether a reason is true of its input
     check_topic: TopicChecker | None = None  # None where no rules tell whether a reason is on the topic of another
 

@@ -75,14 +75,16 @@ def run_folder(spec: FitSpec) -> Path:
 
 def read_parts(spec: FitSpec, model: FrozenModel) -> Parts:
     """Examples with reasons for training and for validation, never of the test split."""
-    layer = recipe_for(spec).layer
+    recipe = recipe_for(spec)
+    layer, more = recipe.layer, recipe.more_examples
 
     def read() -> Parts:
         source = reason_source(model, spec.data_path, spec.image_files)
-        training, validation = (narrator_items(model, part, layer) for part in (source.training, source.validation))
+        examples = (*source.training, *source.further_training(more)) if more else source.training
+        training, validation = (narrator_items(model, part, layer) for part in (examples, source.validation))
         return Parts(training, validation, judge_of(model.name, source.validation, validation))
 
-    key = (spec.data, spec.format, spec.images, layer)
+    key = (spec.data, spec.format, spec.images, layer, more)
     parts = _items.get(model, key, read)  # a fifth of a short training's time
     return replace(parts, continued=_continued(model, layer))  # which holds the model, and must not be kept with it
 

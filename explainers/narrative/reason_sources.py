@@ -27,6 +27,13 @@ class ReasonSource:
     test: tuple[Example, ...]
     sentences: Callable[[], Sequence[str]]
     generated: bool = False  # whether a generator gave the reasons
+    more_training: Callable[[int], Sequence[Example]] | None = None  # so many further examples, from the generator
+
+    def further_training(self, number: int) -> Sequence[Example]:
+        """Raises `DataUnavailable` where no generator draws examples."""
+        if self.more_training is None:
+            raise DataUnavailable(f"No generator draws more examples of {self.name}. Omit --set more_examples.")
+        return self.more_training(number)
 
 
 def reason_source(model: FrozenModel, data: Path | None, images: ImageFiles | None = None) -> ReasonSource:
@@ -49,6 +56,7 @@ def reason_source(model: FrozenModel, data: Path | None, images: ImageFiles | No
         splits.test,
         lambda: _sentences(splits, more(data)),
         generated=task.generated,
+        more_training=task.more_training,
     )
 
 

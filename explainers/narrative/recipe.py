@@ -26,6 +26,7 @@ MEANING = {
     "keep": "The epoch whose weights are kept: the last, or the best on validation inputs.",
     "point_once": "Let a generated sentence point to each word of the input once.",
     "match_certainty": "Draw items so that the model is as certain of them as of validation inputs.",
+    "more_examples": "Further training examples, drawn from the generator of a generated data set.",
     "batch": "Items per step.",
     "learning_rate": "Size of the steps.",
 }
@@ -56,6 +57,7 @@ class NarratorRecipe:
     keep: Literal["last", "best"] = "last"  # which epoch's weights; the best one on validation inputs
     point_once: bool = False  # while generating, φ points to a word of the input once
     match_certainty: bool = False  # items are drawn so that the model is as certain as on validation inputs
+    more_examples: int = 0  # that a generator draws besides its data set's own training part
     batch: int = 32
     learning_rate: float = 5e-4
     seed: int = 0

@@ -6,6 +6,7 @@ published_metrics.json     the papers' own metrics                              
 consistency.json           whether similar inputs are explained alike           (consistency)
 simulatability.json        whether explanations help a student                  (simulatability)
 plausibility.json          agreement with people's rationales                   (plausibility)
+tuning.json                the search for AML's λ                              (tune)
 learned/*.json             weights of the methods that learn                    (fit)
 narrative/evaluation.json  agreement, CCMR and the like                         (narratives)
 narrative/*.json           weights of the narrators                             (fit)
@@ -33,6 +34,7 @@ from explainers.report.narrator_card import narrator_evaluation
 from explainers.report.plausibility_tables import PLAUSIBILITY_FILE, plausibility_section
 from explainers.report.published_tables import PUBLISHED_METRICS, published_markdown
 from explainers.report.simulatability_tables import SIMULATABILITY, simulatability_markdown
+from explainers.report.tuning_tables import TUNING, tuning_section
 
 MODEL_CARD = "README.md"  # in a bundle's folder
 SPLITS = {
@@ -84,6 +86,7 @@ def model_card(folder: Path) -> str:
         *criteria_section(folder),
         *plausibility_section(folder / PLAUSIBILITY_FILE),
         *learned_weights(folder / "learned"),
+        *tuning_section(folder / TUNING),
         *narrator_evaluation(folder / "narrative"),
         *narrator_weights(folder / "narrative"),
     ]

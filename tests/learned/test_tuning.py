@@ -3,16 +3,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from explainers.commands.app import app
 from explainers.datasets.example import Example
 from explainers.learned import fitting_loop, tuning
 from explainers.learned.batches import LearningExample, encode_for_learning
 from explainers.learned.fitting_loop import LearnedTraining
 from explainers.learned.tuning import CRITERIA, best, search
+from explainers.models.bundle_cards import BUNDLES
 from explainers.models.frozen_model import FrozenModel
+from explainers.report.tuning_tables import TUNING, tuning_section
 
 ENDS = ("good", "bad", "dull", "unwatchable")
 TEXTS = tuple(f"the {subject} was {end} !" for end in ENDS for subject in ("film", "plot", "a film", "dull plot"))
+SHIPPED_WEIGHTS = BUNDLES / "sst2" / "learned"
 WEIGHTS = {"lambda_p", "lambda_inv", "lambda_a"}
 
 
@@ -37,16 +42,20 @@ def test_every_trial_is_kept_with_what_it_tried_and_found(
     bert: FrozenModel, items: list[LearningExample], tmp_path: Path
 ) -> None:
     log = tmp_path / "new" / "trials.jsonl"
-    result = search(bert, items, items[10:], trials=2, seed=0, log=log)
+    said: list[str] = []
+    result = search(bert, items, items[10:], trials=1, seed=0, log=log, progress=said.append)
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     assert result["trials"] == lines
-    assert len(lines) == 2
+    assert [line.pop("variant", None) for line in lines] == ["difference", "comp", "suff", None]
     for line in lines:
         assert set(line) == WEIGHTS | {"aopc_c", "aopc_s"}
         assert all(0 < line[name] <= 1 for name in WEIGHTS)
-    assert [lines[0][name] for name in ("lambda_p", "lambda_inv", "lambda_a")] == [1, 1, 0.3]  # the recipe's own
-    assert lines[0] != lines[1]
-    assert result["best"] == {select: best(lines, select) for select in CRITERIA}
+    shipped = [json.loads((SHIPPED_WEIGHTS / f"aml-{name}.json").read_text())["recipe"] for name in CRITERIA]
+    for line, recipe in zip(lines, shipped, strict=False):
+        assert {name: line[name] for name in WEIGHTS} == {name: recipe[name] for name in WEIGHTS}
+    assert result["best"] == {select: best(result["trials"], select) for select in CRITERIA}
+    assert (result["epochs"], result["texts"], result["validation"], result["seed"]) == (1, 10, 3, 0)
+    assert said == [f"trial {number} of 4" for number in (1, 2, 3, 4)]
 
 
 def test_trials_are_short_and_have_the_settings_that_are_written(
@@ -60,7 +69,7 @@ def test_trials_are_short_and_have_the_settings_that_are_written(
         return fit(recipe, model, texts, validation, folder)
 
     monkeypatch.setattr(tuning, "fit", noted)
-    result = search(bert, items, items, trials=2, seed=4, log=tmp_path / "trials.jsonl")
+    result = search(bert, items, items, trials=1, seed=4, log=tmp_path / "trials.jsonl")
     for (recipe, texts, validation), trial in zip(folders, result["trials"], strict=True):
         assert (texts, validation, recipe.epochs, recipe.seed) == (10, 3, 1, 4)
         assert {name: getattr(recipe, name) for name in WEIGHTS} == {name: trial[name] for name in WEIGHTS}
@@ -68,7 +77,26 @@ def test_trials_are_short_and_have_the_settings_that_are_written(
 
 def test_the_same_seed_tries_the_same_settings(bert: FrozenModel, items: list[LearningExample], tmp_path: Path) -> None:
     first, again, other = (
-        search(bert, items[:4], items, trials=2, seed=seed, log=tmp_path / "trials.jsonl") for seed in (0, 0, 1)
+        search(bert, items[:4], items, trials=1, seed=seed, log=tmp_path / "trials.jsonl") for seed in (0, 0, 1)
     )
     assert first == again
-    assert first["trials"][1] != other["trials"][1]
+    assert first["trials"][3] != other["trials"][3]
+
+
+def test_the_command_writes_a_table_from_which_the_card_is_made(
+    hub_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("TEXTS", 8), ("VALIDATION", 3), ("EPOCHS", 1)):
+        monkeypatch.setattr(tuning, name, value)
+    data, out = tmp_path / "texts.txt", tmp_path / "out"
+    data.write_text("\n".join(f"{text} {number}" for number in range(2) for text in TEXTS), encoding="utf-8")
+    arguments = ("--model", str(hub_folder), "--data", str(data), "--trials", "1", "--out", str(out))
+    result = CliRunner().invoke(app, ("tune", *arguments, "--device", "cpu"))
+    assert result.exit_code == 0, result.output
+    table = json.loads((out / TUNING).read_text(encoding="utf-8"))
+    assert table["trials"] == [json.loads(line) for line in (out / "trials.jsonl").read_text().splitlines()]
+    assert table["command"].endswith("--trials 1 --seed 0 --data DATA")
+    title, command, *rest = tuning_section(out / TUNING)
+    assert title == "## AML's λ"
+    assert table["command"] in command
+    assert rest[0].strip() in result.output

@@ -96,6 +96,12 @@ def test_nothing_of_the_test_is_learned_from_or_watched(model: FrozenModel, data
     assert not any("zebra" in sentence for item in (*parts.training, *parts.validation) for sentence in item.sentences)
 
 
+def test_more_examples_need_a_generator(model: FrozenModel, data: Path) -> None:
+    spec = replace(fit_spec(data), settings=(*fit_spec(data).settings, ("more_examples", "5")))
+    with pytest.raises(DataUnavailable, match="Omit --set more_examples"):
+        read_parts(spec, model)
+
+
 def test_nothing_of_the_test_is_in_the_vocabulary(model: FrozenModel, data: Path) -> None:
     fit.warmed_up_language_model(fit_spec(data), model)
     words = (RUNS / "language-esnli.words.json").read_text()

@@ -95,6 +95,21 @@ def test_reasons_of_scenes_come_from_the_generator(monkeypatch: pytest.MonkeyPat
     assert not {each.text for each in source.test} & set(sentences)
 
 
+def test_more_training_examples_go_on_where_the_data_set_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "SIZES", {"train": 12, "explainer": 6, "validation": 5, "test": 20})
+    short = reason_source(model(name="scenes"), None)
+    more = short.further_training(7)
+    monkeypatch.setattr(build, "SIZES", {"train": 19, "explainer": 6, "validation": 5, "test": 20})
+    assert tuple(more) == build.splits(None).train[12:]
+    assert len(more) == 7
+
+
+def test_published_reasons_have_no_more_training_examples(esnlive: Written) -> None:
+    source = reason_source(model(), *esnlive(40))
+    with pytest.raises(DataUnavailable, match="No generator draws more examples of esnlive"):
+        source.further_training(7)
+
+
 def test_trainings_on_other_sets_have_other_folders_and_commands(tmp_path: Path) -> None:
     own = FitSpec("cause", "scenes")
     other = FitSpec("cause", "scenes", "a.csv", format="esnlive", images=str(tmp_path))

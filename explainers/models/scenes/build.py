@@ -43,6 +43,12 @@ def generated_part(name: str) -> tuple[SceneItem, ...]:
     return tuple(islice(generate_items(SEEDS[name], held_out=name == "test"), SIZES[name]))
 
 
+def more_training(number: int) -> tuple[Example, ...]:
+    """The `number` examples with which the training part would go on."""
+    items = generate_items(SEEDS["train"], held_out=False)
+    return tuple(item.example() for item in islice(items, SIZES["train"], SIZES["train"] + number))
+
+
 def splits(_folder: Path | None) -> Splits:
     """Generated scenes with their reasons and their evidence; no files are needed."""
     parts = {name: tuple(item.example() for item in generated_part(name)) for name in SEEDS}

@@ -28,6 +28,12 @@ def _generated(seed: int) -> Example:
     return next(generate_items(seed, held_out=True)).example()
 
 
+def _more_training(number: int) -> tuple[Example, ...]:
+    from explainers.models.scenes.build import more_training  # imports torch
+
+    return more_training(number)
+
+
 def _check_reason(reason: str, example: Example) -> ReasonTruth:
     from explainers.datasets.scenes.reason_checker import check_reason  # imports scipy
 
@@ -60,6 +66,7 @@ TASKS = {
         multimodal=True,
         reason_source="scenes",
         generated_example=_generated,
+        more_training=_more_training,
         check_reason=_check_reason,
         check_topic=_check_topic,
     ),
