@@ -16,6 +16,7 @@ import explainers
 PROJECT = Path(explainers.__file__).parents[1]
 OUTPUT, ERRORS, EXIT_CODE = "stdout.txt", "stderr.txt", "exit_code.txt"
 SHELL = ("/bin/sh", "-c", f'trap : TERM; "$@"; code=$?; echo $code >"$0/{EXIT_CODE}"; exit $code')  # $0 is the folder
+REFUSED = 2  # how a command ends that says what is wrong with its input
 SIGNALLED = 128  # to which a shell adds the number of the signal that ended its command
 TAIL = 8000  # bytes of a file's end that are read
 LONGEST = 500  # characters of a sentence

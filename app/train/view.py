@@ -11,6 +11,7 @@ from app.model_info import info_on_card
 from app.plain_text import Bold
 from app.server import lifetime
 from app.store import Job, Store
+from app.train import processes
 from app.train.jobs import EXPLAINERS, Jobs, Overview
 from app.train.log import Log, duration, pace, read
 from app.train.outcome import curves, result, title
@@ -109,17 +110,20 @@ def _head(jobs: Jobs, account: Account, job: Job) -> None:
             st.button("Cancel", key=f"cancel {job.id}", on_click=_change, args=(jobs.cancel, job.id, account))
             return
         if job.status in ("failed", "cancelled"):
-            st.button(
-                "Resume",
-                key=f"resume {job.id}",
-                on_click=_change,
-                args=(jobs.resume, job.id, account),
-                help="Continues from the last checkpoint.",
-            )
+            label, help_ = _again(job)
+            again = (jobs.resume, job.id, account)
+            st.button(label, key=f"resume {job.id}", on_click=_change, args=again, help=help_)
         with st.popover("Delete", key=f"ask {job.id}"):
             st.write("Deletes the texts, the log and the checkpoint of this training. Its weights stay.")
             delete = (jobs.delete, job.id, account)
             st.button("Delete it", key=f"delete {job.id}", on_click=_change, args=delete)
+
+
+def _again(job: Job) -> tuple[str, str]:
+    """The button of a training that failed or was cancelled, and its help."""
+    if job.exit_code == processes.REFUSED:
+        return "Try again", "It will end with the same sentence as long as its cause is there."
+    return "Resume", "Continues from the last checkpoint, if one was written."
 
 
 def _progress_and_problems(job: Job, *, ahead: int) -> None:
