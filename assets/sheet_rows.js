@@ -160,7 +160,7 @@ function sheetHead(data) {
     button.dataset.view = view;
     button.setAttribute("aria-pressed", String(data.view === view));
     button.disabled = view === "matrix" && !data.matrix;
-    if (button.disabled) button.title = "The matrix shows texts of up to 40 words.";
+    if (button.disabled) button.title = `The matrix shows inputs of up to 40 ${data.image ? "words and patches" : "words"}.`;
     views.append(button);
   }
   head.append(views);

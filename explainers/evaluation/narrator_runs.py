@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from explainers.narrative.loading import read_narrator
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.reason_sources import ReasonSource, reason_source
 from explainers.narrative.sentences import NarratorItem, narrator_items, sentence, shortened
-from explainers.training.artifacts import available_artifacts
+from explainers.training.artifacts import Artifact, available_artifacts
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,12 @@ def evaluate_narrators(spec: NarratorEvaluationSpec, model: FrozenModel, progres
     if len(inputs) < 2:
         raise ExplanationError("Counterfactuals need at least two examples. Give a larger --n.")
     data = _with_counterfactuals(model, inputs, narrator_items(model, inputs))
-    runs = checked_runs(model, inputs, data.predicted, _run_all(spec, model, inputs, data, progress))
-    training_sentences = _all_sentences(source.training, model.labels)
+    weights = {
+        method: [narrator_artifact(spec, model, method, seed, progress) for seed in spec.seeds_of(method)]
+        for method in spec.methods
+    }
+    runs = checked_runs(model, inputs, data.predicted, _run_all(weights, model, inputs, data, progress))
+    training_sentences = _all_sentences(_learned_from(source, weights), model.labels)
     scorer = _scorer(progress)
     return NarratorEvaluation(
         model,
@@ -154,8 +158,14 @@ def _with_counterfactuals(
     return counterfactual_items(classifier_head(model), items, texts, model.labels)
 
 
+def _learned_from(source: ReasonSource, weights: Mapping[str, Sequence[Artifact]]) -> Sequence[Example]:
+    """The training examples, with those that a generator has drawn besides for one of the narrators."""
+    more = max(artifact.card["recipe"].get("more_examples", 0) for each in weights.values() for artifact in each)
+    return (*source.training, *source.further_training(more)) if more else source.training
+
+
 def _run_all(
-    spec: NarratorEvaluationSpec,
+    weights: Mapping[str, Sequence[Artifact]],
     model: FrozenModel,
     inputs: Sequence[Example],
     data: CounterfactualItems,
@@ -164,10 +174,10 @@ def _run_all(
     """A run per seed for every narrator."""
     runs: Runs = {}
     by_layer = {0: data}
-    for method in spec.methods:
-        for seed in spec.seeds_of(method):
+    for method, artifacts in weights.items():
+        for seed, artifact in enumerate(artifacts):
             started = time.monotonic()
-            _, narrator = read_narrator(narrator_artifact(spec, model, method, seed, progress), model)
+            _, narrator = read_narrator(artifact, model)
             given = _with_tokens(narrator, model, inputs, by_layer)
             runs.setdefault(method, []).append(run_narrator(narrator, given, seed))
             progress(f"{method}, seed {seed}: {len(data.items)} pairs in {time.monotonic() - started:.0f} s")
