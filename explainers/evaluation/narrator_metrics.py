@@ -1,12 +1,13 @@
 """The metrics of narrators and of what they are compared with: means over seeds with 95 % intervals over items."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from explainers.evaluation.narrators import CounterfactualItems, NarratorRun
 from explainers.evaluation.sentence_metrics import RIGHT, item_values, set_metrics
+from explainers.methods.narrator_specs import narrator_spec
 from explainers.narrative.bert_score import TokenScorer
 from explainers.narrative.text_metrics import Floats, composite, confusion, macro_f1
 
@@ -20,7 +21,8 @@ def narrator_rows(
     training_sentences: Sequence[str],
     scorer: TokenScorer | None = None,
 ) -> list[dict[str, Any]]:
-    """A row per narrator: means over seeds with 95 % intervals over items, and the gain over the first narrator.
+    """A row per narrator: means over seeds with 95 % intervals over items, and the gains over the first narrator and
+    over its controls.
 
     `runs` has a run per seed for every narrator. Without a scorer there is no BERTScore.
     """
@@ -38,11 +40,21 @@ def narrator_rows(
             **{name: interval(each) for name, each in values.items()},
             "composite_by_seed": [float(each["composite"][0]) for each in by_seed[method]],
             **_reader_means(runs[method]),
-            **{f"{name}_gain": interval(values[name] - first[name]) for name in COMPARED if name in first},
+            **{f"{name}_gain": gain for name, gain in _gains(values, first).items()},
+            "controls": {
+                control: _gains(values, resampled[control])
+                for control in narrator_spec(method).controls
+                if control in resampled
+            },
             **set_metrics(data, runs[method], training_sentences),
         }
         for method, values in resampled.items()
     ]
+
+
+def _gains(values: Mapping[str, Floats], others: Mapping[str, Floats]) -> dict[str, dict[str, float]]:
+    """The metrics of one narrator minus those of another one, by name, paired over the items."""
+    return {name: interval(values[name] - others[name]) for name in COMPARED if name in values and name in others}
 
 
 def _reader_means(runs: Sequence[NarratorRun]) -> dict[str, float]:

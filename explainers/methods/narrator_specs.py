@@ -30,6 +30,7 @@ class NarratorSpec:
     formula: str  # LaTeX
     source: str = "Bandyopadhyay et al., TACL 2026"
     deviations: tuple[str, ...] = ()  # where the paper, its code and this implementation differ
+    controls: tuple[str, ...] = ()  # narrators that differ from it in one thing, beside φ
     settings: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
@@ -107,6 +108,7 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             caution="Do not read “faithful” into more than its metrics: the training ties the class in the sentence to "
             "the model; its reason is what people tend to write. The authors' proof is for a linear toy model.",
             formula=FORMULA,
+            controls=("cause_phi_ts", "cause_published"),
             deviations=(*OF_PHI, *OF_AGGREGATOR, *OF_WORDS, *OF_EXCHANGE, *OF_STATE_EXCHANGE),
         ),
         NarratorSpec(
@@ -174,6 +176,7 @@ NARRATORS: Registry[NarratorSpec] = Registry(
                 "c' - c. Every second exchange is made in the layer that φ sees: all tokens are shifted in 20 to 100 % "
                 "of its neurons by the difference of the means of source and base, and the frozen rest is run on them.",
             ),
+            controls=("cause_phi_tokens", "cause"),
             settings=MappingProxyType({**WITH_TOKENS, "phi_epochs": 9}),
         ),
     ),

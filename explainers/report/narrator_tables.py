@@ -1,6 +1,6 @@
 """The evaluation of the narrators as tables, and their sentences on unselected items as a page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
@@ -35,10 +35,10 @@ TEXTS = (
 
 
 GAINS = (
-    ("composite_gain", "composite"),
-    ("agreement_gain", "agreement F1"),
-    ("reason_right_gain", "right reasons"),
-    ("own_minus_other_gain", "own words minus another input's"),
+    ("composite", "composite"),
+    ("agreement", "agreement F1"),
+    ("reason_right", "right reasons"),
+    ("own_minus_other", "own words minus another input's"),
 )
 
 
@@ -82,19 +82,24 @@ def _complete(columns: Sequence[tuple[str, str]], cells: Sequence[dict[str, str]
 
 
 def gain_lines(rows: Sequence[Row]) -> list[str]:
-    """Composite and agreement of each narrator minus those of the first one, with paired intervals."""
-    first = narrator_spec(rows[0]["method"]).name
+    """Metrics of each narrator minus those of the first one and of its controls, with paired intervals."""
+    first = rows[0]["method"]
     reached = rows[0]["constraint_met"]["mean"]
-    lines = [
-        f"{narrator_spec(row['method']).name} against {first}: "
-        + ", ".join(
-            f"{title} {row[name]['mean']:+.3f} [{row[name]['low']:+.3f}, {row[name]['high']:+.3f}]"
-            for name, title in GAINS
-            if name in row
-        )
-        for row in rows[1:]
-    ]
+    lines = []
+    for row in rows[1:]:
+        lines.append(_gain_line(row["method"], first, {name: row.get(f"{name}_gain") for name, _ in GAINS}))
+        others = row.get("controls", {}).items()  # an earlier evaluation has none
+        lines += [_gain_line(row["method"], other, gains) for other, gains in others if other != first]
     return [*lines, f"The counterfactual class was reached for {reached:.1%} of the items; CCMR is over these."]
+
+
+def _gain_line(method: str, other: str, gains: Mapping[str, Any]) -> str:
+    figures = (
+        f"{title} {gain['mean']:+.3f} [{gain['low']:+.3f}, {gain['high']:+.3f}]"
+        for name, title in GAINS
+        if (gain := gains.get(name))
+    )
+    return f"{narrator_spec(method).name} against {narrator_spec(other).name}: " + ", ".join(figures)
 
 
 def examples_page(

@@ -23,6 +23,7 @@ from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.sentences import NarratorItem, sentence
 from explainers.narrative.text_metrics import NONE
+from explainers.report.narrator_tables import gain_lines
 
 Made = Callable[..., Narrator]
 LABELS = entailment.LABELS
@@ -79,6 +80,20 @@ def test_gains_are_paired_and_over_the_first_narrator(data: CounterfactualItems)
     first, second = narrator_rows(data, {"cause_phi": [same], "cause": [same]}, [])
     assert second["agreement_gain"] == {"mean": 0, "low": 0, "high": 0}  # unpaired, they would differ
     assert first["agreement"]["low"] < first["agreement"]["high"]
+
+
+def test_a_narrator_is_also_compared_with_its_controls(data: CounterfactualItems) -> None:
+    good, poor = run(CLASSES, COUNTERFACTUAL), run(CLASSES, [NONE] * 6)
+    rows = narrator_rows(data, {"cause_phi": [good], "cause_phi_tokens": [poor], "cause_tokens": [good]}, [])
+    assert [list(row["controls"]) for row in rows] == [[], [], ["cause_phi_tokens"]]
+    gains = rows[2]["controls"]["cause_phi_tokens"]
+    assert gains["composite"]["mean"] == pytest.approx(1.0)
+    assert gains["agreement"] == {"mean": 0, "low": 0, "high": 0}
+    lines = gain_lines(rows)
+    assert [line.partition(":")[0] for line in lines[:3]] == [
+        *("φ (tokens) against φ", "CAuSE (tokens) against φ", "CAuSE (tokens) against φ (tokens)")
+    ]
+    assert "composite +1.000" in lines[2]
 
 
 def test_metrics_are_means_over_seeds(data: CounterfactualItems) -> None:
