@@ -35,8 +35,9 @@ def curves(job: Job, log: Log) -> None:
         with cell:
             st.plotly_chart(figure, key=f"chart {job.id} {name}", config=CHART_BUTTONS, alt=f"{name} by step")
     if log.epochs:
+        measured = [f"{name} ({_better(higher)} is better)" for name, higher in directions.items()]
         st.caption(
-            f"{' and '.join(f'{name} ({_better(higher)} is better)' for name, higher in directions.items())} are "
+            f"{', '.join(measured[:-1])} and {measured[-1]} are "
             "measured on held-out texts, once for each point. Pale lines are single steps."
         )
 

@@ -31,12 +31,13 @@ def ablate_command(
         from explainers.models.catalog import load
         from explainers.report.ablation_tables import ablation_markdown
 
-        ablation.ablation_of(method)  # before data are fetched
+        changed = dict(parse_settings(set_))
+        ablation.checked(method, changed)  # before data are fetched
         frozen, plan = load(model, device=device), ablation.AblationPlan(steps, seeds, sensitive)
         training, validation = (encode_for_learning(frozen, part) for part in read_examples(model, data, 0))
         some, watched = training[: texts or None], validation[:VALIDATION_TEXTS]
         results: list[ablation.Ablated] = []
-        for each in ablation.ablate(method, frozen, some, watched, out, dict(parse_settings(set_)), plan):
+        for each in ablation.ablate(method, frozen, some, watched, out, changed, plan):
             results.append(each)
             typer.echo(f"{each.part}: measured", err=True)
             records = json.dumps(ablation.ablation_records(results), indent=2)

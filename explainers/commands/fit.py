@@ -55,7 +55,7 @@ def fit_command(
         image_files(format_, images)
         check_full(method, full=full, resume=resume, seeds=seeds)
         if settings:
-            typer.echo(settings_of(method, variant))
+            typer.echo(settings_of(method, variant, full=full))
             return
         spec = FitSpec(
             method,
@@ -72,8 +72,10 @@ def fit_command(
         typer.echo(json.dumps(cards, indent=2))
 
 
-def settings_of(method: str, variant: str) -> str:
-    """The settings of a method that learns, as its shipped `variant` has them, or of a narrator."""
+def settings_of(method: str, variant: str, *, full: bool = False) -> str:
+    """The settings of a method that learns, as its shipped `variant` has them, or of a narrator; with `full` those that
+    a training of the classifier leaves free. Raises `ExplanationError` for a name that cannot be fitted."""
+    from explainers.learned.ivra_full import FIXED
     from explainers.learned.recipes import SHIPPED, recipe_class
     from explainers.training.hyperparameters import settings_text
 
@@ -81,8 +83,14 @@ def settings_of(method: str, variant: str) -> str:
         from explainers.narrative.recipe import MEANING, NarratorRecipe
 
         return settings_text(NarratorRecipe, NARRATORS.get(method).settings, MEANING, ("losses", "reads", "seed"))
-    recipe = recipe_class(method)
-    return settings_text(recipe, SHIPPED.get(method, {}).get(variant or METHODS.get(method).default_variant, {}))
+    if method == ALL:
+        raise ExplanationError("Every method has settings of its own. Name one of them.")
+    FitSpec(method, "", variant=variant).check()
+    recipe, values = (
+        recipe_class(method),
+        SHIPPED.get(method, {}).get(variant or METHODS.get(method).default_variant, {}),
+    )
+    return settings_text(recipe, values, without=("seed", *(FIXED if full else ())))
 
 
 def check_full(method: str, *, full: bool, resume: bool, seeds: int = 1) -> None:

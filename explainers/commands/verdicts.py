@@ -59,9 +59,10 @@ def verdicts_command(
         from explainers.results.settings import checked_settings
 
         settings = checked_settings(unit, "mask", samples, steps, seed, sampling)
-        specs = select(filter(None, split_ids(methods)) if methods else judged_methods())
+        given = tuple(filter(None, split_ids(methods))) if methods else ()
+        specs = select(given or judged_methods())
         frozen = load(model, device=device)
-        spec = EvaluationSpec(model, data, split, n, tuple(each.id for each in specs), frozen.erasures)
+        spec = EvaluationSpec(model, data, split, n, given, frozen.erasures)
         inputs = split_inputs(spec, frozen.input_names, seed)
         plan = Plan(specs, settings, frozen.erasures)
         rates = verdict_rates(recorded_pairs(frozen, inputs, plan, out, show_progress))
@@ -74,7 +75,7 @@ def write_rates(rates: dict[str, Any], plan: "Plan", spec: "EvaluationSpec", out
     from explainers.report.verdict_tables import verdict_document
 
     about = {
-        "command": command(spec),
+        "command": command(spec, plan.settings),
         "model": spec.model,
         "samples": plan.settings.samples,
         "limit": SMALLEST,
@@ -93,10 +94,13 @@ def split_note(spec: "EvaluationSpec") -> str:
     return "" if texts_of_a_file else PUBLISHED.get((spec.model, spec.split), "")
 
 
-def command(spec: "EvaluationSpec") -> str:
+def command(spec: "EvaluationSpec", settings: "Settings") -> str:
     """What to type to repeat it."""
+    from explainers.evaluation.data_set import changed_options
     from explainers.models.bundle_cards import is_generated
 
-    data = "" if is_generated(spec.model) else " --data DIR"
-    start = ".venv/bin/python -m explainers verdicts"
-    return f"{start} --model {spec.model} --split {spec.split} --n {spec.n}{data}"
+    words = [f".venv/bin/python -m explainers verdicts --model {spec.model} --split {spec.split} --n {spec.n}"]
+    words += [f"--methods {','.join(spec.methods)}"] if spec.methods else []
+    words += changed_options(settings)
+    words += [] if is_generated(spec.model) and spec.data is None else ["--data DIR"]
+    return " ".join(words)

@@ -49,10 +49,11 @@ class EvaluationSpec:
         """What to type to repeat the evaluation. With several processes, the seconds are those of one thread."""
         words = ["python -m explainers evaluate", f"--model {model}", f"--split {self.split}", f"--n {self.n}"]
         words.append(f"--sensitive {sensitive}")
+        words += [f"--methods {','.join(self.methods)}"] if self.methods else []
         words += [f"--erasures {','.join(self.erasures)}"] if self.erasures != ERASURES else []
         words += changed_options(settings)
         words += [f"--processes {self.processes}"] if self.processes > 1 else []
-        words += [] if is_generated(model) else ["--data DIR"]
+        words += [] if is_generated(model) and self.data is None else ["--data DIR"]
         return " ".join(words)
 
 

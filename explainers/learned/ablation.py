@@ -7,7 +7,7 @@ over the texts.
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -112,6 +112,13 @@ def ablation_of(method: str) -> Ablation:
     return ABLATIONS[method]
 
 
+def checked(method: str, settings: Mapping[str, Any]) -> Ablation:
+    """Raises `ExplanationError` for an unknown method and for settings that the plan decides."""
+    if fixed := sorted(FIXED & settings.keys()):
+        raise ExplanationError(f"An ablation decides {', '.join(fixed)} itself. Use --steps and --seeds instead.")
+    return ablation_of(method)
+
+
 def ablate(
     method: str,
     model: FrozenModel,
@@ -124,9 +131,7 @@ def ablate(
     """Trains every part with the other `settings`. Raises `ExplanationError` for a method without an ablation, and for
     settings that the plan decides.
     """
-    ablation, plan = ablation_of(method), plan or AblationPlan()
-    if fixed := sorted(FIXED & settings.keys()):
-        raise ExplanationError(f"An ablation decides {', '.join(fixed)} itself. Use --steps and --seeds instead.")
+    ablation, plan = checked(method, settings), plan or AblationPlan()
     whole: NDArray[np.float64] | None = None
     for number, (part, changed) in enumerate(ablation.parts):
         trainings: list[_Measured] = []

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from explainers.learned.batches import Batch, LearningExample, batch, in_random_order
 from explainers.learned.ivra import Ivra, cross_entropy
+from explainers.learned.recipe import Select
 from explainers.learned.validation import (
     VALIDATED,
     chance_warning,
@@ -39,7 +40,7 @@ from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals, input_embeddings, passes_in
 from explainers.models.lora import adapted
-from explainers.training.loop import LOG, log_line
+from explainers.training.loop import LOG, check_finite, log_line
 
 MODEL_RATE, RANK = 3e-4, 8
 FIXED: dict[str, Any] = {"relaxation": "straight", "select": "last", "validations": 1}
@@ -71,7 +72,7 @@ def fit_full(
     recipe = full_recipe(recipe)
     with torch.random.fork_rng():
         torch.manual_seed(recipe.seed)  # for the adapters
-        tuned = copied(model, f"{model.name}-ivra-{recipe.criterion.replace('+', '-')}")
+        tuned = copied(model, full_name(model, recipe))
     module = recipe.module(model).to(model.device)
     groups: list[list[Tensor]] = [trainable(tuned), [weight for weight in module.parameters() if weight.requires_grad]]
     optimiser = torch.optim.AdamW(
@@ -85,6 +86,7 @@ def fit_full(
         for number, items in enumerate(plan, start=1):
             with passes_in(recipe.precision):
                 terms = losses(recipe, module, tuned, batch(model, items, (number - 1) / len(plan)), generator)
+            check_finite(terms["total"], number - 1)
             step(optimiser, groups, terms["total"])
             schedule.step()
             line = {"step": number, "terms": {name: float(term.detach()) for name, term in terms.items()}}
@@ -99,6 +101,12 @@ def fit_full(
 def full_recipe(recipe: Ivra) -> Ivra:
     """The recipe with what a full training fixes, `FIXED`."""
     return replace(recipe, **FIXED)
+
+
+def full_name(model: FrozenModel, recipe: Ivra) -> str:
+    """Of the new model, such as sst2-ivra-comp; the norm is named where it is not softmax."""
+    parts = (model.name, "ivra", *recipe.criterion.split("+"), *(() if recipe.norm == "softmax" else (recipe.norm,)))
+    return "-".join(parts)
 
 
 def copied(model: FrozenModel, name: str) -> FrozenModel:
@@ -163,8 +171,9 @@ def validated(
         "agreement": float(np.mean(agreement)),
         **({} if cons is None else {"cons": cons.mean}),
     }
-    gained = paired(gains("difference", values) - gains("difference", by_chance))
-    return metrics, chance_warning("difference", gained) if judged else ()
+    select: Select = recipe.criterion if recipe.criterion in ("comp", "suff") else "difference"  # type: ignore[assignment]
+    gained = paired(gains(select, values) - gains(select, by_chance))
+    return metrics, chance_warning(select, gained) if judged else ()
 
 
 def answered(model: FrozenModel, items: Sequence[LearningExample]) -> list[LearningExample]:

@@ -25,11 +25,19 @@ from explainers.models.internals import Internals, attention_head_count, hidden_
 if TYPE_CHECKING:
     from explainers.training.artifacts import Artifact
 
+
+def finite_sparsemax(values: Tensor) -> Tensor:
+    """Over the last dimension; NaN where a training has diverged, as softmax gives, so that its loss tells."""
+    if not bool(values.amax() < torch.inf):
+        return torch.full_like(values, torch.nan)
+    return cast(Tensor, sparsemax(values, dim=-1))
+
+
 Norm = Literal["softmax", "sparsemax"]
 
 NORMS: dict[str, Callable[[Tensor], Tensor]] = {
     "softmax": lambda values: values.softmax(-1),
-    "sparsemax": lambda values: cast(Tensor, sparsemax(values, dim=-1)),
+    "sparsemax": finite_sparsemax,
 }
 SCALES = {"softmax": 650.0, "sparsemax": 18.0}  # s at the start
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TEXTS, VALIDATION, EPOCHS = 450, 100, 2
 WEIGHTS = ("lambda_p", "lambda_inv", "lambda_a")
 AT_RANDOM = 4  # trials before the sampler learns from earlier ones
-CRITERIA: tuple[Select, ...] = ("difference", "comp", "suff")  # AML's variants are named after them
+SELECTIONS: tuple[Select, ...] = ("difference", "comp", "suff")  # AML's variants are named after them
 
 
 def search(
@@ -68,7 +68,7 @@ def search(
 
         study.optimize(attempt, n_trials=len(shipped) + trials)
     sizes = {"epochs": EPOCHS, "texts": len(texts[:TEXTS]), "validation": len(validation[:VALIDATION])}
-    return sizes | {"seed": seed, "trials": tried, "best": {select: best(tried, select) for select in CRITERIA}}
+    return sizes | {"seed": seed, "trials": tried, "best": {select: best(tried, select) for select in SELECTIONS}}
 
 
 def shipped_weights() -> dict[str, dict[str, float]]:

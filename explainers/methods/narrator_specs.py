@@ -30,7 +30,7 @@ class NarratorSpec:
     formula: str  # LaTeX
     source: str = "Bandyopadhyay et al., TACL 2026"
     deviations: tuple[str, ...] = ()  # where the paper, its code and this implementation differ
-    controls: tuple[str, ...] = ()  # narrators that differ from it in one thing, beside φ
+    controls: tuple[str, ...] = ()  # narrators with a part of it, with which it is compared as with φ
     settings: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     @property

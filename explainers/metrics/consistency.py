@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import pearsonr, rankdata
 
 from explainers.metrics.intervals import Interval
 
@@ -40,9 +40,10 @@ def consistency(
 ) -> Interval | None:
     """CONS of the scores of n inputs with mean hidden states (n, d), and its 95 % bootstrap interval over inputs.
 
-    With `classes`, one per input, only pairs of the same class count: states differ most between classes, so an
-    explanation that depends on the class alone is consistent too. None where all explanations, or all states, are
-    equally far apart, so that ρ is not defined. Pairs of an input with itself, which resampling makes, do not count.
+    With `classes`, one per input, only pairs of the same class count, and they are ranked within it: states differ most
+    between classes, so an explanation that depends on the class alone is consistent too. None where all explanations,
+    or all states, are equally far apart, so that ρ is not defined. Pairs of an input with itself, which resampling
+    makes, do not count.
     Raises `ValueError` for fewer than three inputs.
     """
     if len(scores) < FEWEST:
@@ -60,10 +61,20 @@ def consistency(
 
 
 def _correlation(of_states: Floats, of_scores: Floats, groups: NDArray[np.int64], inputs: NDArray[np.int64]) -> float:
-    """ρ over the pairs of different inputs of a group among `inputs`; NaN if one side does not vary."""
+    """ρ over the pairs of different inputs of a group among `inputs`, ranked within the group; NaN if in no group both
+    distances vary."""
     first, second = (inputs[each] for each in np.triu_indices(len(inputs), 1))
     counted = (first != second) & (groups[first] == groups[second])
-    pairs = (first[counted], second[counted])
-    if not counted.any() or min(np.ptp(of_scores[pairs]), np.ptp(of_states[pairs])) <= ROUNDING:
-        return float("nan")
-    return float(spearmanr(of_states[pairs], of_scores[pairs]).statistic)
+    pairs, of_pairs = (first[counted], second[counted]), groups[first[counted]]
+    ranked = []
+    for group in np.unique(of_pairs):
+        distances = [each[pairs][of_pairs == group] for each in (of_states, of_scores)]
+        if min(map(np.ptp, distances)) > ROUNDING:
+            ranked.append(np.stack([_ranks(each) for each in distances]))
+    return float(pearsonr(*np.concatenate(ranked, axis=1)).statistic) if ranked else float("nan")
+
+
+def _ranks(values: Floats) -> Floats:
+    """From about -0.5 to 0.5, with mean 0, whatever the number of values."""
+    ranks: Floats = (rankdata(values) - (len(values) + 1) / 2) / len(values)
+    return ranks

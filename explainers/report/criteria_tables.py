@@ -16,7 +16,8 @@ COLUMNS = {"sim": "SIM, accuracy ↑", "comp": "AOPC-C ↑", "suff": "AOPC-S ↓
 LOWER_IS_BETTER = ("suff",)
 NOTE = (
     "In brackets the relative gain over weights of the same norm that were trained for the column's criterion alone "
-    f"(cf. Xie et al., 2024, Fig. 5). AOPC-C and AOPC-S are those of the operator `{ERASURE}`."
+    f"(cf. Xie et al., 2024, Fig. 5). AOPC-C and AOPC-S are those of the operator `{ERASURE}`. "
+    "The columns were measured on different numbers of inputs, as the sections above say."
 )
 
 
@@ -51,7 +52,8 @@ def _cell(value: float, criterion: str, alone: Mapping[str, float] | None) -> st
     if alone is None or alone[criterion] <= 0:
         return f"{value:.3f}"
     gain = value / alone[criterion] - 1
-    return f"{value:.3f} ({100 * (-gain if criterion in LOWER_IS_BETTER else gain):+.0f} %)"
+    percent = f"{100 * (-gain if criterion in LOWER_IS_BETTER else gain):+.0f}"
+    return f"{value:.3f} ({'0' if percent in ('+0', '-0') else percent} %)"
 
 
 def _recipes(folder: Path) -> dict[str, Mapping[str, Any]]:

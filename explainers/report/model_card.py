@@ -132,11 +132,11 @@ def _accuracy(card: Mapping[str, Any]) -> Iterator[str]:
     for part, kinds in card.get("per_kind", {}).items():
         yield f"### {_capitalised(part)}"
         yield markdown_table([_kind(kind, measured) for kind, measured in kinds.items()])
+    yield "Measured by the training command below, on the bundle as it is shipped."
     metrics = card.get("validation", {})
     if metrics:
         yield f"The method that was trained with the model, on validation inputs (`agreement`: same class as `{base}`):"
         yield markdown_table([{f"`{name}`": f"{value:.3f}" for name, value in metrics.items()}])
-    yield "Measured by the training command below, on the bundle as it is shipped."
 
 
 def _kind(kind: str, measured: Mapping[str, Any]) -> dict[str, str]:

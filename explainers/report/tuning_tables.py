@@ -8,11 +8,11 @@ from typing import Any
 from explainers.report.markdown_table import command_block, markdown_table
 
 TUNING = "tuning.json"  # in a bundle's folder and in that of a run
-CRITERIA = {"difference": "AOPC-C minus AOPC-S", "comp": "AOPC-C", "suff": "AOPC-S"}
+SELECTIONS = {"difference": "AOPC-C minus AOPC-S", "comp": "AOPC-C", "suff": "AOPC-S"}
 NOTE = (
     "Every trial is a training of {epochs} epochs on {texts} texts, scored on {validation} validation texts under the "
-    "operator `mask` (cf. Barkan et al., 2024, section 3.1: Optuna, 30 trials of 2 epochs). First come the λ of the "
-    "shipped weights, which are trained for longer."
+    "operator `mask`, after its better epoch by AOPC-C minus AOPC-S (cf. Barkan et al., 2024, section 3.1: Optuna, 30 "
+    "trials of 2 epochs). First come the λ of the shipped weights, which are trained for longer."
 )
 
 
@@ -42,7 +42,7 @@ def _cells(number: int, trial: Mapping[str, Any], best: Mapping[str, int]) -> di
         "AOPC-C ↑": f"{comp:.3f}",
         "AOPC-S ↓": f"{suff:.3f}",
         "difference ↑": f"{comp - suff:.3f}",
-        "best by": ", ".join(CRITERIA[select] for select, at in best.items() if at == number),
+        "best by": ", ".join(SELECTIONS[select] for select, at in best.items() if at == number),
     }
 
 
@@ -50,13 +50,10 @@ def _sentences(trials: Sequence[Mapping[str, Any]], best: Mapping[str, int]) -> 
     """By how much the best trial of each criterion is better than the λ that are shipped for it."""
     shipped = {trial["variant"]: trial for trial in trials if "variant" in trial}
     gains = {select: _value(trials[at], select) - _value(shipped[select], select) for select, at in best.items()}
-    yield (
-        "Best trial minus shipped λ: "
-        + ", ".join(f"{CRITERIA[select]} {gain:+.3f}" for select, gain in gains.items())
-        + "."
-    )
+    figures = ", ".join(f"{gain:.3f} in {SELECTIONS[select]}" for select, gain in gains.items())
+    yield f"The best trial is better than the λ that are shipped for the criterion by {figures}."
 
 
 def _value(trial: Mapping[str, Any], select: str) -> float:
     comp, suff = trial["aopc_c"], trial["aopc_s"]
-    return float({"difference": comp - suff, "comp": comp, "suff": suff}[select])
+    return float({"difference": comp - suff, "comp": comp, "suff": -suff}[select])

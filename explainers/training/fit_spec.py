@@ -113,9 +113,9 @@ class FitSpec:
             raise ExplanationError(f"{self.method} has no variants. Omit --variant; give its settings with --set.")
         if self.seeds > 1:
             raise ExplanationError(f"{self.method} is trained with one seed. Omit --seeds.")
-        if {"losses", "seed"} & set(dict(self.settings)):
+        if {"losses", "reads", "seed"} & set(dict(self.settings)):
             raise ExplanationError(
-                "The name of the method sets its losses, and --seed sets the seed. Omit them from --set."
+                "The name of the method sets its losses and what it reads, --seed the seed. Omit them from --set."
             )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from explainers.errors import ExplanationError
 
 COUNTS = ("epochs", "validations", "batch", "hidden", "r")  # at least 1
-SHARES = ("dropout", "epsilon")  # from 0 to 1
+SHARES = ("dropout", "epsilon", "share")  # from 0 to 1
 NOT_SETTINGS = ("method", "distribution")  # fields that say what a recipe is
 
 HELP = {

@@ -87,10 +87,7 @@ class TrainingLoop:
 
     def step(self, terms: Mapping[str, Tensor]) -> dict[str, float]:
         """One step down the total loss; returns the terms. Raises `ExplanationError` if the loss is not finite."""
-        if not torch.isfinite(terms["total"]):
-            raise ExplanationError(
-                f"The loss is not a number after {self.step_number} steps. Choose a smaller learning rate."
-            )
+        check_finite(terms["total"], self.step_number)
         optimiser_step(terms["total"], self.weights, self.optimiser)
         self.schedule.step()
         self.step_number += 1
@@ -121,6 +118,12 @@ class TrainingLoop:
         self.schedule.load_state_dict(kept["schedule"])
         self.generator.set_state(kept["chance"])
         torch.set_rng_state(kept["torch"])
+
+
+def check_finite(loss: Tensor, steps: int) -> None:
+    """Raises `ExplanationError` for a loss that is infinite or not a number, after so many steps."""
+    if not torch.isfinite(loss):
+        raise ExplanationError(f"The loss is not a number after {steps} steps. Choose a smaller learning rate.")
 
 
 def log_line(log: IO[str], values: Mapping[str, object]) -> None:

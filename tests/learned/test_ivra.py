@@ -1,6 +1,5 @@
 """The reading of attention, its four criteria, and what a short fit does to it."""
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +27,6 @@ from explainers.learned.ivra import (
     top_counts,
     top_words,
 )
-from explainers.learned.ivra_full import fit_full, full_recipe
 from explainers.learned.ivra_readout import Readout, coefficients
 from explainers.learned.recipe import trained_parameters
 from explainers.learned.simulation import Student
@@ -37,7 +35,6 @@ from explainers.metrics.intervals import Interval
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import attention_head_count, hidden_size, transformer_layers
-from explainers.training.loop import LOG
 
 TEXTS = (
     "good film",
@@ -361,46 +358,6 @@ def test_after_its_lessons_an_untaught_student_takes_its_place(
 def test_wrong_settings_are_explained(make: Callable[[], Ivra], message: str) -> None:
     with pytest.raises(ExplanationError, match=message):
         make()
-
-
-def test_full_training_changes_a_copy_and_not_the_model(
-    bert: FrozenModel, items: list[LearningExample], tmp_path: Path
-) -> None:
-    before = fingerprint(bert)
-    result = fit_full(bert, items, items, tmp_path, Ivra(criterion="suff", epochs=2), model_rate=1e-3)
-    assert fingerprint(bert) == before
-    assert fingerprint(result.model) != before
-    assert result.model.name == "small-ivra-suff"
-    assert result.model.version != bert.version
-    table, tuned = (each.base.embeddings.word_embeddings.weight for each in (bert, result.model))  # type: ignore[union-attr]
-    assert torch.equal(table, tuned)
-    assert not any(weight.requires_grad for weight in result.model.module.parameters())
-    assert set(result.metrics) == {"aopc_c", "aopc_s", "aopc_c_random", "agreement"}
-
-
-@pytest.mark.parametrize("criterion", ["sim", "comp", "cons", "comp+suff"])
-def test_full_training_learns_for_every_criterion(
-    bert: FrozenModel,
-    items: list[LearningExample],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    criterion: str,
-) -> None:
-    monkeypatch.setattr(simulation, "unit_states", lambda: UnitStates(bert.base, bert.tokenizer))  # type: ignore[arg-type]
-    recipe = Ivra(criterion=criterion, epochs=1, batch=3, select="cons", validations=2)
-    result = fit_full(bert, items, items, tmp_path, recipe)
-    terms = json.loads((tmp_path / LOG).read_text(encoding="utf-8").splitlines()[0])["terms"]
-    assert set(terms) == {"total", *criterion.split("+"), "entropy", "error"}
-    assert result.model.name == f"small-ivra-{criterion.replace('+', '-')}"
-    assert ("cons" in result.metrics) == (criterion == "cons")
-    # after two steps r is no better than random words, which is judged where faithfulness was trained for
-    assert [each.split(":")[0] for each in result.warnings] == ["No better than random orders"] * ("comp" in criterion)
-    again = fit_full(bert, items, items, tmp_path, recipe)
-    assert again.model.version == result.model.version
-
-
-def test_full_training_has_the_hard_cut_and_keeps_the_last_weights() -> None:
-    assert full_recipe(Ivra(select="cons", validations=3)) == Ivra(relaxation="straight", select="last")
 
 
 def test_equal_states_and_equal_explanations_have_a_finite_ratio() -> None:

@@ -10,7 +10,7 @@ from explainers.datasets.example import Example
 from explainers.learned import fitting_loop, tuning
 from explainers.learned.batches import LearningExample, encode_for_learning
 from explainers.learned.fitting_loop import LearnedTraining
-from explainers.learned.tuning import CRITERIA, best, search
+from explainers.learned.tuning import SELECTIONS, best, search
 from explainers.models.bundle_cards import BUNDLES
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.tuning_tables import TUNING, tuning_section
@@ -50,10 +50,10 @@ def test_every_trial_is_kept_with_what_it_tried_and_found(
     for line in lines:
         assert set(line) == WEIGHTS | {"aopc_c", "aopc_s"}
         assert all(0 < line[name] <= 1 for name in WEIGHTS)
-    shipped = [json.loads((SHIPPED_WEIGHTS / f"aml-{name}.json").read_text())["recipe"] for name in CRITERIA]
+    shipped = [json.loads((SHIPPED_WEIGHTS / f"aml-{name}.json").read_text())["recipe"] for name in SELECTIONS]
     for line, recipe in zip(lines, shipped, strict=False):
         assert {name: line[name] for name in WEIGHTS} == {name: recipe[name] for name in WEIGHTS}
-    assert result["best"] == {select: best(result["trials"], select) for select in CRITERIA}
+    assert result["best"] == {select: best(result["trials"], select) for select in SELECTIONS}
     assert (result["epochs"], result["texts"], result["validation"], result["seed"]) == (1, 10, 3, 0)
     assert said == [f"trial {number} of 4" for number in (1, 2, 3, 4)]
 

@@ -84,14 +84,31 @@ def test_equal_distances_have_no_cons() -> None:
     assert consistency(states, swapped) is None
 
 
-def test_an_explanation_that_depends_on_the_class_alone_is_not_consistent_within_classes() -> None:
-    classes = [number % 2 for number in range(40)]
-    noise = GENERATOR.normal(size=(40, 8))
-    states = GENERATOR.normal(size=(40, 3)) + 20 * np.array(classes)[:, None]
-    scores = [tuple(row + np.arange(8) * (1 if label else -1)) for row, label in zip(noise, classes, strict=True)]
-    everywhere, within = consistency(states, scores), consistency(states, scores, classes=classes)
+@pytest.mark.parametrize("spread", [1.0, 6.0])
+def test_an_explanation_that_depends_on_the_class_alone_is_not_consistent_within_classes(spread: float) -> None:
+    """Also where the states and the explanations of one class are farther apart than those of the other."""
+    generator = np.random.default_rng(0)
+    classes = np.arange(60) % 2
+    scale = np.where(classes, spread, 1.0)[:, None]
+    states = generator.normal(size=(60, 3)) * scale + 40 * classes[:, None]
+    noise = generator.normal(size=(60, 8)) * scale
+    scores = [tuple(row + 2 * np.arange(8) * (1 if each else -1)) for row, each in zip(noise, classes, strict=True)]
+    everywhere, within = consistency(states, scores), consistency(states, scores, classes=classes.tolist())
     assert everywhere is not None
     assert within is not None
     assert everywhere.low > 0.3
-    assert within.mean < 0.2
-    assert consistency(states[:4], scores[:4], classes=[0, 1, 2, 3]) is None
+    assert abs(within.mean) < 0.1
+
+
+def test_within_classes_single_pairs_say_nothing() -> None:
+    generator = np.random.default_rng(0)
+    states, scores = generator.normal(size=(4, 3)), [tuple(row) for row in generator.normal(size=(4, 8)).tolist()]
+    assert consistency(states, scores) is not None
+    assert consistency(states, scores, classes=[0, 1, 2, 3]) is None
+    assert consistency(states, scores, classes=[0, 0, 1, 1]) is None
+
+
+def test_where_all_are_of_one_class_the_class_changes_nothing() -> None:
+    generator = np.random.default_rng(0)
+    states, scores = generator.normal(size=(20, 3)), [tuple(row) for row in generator.normal(size=(20, 8)).tolist()]
+    assert consistency(states, scores, classes=[1] * 20) == consistency(states, scores)

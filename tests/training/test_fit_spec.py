@@ -100,7 +100,10 @@ def test_what_is_no_fit_command_is_a_sentence(arguments: list[str]) -> None:
         (spec_of("aml", variant="A b"), "The variant 'A b' is not a name: use up to 40 small letters"),
         (spec_of("aml", settings=(("seed", "1"),)), "Give the seed with --seed, not with --set."),
         (spec_of("cause", variant="mine"), "cause has no variants. Omit --variant; give its settings with --set."),
-        (spec_of("cause", settings=(("losses", "phi"),)), "The name of the method sets its losses, and --seed sets"),
+        (
+            spec_of("cause", settings=(("losses", "phi"),)),
+            "The name of the method sets its losses and what it reads, --seed",
+        ),
     ],
     ids=["another method", "misspelt", "borrowed weights", "variant", "seed", "a narrator's variant", "losses"],
 )
