@@ -14,8 +14,8 @@ TITLE = "Which units act together?"
 WAITING = "They can be computed when all methods are done."
 ASKING = "Asking the model …"
 IDEA = (
-    "An interaction is what two of them do together beyond what each does alone (Faith-Shap of order 2). Masks that LIME, "
-    "KernelSHAP and the random orders have asked about are not asked again."
+    "An interaction is what two of them do together beyond what each does alone (Faith-Shap of order 2). Masks about "
+    "which LIME, KernelSHAP and the random orders have asked are not asked again."
 )
 
 

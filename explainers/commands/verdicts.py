@@ -24,6 +24,7 @@ from explainers.results.sampling import EVALUATED_SAMPLING
 if TYPE_CHECKING:
     from explainers.evaluation.data_set import EvaluationSpec
     from explainers.evaluation.plan import Plan
+    from explainers.results.settings import Settings
 
 PUBLISHED = {  # by model and split
     ("sst2", "test"): "The split `test` of `sst2` is SST-2's dev set, to which no method was fitted.",

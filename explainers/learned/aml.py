@@ -89,8 +89,8 @@ class AttributionModel(nn.Module):
 
 @dataclass(frozen=True)
 class Aml:
-    """The shipped λ were chosen by hand on validation texts for each criterion; of 20 others that `tune` tried with Optuna
-    none was better than those of the variant suff."""
+    """The shipped λ were chosen by hand on validation texts for each criterion; of 20 others that `tune` tried with
+    Optuna none was better than those of the variant suff."""
 
     lambda_p: float = 1.0
     lambda_inv: float = 1.0
