@@ -35,9 +35,9 @@ def curves(job: Job, log: Log) -> None:
         with cell:
             st.plotly_chart(figure, key=f"chart {job.id} {name}", config=CHART_BUTTONS, alt=f"{name} by step")
     if log.epochs:
-        measured = [f"{name} ({_better(higher)} is better)" for name, higher in directions.items()]
+        *measured, last = (f"{name} ({_better(higher)} is better)" for name, higher in directions.items())
         st.caption(
-            f"{', '.join(measured[:-1])} and {measured[-1]} are "
+            f"{', '.join(measured)} and {last} are "
             "measured on held-out texts, once for each point. Pale lines are single steps."
         )
 

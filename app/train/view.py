@@ -19,6 +19,8 @@ from explainers.errors import ExplanationError
 
 TICK, SLOW_TICK = 2.0, 10.0  # seconds between two redraws while anything is on its way, or while the store fails
 PROBLEM = "training problem"  # in the session: why a button could not do its work
+RESUME, ABOUT_RESUME = "Resume", "Continues from the last checkpoint, if one was written."
+AGAIN, ABOUT_AGAIN = "Try again", "It will end with the same sentence as long as its cause is there."
 COLOURS = {"waiting": "gray", "running": "blue", "done": "green", "failed": "red", "cancelled": "orange"}
 
 
@@ -110,20 +112,15 @@ def _head(jobs: Jobs, account: Account, job: Job) -> None:
             st.button("Cancel", key=f"cancel {job.id}", on_click=_change, args=(jobs.cancel, job.id, account))
             return
         if job.status in ("failed", "cancelled"):
-            label, help_ = _again(job)
             again = (jobs.resume, job.id, account)
-            st.button(label, key=f"resume {job.id}", on_click=_change, args=again, help=help_)
+            if job.exit_code == processes.REFUSED:
+                st.button(AGAIN, key=f"resume {job.id}", on_click=_change, args=again, help=ABOUT_AGAIN)
+            else:
+                st.button(RESUME, key=f"resume {job.id}", on_click=_change, args=again, help=ABOUT_RESUME)
         with st.popover("Delete", key=f"ask {job.id}"):
             st.write("Deletes the texts, the log and the checkpoint of this training. Its weights stay.")
             delete = (jobs.delete, job.id, account)
             st.button("Delete it", key=f"delete {job.id}", on_click=_change, args=delete)
-
-
-def _again(job: Job) -> tuple[str, str]:
-    """The button of a training that failed or was cancelled, and its help."""
-    if job.exit_code == processes.REFUSED:
-        return "Try again", "It will end with the same sentence as long as its cause is there."
-    return "Resume", "Continues from the last checkpoint, if one was written."
 
 
 def _progress_and_problems(job: Job, *, ahead: int) -> None:

@@ -77,9 +77,7 @@ OWN: dict[str, tuple[str, ...]] = {
     "app/reference/narrators.py": ("spec.name", "model"),
     "app/train/form.py": ("_expected_time(jobs, spec, len(submitted.texts))",),
     "app/train/hyperparameters.py": ("recipe.__doc__", "HELP['seed']", "name"),
-    "app/train/outcome.py": (
-        "' and '.join((f'{name} ({_better(higher)} is better)' for name, higher in directions.items()))",
-    ),
+    "app/train/outcome.py": ("', '.join(measured)", "last"),
     "app/train/texts_form.py": ("first", "second", "source"),
     "app/train/view.py": (
         "job.status",

@@ -19,7 +19,8 @@ def test_consistency_is_drawn_where_weights_are_selected_by_it(cons: bool) -> No
     app = AppTest.from_function(page, kwargs={"metrics": metrics}).run()
     assert not app.exception
     (caption,) = app.caption
-    assert "AOPC-C (higher is better) and AOPC-S (lower is better)" in caption.value
+    joint = ", " if cons else " and "
+    assert f"AOPC-C (higher is better){joint}AOPC-S (lower is better)" in caption.value
     assert ("CONS (higher is better)" in caption.value) == cons
     drawn = [chart.proto.spec for chart in app.get("plotly_chart")]
     assert ("CONS" in drawn[1]) == cons
