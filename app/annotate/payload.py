@@ -140,8 +140,8 @@ def instruction(task: Task, prepared: Prepared) -> str:
     """What to do, in the words of this input."""
     *some, last = map(visible, prepared.labels)
     named = 0 < len(some) < MOST_CLASSES
-    classes = f"{', '.join(some)} or {last}" if named else "which class it is"
-    question = f"Decide for yourself: {classes}."
+    classes = f": {', '.join(some)} or {last}" if named else " which class it is"
+    question = f"Decide for yourself{classes}."
     units = "words or patches" if any(unit.box is not None for unit in prepared.units) else "words"
     return INSTRUCTIONS[task].format(question=question, units=units)
 
