@@ -13,8 +13,8 @@ NOTE = (
     "CONS (Xie et al., 2024, Eq. 12): Spearman's ρ over all pairs of inputs between the distance of the model's mean "
     "hidden states and the distance of the explanations (ranks at the same relative positions, of mean 0 and length "
     "1). Higher: what the model represents alike is explained alike. Within a class: over pairs of the same predicted "
-    "class, as states differ most between classes. Brackets hold the 95 % bootstrap interval over inputs. ° not "
-    "clearly above 0."
+    "class, ranked within it, as states differ most between classes. Brackets hold the 95 % bootstrap interval over "
+    "inputs. ° not clearly above 0."
 )
 
 
