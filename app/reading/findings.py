@@ -4,6 +4,7 @@ from app.reading.quantities import UnknownQuantity, holds, stored_quantity
 from app.reading.story import Finding, Outcome
 from explainers.report.text import decimals
 
+WITH_INTERVALS = ("evaluation/", "consistency/", "simulatability/", "narrators/")
 WORDS: dict[Outcome, str] = {"replicated": "replicated", "partly": "partly replicated", "not": "not replicated"}
 
 
@@ -18,7 +19,7 @@ def our_number(name: str, places: int = 3) -> str:
     if not name:
         return ""
     value = decimals(stored_quantity(name), places)
-    if not name.startswith(("evaluation/", "narrators/")) or name.endswith(("/low", "/high")):
+    if not name.startswith(WITH_INTERVALS) or name.endswith(("/low", "/high")):
         return value
     try:
         low, high = (stored_quantity(f"{name}/{bound}") for bound in ("low", "high"))

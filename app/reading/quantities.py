@@ -1,6 +1,8 @@
 """Our numbers by name, read from the files that commands have written, so that no text repeats one by hand.
 
     evaluation/sst2/mask/aml/aopc_c        a row of a bundle's evaluation.json; "/low" or "/high" for its interval
+    consistency/sst2/ivra/cons             a row of a bundle's consistency.json, with "/low" and "/high"
+    simulatability/sst2/ivra/sim           a row of a bundle's simulatability.json; sim with "/low" and "/high"
     narrators/nli/cause/composite          a row of a bundle's narrative/evaluation.json, with "/low" and "/high"
     weights/sst2/ivra-cons-softmax/validation.aopc_c    a value on the card of fitted weights
     card/sst2-ivra-comp/accuracy.test      a value on a model's card
@@ -19,6 +21,8 @@ from typing import Any
 from explainers.datasets.curated_examples import ASSETS
 from explainers.errors import ExplanationError
 from explainers.models.bundle_cards import BUNDLES
+from explainers.report.consistency_tables import CONSISTENCY
+from explainers.report.simulatability_tables import SIMULATABILITY
 from explainers.report.text import decimals
 
 PLACES = 3
@@ -77,6 +81,10 @@ def _evaluation(model: str, erasure: str, method: str, metric: str, part: str = 
     return _number(next(row for row in rows if (row["erasure"], row["method"]) == (erasure, method))[metric], part)
 
 
+def _by_method(file: str, model: str, method: str, metric: str, part: str = "mean") -> float:
+    return _number(next(row for row in _file(f"{model}/{file}")["rows"] if row["method"] == method)[metric], part)
+
+
 def _narrators(model: str, method: str, metric: str, part: str = "mean") -> float:
     stored = _file(f"{model}/narrative/evaluation.json")
     rows = [*stored["rows"], *stored["baselines"]]
@@ -125,6 +133,8 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
 
 READERS: dict[str, Callable[..., float]] = {
     "evaluation": _evaluation,
+    "consistency": partial(_by_method, CONSISTENCY),
+    "simulatability": partial(_by_method, SIMULATABILITY),
     "narrators": _narrators,
     "weights": partial(_on_card, "{}/learned/{}.json"),
     "card": partial(_on_card, "{}/card.json"),
