@@ -107,7 +107,7 @@ def test_from_the_command_line_tables_are_printed_and_files_written(arguments: t
     assert {(row["method"], row["erasure"]) for row in content["rows"]} == {
         (method, erasure) for method in ("occlusion", RANDOM, POSITION) for erasure in ("mask", "zero")
     }
-    assert content["command"].endswith("--erasures mask,zero --seed 2 --data DIR")
+    assert content["command"].endswith("--methods occlusion --erasures mask,zero --seed 2 --data DIR")
     again = ran(*arguments, "--erasures", "mask,zero", "--seed", "2", "--json")
     assert json.loads(again.stdout) == content
 

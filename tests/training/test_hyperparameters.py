@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from explainers.commands.app import app
+from explainers.learned.ivra_full import FIXED
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.narrative.recipe import MEANING, NarratorRecipe
@@ -46,7 +47,20 @@ def test_choices_are_listed() -> None:
     assert next(line for line in lines if line.startswith("norm=")).endswith("One of: softmax, sparsemax.")
 
 
-def test_what_does_not_learn_has_no_settings() -> None:
-    result = CliRunner().invoke(app, ["fit", "lime", "--settings"])
+def test_a_training_of_the_classifier_leaves_fewer_open() -> None:
+    fixed = {name.partition("=")[0] for name in listed("ivra").keys() - listed("ivra", "--full").keys()}
+    assert fixed == set(FIXED)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("lime", "'lime' does not learn."),
+        ("nothing", "'nothing' is not a method."),
+        ("all", "Every method has settings of its own. Name one of them."),
+    ],
+)
+def test_what_does_not_learn_has_no_settings(name: str, sentence: str) -> None:
+    result = CliRunner().invoke(app, ["fit", name, "--settings"])
     assert result.exit_code == 2
-    assert "'lime' does not learn." in result.output
+    assert sentence in result.output
