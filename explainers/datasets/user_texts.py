@@ -46,8 +46,8 @@ def text_columns(names: Sequence[str]) -> tuple[str, ...]:
     if whole or "text" in names:
         return whole[0] if whole else ("text",)
     raise DataUnavailable(
-        f"The table needs a column `text`; it has {', '.join(names) or 'none'}. "
-        "For pairs it needs `text` and `text_pair`, or `premise` and `hypothesis`."
+        f"The table needs a column named text; it has {', '.join(names) or 'none'}. "
+        "For pairs it needs text and text_pair, or premise and hypothesis."
     )
 
 
@@ -69,7 +69,7 @@ def check_texts(texts: Sequence[Example], input_names: Sequence[str] = ()) -> tu
     few or too many, or one is too long."""
     unique = tuple(dict.fromkeys(fitting(texts, input_names) if any(each.text for each in texts) else ()))
     if not FEWEST <= len(unique) <= MOST:
-        raise DataUnavailable(f"A method learns from {FEWEST} to {MOST:,} different texts; these are {len(unique):,}.")
+        raise DataUnavailable(f"A method learns from {FEWEST} to {MOST:,} different texts; {len(unique):,} given.")
     return check_length(unique)
 
 

@@ -68,7 +68,7 @@ def _read(model: str, data: Path | None, images: ImageFiles | None) -> Examples:
 
 def _split(examples: Examples, seed: int) -> tuple[Examples, Examples]:
     if len(examples) < FEWEST:
-        raise DataUnavailable(f"A method learns from {FEWEST} examples or more; these are {len(examples)}.")
+        raise DataUnavailable(f"A method learns from {FEWEST} examples or more; {len(examples)} given.")
     shuffled = list(_unlabelled(examples))
     random.Random(seed).shuffle(shuffled)
     held_out = min(VALIDATION, max(2, len(shuffled) // 10))

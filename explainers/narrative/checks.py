@@ -1,7 +1,8 @@
 """What can be checked about a narrative: whether its reason is true of the input, and whether the model uses its words.
 
 used: p(class | input without the mentioned words) is below what is left without any other set of as many words, and at
-least NOTICEABLE below p(class | input). The class is the one that the sentence states.
+least NOTICEABLE below p(class | input). The class is the one that the sentence states. Undecided where only sets that
+share a word with the mentioned ones are as low: then some of these words count, but perhaps not all.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from explainers.results.narrative import NO_WORD, Narrative, NarrativeCheck
 DRAWS = 40  # sets of random words; all of them where there are no more
 FEWEST = 20  # other sets; one set in 21 is the lowest by luck, and with fewer more than that
 NOTICEABLE = 0.01  # of a probability
+SHARED = "only sets that contain one of the named words are as low, so perhaps not all of them count"
 FEW = "there are only {there} other sets of as many words to compare with, and {needed} are needed"
 
 
@@ -48,7 +50,11 @@ def _with_use(
     check = replace(check, full=full, removed=removed, random_removed=tuple(random))
     if len(random) < FEWEST:
         return replace(check, use_note=FEW.format(needed=FEWEST, there=len(random)))
-    return replace(check, used=removed < min(random) and full - removed >= NOTICEABLE)
+    if full - removed < NOTICEABLE or any(
+        p <= removed for each, p in zip(others, random, strict=True) if not set(each) & set(mentioned)
+    ):
+        return replace(check, used=False)
+    return replace(check, used=True) if removed < min(random) else replace(check, use_note=SHARED)
 
 
 def named_word_effect(

@@ -65,10 +65,12 @@ def _use(narrative: "Narrative", check: "NarrativeCheck | None", predicted: int,
         return NO_WORD_LINE if check.use_note == NO_WORD else failed
     label = one_line(labels[predicted if narrative.stated is None else narrative.stated])
     effect = f"p({label}) without the named words: {decimals(check.full)} → {decimals(check.removed)}"
+    if check.random_removed:
+        mean, lowest = decimals(float(np.mean(check.random_removed))), decimals(min(check.random_removed))
+        effect += f"; without as many random words {mean} on average, {lowest} at the lowest"
     if check.used is None:
         return CheckLine(QUESTIONS[2], "none", "undecided", f"{effect}. {_sentence(check.use_note)}")
-    mean, lowest = decimals(float(np.mean(check.random_removed))), decimals(min(check.random_removed))
-    effect = f"{effect}; without as many random words {mean} on average, {lowest} at the lowest."
+    effect += "."
     return CheckLine(QUESTIONS[2], "yes" if check.used else "no", "yes" if check.used else "no", effect)
 
 

@@ -66,7 +66,7 @@ def test_a_method_is_trained_cancelled_and_appears_on_the_compare_page(train: Vi
     box = page.get_by_role("textbox", name="Texts, one per line")
     box.fill("only one")
     box.press("Control+Enter")
-    expect(page.get_by_text("these are 1.")).to_be_visible()
+    expect(page.get_by_text("1 given.")).to_be_visible()
     box.fill(TEXTS)
     box.press("Control+Enter")
     expect(page.get_by_text("25 texts, each once, from the box")).to_be_visible()

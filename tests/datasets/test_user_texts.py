@@ -88,7 +88,7 @@ def test_the_limits_themselves_are_allowed(number: int) -> None:
 def test_too_few_or_too_many_are_a_sentence(number: int, count: str) -> None:
     with pytest.raises(DataUnavailable) as raised:
         check_texts([Example(f"text {each}") for each in range(number)])
-    assert str(raised.value) == f"A method learns from 20 to 20,000 different texts; these are {count}."
+    assert str(raised.value) == f"A method learns from 20 to 20,000 different texts; {count} given."
 
 
 def test_a_text_and_its_pair_together_may_not_be_too_long() -> None:
@@ -101,9 +101,9 @@ def test_a_text_and_its_pair_together_may_not_be_too_long() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("a.csv", b"sentence,label\ngood,1\n", "The table needs a column `text`; it has sentence, label."),
-        ("a.tsv", b"text,label\ngood,1\n", "The table needs a column `text`; it has text,label."),
-        ("a.csv", b"", "The table needs a column `text`"),
+        ("a.csv", b"sentence,label\ngood,1\n", "The table needs a column named text; it has sentence, label."),
+        ("a.tsv", b"text,label\ngood,1\n", "The table needs a column named text; it has text,label."),
+        ("a.csv", b"", "The table needs a column named text"),
         (
             "a.csv",
             b"text\n" + b"x" * 200_000,
@@ -164,7 +164,7 @@ def test_a_parquet_file_of_pairs_may_lack_some_cells(tmp_path: Path) -> None:
 
 def test_a_parquet_file_without_a_text_column_is_a_sentence(tmp_path: Path) -> None:
     pd.DataFrame({"sentence": ["good"]}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(DataUnavailable, match=r"^The table needs a column `text`; it has sentence\."):
+    with pytest.raises(DataUnavailable, match=r"^The table needs a column named text; it has sentence\."):
         read_texts(tmp_path / "a.parquet")
 
 

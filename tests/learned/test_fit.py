@@ -156,13 +156,13 @@ def test_of_a_models_own_data_the_labels_are_dropped(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("few.txt", "\n".join(TEXTS[:19]), "A method learns from 20 to 20,000 different texts; these are 19."),
-        ("same.txt", "good\n" * 50, "A method learns from 20 to 20,000 different texts; these are 1."),
+        ("few.txt", "\n".join(TEXTS[:19]), "A method learns from 20 to 20,000 different texts; 19 given."),
+        ("same.txt", "good\n" * 50, "A method learns from 20 to 20,000 different texts; 1 given."),
         (
             "head.csv",
             "sentence,label\na,1\n",
-            "The table needs a column `text`; it has sentence, label. "
-            "For pairs it needs `text` and `text_pair`, or `premise` and `hypothesis`.",
+            "The table needs a column named text; it has sentence, label. "
+            "For pairs it needs text and text_pair, or premise and hypothesis.",
         ),
     ],
 )
@@ -311,7 +311,7 @@ def bad_table(folder: Path) -> Path:
         (lambda _folder: ("aml", "--variant", "A B"), "The variant 'A B' is not a name"),
         (lambda _folder: ("aml", "--model", "no such model"), "The model 'no such model' is not available."),
         (lambda folder: ("aml", "--data", str(folder / "none.txt")), "The file or folder "),
-        (lambda folder: ("aml", "--data", str(bad_table(folder))), "The table needs a column `text`; it has a, b."),
+        (lambda folder: ("aml", "--data", str(bad_table(folder))), "The table needs a column named text; it has a, b."),
         (lambda _folder: ("aml",), "Give a file with texts for "),
     ],
     ids=["method", "pair", "setting", "value", "variant", "model", "no file", "a table without texts", "no data"],

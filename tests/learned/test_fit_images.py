@@ -40,7 +40,7 @@ def swapped(written: tuple[Path, ImageFiles]) -> tuple[Path, int, ImageFiles]:
 
 
 def test_too_few_examples_are_a_sentence(esnlive: Written) -> None:
-    with pytest.raises(DataUnavailable, match=r"^A method learns from 20 examples or more; these are 18\.$"):
+    with pytest.raises(DataUnavailable, match=r"^A method learns from 20 examples or more; 18 given\.$"):
         read_examples("small", *swapped(esnlive(9)))
 
 

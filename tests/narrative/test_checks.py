@@ -14,7 +14,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.meter import Meter
 from explainers.narrative import checks
-from explainers.narrative.checks import DRAWS, FEW, FEWEST, check_narrative, other_sets
+from explainers.narrative.checks import DRAWS, FEW, FEWEST, SHARED, check_narrative, other_sets
 from explainers.narrative.sentences import reason_of
 from explainers.results.narrative import NO_WORD, Narrative, NarrativeCheck
 
@@ -99,6 +99,15 @@ def test_luck_must_have_less_than_one_chance_in_twenty(number: int, used: bool |
 def test_no_other_set_may_be_lower() -> None:
     """0.5 is left without the word, 0.49 without another one, and 0.9 without any of the 28 others."""
     assert checked_by(lambda keeps: 0.9 - 0.4 * ~keeps[:, 0] - 0.41 * ~keeps[:, 1], 30).used is False
+
+
+def test_where_one_of_several_words_decides_it_is_not_denied() -> None:
+    """Of "good" and "dull" only the first counts, and so does every other pair with it."""
+    check = checked(mentions=(GOOD, DULL))
+    assert check.used is None
+    assert check.use_note == SHARED
+    assert check.removed == pytest.approx(min(check.random_removed), abs=0.01)
+    assert checked(mentions=(3, DULL)).used is False
 
 
 def test_random_sets_are_as_large_never_the_mentioned_ones_and_the_same_for_a_seed() -> None:

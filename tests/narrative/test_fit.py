@@ -152,9 +152,11 @@ def test_only_narrators_that_read_tokens_have_a_layer(method: str, layer: str, m
 
 
 def test_what_a_narrator_reads_is_no_setting() -> None:
-    spec = FitSpec("cause_phi_words", "nli", settings=(("reads", "states"),))
+    spec = FitSpec("cause_phi_words", "nli")
     assert recipe_for(spec).reads == "words"
-    assert recipe_for(replace(spec, method="cause_phi_tokens", settings=())).reads == "states"
+    assert recipe_for(replace(spec, method="cause_phi_tokens")).reads == "states"
+    with pytest.raises(ExplanationError, match="sets its losses and what it reads"):
+        recipe_for(replace(spec, settings=(("reads", "states"),)))
 
 
 def test_adapters_are_for_pretrained_language_models() -> None:

@@ -121,8 +121,8 @@ def test_it_opens_with_everything_but_texts(train: Train) -> None:
     ("text", "sentence"),
     [
         ("", "No texts yet. Paste at least 20, one per line, or choose a file."),
-        ("a good film\nthe plot", "A method learns from 20 to 20,000 different texts; these are 2."),
-        ("the same\n" * 30, "A method learns from 20 to 20,000 different texts; these are 1."),
+        ("a good film\nthe plot", "A method learns from 20 to 20,000 different texts; 2 given."),
+        ("the same\n" * 30, "A method learns from 20 to 20,000 different texts; 1 given."),
         (f"{TEXTS}\n{'x' * 10_001}", "One text has 10,001 characters; each may have at most 10,000."),
     ],
 )
@@ -312,8 +312,8 @@ def test_an_earlier_training_tells_how_long_the_next_may_take(train: Train) -> N
             "a.csv",
             "words\nx",
             0,
-            "The table needs a column `text`; it has words. "
-            "For pairs it needs `text` and `text_pair`, or `premise` and `hypothesis`.",
+            "The table needs a column named text; it has words. "
+            "For pairs it needs text and text_pair, or premise and hypothesis.",
         ),
         ("a.txt", "\ufeff" + TEXTS, 24, ""),
         ("a<b>.txt", b"\xff\xfe", 0, "a<b>.txt is not UTF-8 text. Save it as UTF-8."),

@@ -120,7 +120,7 @@ def _cell(value: Any, column: str) -> str:
 def _chosen(names: Sequence[str]) -> Sequence[str]:
     chosen = [name for name in names if _renamed(name) in COLUMNS]
     if "text" not in map(_renamed, chosen):
-        raise DataUnavailable(f"The table needs a column `text`; it has {', '.join(names)[:200] or 'none'}.")
+        raise DataUnavailable(f"The table needs a column named text; it has {', '.join(names)[:200] or 'none'}.")
     return chosen
 
 

@@ -58,7 +58,7 @@ def test_an_archive_opens_with_its_test_part() -> None:
         ("a.jsonl", b"", NOTHING),
         ("a.jsonl", lines({**SCORES, "scores": [1]}), "Row 1: There are 1 scores for 2 tokens"),
         ("a.zip", b"nonsense", "not a readable archive"),
-        ("a.csv", b"a\n1\n", "needs a column `text`"),
+        ("a.csv", b"a\n1\n", "needs a column named text"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_a_sentence(name: str, content: bytes, sentence: str) -> None:
