@@ -62,6 +62,7 @@ def markup(run: Run, shown: Run, verdict: Verdict) -> str:
         return _box("", _waiting(run), "", "", "", "")
     comparison = shown.comparison()
     rest = (
+        wording.shared_first_line(verdict, comparison),
         holds_line(verdict, comparison),
         wording.within_random_line(verdict),
         wording.abstaining_line(verdict, comparison),
@@ -70,7 +71,7 @@ def markup(run: Run, shown: Run, verdict: Verdict) -> str:
     return _box(
         kind,
         wording.headline(verdict, comparison),
-        wording.certainty_label(verdict),
+        wording.certainty_label(verdict, comparison),
         wording.certainty_note(verdict),
         _sentence(wording.evidence_line(verdict, comparison)),
         " ".join(_sentence(line) for line in rest if line),

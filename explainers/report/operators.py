@@ -24,12 +24,21 @@ WITH_PATCHES: dict[Erasure, str] = {  # for an image with text
 
 def holds_line(verdict: Verdict, comparison: "Comparison") -> str:
     """ "Holds when words are deleted; not when embeddings are zeroed"; empty before another operator was tried."""
-    clauses = OPERATORS | (WITH_PATCHES if comparison.question.encoding.multimodal else {})
+    clauses = _clauses(comparison)
     holding = [clauses[erasure] for erasure, holds in verdict.holds if holds]
     failing = [clauses[erasure] for erasure, holds in verdict.holds if not holds]
     if not holding:
         return f"Does not hold when {_either(failing)}" if failing else ""
     return f"Holds when {_either(holding)}{f'; not when {_either(failing)}' if failing else ''}"
+
+
+def operator_clause(comparison: "Comparison") -> str:
+    """What the comparison's own operator does: "words are masked"."""
+    return _clauses(comparison)[comparison.question.settings.erasure]
+
+
+def _clauses(comparison: "Comparison") -> dict[Erasure, str]:
+    return OPERATORS | (WITH_PATCHES if comparison.question.encoding.multimodal else {})
 
 
 def _either(clauses: Sequence[str]) -> str:

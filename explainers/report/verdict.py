@@ -1,18 +1,24 @@
 """A verdict in plain text: its lines for the page, and its sentences for the document, terminal and notebook."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from explainers.comparison.candidates import abstains, comparable_results, ranks, spec_of
 from explainers.methods.registry import method_spec
 from explainers.report.luck import luck
-from explainers.report.operators import holds_line
+from explainers.report.operators import holds_line, operator_clause
 from explainers.report.text import decimals, join_names, one_line
+from explainers.report.unit_names import quoted_among
 from explainers.results.settings import RANDOM_ORDERS
 from explainers.results.verdict import Effect, Experiment, Verdict
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
 
+FEWEST_AGREEING = 3  # methods
 NAMED = 4  # methods at most in a list; the others are counted
 WITH: dict[Experiment, str] = {"removing": "without", "keeping": "with only"}
 LABELS = {"pending": "", "clear": "clear", "tied": "tied within noise", "refused": "cannot be judged"}
@@ -29,11 +35,13 @@ def headline(verdict: Verdict, comparison: "Comparison") -> str:
     return f"Best supported here: {names(verdict.best, mark_controls=True)}" if verdict.best else ""
 
 
-def certainty_label(verdict: Verdict) -> str:
-    """How sure it is, in a word or two; empty while it is pending."""
+def certainty_label(verdict: Verdict, comparison: "Comparison") -> str:
+    """How sure it is, in a few words; empty while it is pending."""
     pending = verdict.certainty == "pending"
     if verdict.provisional and not pending:
         return "provisional"
+    if verdict.certainty == "clear" and verdict.holds and not any(holds for _, holds in verdict.holds):
+        return f"clear only when {operator_clause(comparison)}"
     return "divided" if verdict.divided else LABELS[verdict.certainty]
 
 
@@ -64,6 +72,22 @@ def within_random_line(verdict: Verdict) -> str:
     return f"At the level of chance: {names(verdict.within_random)}" if verdict.within_random and judged else ""
 
 
+def shared_first_line(verdict: Verdict, comparison: "Comparison") -> str:
+    """ "8 of 9 methods rank “Nobody” first"; empty where a method is preferred, or most of them do not agree."""
+    if verdict.certainty != "refused":
+        return ""
+    judged = [
+        each
+        for each in comparable_results(comparison)
+        if ranks(each) and not abstains(each, comparison) and not spec_of(each).is_control
+    ]
+    first = Counter(int(np.argmax(each.attribution.scores)) for each in judged)
+    at, count = max(first.items(), key=lambda item: item[1], default=(0, 0))
+    if count < FEWEST_AGREEING or 2 * count <= len(judged):
+        return ""
+    return f"{count} of {len(judged)} methods rank {quoted_among(comparison, at)} first; which of them is best is open"
+
+
 def abstaining_line(verdict: Verdict, comparison: "Comparison") -> str:
     """ "AML, CIMI explain the predicted class only, which is positive"."""
     if not verdict.abstaining:
@@ -79,8 +103,14 @@ def verdict_sentences(verdict: Verdict, comparison: "Comparison") -> list[str]:
         return []
     effects = "; ".join([_effects(verdict, verdict.effects), *_rival_clauses(verdict)])
     evidence = verdict.refusal.removesuffix(".") if verdict.refusal else effects
-    first = f"{headline(verdict, comparison)} ({certainty_label(verdict)}): {evidence}"
-    lines = (first, holds_line(verdict, comparison), within_random_line(verdict), abstaining_line(verdict, comparison))
+    first = f"{headline(verdict, comparison)} ({certainty_label(verdict, comparison)}): {evidence}"
+    lines = (
+        first,
+        shared_first_line(verdict, comparison),
+        holds_line(verdict, comparison),
+        within_random_line(verdict),
+        abstaining_line(verdict, comparison),
+    )
     return [f"{line}." for line in lines if line]
 
 

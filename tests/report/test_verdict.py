@@ -2,8 +2,10 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from explainers.models.inputs.encoding import Unit
 from explainers.report.luck import RATES
 from explainers.report.operators import holds_line
 from explainers.report.verdict import (
@@ -12,6 +14,7 @@ from explainers.report.verdict import (
     certainty_note,
     evidence_line,
     headline,
+    shared_first_line,
     verdict_sentences,
     within_random_line,
 )
@@ -41,8 +44,9 @@ ONE_SIDE = Verdict(
 
 def comparison(*, multimodal: bool = False) -> Any:
     model = SimpleNamespace(labels=("nega\ntive\u202e", "positive"))
-    question = SimpleNamespace(model=model, encoding=SimpleNamespace(multimodal=multimodal))
-    return SimpleNamespace(question=question, predicted=0)
+    settings = SimpleNamespace(erasure="mask")
+    question = SimpleNamespace(model=model, encoding=SimpleNamespace(multimodal=multimodal), settings=settings)
+    return SimpleNamespace(question=question, predicted=0, displayed_results=())
 
 
 COMPARISON = comparison()
@@ -69,7 +73,45 @@ COMPARISON = comparison()
     ],
 )
 def test_head_and_label(verdict: Verdict, head: str, label: str) -> None:
-    assert (headline(verdict, COMPARISON), certainty_label(verdict)) == (head, label)
+    assert (headline(verdict, COMPARISON), certainty_label(verdict, COMPARISON)) == (head, label)
+
+
+@pytest.mark.parametrize(
+    ("holds", "label"),
+    [
+        ((("delete", False), ("zero", False)), "clear only when words are masked"),
+        ((("delete", True), ("zero", False)), "clear"),
+        ((), "clear"),
+    ],
+)
+def test_what_holds_under_one_operator_alone_is_not_simply_clear(holds: Any, label: str) -> None:
+    assert certainty_label(Verdict("clear", best=(IG,), holds=holds), COMPARISON) == label
+
+
+def agreeing(*first: int) -> Any:
+    """Methods whose first words are these of "Nobody is outside here"."""
+    methods = ("lime", "kernel_shap", "occlusion", "aml", "attention_mean")
+    units = tuple(Unit(word, 0, 0) for word in ("Nobody", "is", "outside", "here"))
+    question = SimpleNamespace(encoding=SimpleNamespace(units=units), label=0)
+    results = tuple(
+        SimpleNamespace(attribution=SimpleNamespace(method=method, scores=(np.arange(4) == at) + np.arange(4) / 10))
+        for method, at in zip(methods, first, strict=False)
+    )
+    return SimpleNamespace(question=question, predicted=0, displayed_results=results, names=("",))
+
+
+@pytest.mark.parametrize(
+    ("first", "line"),
+    [
+        ((0, 0, 0, 2), "3 of 4 methods rank “Nobody” first; which of them is best is open"),
+        ((0, 0, 0, 2, 2), "3 of 4 methods rank “Nobody” first; which of them is best is open"),  # not a control
+        ((0, 0, 2, 2), ""),
+        ((0, 0), ""),
+    ],
+)
+def test_where_nothing_is_preferred_the_page_says_that_methods_agree(first: tuple[int, ...], line: str) -> None:
+    assert shared_first_line(REFUSED, agreeing(*first)) == line
+    assert shared_first_line(CLEAR, agreeing(*first)) == ""
 
 
 def test_evidence_is_what_the_strongest_units_do() -> None:
