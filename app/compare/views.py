@@ -91,7 +91,12 @@ def _head(engine: Engine, run: Run) -> None:
     if run.status == "failed":
         plain_text.error(run.error)
     if visible is not None and visible is not run:
-        st.caption("Below: the last comparison that worked.")
+        if visible.request.model == run.request.model:
+            st.caption("Below: the last comparison that worked.")
+        else:
+            plain_text.warning(
+                f"Below: the last comparison that worked. It is of another model, {visible.request.model}."
+            )
     left, right = st.columns([3, 2], vertical_alignment="center")
     with left:
         if visible is not None:
