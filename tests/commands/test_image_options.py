@@ -69,7 +69,7 @@ def test_too_few_examples_to_learn_from_are_a_sentence(esnlive: Written) -> None
     data, files = esnlive(9)
     options = "--data", str(data), "--format", files.format, "--pictures", str(files.folder)
     assert error_line(ran(*COMMANDS_WITH_SETS["a learned method"], *options)) == (
-        "A method learns from 20 examples or more; these are 18."
+        "A method learns from 20 examples or more; 18 given."
     )  # fmt: skip
     assert error_line(ran("fit", "cause", "--model", "small", *options)).startswith(
         "The classes of e-SNLI-VE are entailment, "
