@@ -130,7 +130,7 @@ export default function (component) {
   list.style.setProperty("--lines", data.lines); // kept when equal sentences merge
   list.append(headElements(data.questions));
   list.append(...data.entries.map((entry) => entryElement(entry, data.questions, memory.open.has(entry.id))));
-  root.replaceChildren(element("p", "note", data.note), list);
+  root.replaceChildren(element("p", "verdict", data.verdict), element("p", "note", data.note), list);
   if (data.reasons.length) root.append(reasonsElement(data));
   if (focused) root.querySelector(`[data-narrator="${CSS.escape(focused)}"] .who`)?.focus();
   root.onclick = (event) => {

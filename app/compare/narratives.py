@@ -1,6 +1,7 @@
 """Explanations in words: the narrators' sentences as plain data, and the component that draws them (assets/words.js).
 
     time      when it was made: Streamlit may deliver two payloads in the wrong order
+    verdict   which sentence is best supported
     note      what all of this is
     lines     how many lines are reserved, so that little below moves
     questions what is checked about each sentence, and what is known of the narrator
@@ -23,7 +24,8 @@ from app.compare.runs import Run
 from app.components import component, newest
 from explainers.errors import without_folders
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec, narrator_spec
-from explainers.report.narrative_checks import QUESTIONS, check_lines
+from explainers.report.narrative_checks import QUESTIONS, CheckLine, check_lines
+from explainers.report.narrative_verdict import BEING_CHECKED, sentence_verdict
 from explainers.report.narratives import NOTE, grouped, names_of
 from explainers.report.text import one_line, visible
 from explainers.report.track_record import QUESTION, TrackRecord, track_record
@@ -61,6 +63,7 @@ def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
     records = {spec.id: track_record(run.request.model, spec.id) for spec in specs}
     known = any(records.values())
     return {
+        "verdict": _verdict(run, specs, records),
         "note": f"{NOTE} {UNDERLINED}",
         "lines": min(len(specs), RESERVED),
         "questions": [*QUESTIONS, *([QUESTION] if known else [])],
@@ -68,6 +71,13 @@ def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
         "reasons": [visible(each) for each in explanations],
         "whose": RULES if run.request.example.image is not None else PEOPLE,
     }
+
+
+def _verdict(run: Run, specs: Sequence[NarratorSpec], records: Mapping[str, TrackRecord | None]) -> str:
+    """Not before every sentence was checked."""
+    if run.active and len(run.narratives) + len(run.narrator_failures) < len(specs):
+        return BEING_CHECKED
+    return sentence_verdict(_checked(run), records)
 
 
 def _merged(run: Run, specs: Sequence[NarratorSpec]) -> list[Entry]:
@@ -167,15 +177,28 @@ def _generated(run: Run, narrative: "Narrative") -> dict[str, Any]:
 
 
 def checks(run: Run, narrative: "Narrative") -> list[dict[str, str]]:
-    """The answers to `QUESTIONS`. Of a run that was stopped before they came, none is waited for."""
+    """The answers to `QUESTIONS`."""
+    return [
+        {"state": line.state, "answer": line.answer, "detail": line.detail} for line in _check_lines(run, narrative)
+    ]
+
+
+def _checked(run: Run) -> dict[str, list[CheckLine]]:
+    """What was checked of every sentence of this run; nothing before the first one."""
+    return {each.method: _check_lines(run, each) for each in run.narratives} if run.whole is not None else {}
+
+
+def _check_lines(run: Run, narrative: "Narrative") -> list[CheckLine]:
+    """Of a run that was stopped before they came, none is waited for."""
     check = next((each for each in run.narrative_checks if each.method == narrative.method), None)
     labels = run.whole.model.labels if run.whole is not None else ()
-    answers = [
-        {"state": line.state, "answer": line.answer, "detail": line.detail}
-        for line in check_lines(narrative, check, predicted(run), labels)
+    lines = check_lines(narrative, check, predicted(run), labels)
+    return [
+        CheckLine(line.question, "none", "not checked", "Stopped before it was checked.")
+        if line.state == "waiting" and not run.active
+        else line
+        for line in lines
     ]
-    stopped = {"state": "none", "answer": "not checked", "detail": "Stopped before it was checked."}
-    return [stopped if each["state"] == "waiting" and not run.active else each for each in answers]
 
 
 def predicted(run: Run) -> int:

@@ -10,6 +10,7 @@ import streamlit as st
 from app.compare.drawing_options import EVIDENCE
 from app.compare.runs import Column, Run
 from app.compare.verdicts import verdict_of
+from explainers.methods.spec import MethodSpec
 from explainers.metrics.faithfulness import METRICS
 
 FEATURED = 3  # rows in full besides those of a person and of the random order
@@ -57,12 +58,18 @@ def featured(run: Run, first: list[str], methods: tuple[str, ...]) -> frozenset[
     specs = [run.columns[name].spec for name in methods]
     explaining = [spec for spec in specs if spec.explains and not spec.is_control and not spec.is_given]
     chosen = [name for name in first if name in methods]
+    chosen += [spec.id for spec in explaining if _picked_weights(spec)]  # a person has asked for them
     learned = [spec.id for spec in explaining if spec.learns and not spec.optimised]
     if not set(chosen) & set(learned):
         chosen += learned[:1]
     chosen += [spec.id for spec in (*explaining, *specs) if spec.id not in chosen and not spec.is_random]
     always = [spec.id for spec in specs if spec.is_random or spec.group == "Given"]
     return frozenset([*dict.fromkeys(chosen)][:FEATURED] + always)
+
+
+def _picked_weights(spec: MethodSpec) -> bool:
+    """Whether it has other weights than the method's own."""
+    return any(name == "variant" for name, _ in spec.fixed)
 
 
 def sort_again() -> None:

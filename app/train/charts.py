@@ -41,6 +41,18 @@ def term(name: str, values: dict[int, float]) -> go.Figure:
     return _small(figure, f"{heading(name)}, now {smooth(raw)[-1]:.3f}", "step")
 
 
+def first_values(terms: dict[str, dict[int, float]]) -> str:
+    """The losses of the only step so far, as a sentence."""
+    values = [f"{name} {value:.3f}" for name in ordered(terms) for value in list(terms[name].values())[:1]]
+    return f"After the first step: {', '.join(values)}."
+
+
+def first_metrics(epoch: Epoch, metrics: Mapping[str, str]) -> str:
+    """The metrics of the only validation so far, as a sentence."""
+    values = [f"{name} {epoch.metrics[metric]:.3f}" for metric, name in metrics.items() if metric in epoch.metrics]
+    return f"On held-out texts after epoch {epoch.number:.3g}: {', '.join(values)}."
+
+
 def validation(epochs: list[Epoch], metrics: Mapping[str, str]) -> go.Figure:
     """The metrics, id to name, on held-out texts after each epoch."""
     figure = go.Figure()

@@ -10,7 +10,7 @@ from app.login.account import Account
 from app.model_info import model_box, model_info
 from app.model_pool import ModelPool
 from app.train.hyperparameters import check_settings, recipes, settings
-from app.train.jobs import Jobs
+from app.train.jobs import RESUMED, Jobs
 from app.train.log import duration, read
 from app.train.submission import device_arguments
 from app.train.texts_form import SubmittedTexts
@@ -99,19 +99,25 @@ def start(jobs: Jobs, spec: FitSpec, submitted: SubmittedTexts, account: Account
 
 def _expected_time(jobs: Jobs, spec: FitSpec, texts: int) -> str:
     """Judged by the last training of the same method and model; empty if there was none or the store fails."""
-    rate = None
+    earlier = None
     with suppress(ExplanationError):  # the list of trainings says it
-        rate = next(_rates(jobs, spec), None)
-    if rate is None or not texts:
+        earlier = next(_seconds(jobs, spec), None)
+    if earlier is None or not texts:
         return ""
+    rate, besides = earlier
     epochs = dict(spec.settings).get("epochs") or recipes()[0][spec.method].epochs
-    return f"About {duration(rate * texts * int(epochs))}, judging by the last training of this kind."
+    seconds = rate * texts * int(epochs) + besides
+    return f"About {duration(seconds)}, judging by the last training of this kind."
 
 
-def _rates(jobs: Jobs, spec: FitSpec) -> Iterator[float]:
-    """Seconds per text and epoch in earlier trainings of the same method and model, the latest first."""
+def _seconds(jobs: Jobs, spec: FitSpec) -> Iterator[tuple[float, float]]:
+    """Of earlier trainings of the same method and model, the latest first: the seconds per text and epoch, and those
+    that loading and predicting took. A resumed one does not tell the latter."""
     for job in jobs.all():
-        if (job.method, job.model) == (spec.method, spec.model) and job.status == "done":
-            log = read(job.run_folder)
-            if log is not None and log.epochs and log.texts:
-                yield log.epochs[-1].seconds / (log.texts * log.epochs[-1].number)
+        if (job.method, job.model) != (spec.method, spec.model) or job.status != "done" or RESUMED in job.command:
+            continue
+        log = read(job.run_folder)
+        if log is not None and log.epochs and log.texts and job.started and job.finished:
+            learning = log.epochs[-1].seconds
+            besides = max(job.finished - job.started - learning, 0.0)
+            yield learning / (log.texts * log.epochs[-1].number), besides

@@ -6,9 +6,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import streamlit as st
 
-from explainers.training.hyperparameters import HELP, with_hyperparameters
+from explainers.training.hyperparameters import HELP, setting_label, with_hyperparameters
 
 NOT_SETTINGS = ("method", "distribution", "seed")  # what a recipe is, and what stands beside the settings
+USUAL = ("epochs", "learning_rate", "batch")  # what a person changes first
 AT_LEAST_ONE = ("epochs", "validations", "batch")
 
 
@@ -30,6 +31,7 @@ def settings(method: str, variant: str) -> tuple[int, tuple[tuple[str, str], ...
     st.caption(recipe.__doc__ or "")
     hints = get_type_hints(recipe)
     settable = [each for each in fields(recipe) if each.name not in NOT_SETTINGS and _settable(hints[each.name])]
+    settable.sort(key=lambda each: USUAL.index(each.name) if each.name in USUAL else len(USUAL))
     cells = [cell for _ in range(0, len(settable) + 1, 3) for cell in st.columns(3)]
     with cells[0]:
         seed = st.number_input("seed", 0, 9999, 0, 1, key="train seed", persist_state="session", help=HELP["seed"])
@@ -57,19 +59,20 @@ def _widget(method: str, name: str, default: Any, hint: Any) -> Any:
     rest: dict[str, Any] = {
         "key": f"set {method} {name}",
         "persist_state": "session",
-        "help": HELP.get(name, f"See the method's formula. On the command line: --set {name}=…"),
+        "help": f"{HELP.get(name, 'See the method’s formula.')} On the command line: `--set {name}=…`",
     }
+    label = setting_label(name)
     if get_origin(hint) is Literal:
         options = list(get_args(hint))
-        return st.selectbox(name, options, index=options.index(default), **rest)
+        return st.selectbox(label, options, index=options.index(default), **rest)
     if hint is bool:
-        return st.checkbox(name, default, **rest)
+        return st.checkbox(label, default, **rest)
     if hint is str:
-        return st.text_input(name, default, max_chars=100, **rest)
+        return st.text_input(label, default, max_chars=100, **rest)
     if hint is int:
         least = min(default, 1 if name in AT_LEAST_ONE else 0)
-        return int(st.number_input(name, min_value=least, value=default, step=1, **rest))
+        return int(st.number_input(label, min_value=least, value=default, step=1, **rest))
     step = 10.0 ** math.floor(math.log10(abs(default))) if default else 0.01
     return float(
-        st.number_input(name, min_value=min(default, 0.0), value=float(default), step=step, format="%g", **rest)
+        st.number_input(label, min_value=min(default, 0.0), value=float(default), step=step, format="%g", **rest)
     )

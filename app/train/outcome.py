@@ -27,14 +27,20 @@ def curves(job: Job, log: Log) -> None:
     names = {metric.id: metric.name for metric in METRICS if metric.validated}
     if any(consistency.ID in epoch.metrics for epoch in log.epochs):  # the weights are selected by it
         directions[consistency.NAME], names[consistency.ID] = True, consistency.NAME
-    charts = [(name, losses.term(name, log.terms[name])) for name in losses.ordered(log.terms)]
-    if log.epochs:
+    charts = []
+    if log.step > min((step for values in log.terms.values() for step in values), default=0):
+        charts += [(name, losses.term(name, log.terms[name])) for name in losses.ordered(log.terms)]
+    else:  # a curve needs two points
+        plain_text.caption(losses.first_values(log.terms))
+    if len(log.epochs) > 1:
         charts.insert(1, ("validation", losses.validation(log.epochs, names)))
+    elif log.epochs:
+        plain_text.caption(losses.first_metrics(log.epochs[0], names))
     cells = [cell for _ in range(0, len(charts), 3) for cell in st.columns(3)]
     for cell, (name, figure) in zip(cells, charts, strict=False):
         with cell:
             st.plotly_chart(figure, key=f"chart {job.id} {name}", config=CHART_BUTTONS, alt=f"{name} by step")
-    if log.epochs:
+    if charts and log.epochs:
         *measured, last = (f"{name} ({_better(higher)} is better)" for name, higher in directions.items())
         st.caption(
             f"{', '.join(measured)} and {last} are "

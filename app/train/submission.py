@@ -9,13 +9,15 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from app.model_pool import DEVICE_VARIABLE, roots
+from app.store import Job
 from app.train.processes import OUTPUT
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.model_names import resolve_model_name
-from explainers.training.artifacts import store
+from explainers.training.artifacts import own_folder, store
 from explainers.training.fit_spec import VARIANT, FitSpec
 
 log = logging.getLogger(__name__)
@@ -69,6 +71,20 @@ def discard(folder: Path) -> None:
         return
     except OSError as error:
         raise ExplanationError(f"The files of the training cannot be deleted: {error.strerror}. Try again.") from error
+
+
+def discard_weights(job: Job, details: dict[str, Any] | None) -> None:
+    """Removes the weights of a training, `details` being their card; nothing where it is not known. Shipped ones are
+    left alone. Raises `ExplanationError` if they stay."""
+    version = (details or {}).get("model", {}).get("version", "")
+    if not version:
+        return
+    path = own_folder(job.model, version) / f"{job.method}-{job.variant}.safetensors"
+    try:
+        path.unlink(missing_ok=True)
+        path.with_suffix(".json").unlink(missing_ok=True)
+    except OSError as error:
+        raise ExplanationError(f"The weights cannot be deleted: {error.strerror}. Try again.") from error
 
 
 def remove_leftovers(named: Collection[str]) -> int:

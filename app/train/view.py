@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
@@ -20,6 +21,7 @@ from explainers.errors import ExplanationError
 TICK, SLOW_TICK = 2.0, 10.0  # seconds between two redraws while anything is on its way, or while the store fails
 PROBLEM = "training problem"  # in the session: why a button could not do its work
 RESUME, ABOUT_RESUME = "Resume", "Continues from the last checkpoint, if one was written."
+ABOUT_WEIGHTS = "Otherwise they stay, and the Compare page still offers them."
 AGAIN, ABOUT_AGAIN = "Try again", "It will end with the same sentence as long as its cause is there."
 COLOURS = {"waiting": "gray", "running": "blue", "done": "green", "failed": "red", "cancelled": "orange"}
 
@@ -82,7 +84,7 @@ def _draw(jobs: Jobs, account: Account, overview: Overview) -> None:
         st.caption("None yet. Trainings appear here, and continue when you close the page.")
     for place, job in enumerate(overview.jobs):
         with st.container(border=True, key=f"job-{job.id}"):
-            _head(jobs, account, job)
+            _head(jobs, account, job, replaced=job.id in overview.replaced)
             _progress_and_problems(job, ahead=overview.ahead.get(job.id, 0))
             if job.id in overview.replaced:
                 st.caption("A later training has replaced these weights.")
@@ -99,7 +101,16 @@ def _change(change: Callable[[int, Account], None], number: int, account: Accoun
         st.session_state[PROBLEM] = str(error)
 
 
-def _head(jobs: Jobs, account: Account, job: Job) -> None:
+def _delete(jobs: Jobs, job: Job, account: Account) -> None:
+    weights = bool(st.session_state.get(_weights_key(job), False))
+    _change(partial(jobs.delete, weights=weights), job.id, account)
+
+
+def _weights_key(job: Job) -> str:
+    return f"weights {job.id}"
+
+
+def _head(jobs: Jobs, account: Account, job: Job, *, replaced: bool) -> None:
     """What is trained, its status, and buttons."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(job.status, color=COLOURS[job.status])  # type: ignore[arg-type]
@@ -118,9 +129,10 @@ def _head(jobs: Jobs, account: Account, job: Job) -> None:
             else:
                 st.button(RESUME, key=f"resume {job.id}", on_click=_change, args=again, help=ABOUT_RESUME)
         with st.popover("Delete", key=f"ask {job.id}"):
-            st.write("Deletes the texts, the log and the checkpoint of this training. Its weights stay.")
-            delete = (jobs.delete, job.id, account)
-            st.button("Delete it", key=f"delete {job.id}", on_click=_change, args=delete)
+            st.write("Deletes the texts, the log and the checkpoint of this training.")
+            if job.status == "done" and not replaced:
+                st.checkbox("Its weights too", key=_weights_key(job), help=ABOUT_WEIGHTS)
+            st.button("Delete it", key=f"delete {job.id}", on_click=_delete, args=(jobs, job, account))
 
 
 def _progress_and_problems(job: Job, *, ahead: int) -> None:
@@ -157,8 +169,9 @@ def _progress(job: Job, log: Log | None) -> tuple[float, str]:
         return 0.0, "Loading the model and predicting every text"
     if log.step >= log.steps:
         return 1.0, "Checking and saving the weights"
-    key = f"pace {job.id} {job.started}"
-    since = st.session_state.setdefault(key, (log.step, log.moment))
+    since = None
+    if log.moment > (job.started or 0.0):  # else the log is that of the training before it was resumed
+        since = st.session_state.setdefault(f"pace {job.id} {job.started}", (log.step, log.moment))
     seconds = pace(log, since)
     left = f", about {duration(seconds * (log.steps - log.step))} left" if seconds else ""
     epoch = f"epoch {log.epoch} of {log.total_epochs}"

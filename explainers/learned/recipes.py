@@ -17,6 +17,15 @@ MIDDLE: dict[str, Any] = {"layer": 3, "learning_rate": 3e-3, "epochs": 3, "valid
 ZERO: dict[str, Any] = {"erasure": "zero", "sparsity": 0.0, "epochs": 3, "validations": 1, "select": "last"}
 SIM: dict[str, Any] = {"epochs": 10, "learning_rate": 2e-2, "select": "last"}
 CONS: dict[str, Any] = {"consistency": "correlation", "epochs": 6, "select": "cons"}
+WITH_CONS: dict[str, Any] = {"consistency": "correlation", "select": "last"}
+MIXED: dict[str, dict[str, Any]] = {  # two criteria at once, with equal weights (Xie et al., 2024, Fig. 5)
+    "comp+suff": {},
+    "comp+cons": WITH_CONS,
+    "comp+sim": {"select": "last"},
+    "suff+cons": WITH_CONS,
+    "suff+sim": {"select": "last"},
+    "cons+sim": WITH_CONS,
+}
 
 SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
     "aml": {
@@ -35,7 +44,10 @@ SHIPPED: dict[str, dict[str, dict[str, Any]]] = {
         "smat": {"criterion": "sim", "norm": "softmax", "smat": True, **SIM},
         "smat-comp": {"criterion": "comp", "norm": "softmax", "smat": True},
         "smat-suff": {"criterion": "suff", "norm": "softmax", "smat": True},
-        "comp-suff-softmax": {"criterion": "comp+suff", "norm": "softmax"},
+        **{
+            f"{criteria.replace('+', '-')}-softmax": {"criterion": criteria, "norm": "softmax", **settings}
+            for criteria, settings in MIXED.items()
+        },
     },
 }
 

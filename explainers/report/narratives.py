@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
 from explainers.report.narrative_checks import CheckLine, check_lines
+from explainers.report.narrative_verdict import sentence_verdict
 from explainers.report.text import decimals, escaped, join_names, one_line
+from explainers.report.track_record import track_record
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -37,7 +39,16 @@ def names_of(methods: Sequence[str]) -> str:
     return join_names([narrator_spec(each).name for each in methods])
 
 
+def verdict_of(comparison: "Comparison") -> str:
+    """Which sentence is best supported; empty without sentences."""
+    methods, model = [each.method for each in comparison.narratives], comparison.question.model.name
+    checks = {each.method: checks_of(comparison, each) for each in comparison.narratives}
+    return sentence_verdict(checks, {method: track_record(model, method) for method in methods})
+
+
 def narrative_lines(comparison: "Comparison") -> Iterator[str]:
+    if comparison.narratives:
+        yield verdict_of(comparison)
     for narrative in comparison.narratives:
         yield f"{narrative.method:22} “{narrative.text}” ({narrative.seconds:.2f} s)"
         for line in checks_of(comparison, narrative):
@@ -53,7 +64,8 @@ def narratives_section(comparison: "Comparison") -> str:
     items += [
         f"<dt>{escaped(narrator_spec(each.method).name)}</dt><dd>{escaped(each.reason)}</dd>" for each in failures
     ]
-    return f'<h2>In words</h2><p class="note">{NOTE}</p><dl class="methods">{"".join(items)}</dl>'
+    verdict = f"<p>{escaped(verdict_of(comparison))}</p>"
+    return f'<h2>In words</h2>{verdict}<p class="note">{NOTE}</p><dl class="methods">{"".join(items)}</dl>'
 
 
 def _text(narrative: "Narrative") -> str:

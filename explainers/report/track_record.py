@@ -17,10 +17,11 @@ QUESTION = "right on unseen inputs"
 
 @dataclass(frozen=True)
 class TrackRecord:
-    """In a word or two, and in sentences for a tooltip."""
+    """In a word or two, and in sentences for a tooltip; `right` is the share of right reasons, None where not known."""
 
     answer: str
     detail: str
+    right: float | None = None
 
 
 def track_record(model: str, narrator: str) -> TrackRecord | None:
@@ -51,6 +52,7 @@ def _record(row: Row, inputs: int) -> TrackRecord | None:
             f"Of the unseen inputs that the model classified correctly, {_share(row[RIGHT])} got a reason "
             "that was right: true, and about what the known reason is about. Of all "
             f"{inputs:,}, {_share(row['reason_true'])} got one that was true.",
+            row[RIGHT]["mean"],
         )
     if "own_words" in row:
         return TrackRecord(

@@ -55,7 +55,32 @@ HELP = {
     "seed": "Of everything random. The same seed gives the same weights.",
 }
 
+LABELS = {
+    "lambda_p": "λ of L_p",
+    "lambda_inv": "λ of L_inv",
+    "lambda_a": "λ of L_a",
+    "r": "r",
+    "smat": "SMaT",
+    "alpha": "α of the ELBO",
+    "tau": "τ of faithfulness",
+    "epsilon": "ε of the intervention",
+    "sufficiency": "weight of sufficiency",
+    "intervention_weight": "weight α of the intervention",
+    "weak_supervision": "weight of weak supervision",
+    "sparsity": "price of the mask",
+    "select": "weights that are kept",
+    "batch": "batch size",
+    "hidden": "hidden width",
+    "norm": "NORM",
+    "cross_entropy": "cross-entropy",
+}
+
 Recipe = TypeVar("Recipe")
+
+
+def setting_label(name: str) -> str:
+    """A setting's name as a person reads it."""
+    return LABELS.get(name, name.replace("_", " "))
 
 
 def settings_text(

@@ -262,7 +262,7 @@ def test_only_what_was_changed_is_on_the_command_line(train: Train) -> None:
     train.at.selectbox(key="set aml filler").set_value("random")
     train.at.number_input(key="train seed").set_value(7)
     train.start()
-    expected = "--variant mine --seed 7 --set filler=random --set epochs=3 --set learning_rate=1e-05"
+    expected = "--variant mine --seed 7 --set epochs=3 --set learning_rate=1e-05 --set filler=random"
     assert expected in train.texts
     assert " ".join(train.jobs.all()[0].command[9:-2]) == expected
 

@@ -7,6 +7,7 @@ from html import escape
 import pytest
 
 from explainers.report.document import document
+from explainers.report.narrative_verdict import BEING_CHECKED
 from explainers.report.narratives import narrative_lines, narratives_section
 from explainers.report.terminal import comparison_lines
 from explainers.results.comparison import Comparison, Failure
@@ -35,7 +36,8 @@ def test_it_is_stated_whether_the_class_is_the_models(comparison: Comparison) ->
     labels = comparison.question.model.labels
     section = narratives_section(narrated(comparison, best))
     assert f"names the model&#x27;s class: <b>yes</b> <small>The sentence states {labels[best]}" in section
-    _, line, *_ = narrative_lines(narrated(comparison, worst))
+    verdict, _, line, *_ = narrative_lines(narrated(comparison, worst))
+    assert verdict == BEING_CHECKED
     assert line.strip() == (
         f"names the model's class: no. The sentence states {labels[worst]}; the model predicts {labels[best]}."
     )
@@ -45,7 +47,7 @@ def test_it_is_stated_whether_the_class_is_the_models(comparison: Comparison) ->
 def test_a_document_and_a_terminal_tell_the_same_three_things(comparison: Comparison) -> None:
     check = NarrativeCheck("cause", False, "the image shows 1 of them", True, "", 0.95, 0.41, (0.9, 0.91))
     checked = replace(narrated(comparison, None), narrative_checks=(check,))
-    page, lines = narratives_section(checked), [line.strip() for line in narrative_lines(checked)][1:]
+    page, lines = narratives_section(checked), [line.strip() for line in narrative_lines(checked)][2:]
     assert lines[1:] == [
         "true of the input: no. The image shows 1 of them. Checked by the generator's rules.",
         f"used by the model: yes. p({checked.question.model.labels[checked.predicted]}) without the named words: "
@@ -69,6 +71,14 @@ def test_a_document_and_a_terminal_tell_the_same_three_things(comparison: Compar
 def test_why_nothing_can_be_said_about_the_use(comparison: Comparison, check: NarrativeCheck, answer: str) -> None:
     *_, line = narrative_lines(replace(narrated(comparison, None), narrative_checks=(check,)))
     assert answer in line
+
+
+def test_the_best_supported_sentence_comes_first(comparison: Comparison) -> None:
+    check = NarrativeCheck("cause", True, "the image shows 2 of them", True, "", 0.95, 0.41, (0.9, 0.91))
+    checked = replace(narrated(comparison, comparison.predicted), narrative_checks=(check,))
+    verdict, *_ = narrative_lines(checked)
+    assert verdict.startswith("Best supported: CAuSE + word losses. It names the model's class, is true of the input")
+    assert f"<h2>In words</h2><p>{escape(verdict)}</p>" in narratives_section(checked)
 
 
 def test_equal_sentences_stand_once_with_all_names(comparison: Comparison) -> None:

@@ -10,7 +10,7 @@ from explainers.learned.ivra_full import FIXED
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.narrative.recipe import MEANING, NarratorRecipe
-from explainers.training.hyperparameters import settings_text
+from explainers.training.hyperparameters import LABELS, setting_label, settings_text
 
 
 def listed(*arguments: str) -> dict[str, str]:
@@ -40,6 +40,13 @@ def test_a_narrator_has_the_settings_that_its_kind_leaves_open(narrator: str) ->
     assert set(named) == {field.name for field in fields(NarratorRecipe)} - {"losses", "reads", "seed"} == set(MEANING)
     open_settings = {name: value for name, value in NARRATORS.get(narrator).settings.items() if name in named}
     assert all(named[name] == str(value).lower() for name, value in open_settings.items())
+
+
+@pytest.mark.parametrize("method", RECIPES)
+def test_every_setting_has_a_label_of_its_own(method: str) -> None:
+    labels = [setting_label(field.name) for field in fields(RECIPES[method])]
+    assert len(set(labels)) == len(labels)
+    assert set(LABELS) <= {field.name for each in RECIPES.values() for field in fields(each)}
 
 
 def test_choices_are_listed() -> None:

@@ -18,6 +18,7 @@ from explainers.datasets.example import Example
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
+from explainers.report.narrative_verdict import BEING_CHECKED, ONLY_CLASS
 from explainers.report.narratives import NOTE
 from explainers.report.track_record import QUESTION, TrackRecord
 from explainers.results.comparison import Failure
@@ -60,6 +61,18 @@ def test_the_words_of_the_input_are_linked_in_whatever_form(ran: Ran) -> None:
 def test_a_word_that_stands_twice_is_one_chip(ran: Ran) -> None:
     entry = entry_of(ran("good film good"), narrative(mentions=(0, 1, 2)))
     assert entry["mentions"] == [{"text": "good", "units": [0, 2]}, {"text": "film", "units": [1]}]
+
+
+def test_the_verdict_waits_for_the_checks_of_all_sentences(ran: Ran) -> None:
+    run = ran("a good film but dull")
+    entry_of(run, narrative())
+    assert payload(run)["verdict"] == ONLY_CLASS  # the run is over and nothing else was checked
+    run.narrative_checks = (NarrativeCheck("cause", use_note="it is short", used=True, full=0.9, removed=0.1),)
+    assert payload(run)["verdict"].startswith("Best supported: CAuSE + word losses. It names the model's class and")
+    run.status = "running"
+    run.narrator_failures = ()
+    run.request = replace(run.request, narrators=("cause", "cause_phi"))
+    assert payload(run)["verdict"] == BEING_CHECKED
 
 
 def test_after_a_word_was_removed_the_others_keep_their_numbers(ran: Ran) -> None:

@@ -1,4 +1,6 @@
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -7,6 +9,7 @@ from app.compare.drawing_options import USUAL
 from app.compare.row_order import RowOrder
 from app.compare.runs import Run
 from explainers.comparison.verdict import Verdict
+from explainers.methods.registry import METHODS as METHODS_KNOWN
 
 Ran = Callable[..., Run]
 METHODS = ("integrated_gradients", "lime", "kernel_shap", "occlusion", "gradient_x_input", "random")
@@ -80,3 +83,11 @@ def test_a_verdict_is_made_once_per_state_of_the_results(ran: Ran, monkeypatch: 
     run = ran(methods=("occlusion",))
     assert verdicts.verdict_of(run) is verdicts.verdict_of(run)
     assert calls == [True]
+
+
+def test_weights_that_a_person_has_picked_are_shown_in_full() -> None:
+    specs = [METHODS_KNOWN.get(name) for name in ("integrated_gradients", "lime", "kernel_shap", "aml", "random")]
+    specs.insert(4, METHODS_KNOWN.get("aml").variant("mine"))
+    run = cast(Any, SimpleNamespace(columns={spec.id: SimpleNamespace(spec=spec) for spec in specs}))
+    shown = row_order.featured(run, ["lime"], tuple(run.columns))
+    assert shown == {"lime", "aml:mine", "integrated_gradients", "random"}

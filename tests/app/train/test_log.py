@@ -1,9 +1,11 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from app.train import charts
+from app.store import Job
+from app.train import charts, view
 from app.train.log import LOG, Epoch, Log, duration, pace, read
 from explainers.metrics.faithfulness import METRICS
 from explainers.training import loop
@@ -60,6 +62,20 @@ def test_a_resumed_training_forgets_what_came_after_its_last_epoch(tmp_path: Pat
     before = (FIRST, step(1, 4.0), step(2, 2.0), epoch(1, 2), step(3, 9.0), step(4, 9.0))
     assert write(tmp_path, *before, FIRST).step == 2
     assert write(tmp_path, *before, FIRST, step(3, 1.0)).terms["total"] == {1: 4.0, 2: 2.0, 3: 1.0}
+
+
+def test_after_a_resumption_the_pace_is_that_of_the_present_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view.st, "session_state", {})
+    log = write(tmp_path, {**FIRST, "steps": 100}, step(40, 1.0), epoch(1, 40))
+    job = Job(id=1, started=2000.0)
+    log.moment = 1000.0  # before the job was started again
+    assert view._progress(job, log)[1] == "Step 40 of 100, epoch 2 of 3, about 4 s left"
+    log.moment = 2060.0
+    assert view._progress(job, log)[1].endswith("about 4 s left")
+    log = replace(log, terms={"total": {41: 1.0}}, moment=2063.0)
+    assert view._progress(job, log)[1] == "Step 41 of 100, epoch 2 of 3, about 3 min left"
 
 
 def test_the_pace_is_what_was_seen_or_else_that_of_the_epochs() -> None:

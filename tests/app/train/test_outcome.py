@@ -4,12 +4,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 
-def page(metrics: dict[str, float]) -> None:
+def page(metrics: dict[str, float], epochs: int = 2, steps: int = 2) -> None:
     from app.store import Job
     from app.train.log import Epoch, Log
     from app.train.outcome import curves
 
-    log = Log(steps=2, terms={"total": {1: 0.5, 2: 0.4}}, epochs=[Epoch(1, 2, 1.0, metrics, ())])
+    terms = {name: {step: 0.5 / step for step in range(1, steps + 1)} for name in ("L_p", "total")}
+    log = Log(steps=2, terms=terms, epochs=[Epoch(number, 2, 1.0, metrics, ()) for number in range(1, epochs + 1)])
     curves(Job(id=1, method="ivra"), log)
 
 
@@ -24,3 +25,11 @@ def test_consistency_is_drawn_where_weights_are_selected_by_it(cons: bool) -> No
     assert ("CONS (higher is better)" in caption.value) == cons
     drawn = [chart.proto.spec for chart in app.get("plotly_chart")]
     assert ("CONS" in drawn[1]) == cons
+
+
+def test_what_has_one_point_is_told_in_words() -> None:
+    app = AppTest.from_function(page, kwargs={"metrics": {"aopc_c": 0.25, "aopc_s": 0.125}, "epochs": 1, "steps": 1})
+    first, held_out = (each.proto.body for each in app.run().get("html"))
+    assert ">After the first step: total 0.500, L_p 0.500.<" in first
+    assert ">On held-out texts after epoch 1: AOPC-C 0.250, AOPC-S 0.125.<" in held_out
+    assert not app.get("plotly_chart")

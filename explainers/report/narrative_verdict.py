@@ -1,0 +1,81 @@
+"""Which of the narrators' sentences is best supported, in one line.
+
+A sentence is supported if it names the model's class, fails no check and passes another one, and if its narrator's
+sentences are mostly right on unseen inputs, where that is known. Among those the ones that pass most checks are named.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from explainers.methods.narrator_specs import narrator_spec
+from explainers.report.narrative_checks import CheckLine
+from explainers.report.text import join_names
+from explainers.report.track_record import TrackRecord, percent
+
+MOSTLY = 0.5  # share of right reasons on unseen inputs
+BEING_CHECKED = "The sentences are being checked."
+NO_CLASS = "No sentence can be trusted: none names the class that the model predicts."
+FAILED = "No sentence can be trusted: each that names the model's class fails another check."
+ONLY_CLASS = "No sentence is supported beyond the class that it names: no other check tells anything."
+
+Checks = Mapping[str, Sequence[CheckLine]]  # by narrator, in the order of QUESTIONS
+
+
+def sentence_verdict(checks: Checks, records: Mapping[str, TrackRecord | None]) -> str:
+    """Empty where nothing was generated. `records` may lack narrators."""
+    if not checks:
+        return ""
+    if any(line.state == "waiting" for lines in checks.values() for line in lines):
+        return BEING_CHECKED
+    named = {method: lines for method, lines in checks.items() if lines[0].state == "yes"}
+    sound = {method: lines for method, lines in named.items() if all(line.state != "no" for line in lines)}
+    passed = {method: _passed(lines) for method, lines in sound.items()}
+    supported = {method: questions for method, questions in passed.items() if questions}
+    if not supported:
+        return ONLY_CLASS if sound else FAILED if named else NO_CLASS
+    reliable = {method: questions for method, questions in supported.items() if not _mostly_wrong(method, records)}
+    if not reliable:
+        return _by_luck(supported, records)
+    most = max(len(questions) for questions in reliable.values())
+    best = [method for method, questions in reliable.items() if len(questions) == most]
+    same = [method for method in best if reliable[method] == reliable[best[0]]]
+    return _best(same, sound[same[0]], records)
+
+
+def _passed(lines: Sequence[CheckLine]) -> tuple[str, ...]:
+    """The questions beyond the class that are answered with yes."""
+    return tuple(line.question for line in lines[1:] if line.state == "yes")
+
+
+def _mostly_wrong(method: str, records: Mapping[str, TrackRecord | None]) -> bool:
+    record = records.get(method)
+    return record is not None and record.right is not None and record.right < MOSTLY
+
+
+def _by_luck(supported: Mapping[str, object], records: Mapping[str, TrackRecord | None]) -> str:
+    shares = [percent(record.right) for each in supported if (record := records.get(each)) and record.right is not None]
+    pass_, are = ("pass", "their") if len(supported) > 1 else ("passes", "its")
+    return (
+        f"No sentence can be preferred: {_names(list(supported))} {pass_} the checks, perhaps by luck: "
+        f"on unseen inputs {join_names(shares)} of {are} reasons were right."
+    )
+
+
+def _best(methods: Sequence[str], lines: Sequence[CheckLine], records: Mapping[str, TrackRecord | None]) -> str:
+    they, name, their, is_ = ("They", "name", "their", "are") if len(methods) > 1 else ("It", "names", "its", "is")
+    truth, use = (line.state for line in lines[1:])
+    words = "they name" if len(methods) > 1 else "it names"
+    found = [f"{name} the model's class"]
+    found += [f"{is_} true of the input"] if truth == "yes" else []
+    found += [f"the model uses the words that {words}"] if use == "yes" else []
+    text = f"Best supported: {_names(methods)}. {they} {join_names(found)}."
+    shares = {each: record.right for each in methods if (record := records.get(each)) and record.right is not None}
+    if shares:
+        text += f" On unseen inputs {join_names([percent(each) for each in shares.values()])} of {their} reasons "
+        text += "were right, respectively." if len(shares) > 1 else "were right."
+    elif truth != "yes":
+        text += f" Whether {their} reason{'s hold' if len(methods) > 1 else ' holds'} is not checked."
+    return text
+
+
+def _names(methods: Sequence[str]) -> str:
+    return join_names([narrator_spec(each).name for each in methods])

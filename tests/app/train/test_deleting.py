@@ -1,0 +1,88 @@
+"""Deleting a training with its weights. A quick command stands for the training and prints the card of its weights."""
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.store import Job, Store
+from app.train.jobs import Jobs
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
+from explainers.training.artifacts import STORE_VARIABLE, own_folder
+from explainers.training.fit_spec import FitSpec
+
+SPEC = FitSpec("aml", "owner/model", variant="mine")
+TEXTS = tuple(Example(f"text {number}") for number in range(20))
+VERSION = "0123456789ab"
+PRINTS_A_CARD = f"""import json; print(json.dumps({{"model": {{"name": "owner/model", "version": "{VERSION}"}}}}))"""
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    jobs = Jobs(Store(), (sys.executable, "-c", PRINTS_A_CARD))
+    yield jobs
+    jobs.close()
+
+
+def trained(jobs: Jobs, spec: FitSpec = SPEC) -> Job:
+    number = jobs.submit(spec, TEXTS).id
+    end = time.monotonic() + 20
+    while time.monotonic() < end and any(job.active for job in jobs.all()):
+        jobs.tick()
+        time.sleep(0.01)
+    (job,) = (each for each in jobs.all() if each.id == number)
+    assert job.status == "done", job.error
+    return job
+
+
+@pytest.fixture
+def weights() -> tuple[Path, Path]:
+    """Weights as a training of `SPEC` leaves them, and others."""
+    folder = own_folder(SPEC.model, VERSION)
+    folder.mkdir(parents=True)
+    for name in ("aml-mine", "aml-other"):
+        (folder / f"{name}.safetensors").write_bytes(b"weights")
+        (folder / f"{name}.json").write_text("{}")
+    return folder / "aml-mine.safetensors", folder / "aml-other.safetensors"
+
+
+@pytest.mark.parametrize("also", [True, False])
+def test_the_weights_go_only_if_asked_for(jobs: Jobs, weights: tuple[Path, Path], also: bool) -> None:
+    mine, other = weights
+    jobs.delete(trained(jobs).id, weights=also)
+    assert not jobs.all()
+    assert mine.exists() == mine.with_suffix(".json").exists() == (not also)
+    assert other.exists()
+    assert other.with_suffix(".json").exists()
+
+
+def test_weights_that_a_later_training_has_made_stay(jobs: Jobs, weights: tuple[Path, Path]) -> None:
+    first = trained(jobs)
+    second = trained(jobs)
+    third = trained(jobs, replace(SPEC, variant="third"))
+    jobs.delete(first.id, weights=True)
+    assert weights[0].exists()
+    jobs.delete(third.id, weights=True)  # of another name
+    jobs.delete(second.id, weights=True)
+    assert not weights[0].exists()
+
+
+def test_weights_that_cannot_be_deleted_keep_their_training(
+    jobs: Jobs, weights: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = trained(jobs)
+
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", denied)
+        with pytest.raises(ExplanationError, match=r"The weights cannot be deleted: Permission denied\. Try again\."):
+            jobs.delete(job.id, weights=True)
+    assert weights[0].exists()
+    assert [each.id for each in jobs.all()] == [job.id]

@@ -1,0 +1,81 @@
+"""Which sentence is best supported, in one line."""
+
+import pytest
+
+from explainers.report.narrative_checks import QUESTIONS, CheckLine
+from explainers.report.narrative_verdict import BEING_CHECKED, FAILED, NO_CLASS, ONLY_CLASS, sentence_verdict
+from explainers.report.track_record import TrackRecord
+
+
+def lines(*states: str) -> list[CheckLine]:
+    return [CheckLine(question, state, state, "") for question, state in zip(QUESTIONS, states, strict=True)]  # type: ignore[arg-type]
+
+
+def record(right: float | None) -> TrackRecord:
+    return TrackRecord("", "", right)
+
+
+def test_nothing_is_said_where_nothing_was_generated() -> None:
+    assert sentence_verdict({}, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("states", "verdict"),
+    [
+        (("yes", "waiting", "none"), BEING_CHECKED),
+        (("no", "yes", "yes"), NO_CLASS),
+        (("none", "yes", "yes"), NO_CLASS),
+        (("yes", "no", "yes"), FAILED),
+        (("yes", "yes", "no"), FAILED),
+        (("yes", "none", "none"), ONLY_CLASS),
+    ],
+)
+def test_no_sentence_is_trusted_that_fails_a_check_or_passes_none(states: tuple[str, ...], verdict: str) -> None:
+    assert sentence_verdict({"cause": lines(*states)}, {}) == verdict
+
+
+def test_the_one_that_passes_most_checks_is_named() -> None:
+    checks = {
+        "cause_phi": lines("yes", "yes", "none"),
+        "cause": lines("yes", "yes", "yes"),
+        "cause_phi_ts": lines("yes", "no", "yes"),
+    }
+    assert sentence_verdict(checks, {}) == (
+        "Best supported: CAuSE + word losses. It names the model's class, is true of the input and the model uses the "
+        "words that it names."
+    )
+
+
+def test_several_are_named_where_they_pass_the_same_checks() -> None:
+    checks = {each: lines("yes", "none", "yes") for each in ("cause_phi", "cause")}
+    assert sentence_verdict(checks, {}) == (
+        "Best supported: φ and CAuSE + word losses. They name the model's class and the model uses the words that they "
+        "name. Whether their reasons hold is not checked."
+    )
+    one = sentence_verdict({"cause": checks["cause"]}, {"cause": record(None)})
+    assert one.endswith("uses the words that it names. Whether its reason holds is not checked.")
+
+
+def test_what_a_narrator_does_on_unseen_inputs_counts_where_it_is_known() -> None:
+    checks = {"cause_phi": lines("yes", "yes", "yes"), "cause_tokens": lines("yes", "yes", "none")}
+    records = {"cause_phi": record(0.05), "cause_tokens": record(0.92)}
+    assert sentence_verdict(checks, records) == (
+        "Best supported: CAuSE (tokens). It names the model's class and is true of the input. On unseen inputs 92 % of "
+        "its reasons were right."
+    )
+    assert sentence_verdict({"cause_phi": checks["cause_phi"]}, records) == (
+        "No sentence can be preferred: φ passes the checks, perhaps by luck: on unseen inputs 5 % of its reasons were "
+        "right."
+    )
+
+
+def test_with_several_records_each_has_its_own() -> None:
+    checks = {each: lines("yes", "yes", "none") for each in ("cause_phi_tokens", "cause_tokens")}
+    known = {"cause_phi_tokens": record(0.9), "cause_tokens": record(0.92)}
+    text = sentence_verdict(checks, known)
+    assert text.startswith("Best supported: φ (tokens) and CAuSE (tokens). They name the model's class and are true of")
+    assert text.endswith("On unseen inputs 90 % and 92 % of their reasons were right, respectively.")
+    poor = {"cause_phi_tokens": record(0.1), "cause_tokens": record(0.2)}
+    assert "φ (tokens) and CAuSE (tokens) pass the checks, perhaps by luck: on unseen inputs 10 % and 20 %" in (
+        sentence_verdict(checks, poor)
+    )
