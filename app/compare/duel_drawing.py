@@ -16,6 +16,7 @@ EMPTY = '<span class="duel-track"></span><span class="duel-p">…</span>'
 STYLE = """<style>
 .duel { max-width: 60rem; font-variant-numeric: tabular-nums; }
 .duel-sentence { height: 4.6rem; line-height: 1.5rem; overflow-y: auto; margin: 0; overflow-wrap: anywhere; }
+.duel-none { visibility: hidden; } /* two methods are still to be chosen */
 .duel-row { display: grid; grid-template-columns: minmax(0, 1.3fr) minmax(0, 1fr) minmax(0, 1fr); gap: 0 1.5rem;
             height: 3.1rem; align-items: center; border-bottom: 1px solid rgba(128, 128, 128, 0.3); }
 .duel-row.duel-head { height: 1.8rem; font-size: 0.8rem; opacity: 0.75; }
@@ -50,10 +51,11 @@ def duel_html(run: Run, state: DuelState | None, sentence: str, problem: str) ->
     duel = state.duel if state is not None else None
     methods: Sequence[str] = state.methods if state is not None else ("", "")
     rows = [_side(run, duel, number, method) for number, method in enumerate(methods)]
+    hidden = "" if state is not None or run.active else ' class="duel-none" aria-hidden="true"'
     head = _row("duel-head", "", '<span role="columnheader">without them</span>', "with only them", header=True)
     return (
         f'{STYLE}<div class="duel"><p class="duel-sentence" role="status">{escaped(sentence)}</p>'
-        f'<div role="table" aria-label="Duel">{head}{"".join(rows)}{_random(run, duel)}</div>'
+        f'<div role="table" aria-label="Duel"{hidden}>{head}{"".join(rows)}{_random(run, duel)}</div>'
         f'<p class="duel-note">{escaped(problem or _note(run, duel))}</p></div>'
     )
 

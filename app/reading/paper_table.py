@@ -16,6 +16,13 @@ STYLE = """<style>
 .reading-table table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.95rem; }
 .reading-table th, .reading-table td { text-align: right; padding: 0.3rem 0.8rem; white-space: nowrap;
   border: none; border-bottom: 1px solid rgba(128, 128, 128, 0.3); }
+.reading-table tr.reading-name { display: none; }
+.reading-table tr.reading-name td { border-bottom: none; padding: 0.6rem 0 0; font-weight: 600; }
+.reading-name span { position: sticky; left: 0; }
+@media (max-width: 640px) { /* a row's name stands above its numbers and stays while they are scrolled */
+  .reading-table tr.reading-name { display: table-row; }
+  .reading-table th:first-child, .reading-table tr:not(.reading-name) td:first-child { display: none; }
+}
 .reading-table th:first-child, .reading-table td:first-child { text-align: left; }
 .reading-finding { border-left: 0.25rem solid var(--tone); padding: 0.4rem 0.9rem; margin: 0.5rem 0; max-width: 60rem; }
 .reading-finding b { display: block; }
@@ -33,6 +40,7 @@ def markup(table: PaperTable) -> str:
     """HTML, every text escaped: a row per method, for each column the paper's number and ours."""
     head = "".join(f"<th>paper: {escaped(each)}</th><th>ours: {escaped(each)}</th>" for each in table.columns)
     rows = "".join(
+        f'<tr class="reading-name"><td colspan="{2 * len(table.columns)}"><span>{escaped(row.name)}</span></td></tr>'
         f"<tr><td>{escaped(row.name)}</td>"
         + "".join(
             f"<td>{escaped(paper or '–')}</td><td>{escaped(our_number(ours) or '–')}</td>"

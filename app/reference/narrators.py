@@ -11,6 +11,7 @@ from explainers.methods import ccmr
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.report.narrator_card import notes
+from explainers.report.narrator_overview import advice, overview_cells
 from explainers.report.narrator_tables import gain_lines, narrator_cells
 from explainers.report.sentence_tables import sentence_cells
 from explainers.report.tournament_tables import TITLE, tournament_note, tournament_tables
@@ -30,6 +31,9 @@ def cards() -> None:
         "Narrators generate a sentence instead of scoring words. They were trained to do so, and the sentence can "
         "sound right and be wrong."
     )
+    tables = {model: table["rows"] for model, table in _tables().items()}
+    st.dataframe(overview_cells(tables), hide_index=True, height="content")
+    plain_text.bullets(advice(tables))
     for spec in NARRATORS:
         with st.expander(spec.name):
             describe(spec)
@@ -46,17 +50,20 @@ def metric() -> None:
 
 def evaluations() -> None:
     """The tables of the embedded models' narrators, as the command below each of them wrote them."""
-    for model in bundle_names():
-        path = BUNDLES / model / EVALUATION
-        if path.is_file():
-            table = json.loads(path.read_text(encoding="utf-8"))
-            st.header(f"In words, on {table['data']['pairs']:,} held-out examples of {model}", anchor=False)
-            for cells in (narrator_cells(table["rows"]), *sentence_cells(table["rows"], table.get("baselines", ()))):
-                st.dataframe(cells, hide_index=True, height="content")
-            plain_text.bullets(gain_lines(table["rows"]))
-            plain_text.caption(" ".join([NOTE, *notes(table["rows"])]))
-            _tournament(table.get("tournament", {}))
-            st.code(table["command"], "sh", wrap_lines=True)
+    for model, table in _tables().items():
+        st.header(f"In words, on {table['data']['pairs']:,} held-out examples of {model}", anchor=False)
+        for cells in (narrator_cells(table["rows"]), *sentence_cells(table["rows"], table.get("baselines", ()))):
+            st.dataframe(cells, hide_index=True, height="content")
+        plain_text.bullets(gain_lines(table["rows"]))
+        plain_text.caption(" ".join([NOTE, *notes(table["rows"])]))
+        _tournament(table.get("tournament", {}))
+        st.code(table["command"], "sh", wrap_lines=True)
+
+
+def _tables() -> dict[str, dict[str, Any]]:
+    """The stored evaluations by model."""
+    paths = {model: BUNDLES / model / EVALUATION for model in bundle_names()}
+    return {model: json.loads(path.read_text(encoding="utf-8")) for model, path in paths.items() if path.is_file()}
 
 
 def _tournament(tournament: dict[str, Any]) -> None:

@@ -15,7 +15,8 @@ MOSTLY = 0.5  # share of right reasons on unseen inputs
 BEING_CHECKED = "The sentences are being checked."
 NO_CLASS = "No sentence can be trusted: none names the class that the model predicts."
 FAILED = "No sentence can be trusted: each that names the model's class fails another check."
-ONLY_CLASS = "No sentence is supported beyond the class that it names: no other check tells anything."
+ONLY_CLASS = "No sentence is supported beyond the class that it names: nothing else could be checked."
+SOME_FAILED = "No sentence is supported: those of which more than the class could be checked fail."
 
 Checks = Mapping[str, Sequence[CheckLine]]  # by narrator, in the order of QUESTIONS
 
@@ -31,7 +32,7 @@ def sentence_verdict(checks: Checks, records: Mapping[str, TrackRecord | None]) 
     passed = {method: _passed(lines) for method, lines in sound.items()}
     supported = {method: questions for method, questions in passed.items() if questions}
     if not supported:
-        return ONLY_CLASS if sound else FAILED if named else NO_CLASS
+        return _nothing(len(named), len(sound))
     reliable = {method: questions for method, questions in supported.items() if not _mostly_wrong(method, records)}
     if not reliable:
         return _by_luck(supported, records)
@@ -39,6 +40,13 @@ def sentence_verdict(checks: Checks, records: Mapping[str, TrackRecord | None]) 
     best = [method for method, questions in reliable.items() if len(questions) == most]
     same = [method for method in best if reliable[method] == reliable[best[0]]]
     return _best(same, sound[same[0]], records)
+
+
+def _nothing(named: int, sound: int) -> str:
+    """Why no sentence is supported: how many name the model's class, and how many of these fail no other check."""
+    if not sound:
+        return FAILED if named else NO_CLASS
+    return SOME_FAILED if sound < named else ONLY_CLASS
 
 
 def _passed(lines: Sequence[CheckLine]) -> tuple[str, ...]:

@@ -3,7 +3,14 @@
 import pytest
 
 from explainers.report.narrative_checks import QUESTIONS, CheckLine
-from explainers.report.narrative_verdict import BEING_CHECKED, FAILED, NO_CLASS, ONLY_CLASS, sentence_verdict
+from explainers.report.narrative_verdict import (
+    BEING_CHECKED,
+    FAILED,
+    NO_CLASS,
+    ONLY_CLASS,
+    SOME_FAILED,
+    sentence_verdict,
+)
 from explainers.report.track_record import TrackRecord
 
 
@@ -32,6 +39,11 @@ def test_nothing_is_said_where_nothing_was_generated() -> None:
 )
 def test_no_sentence_is_trusted_that_fails_a_check_or_passes_none(states: tuple[str, ...], verdict: str) -> None:
     assert sentence_verdict({"cause": lines(*states)}, {}) == verdict
+
+
+def test_where_some_fail_and_the_others_cannot_be_checked_it_says_so() -> None:
+    checks = {"cause_phi": lines("yes", "none", "none"), "cause": lines("yes", "none", "no")}
+    assert sentence_verdict(checks, {}) == SOME_FAILED
 
 
 def test_the_one_that_passes_most_checks_is_named() -> None:
