@@ -45,23 +45,26 @@ def interactions_html(comparison: "Comparison", result: "PairInteractions", mete
     strongest = result.strongest(SHOWN)
     beyond = [pair for pair in strongest if abs(pair[1]) > BOUND * result.spreads[pair[0]]]
     return (
-        f'{STYLE}<div class="arcs"><div class="arcs-drawing" aria-hidden="true">{_units(comparison)}'
-        f"{_arcs(comparison, beyond)}</div>{_table(comparison, strongest, result)}"
+        f'{STYLE}<div class="arcs"><div class="arcs-drawing" aria-hidden="true">{_units(comparison, result)}'
+        f"{_arcs(result, beyond)}</div>{_table(comparison, strongest, result)}"
         f'<p class="arcs-note">{escaped(_note(comparison, result, meter, len(beyond)))}</p></div>'
     )
 
 
-def _units(comparison: "Comparison") -> str:
+def _units(comparison: "Comparison", result: "PairInteractions") -> str:
     units = comparison.question.encoding.units
-    return f'<ul class="arcs-units">{"".join(f"<li>{escaped(unit.text)}</li>" for unit in units)}</ul>'
+    names = [escaped(units[number].text) for number in result.units]
+    return f'<ul class="arcs-units">{"".join(f"<li>{name}</li>" for name in names)}</ul>'
 
 
-def _arcs(comparison: "Comparison", pairs: list[Pair]) -> str:
+def _arcs(result: "PairInteractions", pairs: list[Pair]) -> str:
     """Brackets with round corners from the middle of one row to that of another; the farther, the wider."""
+    row = {number: place for place, number in enumerate(result.units)}
     largest = max((abs(value) for _, value in pairs), default=1.0)
-    farthest = max((last - first for (first, last), _ in pairs), default=1)
+    farthest = max((row[last] - row[first] for (first, last), _ in pairs), default=1)
     drawn = []
-    for (first, last), value in pairs:
+    for units, value in pairs:
+        first, last = (row[unit] for unit in units)
         top, height = round((first + 0.5) * ROW), (last - first) * ROW
         reach, width = round(WIDTH * (last - first) / farthest), max(1, round(WIDEST * abs(value) / largest))
         drawn.append(
@@ -69,8 +72,7 @@ def _arcs(comparison: "Comparison", pairs: list[Pair]) -> str:
             f"width: {reach}px; border-width: {width}px; border-radius: 0 {reach}px {reach}px 0 / "
             f'0 {height // 2}px {height // 2}px 0"></i>'
         )
-    units = len(comparison.question.encoding.units)
-    return f'<div class="arcs-lines" style="width: {WIDTH}px; height: {units * ROW}px">{"".join(drawn)}</div>'
+    return f'<div class="arcs-lines" style="width: {WIDTH}px; height: {len(row) * ROW}px">{"".join(drawn)}</div>'
 
 
 def _table(comparison: "Comparison", pairs: list[Pair], result: "PairInteractions") -> str:
@@ -91,7 +93,9 @@ def _note(comparison: "Comparison", result: "PairInteractions", meter: "Meter", 
     arcs = f"{drawn} of the pairs in the table are beyond ± 1.96 standard deviations and have an arc. " if drawn else (
         "No pair is beyond ± 1.96 standard deviations, so there is no arc. "
     )  # fmt: skip
+    units = comparison.question.encoding.units
+    others = f"The other {len(units) - len(result.units)} stay in place. " if len(result.units) < len(units) else ""
     return (
-        f"{arcs}Above 0, full line: together they raise p({comparison.label}) by more than each alone; below 0, "
-        f"dashed: by less. {result.samples:,} masks, {meter.calls:,} of them new."
+        f"{arcs}{others}Above 0, full line: together they raise p({comparison.label}) by more than each alone; "
+        f"below 0, dashed: by less. {result.samples:,} masks, {meter.calls:,} of them new."
     )

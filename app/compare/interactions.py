@@ -8,6 +8,7 @@ from app.compare.engine import Engine
 from app.compare.interaction_drawing import interactions_html
 from app.compare.interaction_runs import MOST_UNITS
 from app.compare.runs import Run
+from explainers.methods.registry import method_spec
 from explainers.report.unit_names import name_of_units, plural
 
 TITLE = "Which units act together?"
@@ -25,12 +26,21 @@ def show(engine: Engine, run: Run) -> bool:
         return False
     units, name = len(run.question.encoding.units), plural(name_of_units(run.question))
     st.header(TITLE, anchor=False)
-    if not 2 <= units <= MOST_UNITS:
-        plain_text.caption(f"Interactions are computed for 2 to {MOST_UNITS} {name}; this input has {units}.")
+    among, method = interaction_runs.units_among(run)
+    if units < 2 or among == ():
+        reason = (
+            "at least two" if units < 2 else f"a method that ranks the {name}, where there are more than {MOST_UNITS}"
+        )
+        plain_text.caption(f"Interactions need {reason}.")
         return False
     waits, state = interaction_runs.pending(run), run.interactions
     if state is None:
         st.caption(WAITING if run.active else IDEA)
+        if among is not None and not run.active:
+            plain_text.caption(
+                f"This input has {units} {name}. Interactions are computed for the {len(among)} with the largest "
+                f"scores of {method_spec(method).name}; the others stay in place."
+            )
         if st.button("Compute interactions", key="interactions", disabled=run.active):
             interaction_runs.start(engine, run)
             st.rerun(scope="app")

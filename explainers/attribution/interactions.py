@@ -3,9 +3,11 @@
     argmin Σ_z π(z) (p(label | z) - b - Σ_u s_u z_u - Σ_{u<w} i_uw z_u z_w)²,   exact for nothing and everything
 
 with KernelSHAP's kernel π. The masks are those that LIME, KernelSHAP and the random control share, so that with a pool
-they cost little. i_uw > 0 where both units together raise p(label) by more than each alone.
+they cost little; those of a few units `among` many are their own, and the other units stay in place. i_uw > 0 where
+both units together raise p(label) by more than each alone.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -27,12 +29,14 @@ SURPLUS = 1.5  # masks per coefficient that are needed where not all masks are a
 
 @dataclass(frozen=True)
 class PairInteractions:
-    """`singles` (units,) and, by two unit numbers in ascending order, `pairs`; together they add up to p(x) - p(∅).
+    """`singles` and, by two unit numbers in ascending order, `pairs`, of the `units` in ascending order; together they
+    add up to p(x) - p(x without these units).
 
     `spreads` are the standard deviations of the pairs that sampling alone would cause, `samples` the masks asked.
     """
 
     label: int
+    units: tuple[int, ...]
     singles: tuple[float, ...]
     pairs: dict[tuple[int, int], float]
     spreads: dict[tuple[int, int], float]
@@ -44,25 +48,36 @@ class PairInteractions:
 
 
 def pair_interactions(
-    model: FrozenModel, encoding: Encoding, label: int, *, samples: int, erasure: Erasure = "mask", seed: int = 0
+    model: FrozenModel,
+    encoding: Encoding,
+    label: int,
+    *,
+    samples: int,
+    among: Collection[int] | None = None,
+    erasure: Erasure = "mask",
+    seed: int = 0,
 ) -> PairInteractions:
-    """From at most `samples` masks; exact where these are all. Raises `ExplanationError` if they are too few."""
-    units = len(encoding.units)
+    """Of the units `among`, by default all, from at most `samples` masks; exact where these are all. Raises
+    `ExplanationError` if they are too few."""
+    numbers = sorted(range(len(encoding.units)) if among is None else among)
+    units = len(numbers)
     if units < 2:
         raise ExplanationError("Interactions need at least two units.")
     masks = shared_masks(units, seed, samples)
     needed = min(2**units, int(SURPLUS * coefficient_count(units)))
     if len(masks) < needed:
         raise ExplanationError(f"Interactions of {units} units need at least {needed:,} samples, not {samples:,}.")
-    values = model.probabilities(encoding, masks, erasure)[:, label]
+    kept = np.ones((len(masks), len(encoding.units)), dtype=bool)
+    kept[:, numbers] = masks
+    values = model.probabilities(encoding, kept, erasure)[:, label]
     sample = SharedMasks(masks, kernel_weights)
     coefficients = fit_pairs(masks, values, sample.weights(len(masks)))
     rng = np.random.default_rng(seed + 1)
     draws = [fit_pairs(masks, values, redrawn)[units:] for redrawn in sample.redrawn(len(masks), rng)]
     spreads = np.std(draws, axis=0) * _widening(len(masks), units)
-    places = list(combinations(range(units), 2))
+    places = list(combinations(numbers, 2))
     pairs, spread_of = (dict(zip(places, floats(each), strict=True)) for each in (coefficients[units:], spreads))
-    return PairInteractions(label, floats(coefficients[:units]), pairs, spread_of, len(masks))
+    return PairInteractions(label, tuple(numbers), floats(coefficients[:units]), pairs, spread_of, len(masks))
 
 
 def coefficient_count(units: int) -> int:

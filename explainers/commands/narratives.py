@@ -43,6 +43,14 @@ def narratives_command(
     out: Annotated[Path, typer.Option(help="Folder for the table, the items and the page of examples.")] = Path(
         "runs/narratives"
     ),
+    reasons: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Number of test pairs on which the reasons are judged where rules can tell whether they are right; "
+            "at least --n, which is the default; 0 takes all.",
+        ),
+    ] = None,
     tournament: Annotated[
         int,
         typer.Option(
@@ -64,7 +72,7 @@ def narratives_command(
         files = image_files(format_, images)
         ids = NARRATORS.ids if methods is None else split_ids(methods)
         spec = NarratorEvaluationSpec(
-            data, n, seeds, ids, parse_settings(set_), files, tournament, split_ids(once) if once else ()
+            data, n, seeds, ids, parse_settings(set_), files, tournament, split_ids(once) if once else (), reasons
         )
         evaluation = evaluate_narrators(spec, load(model, device=device), show_progress)
         write_narratives(evaluation, out)

@@ -1,12 +1,13 @@
 """The metrics of narrators and of what they are compared with: means over seeds with 95 % intervals over items."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from explainers.evaluation.narrators import CounterfactualItems, NarratorRun
-from explainers.evaluation.sentence_metrics import RIGHT, item_values, set_metrics
+from explainers.evaluation.sentence_metrics import RIGHT, item_values, set_metrics, truth_values
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.narrative.bert_score import TokenScorer
 from explainers.narrative.text_metrics import Floats, composite, confusion, macro_f1
@@ -15,23 +16,41 @@ RESAMPLES = 1000
 COMPARED = ("composite", "agreement", RIGHT, "own_minus_other")  # with the first narrator, paired
 
 
+@dataclass(frozen=True)
+class JudgedReasons:
+    """Sentences whose reasons were judged by rules, for more items than the other metrics need; a run per seed."""
+
+    data: CounterfactualItems
+    runs: Mapping[str, Sequence[NarratorRun]]
+
+    def means(self, method: str) -> dict[str, Floats]:
+        """Over seeds, for each row of weights over these items, (R,)."""
+        weights = item_weights(len(self.data.items))
+        return _over_seeds([_means(truth_values(self.data, run), weights) for run in self.runs[method]])
+
+
 def narrator_rows(
     data: CounterfactualItems,
     runs: dict[str, list[NarratorRun]],
     training_sentences: Sequence[str],
     scorer: TokenScorer | None = None,
+    reasons: JudgedReasons | None = None,
 ) -> list[dict[str, Any]]:
     """A row per narrator: means over seeds with 95 % intervals over items, and the gains over the first narrator and
     over its controls.
 
-    `runs` has a run per seed for every narrator. Without a scorer there is no BERTScore.
+    `runs` has a run per seed for every narrator. Without a scorer there is no BERTScore. With `reasons` their truth is
+    that of more items.
     """
     weights = item_weights(len(data.items))
     by_seed = {
         method: [_class_metrics(data, run, weights) | _sentence_means(data, run, weights, scorer) for run in mine]
         for method, mine in runs.items()
     }
-    resampled = {method: _over_seeds(mine) for method, mine in by_seed.items()}
+    resampled = {
+        method: _over_seeds(mine) | (reasons.means(method) if reasons is not None else {})
+        for method, mine in by_seed.items()
+    }
     first = next(iter(resampled.values()))
     return [
         {
@@ -75,10 +94,13 @@ def baseline_row(
     runs: Sequence[NarratorRun],
     training_sentences: Sequence[str],
     scorer: TokenScorer | None = None,
+    reasons: JudgedReasons | None = None,
 ) -> dict[str, Any]:
     """The metrics of sentences that no narrator generated, which so have no votes."""
     weights = item_weights(len(data.items))
     values = _over_seeds([_sentence_means(data, run, weights, scorer) for run in runs])
+    if reasons is not None and method in reasons.runs:
+        values |= reasons.means(method)
     return {
         "method": method,
         "seeds": len(runs),
@@ -128,12 +150,14 @@ def _class_metrics(data: CounterfactualItems, run: NarratorRun, weights: Floats)
 def _sentence_means(
     data: CounterfactualItems, run: NarratorRun, weights: Floats, scorer: TokenScorer | None
 ) -> dict[str, Floats]:
-    """The mean of every metric of single sentences over the items that count, for each row of weights, (R,).
+    """The mean of every metric of single sentences over the items that count, for each row of weights, (R,)."""
+    return _means(item_values(data, run, scorer), weights)
 
-    A metric that no item counts for is left out.
-    """
+
+def _means(values_by_name: Mapping[str, Floats], weights: Floats) -> dict[str, Floats]:
+    """A metric that no item counts for is left out."""
     means = {}
-    for name, values in item_values(data, run, scorer).items():
+    for name, values in values_by_name.items():
         counts = ~np.isnan(values)
         if counts.any():
             total = weights @ counts

@@ -10,12 +10,18 @@ import torch
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
-from explainers.evaluation.narrator_metrics import baseline_row, narrator_rows
+from explainers.evaluation.narrator_metrics import JudgedReasons, baseline_row, narrator_rows
 from explainers.evaluation.narrator_records import input_text, item_records
 from explainers.evaluation.narrator_weights import NarratorEvaluationSpec, Progress, narrator_artifact
-from explainers.evaluation.narrators import CounterfactualItems, counterfactual_items, run_narrator
+from explainers.evaluation.narrators import (
+    CounterfactualItems,
+    NarratorRun,
+    counterfactual_items,
+    likeliest_sentences,
+    run_narrator,
+)
 from explainers.evaluation.sentence_baselines import COPY, GIVEN, RANDOM, copies, given_reasons, random_sentences
-from explainers.evaluation.sentence_checks import Runs, checked_runs
+from explainers.evaluation.sentence_checks import Runs, can_judge, checked_runs, with_truths
 from explainers.evaluation.tournament import check_competitors, run_tournament
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.models.frozen_model import FrozenModel
@@ -50,9 +56,12 @@ def evaluate_narrators(spec: NarratorEvaluationSpec, model: FrozenModel, progres
     if spec.tournament:
         check_competitors(spec.methods)
     source = reason_source(model, spec.data, spec.images)
-    inputs = list(source.test)
-    random.Random(0).shuffle(inputs)
-    inputs = inputs[: spec.n] if spec.n > 0 else inputs
+    shuffled = list(source.test)
+    random.Random(0).shuffle(shuffled)
+    inputs = shuffled[: spec.n] if spec.n > 0 else shuffled
+    judged = (
+        inputs if spec.reasons is None else shuffled[: max(spec.reasons, len(inputs))] if spec.reasons else shuffled
+    )
     if len(inputs) < 2:
         raise ExplanationError("Counterfactuals need at least two examples. Give a larger --n.")
     data = _with_counterfactuals(model, inputs, narrator_items(model, inputs))
@@ -63,13 +72,14 @@ def evaluate_narrators(spec: NarratorEvaluationSpec, model: FrozenModel, progres
     runs = checked_runs(model, inputs, data.predicted, _run_all(weights, model, inputs, data, progress))
     training_sentences = _all_sentences(_learned_from(source, weights), model.labels)
     scorer = _scorer(progress)
+    reasons = _judged_reasons(weights, model, judged, source, progress) if len(judged) > len(inputs) else None
     return NarratorEvaluation(
         model,
         tuple(inputs),
-        narrator_rows(data, runs, training_sentences, scorer),
-        _baseline_rows(model, inputs, data, source, training_sentences, scorer),
+        narrator_rows(data, runs, training_sentences, scorer, reasons),
+        _baseline_rows(model, inputs, data, source, training_sentences, scorer, reasons),
         item_records(inputs, data.predicted, runs, model.labels),
-        _about(spec, model, len(inputs)),
+        _about(spec, model, len(inputs), len(judged) if reasons is not None else 0),
         generated=source.generated,
         tournament=run_tournament(model, inputs[: spec.tournament], data.predicted, runs, progress)
         if spec.tournament
@@ -84,17 +94,13 @@ def _baseline_rows(
     source: ReasonSource,
     training_sentences: Sequence[str],
     scorer: TokenScorer | None,
+    reasons: JudgedReasons | None,
 ) -> list[dict[str, Any]]:
     """A row for random training sentences and, where every input has one, a row for the given reasons."""
-    given_data, given = given_reasons(data, inputs)
-    unchecked = {
-        RANDOM: random_sentences(source.training, data.predicted, model.labels),
-        COPY: copies(inputs, data.predicted, model.labels),
-        GIVEN: given,
-    }
-    runs = checked_runs(model, inputs, data.predicted, {name: mine for name, mine in unchecked.items() if mine})
+    given_data, _ = given_reasons(data, inputs)
+    runs = checked_runs(model, inputs, data.predicted, _baselines(model, inputs, data, source))
     rows = [
-        baseline_row(name, given_data if name == GIVEN else data, mine, training_sentences, scorer)
+        baseline_row(name, given_data if name == GIVEN else data, mine, training_sentences, scorer, reasons)
         for name, mine in runs.items()
     ]
     names = {
@@ -105,10 +111,42 @@ def _baseline_rows(
     return [{"name": names[row["method"]], **row} for row in rows]
 
 
-def _about(spec: NarratorEvaluationSpec, model: FrozenModel, inputs: int) -> dict[str, Any]:
+def _baselines(
+    model: FrozenModel, inputs: Sequence[Example], data: CounterfactualItems, source: ReasonSource
+) -> dict[str, list[NarratorRun]]:
+    unchecked = {
+        RANDOM: random_sentences(source.training, data.predicted, model.labels),
+        COPY: copies(inputs, data.predicted, model.labels),
+        GIVEN: given_reasons(data, inputs)[1],
+    }
+    return {name: mine for name, mine in unchecked.items() if mine}
+
+
+def _judged_reasons(
+    weights: Mapping[str, Sequence[Artifact]],
+    model: FrozenModel,
+    inputs: Sequence[Example],
+    source: ReasonSource,
+    progress: Progress,
+) -> JudgedReasons | None:
+    """What rules say of the reasons for these inputs, of narrators and baselines; None where no rules can tell."""
+    if not can_judge(model.name):
+        return None
+    data = _with_counterfactuals(model, inputs, narrator_items(model, inputs))
+    by_layer, runs = {0: data}, _baselines(model, inputs, data, source)
+    for method, artifacts in weights.items():
+        progress(f"{method}: {len(inputs):,} reasons are judged")
+        for artifact in artifacts:
+            _, narrator = read_narrator(artifact, model)
+            sentences = likeliest_sentences(narrator, _with_tokens(narrator, model, inputs, by_layer))
+            runs.setdefault(method, []).append(sentences)
+    return JudgedReasons(data, with_truths(runs, inputs, data.predicted, model.name))
+
+
+def _about(spec: NarratorEvaluationSpec, model: FrozenModel, inputs: int, judged: int) -> dict[str, Any]:
     return {
         "model": {"name": model.name, "version": model.version},
-        "data": {"split": "test", "pairs": inputs, "seed": 0},
+        "data": {"split": "test", "pairs": inputs, "seed": 0, **({"reasons": judged} if judged else {})},
         "settings": dict(spec.settings),
         "command": spec.command(model.name),
         "torch": torch.__version__,

@@ -34,6 +34,7 @@ class NarratorEvaluationSpec:
     images: ImageFiles | None = None  # a published set, whose annotations are `data`
     tournament: int = 0  # of the inputs are those of the tournament
     once: tuple[str, ...] = ()  # narrators of which one training is measured, whatever `seeds` is
+    reasons: int | None = None  # test inputs whose reasons are judged by rules, at least `n`; 0 for all, None for `n`
 
     def command(self, model: str) -> str:
         """What to type to repeat the evaluation."""
@@ -42,6 +43,7 @@ class NarratorEvaluationSpec:
         words += [f"--once {','.join(self.once)}"] if self.once else []
         words += [f"--set {name}={value}" for name, value in self.settings]
         words += [f"--format {self.images.format} --pictures DIR"] if self.images else []
+        words += [f"--reasons {self.reasons}"] if self.reasons is not None else []
         words += [f"--tournament {self.tournament}"] if self.tournament else []
         words += [] if is_generated(model) and self.data is None else ["--data DATA"]
         return " ".join(words)

@@ -94,6 +94,12 @@ def run_narrator(narrator: Narrator, data: CounterfactualItems, seed: int) -> Na
     )
 
 
+def likeliest_sentences(narrator: Narrator, data: CounterfactualItems) -> NarratorRun:
+    """The sentences alone."""
+    ids = [row for batch in stack_inputs(data.items).split(BATCH) for row in generate(narrator, batch)]
+    return NarratorRun(tuple(narrator.language.text(each) for each in ids), (), (), (), ())
+
+
 def _classes(narrator: Narrator, read: Tensor | None) -> tuple[int, ...]:
     """That C2 gives to F(c); none without C2."""
     return () if read is None else tuple(narrator.c2(read).argmax(1).tolist())

@@ -24,13 +24,18 @@ def checked_runs(model: FrozenModel, inputs: Sequence[Example], predicted: Seque
     return with_word_effects(model, inputs, predicted, with_truths(runs, inputs, predicted, model.name))
 
 
+def can_judge(model: str) -> bool:
+    """Whether rules can tell if a reason is true."""
+    task = TASKS.get(model)
+    return task is not None and task.check_reason is not None
+
+
 def with_truths(runs: Runs, inputs: Sequence[Example], predicted: Sequence[int], model: str) -> Runs:
     """The runs with the truth of every reason, about its own input and about the next one, and whether it is on topic.
 
     Unchanged where no rules can tell it. The topic is that of the given reasons, if they are about the model's class.
     """
-    task = TASKS.get(model)
-    if task is None or task.check_reason is None:
+    if not can_judge(model):
         return runs
     elsewhere = [*inputs[1:], inputs[0]]
     given = [each.explanations if each.label == label else () for each, label in zip(inputs, predicted, strict=True)]

@@ -33,14 +33,14 @@ RIGHT = "reason_right"
 def item_values(data: CounterfactualItems, run: NarratorRun, scorer: TokenScorer | None) -> dict[str, Floats]:
     """By metric a value per item, (n,); nan for an item that does not count."""
     return {
-        **_truth_values(data, run),
+        **truth_values(data, run),
         **_word_values(data, run),
         **_bert_values(data, run, scorer),
         **_effect_values(run),
     }
 
 
-def _truth_values(data: CounterfactualItems, run: NarratorRun) -> dict[str, Floats]:
+def truth_values(data: CounterfactualItems, run: NarratorRun) -> dict[str, Floats]:
     """Empty where no rules can tell. Right is what is true and on topic, of the items whose topic is known."""
     if not run.truths:
         return {}

@@ -11,6 +11,7 @@ from explainers.report.narrator_tables import narrator_markdown
 from explainers.report.sentence_tables import RIGHT, row_name, truth_markdown
 from explainers.report.text import UNDEFINED, join_names
 from explainers.report.tournament_tables import TITLE, tournament_parts
+from explainers.report.track_record import judged_reasons
 
 Row = dict[str, Any]
 NARRATOR_NOTE = (
@@ -22,7 +23,7 @@ NARRATOR_NOTE = (
 
 TRUTH_NOTE = (
     "Whether the reason is true of its input is checked by the generator's own rules: the sentence is parsed and "
-    "compared with what the image holds, over all {inputs:,} inputs, one sentence each. A reason that depends on a "
+    "compared with what the image holds, over {inputs:,} inputs, one sentence each. A reason that depends on a "
     "covered box, or has none of the generator's forms, cannot be told and does not count as true. The control is the "
     "same reason checked on the next input. [How the checker was checked](../../docs/narratives.md)."
 )
@@ -61,7 +62,7 @@ def narrator_evaluation(folder: Path) -> Iterator[str]:
         yield "## Explanations in words"
         yield command_block(table["command"])
         yield NARRATOR_NOTE.format(inputs=data["pairs"], split=data["split"], trainings=trainings)
-        yield (TRUTH_NOTE if truth_markdown(rows) else NO_TRUTH_NOTE).format(inputs=data["pairs"])
+        yield (TRUTH_NOTE if truth_markdown(rows) else NO_TRUTH_NOTE).format(inputs=judged_reasons(data))
         yield from notes(rows)
         tables, gains = narrator_markdown(rows, baselines).rsplit("\n\n", 1)
         yield tables

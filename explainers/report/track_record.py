@@ -1,6 +1,7 @@
 """How often a narrator's sentences were right on unseen inputs, from the stored evaluation of the shipped weights."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -36,7 +37,12 @@ def track_record(model: str, narrator: str) -> TrackRecord | None:
     if table["model"]["version"] != used.card["model"]["version"]:
         return None
     row = next((each for each in table["rows"] if each["method"] == narrator), None)
-    return None if row is None else _record(row, int(table["data"]["pairs"]))
+    return None if row is None else _record(row, judged_reasons(table["data"]))
+
+
+def judged_reasons(data: Mapping[str, Any]) -> int:
+    """On how many inputs an evaluation has judged the reasons."""
+    return int(data.get("reasons", data["pairs"]))
 
 
 @lru_cache(maxsize=16)

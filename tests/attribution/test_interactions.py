@@ -99,3 +99,14 @@ def test_after_kernel_shap_they_cost_nothing(bert: FrozenModel) -> None:
 def test_what_cannot_be_estimated_is_refused(bert: FrozenModel, text: str, samples: int, sentence: str) -> None:
     with pytest.raises(ExplanationError, match=sentence):
         pair_interactions(bert, bert.encode(text), 0, samples=samples)
+
+
+def test_among_some_units_the_others_stay_in_place(bag: Callable[..., FrozenModel]) -> None:
+    model = bag({"great": 0.3, "dull": -0.2, "the": 0.1}, additive=True)
+    encoding = model.encode("great dull the")
+    result = pair_interactions(model, encoding, 1, samples=100, among=(2, 0))
+    assert result.units == (0, 2)
+    assert result.singles == pytest.approx((0.3, 0.1), abs=1e-5)
+    assert result.pairs == pytest.approx({(0, 2): 0.0}, abs=1e-5)
+    with pytest.raises(ExplanationError, match="at least two"):
+        pair_interactions(model, encoding, 1, samples=100, among=(1,))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.compare.interaction_runs import MOST_UNITS
+from app.compare.interaction_runs import FEATURED_UNITS, MOST_UNITS
 
 Opened = Callable[..., Any]
 LABEL = "Compute interactions"
@@ -25,8 +25,15 @@ class TestInteractions:
         assert page.html.count('<th scope="row">') == 6  # pairs of four words
         assert not [button for button in page.at.button if button.key == "interactions"]
 
-    def test_a_long_text_says_why_there_are_none(self, opened: Opened) -> None:
-        page = opened(text="good " * (MOST_UNITS + 1)).settle()
-        sentence = f"Interactions are computed for 2 to {MOST_UNITS} words; this input has {MOST_UNITS + 1}."
-        assert sentence in page.captions
+    def test_of_a_long_text_it_says_which_words_are_asked(self, opened: Opened) -> None:
+        page = opened(text="good " * (MOST_UNITS + 1), captum="KernelSHAP").settle()
+        sentence = (
+            f"Interactions are computed for the {FEATURED_UNITS} with the largest scores of KernelSHAP; the others"
+        )
+        assert any(f"This input has {MOST_UNITS + 1} words. {sentence}" in each for each in page.plain())
+        assert page.at.button(key="interactions").label == LABEL
+
+    def test_a_single_word_says_why_there_are_none(self, opened: Opened) -> None:
+        page = opened(text="good", captum="KernelSHAP").settle()
+        assert "Interactions need at least two." in page.plain()
         assert not [button for button in page.at.button if button.key == "interactions"]

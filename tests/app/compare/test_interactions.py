@@ -10,7 +10,7 @@ import pytest
 from app.compare import interaction_runs
 from app.compare.engine import Engine
 from app.compare.interaction_drawing import ROW, SHOWN, interactions_html
-from app.compare.interaction_runs import MOST_UNITS, InteractionState, samples_for, start
+from app.compare.interaction_runs import MOST_UNITS, InteractionState, samples_for, start, units_among
 from app.compare.runs import Run
 from explainers.attribution.interactions import PairInteractions, coefficient_count
 from explainers.models.meter import Meter
@@ -35,7 +35,7 @@ def asked(engine: Engine, run: Run) -> InteractionState:
 
 
 def drawing(run: Run, pairs: dict[tuple[int, int], float], spread: float = 0.02) -> str:
-    result = PairInteractions(0, (0.0,) * 5, pairs, dict.fromkeys(pairs, spread), 32)
+    result = PairInteractions(0, tuple(range(5)), (0.0,) * 5, pairs, dict.fromkeys(pairs, spread), 32)
     return interactions_html(run.comparison(), result, Meter(calls=3))
 
 
@@ -48,6 +48,28 @@ def test_they_are_computed_once_from_what_is_known(engine: Engine, run_over: Run
     start(engine, run_over)
     assert run_over.interactions is state
     assert not interaction_runs.pending(run_over)
+
+
+def test_of_many_units_those_with_the_largest_scores_are_asked(
+    engine: Engine, run_over: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert units_among(run_over) == (None, "")
+    monkeypatch.setattr(interaction_runs, "MOST_UNITS", 4)
+    monkeypatch.setattr(interaction_runs, "FEATURED_UNITS", 3)
+    among, method = units_among(run_over)
+    assert method == "kernel_shap"  # not the random order
+    scores = next(
+        each.attribution.scores for each in run_over.comparison().results if each.attribution.method == method
+    )
+    assert among is not None
+    left_out = max(abs(score) for unit, score in enumerate(scores) if unit not in among)
+    assert min(abs(scores[unit]) for unit in among) >= left_out
+    result = asked(engine, run_over).result
+    assert result is not None
+    assert (result.units, len(result.pairs)) == (among, 3)
+    html = interactions_html(run_over.comparison(), result, Meter())
+    assert html.count("<li>") == 3
+    assert "The other 2 stay in place." in html
 
 
 def test_there_are_always_enough_samples_for_as_many_units() -> None:
@@ -104,7 +126,7 @@ def test_words_are_escaped(run_over: Run) -> None:
     units = tuple(replace(unit, text="<img src=x>") for unit in encoding.units)
     question = SimpleNamespace(encoding=replace(encoding, units=units), label=0, settings=comparison.question.settings)
     given: Any = SimpleNamespace(question=question, label="<b>", names=("",))
-    result = PairInteractions(0, (0.0,) * 5, PAIRS, dict.fromkeys(PAIRS, 0.01), 32)
+    result = PairInteractions(0, tuple(range(5)), (0.0,) * 5, PAIRS, dict.fromkeys(PAIRS, 0.01), 32)
     html = interactions_html(given, result, Meter())
     assert "<img" not in html
     assert "<b>" not in html
