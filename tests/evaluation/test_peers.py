@@ -192,6 +192,17 @@ def test_a_peer_that_fails_is_left_out_with_its_last_words(tmp_path: Path, monke
         runs_of(CAPTUM, Path("python"), job_of(tmp_path))
 
 
+def test_a_peer_that_does_not_end_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hangs(command: Sequence[str], *, timeout: float, **_options: object) -> subprocess.CompletedProcess[str]:
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr(subprocess, "run", hangs)
+    with pytest.raises(ExplanationError, match=r"as documented is left out: it was not done after 30 minutes\."):
+        runs_of(CAPTUM, Path("python"), job_of(tmp_path))
+    with pytest.raises(ExplanationError, match=r"its packages were not installed after 30 minutes\."):
+        python_of(FERRET, tmp_path)
+
+
 def shap(package: str, setting: str, seconds: float, error: float, method: str = KERNEL_SHAP) -> MeasuredRun:
     return MeasuredRun(package, PeerRun(0, method, setting, seconds, 100), error, 0.5)
 

@@ -18,7 +18,7 @@ from explainers.comparison.standings import evidence
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, without_folders
 from explainers.evaluation.exact_values import exact_shapley, game_of
-from explainers.evaluation.peers.environments import python_of
+from explainers.evaluation.peers.environments import PATIENCE, python_of
 from explainers.evaluation.peers.inside.job import PeerJob, PeerRun, Sentence, read_runs
 from explainers.evaluation.peers.model_folder import write_model
 from explainers.evaluation.peers.names import SHAPLEY
@@ -91,10 +91,13 @@ def runs_of(peer: Peer, python: Path, job: PeerJob) -> tuple[PeerRun, ...]:
     asked, answer = Path(job.folder) / f"{peer.id}-job.json", Path(job.folder) / f"{peer.id}-runs.json"
     asked.write_text(json.dumps(asdict(job)), encoding="utf-8")
     alone = {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    done = subprocess.run(
-        [str(python), "-m", peer.module, str(asked), str(answer)],
-        capture_output=True, text=True, errors="replace", check=False, env=os.environ | alone,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            [str(python), "-m", peer.module, str(asked), str(answer)],
+            capture_output=True, text=True, errors="replace", check=False, env=os.environ | alone, timeout=PATIENCE,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise ExplanationError(f"{peer.name} is left out: it was not done after {PATIENCE // 60} minutes.") from error
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise ExplanationError(f"{peer.name} is left out: it stopped with an error ({without_folders(last)}).")

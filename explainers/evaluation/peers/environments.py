@@ -10,6 +10,7 @@ from explainers.evaluation.peers.packages import Peer
 
 FINISHED = "installed.txt"  # in the environment: what was installed, present once that is over
 LOG = "pip.log"
+PATIENCE = 1800  # seconds for one process of a peer
 
 
 def python_of(peer: Peer, folder: Path) -> Path:
@@ -31,7 +32,12 @@ def python_of(peer: Peer, folder: Path) -> Path:
 
 
 def logged(command: Sequence[str], home: Path, peer: Peer) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=PATIENCE)
+    except subprocess.TimeoutExpired as error:
+        raise ExplanationError(
+            f"{peer.name} is left out: its packages were not installed after {PATIENCE // 60} minutes."
+        ) from error
     home.mkdir(parents=True, exist_ok=True)
     (home / LOG).write_text(done.stdout + done.stderr, encoding="utf-8")
     if done.returncode:
