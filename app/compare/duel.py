@@ -28,11 +28,14 @@ def show(engine: Engine, run: Run, pair: Pair | None) -> bool:
     are the methods at the top of the sheet, None if there are none."""
     st.header("Duel", anchor=False)
     methods = contenders(run)
+    if len(methods) < 2 and not run.active:
+        st.caption(TOO_FEW)
+        return False
     chosen, problem = chosen_pair(methods, pair)
     _boxes(methods, chosen, pair, disabled=run.active or len(methods) < 2)
     state = None if run.active or chosen is None else duel_state(engine, run, chosen)
     waits = state is not None and state.active  # before it is drawn: the result may come meanwhile
-    st.html(duel_html(run, state, _sentence(run, state, methods), "" if run.active else problem))
+    st.html(duel_html(run, state, _sentence(run, state), "" if run.active else problem))
     return waits
 
 
@@ -91,11 +94,11 @@ def _chosen(keys: tuple[str, str], pair: Pair | None) -> None:
         del st.query_params[PARAMETER]
 
 
-def _sentence(run: Run, state: DuelState | None, methods: list[str]) -> str:
+def _sentence(run: Run, state: DuelState | None) -> str:
     if run.active or run.question is None:
         return WAITING
     if state is None:
-        return CHOOSE if len(methods) > 1 else TOO_FEW
+        return CHOOSE
     if state.active or state.error:
         return ASKING if state.active else state.error
     comparison = run.comparison()

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from app.compare.duel import TOO_FEW
 from app.compare.interaction_runs import FEATURED_UNITS, MOST_UNITS
 
 Opened = Callable[..., Any]
@@ -37,3 +38,14 @@ class TestInteractions:
         page = opened(text="good", captum="KernelSHAP").settle()
         assert "Interactions need at least two." in page.plain()
         assert not [button for button in page.at.button if button.key == "interactions"]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_single_method_has_nobody_to_duel_with(opened: Opened) -> None:
+    page = opened(text="good film but dull", captum="", controls="Random").settle()  # besides AML
+    assert list(page.session["run"].columns) == ["aml", "random"]
+    assert TOO_FEW in page.captions
+    assert not [box for box in page.at.selectbox if box.label == "One method"]
+    page = opened(text="good film but dull", captum="KernelSHAP", controls="Random").settle()
+    assert TOO_FEW not in page.captions
+    assert [box for box in page.at.selectbox if box.label == "One method"]
