@@ -15,7 +15,7 @@ MOSTLY = 0.5  # share of right reasons on unseen inputs
 BEING_CHECKED = "The sentences are being checked."
 NO_CLASS = "No sentence can be trusted: none names the class that the model predicts."
 FAILED = "No sentence can be trusted: each that names the model's class fails another check."
-ONLY_CLASS = "No sentence is supported beyond the class that it names: nothing else could be checked."
+ONLY_CLASS = "No sentence is supported beyond the class that it names: nothing else was checked."
 SOME_FAILED = "No sentence is supported: those of which more than the class could be checked fail."
 
 Checks = Mapping[str, Sequence[CheckLine]]  # by narrator, in the order of QUESTIONS
@@ -63,7 +63,7 @@ def _by_luck(supported: Mapping[str, object], records: Mapping[str, TrackRecord 
     shares = [percent(record.right) for each in supported if (record := records.get(each)) and record.right is not None]
     pass_, are = ("pass", "their") if len(supported) > 1 else ("passes", "its")
     return (
-        f"No sentence can be preferred: {_names(list(supported))} {pass_} the checks, perhaps by luck: "
+        f"No sentence can be preferred. {_names(list(supported))} {pass_} the checks, perhaps by luck: "
         f"on unseen inputs {join_names(shares)} of {are} reasons were right."
     )
 
@@ -71,11 +71,9 @@ def _by_luck(supported: Mapping[str, object], records: Mapping[str, TrackRecord 
 def _best(methods: Sequence[str], lines: Sequence[CheckLine], records: Mapping[str, TrackRecord | None]) -> str:
     they, name, their, is_ = ("They", "name", "their", "are") if len(methods) > 1 else ("It", "names", "its", "is")
     truth, use = (line.state for line in lines[1:])
-    words = "they name" if len(methods) > 1 else "it names"
-    found = [f"{name} the model's class"]
-    found += [f"{is_} true of the input"] if truth == "yes" else []
-    found += [f"the model uses the words that {words}"] if use == "yes" else []
-    text = f"Best supported: {_names(methods)}. {they} {join_names(found)}."
+    true = f" and {is_} true of the input" if truth == "yes" else ""
+    used = f", and the model uses the words that {they.lower()} {name}" if use == "yes" else ""
+    text = f"Best supported: {_names(methods)}. {they} {name} the model's class{true}{used}."
     shares = {each: record.right for each in methods if (record := records.get(each)) and record.right is not None}
     if shares:
         text += f" On unseen inputs {join_names([percent(each) for each in shares.values()])} of {their} reasons "

@@ -1,6 +1,7 @@
 """The sentences of the narrators with what was checked about them, as lines for a terminal and a document's section."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
@@ -40,10 +41,14 @@ def names_of(methods: Sequence[str]) -> str:
 
 
 def verdict_of(comparison: "Comparison") -> str:
-    """Which sentence is best supported; empty without sentences."""
-    methods, model = [each.method for each in comparison.narratives], comparison.question.model.name
-    checks = {each.method: checks_of(comparison, each) for each in comparison.narratives}
-    return sentence_verdict(checks, {method: track_record(model, method) for method in methods})
+    """Which sentence is best supported; empty without sentences. What was not checked by now is not waited for."""
+    model = comparison.question.model.name
+    checks = {each.method: _by_now(checks_of(comparison, each)) for each in comparison.narratives}
+    return sentence_verdict(checks, {method: track_record(model, method) for method in checks})
+
+
+def _by_now(lines: Sequence[CheckLine]) -> list[CheckLine]:
+    return [replace(line, state="none") if line.state == "waiting" else line for line in lines]
 
 
 def narrative_lines(comparison: "Comparison") -> Iterator[str]:

@@ -53,16 +53,16 @@ def test_the_one_that_passes_most_checks_is_named() -> None:
         "cause_phi_ts": lines("yes", "no", "yes"),
     }
     assert sentence_verdict(checks, {}) == (
-        "Best supported: CAuSE + word losses. It names the model's class, is true of the input and the model uses the "
-        "words that it names."
+        "Best supported: CAuSE + word losses. It names the model's class and is true of the input, and the model uses "
+        "the words that it names."
     )
 
 
 def test_several_are_named_where_they_pass_the_same_checks() -> None:
     checks = {each: lines("yes", "none", "yes") for each in ("cause_phi", "cause")}
     assert sentence_verdict(checks, {}) == (
-        "Best supported: φ and CAuSE + word losses. They name the model's class and the model uses the words that they "
-        "name. Whether their reasons hold is not checked."
+        "Best supported: φ and CAuSE + word losses. They name the model's class, and the model uses the words that "
+        "they name. Whether their reasons hold is not checked."
     )
     one = sentence_verdict({"cause": checks["cause"]}, {"cause": record(None)})
     assert one.endswith("uses the words that it names. Whether its reason holds is not checked.")
@@ -76,7 +76,7 @@ def test_what_a_narrator_does_on_unseen_inputs_counts_where_it_is_known() -> Non
         "its reasons were right."
     )
     assert sentence_verdict({"cause_phi": checks["cause_phi"]}, records) == (
-        "No sentence can be preferred: φ passes the checks, perhaps by luck: on unseen inputs 5 % of its reasons were "
+        "No sentence can be preferred. φ passes the checks, perhaps by luck: on unseen inputs 5 % of its reasons were "
         "right."
     )
 

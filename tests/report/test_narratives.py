@@ -7,7 +7,7 @@ from html import escape
 import pytest
 
 from explainers.report.document import document
-from explainers.report.narrative_verdict import BEING_CHECKED
+from explainers.report.narrative_verdict import NO_CLASS
 from explainers.report.narratives import narrative_lines, narratives_section
 from explainers.report.terminal import comparison_lines
 from explainers.results.comparison import Comparison, Failure
@@ -37,7 +37,7 @@ def test_it_is_stated_whether_the_class_is_the_models(comparison: Comparison) ->
     section = narratives_section(narrated(comparison, best))
     assert f"names the model&#x27;s class: <b>yes</b> <small>The sentence states {labels[best]}" in section
     verdict, _, line, *_ = narrative_lines(narrated(comparison, worst))
-    assert verdict == BEING_CHECKED
+    assert verdict == NO_CLASS  # nothing is waited for
     assert line.strip() == (
         f"names the model's class: no. The sentence states {labels[worst]}; the model predicts {labels[best]}."
     )
@@ -77,7 +77,7 @@ def test_the_best_supported_sentence_comes_first(comparison: Comparison) -> None
     check = NarrativeCheck("cause", True, "the image shows 2 of them", True, "", 0.95, 0.41, (0.9, 0.91))
     checked = replace(narrated(comparison, comparison.predicted), narrative_checks=(check,))
     verdict, *_ = narrative_lines(checked)
-    assert verdict.startswith("Best supported: CAuSE + word losses. It names the model's class, is true of the input")
+    assert verdict.startswith("Best supported: CAuSE + word losses. It names the model's class and is true of the")
     assert f"<h2>In words</h2><p>{escape(verdict)}</p>" in narratives_section(checked)
 
 

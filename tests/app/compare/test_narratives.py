@@ -68,7 +68,7 @@ def test_the_verdict_waits_for_the_checks_of_all_sentences(ran: Ran) -> None:
     entry_of(run, narrative())
     assert payload(run)["verdict"] == ONLY_CLASS  # the run is over and nothing else was checked
     run.narrative_checks = (NarrativeCheck("cause", use_note="it is short", used=True, full=0.9, removed=0.1),)
-    assert payload(run)["verdict"].startswith("Best supported: CAuSE + word losses. It names the model's class and")
+    assert payload(run)["verdict"].startswith("Best supported: CAuSE + word losses. It names the model's class, and")
     run.status = "running"
     run.narrator_failures = ()
     run.request = replace(run.request, narrators=("cause", "cause_phi"))
