@@ -45,6 +45,11 @@ def decimals(value: float | None, places: int = 2) -> str:
     return f"{round(float(value), places) + 0.0:.{places}f}".replace("-", "−")
 
 
+def sampled(samples: int) -> str:
+    """ "with 500 samples", or that sampling stops by itself."""
+    return f"with {samples:,} samples" if samples else "until settled"
+
+
 def join_names(names: Sequence[str]) -> str:
     """ "A", "A and B", "A, B and C"."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

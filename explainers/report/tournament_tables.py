@@ -7,7 +7,7 @@ from explainers.methods.narrator_specs import narrator_spec
 from explainers.methods.registry import method_spec
 from explainers.report.markdown_table import markdown_table
 from explainers.report.sentence_tables import with_bounds, with_interval
-from explainers.report.text import join_names
+from explainers.report.text import join_names, sampled
 
 Table = Mapping[str, Any]
 TITLE = "Tournament, judged by word overlap"
@@ -15,7 +15,7 @@ NOTE = (
     "A stand-in for the paper's tournament (Table 7). There a large multimodal language model ranks the sentences, "
     "given the model's class and its LIME attribution; no such judge is small and repeatable enough to be part of "
     "this project. Here, on {inputs} inputs, a sentence is ranked by F1 between the words of the input that it "
-    "mentions and the top 20 % of the input's words by {judges} for the model's class ({samples} samples, operator "
+    "mentions and the top 20 % of the input's words by {judges} for the model's class ({sampled}, operator "
     "{erasure}). Naming many words lowers F1, unless they are top words. Of k narrators the best for an input gets k "
     "- 1 points and the worst 0; equal ones share the mean. Chance is what the narrator would get if each sentence "
     "mentioned as many random content words, against the same rivals. This judge sees neither the image, nor whether "
@@ -28,7 +28,10 @@ def tournament_note(tournament: Mapping[str, Any]) -> str:
     judges = join_names(list(dict.fromkeys(method_spec(table["judge"]).name for table in tournament["tables"])))
     settings = tournament["settings"]
     return NOTE.format(
-        inputs=f"{tournament['inputs']:,}", judges=judges, samples=settings["samples"], erasure=settings["erasure"]
+        inputs=f"{tournament['inputs']:,}",
+        judges=judges,
+        sampled=sampled(settings["samples"]),
+        erasure=settings["erasure"],
     )
 
 

@@ -76,7 +76,7 @@ OWN: dict[str, tuple[str, ...]] = {
     "app/reference/methods.py": ("texts", "model", "erasures", "group", "spec.name"),
     "app/reference/narrators.py": ("spec.name", "model"),
     "app/train/form.py": ("_expected_time(jobs, spec, len(submitted.texts))",),
-    "app/train/hyperparameters.py": ("recipe.__doc__", "HELP['seed']", "name"),
+    "app/train/hyperparameters.py": ("recipe.__doc__", "HELP['seed']", "label"),
     "app/train/outcome.py": ("', '.join(measured)", "last"),
     "app/train/texts_form.py": ("first", "second", "source"),
     "app/train/view.py": (

@@ -90,7 +90,7 @@ def test_a_button_that_cannot_do_its_work_says_why_once(
         jobs.cancel(1)
     page.run()
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise StoreUnavailable("The disk of the server is full.")
 
     with monkeypatch.context() as patch:

@@ -24,7 +24,7 @@ def test_points_stand_beside_chance_under_the_judge_and_the_note_says_that_it_is
     note, first, table, second, _ = tournament_parts(tournament())
     assert note.startswith("A stand-in for the paper's tournament")
     assert "on 100 inputs" in note
-    assert "by LIME and KernelSHAP for the model's class (500 samples, operator mask)" in note
+    assert "by LIME and KernelSHAP for the model's class (with 500 samples, operator mask)" in note
     assert first == "Judged by LIME, among φ, φ + TS and CAuSE + word losses (all equal on 40% of the inputs):"
     assert second == "Judged by KernelSHAP, among all 3 narrators (all equal on 40% of the inputs):"
     header, _, *lines = table.splitlines()
