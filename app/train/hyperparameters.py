@@ -34,7 +34,7 @@ def settings(method: str, variant: str) -> tuple[int, tuple[tuple[str, str], ...
     settable.sort(key=lambda each: USUAL.index(each.name) if each.name in USUAL else len(USUAL))
     cells = [cell for _ in range(0, len(settable) + 1, 3) for cell in st.columns(3)]
     with cells[0]:
-        seed = st.number_input("seed", 0, 9999, 0, 1, key="train seed", persist_state="session", help=HELP["seed"])
+        seed = st.number_input("Seed", 0, 9999, 0, 1, key="train seed", persist_state="session", help=HELP["seed"])
     changed = []
     for cell, each in zip(cells[1:], settable, strict=False):
         with cell:

@@ -64,15 +64,15 @@ LABELS = {
     "alpha": "α of the ELBO",
     "tau": "τ of faithfulness",
     "epsilon": "ε of the intervention",
-    "sufficiency": "weight of sufficiency",
-    "intervention_weight": "weight α of the intervention",
-    "weak_supervision": "weight of weak supervision",
-    "sparsity": "price of the mask",
-    "select": "weights that are kept",
-    "batch": "batch size",
-    "hidden": "hidden width",
+    "sufficiency": "Weight of sufficiency",
+    "intervention_weight": "Weight α of the intervention",
+    "weak_supervision": "Weight of weak supervision",
+    "sparsity": "Price of the mask",
+    "select": "Weights that are kept",
+    "batch": "Batch size",
+    "hidden": "Hidden width",
     "norm": "NORM",
-    "cross_entropy": "cross-entropy",
+    "cross_entropy": "Cross-entropy",
 }
 
 Recipe = TypeVar("Recipe")
@@ -80,7 +80,7 @@ Recipe = TypeVar("Recipe")
 
 def setting_label(name: str) -> str:
     """A setting's name as a person reads it."""
-    return LABELS.get(name, name.replace("_", " "))
+    return LABELS.get(name, name.replace("_", " ").capitalize())
 
 
 def settings_text(
