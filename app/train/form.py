@@ -10,7 +10,7 @@ from app.login.account import Account
 from app.model_info import model_box, model_info
 from app.model_pool import ModelPool
 from app.train.hyperparameters import check_settings, recipes, settings
-from app.train.jobs import RESUMED, Jobs
+from app.train.jobs import RESUME_FLAG, Jobs
 from app.train.log import duration, read
 from app.train.submission import device_arguments
 from app.train.texts_form import SubmittedTexts
@@ -114,7 +114,7 @@ def _seconds(jobs: Jobs, spec: FitSpec) -> Iterator[tuple[float, float]]:
     """Of earlier trainings of the same method and model, the latest first: the seconds per text and epoch, and those
     that loading and predicting took. A resumed one does not tell the latter."""
     for job in jobs.all():
-        if (job.method, job.model) != (spec.method, spec.model) or job.status != "done" or RESUMED in job.command:
+        if (job.method, job.model) != (spec.method, spec.model) or job.status != "done" or RESUME_FLAG in job.command:
             continue
         log = read(job.run_folder)
         if log is not None and log.epochs and log.texts and job.started and job.finished:

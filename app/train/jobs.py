@@ -20,7 +20,15 @@ from app.login.account import ANYBODY, Account
 from app.operations.watch import Watch
 from app.store import Job, Store
 from app.train import processes
-from app.train.submission import checked, device_arguments, discard, discard_weights, remove_leftovers, written
+from app.train.submission import (
+    checked,
+    device_arguments,
+    discard,
+    discard_weights,
+    own_weights,
+    remove_leftovers,
+    written,
+)
 from app.train.supervisor import Supervisor, card
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
@@ -29,7 +37,7 @@ from explainers.training.fit_spec import FitSpec
 log = logging.getLogger(__name__)
 
 EXPLAINERS = (sys.executable, "-m", "explainers")
-RESUMED = "--resume"
+RESUME_FLAG = "--resume"
 PAUSE, LONG_PAUSE = 0.5, 30.0  # seconds between two checks, with a training on its way and without
 
 
@@ -133,36 +141,28 @@ class Jobs:
         """Queues a training again; it continues from its last checkpoint."""
         with self._changing(number, account) as (_, job):
             if job is not None and job.status in ("failed", "cancelled"):
-                job.command = job.command if RESUMED in job.command else [*job.command, RESUMED]
+                job.command = job.command if RESUME_FLAG in job.command else [*job.command, RESUME_FLAG]
                 job.status, job.error, job.exit_code, job.finished = "waiting", "", None, None
                 processes.forget_end(job.run_folder)
         self.watch.call()
 
     def delete(self, number: int, account: Account = ANYBODY, *, weights: bool = False) -> None:
-        """Forgets a training that is over: texts, log and checkpoint go. The fitted weights stay, unless `weights`, or
-        where a later training has replaced them."""
+        """Forgets a training that is over: texts, log and checkpoint go, and with `weights` those that it made, unless
+        others have replaced them."""
         with self._changing(number, account) as (session, job):
             if job is None or job.active:
                 return
             if job.pid in self.supervisor.dying:
                 processes.end(job.pid, at_once=True)
-            if weights and job.status == "done" and not self._replaced(session, job):
-                discard_weights(job, card(job))
+            made = own_weights(job, card(job)) if weights else None
+            if made is not None:
+                discard_weights(made)
             discard(job.run_folder)
             session.delete(job)
 
     def tick(self) -> bool:
         """Sees what has ended and starts what may start. True while anything is on its way."""
         return self.supervisor.tick()
-
-    @staticmethod
-    def _replaced(session: Session, job: Job) -> bool:
-        later = (
-            select(Job.id)
-            .where(Job.id > job.id, Job.status == "done")
-            .filter_by(method=job.method, model=job.model, variant=job.variant)
-        )
-        return session.scalar(later.limit(1)) is not None
 
     @contextmanager
     def _changing(self, number: int, account: Account) -> Iterator[tuple[Session, Job | None]]:

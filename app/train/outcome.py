@@ -10,6 +10,7 @@ from app.plain_text import Bold
 from app.store import Job
 from app.train import charts as losses
 from app.train.log import Log
+from app.train.submission import own_weights
 from app.train.supervisor import card
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
@@ -40,7 +41,7 @@ def curves(job: Job, log: Log) -> None:
     for cell, (name, figure) in zip(cells, charts, strict=False):
         with cell:
             st.plotly_chart(figure, key=f"chart {job.id} {name}", config=CHART_BUTTONS, alt=f"{name} by step")
-    if charts and log.epochs:
+    if len(log.epochs) > 1:
         *measured, last = (f"{name} ({_better(higher)} is better)" for name, higher in directions.items())
         st.caption(
             f"{', '.join(measured)} and {last} are "
@@ -66,6 +67,9 @@ def title(job: Job) -> str:
 def result(job: Job) -> None:
     """Where to find the weights, and what is known about them."""
     spec, details = _spec(job), card(job)
+    if details is not None and "sha256" in details and own_weights(job, details) is None:
+        st.caption("These weights were deleted, or replaced by others of their name.")
+        return
     default = spec is not None and job.variant == spec.default_variant
     name = spec.name if spec is not None and default else title(job)
     where = "the methods" if default else "the other weights"

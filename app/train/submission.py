@@ -1,6 +1,7 @@
 """A training from the Train page: its spec is checked and its texts are written for a process of its own."""
 
 import csv
+import json
 import logging
 import os
 import shutil
@@ -73,13 +74,20 @@ def discard(folder: Path) -> None:
         raise ExplanationError(f"The files of the training cannot be deleted: {error.strerror}. Try again.") from error
 
 
-def discard_weights(job: Job, details: dict[str, Any] | None) -> None:
-    """Removes the weights of a training, `details` being their card; nothing where it is not known. Shipped ones are
-    left alone. Raises `ExplanationError` if they stay."""
-    version = (details or {}).get("model", {}).get("version", "")
-    if not version:
-        return
+def own_weights(job: Job, details: dict[str, Any] | None) -> Path | None:
+    """The file of the weights that this training made, `details` being the card that it printed; None where they were
+    deleted, or replaced by another training or command."""
+    version, checksum = (details or {}).get("model", {}).get("version", ""), (details or {}).get("sha256")
     path = own_folder(job.model, version) / f"{job.method}-{job.variant}.safetensors"
+    try:
+        present = json.loads(path.with_suffix(".json").read_text(encoding="utf-8")).get("sha256")
+    except (OSError, ValueError):
+        return None
+    return path if version and checksum and present == checksum else None
+
+
+def discard_weights(path: Path) -> None:
+    """Removes weights and their card. Raises `ExplanationError` if they stay."""
     try:
         path.unlink(missing_ok=True)
         path.with_suffix(".json").unlink(missing_ok=True)

@@ -16,6 +16,8 @@ from app.train import processes
 from app.train.jobs import EXPLAINERS, Jobs, Overview
 from app.train.log import Log, duration, pace, read
 from app.train.outcome import curves, result, title
+from app.train.submission import own_weights
+from app.train.supervisor import card
 from explainers.errors import ExplanationError
 
 TICK, SLOW_TICK = 2.0, 10.0  # seconds between two redraws while anything is on its way, or while the store fails
@@ -84,7 +86,7 @@ def _draw(jobs: Jobs, account: Account, overview: Overview) -> None:
         st.caption("None yet. Trainings appear here, and continue when you close the page.")
     for place, job in enumerate(overview.jobs):
         with st.container(border=True, key=f"job-{job.id}"):
-            _head(jobs, account, job, replaced=job.id in overview.replaced)
+            _head(jobs, account, job)
             _progress_and_problems(job, ahead=overview.ahead.get(job.id, 0))
             if job.id in overview.replaced:
                 st.caption("A later training has replaced these weights.")
@@ -110,7 +112,7 @@ def _weights_key(job: Job) -> str:
     return f"weights {job.id}"
 
 
-def _head(jobs: Jobs, account: Account, job: Job, *, replaced: bool) -> None:
+def _head(jobs: Jobs, account: Account, job: Job) -> None:
     """What is trained, its status, and buttons."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(job.status, color=COLOURS[job.status])  # type: ignore[arg-type]
@@ -130,7 +132,7 @@ def _head(jobs: Jobs, account: Account, job: Job, *, replaced: bool) -> None:
                 st.button(RESUME, key=f"resume {job.id}", on_click=_change, args=again, help=ABOUT_RESUME)
         with st.popover("Delete", key=f"ask {job.id}"):
             st.write("Deletes the texts, the log and the checkpoint of this training.")
-            if job.status == "done" and not replaced:
+            if own_weights(job, card(job)) is not None:
                 st.checkbox("Its weights too", key=_weights_key(job), help=ABOUT_WEIGHTS)
             st.button("Delete it", key=f"delete {job.id}", on_click=_delete, args=(jobs, job, account))
 

@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explainers.training.artifacts import STORE_VARIABLE
 
-def page(folder: str, exit_code: int | None, status: str = "failed", *, replaced: bool = False) -> None:
+
+def page(folder: str, exit_code: int | None, status: str = "failed", *, sha: str = "aa") -> None:
+    import json
+    from pathlib import Path
     from types import SimpleNamespace
     from typing import Any, cast
 
@@ -15,7 +19,9 @@ def page(folder: str, exit_code: int | None, status: str = "failed", *, replaced
     from app.login.account import ANYBODY
     from app.store import Job
     from app.train.jobs import Overview
+    from app.train.processes import OUTPUT
     from app.train.view import _draw
+    from explainers.training.artifacts import own_folder
 
     job = Job(
         id=1,
@@ -38,8 +44,17 @@ def page(folder: str, exit_code: int | None, status: str = "failed", *, replaced
     def delete(number: int, _account: object, *, weights: bool) -> None:
         st.session_state["deleted"] = number, weights
 
+    (Path(folder) / OUTPUT).write_text(json.dumps({"model": {"version": "1"}, "sha256": "aa"}))
+    made = own_folder("owner/model", "1") / "aml-mine.json"
+    made.parent.mkdir(parents=True, exist_ok=True)
+    made.write_text(json.dumps({"sha256": sha}))
     jobs = cast(Any, SimpleNamespace(cancel=None, resume=None, delete=delete))
-    _draw(jobs, ANYBODY, Overview((job,), {}, frozenset({1} if replaced else ())))
+    _draw(jobs, ANYBODY, Overview((job,), {}, frozenset()))
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
 
 
 @pytest.mark.parametrize(("exit_code", "label"), [(2, "Try again"), (1, "Resume"), (137, "Resume"), (None, "Resume")])
@@ -59,9 +74,9 @@ def test_weights_are_deleted_where_asked_for(tmp_path: Path) -> None:
     assert app.session_state["deleted"] == (1, True)
 
 
-@pytest.mark.parametrize(("status", "replaced"), [("failed", False), ("done", True)])
-def test_there_are_no_weights_to_delete(tmp_path: Path, status: str, replaced: bool) -> None:
-    given = {"folder": str(tmp_path), "exit_code": 1, "status": status, "replaced": replaced}
+def test_weights_that_others_have_replaced_are_not_offered(tmp_path: Path) -> None:
+    given = {"folder": str(tmp_path), "exit_code": 0, "status": "done", "sha": "bb"}
     app = AppTest.from_function(page, kwargs=given).run()
     assert not app.exception
     assert not app.checkbox
+    assert "These weights were deleted, or replaced by others of their name." in [each.value for each in app.caption]

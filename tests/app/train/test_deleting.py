@@ -1,5 +1,6 @@
 """Deleting a training with its weights. A quick command stands for the training and prints the card of its weights."""
 
+import json
 import sys
 import time
 from collections.abc import Iterator
@@ -18,7 +19,8 @@ from explainers.training.fit_spec import FitSpec
 SPEC = FitSpec("aml", "owner/model", variant="mine")
 TEXTS = tuple(Example(f"text {number}") for number in range(20))
 VERSION = "0123456789ab"
-PRINTS_A_CARD = f"""import json; print(json.dumps({{"model": {{"name": "owner/model", "version": "{VERSION}"}}}}))"""
+CARD = {"model": {"name": "owner/model", "version": VERSION}, "sha256": "aa11"}
+PRINTS_A_CARD = f"""import json; print(json.dumps({CARD!r}))"""
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def weights() -> tuple[Path, Path]:
     folder.mkdir(parents=True)
     for name in ("aml-mine", "aml-other"):
         (folder / f"{name}.safetensors").write_bytes(b"weights")
-        (folder / f"{name}.json").write_text("{}")
+        (folder / f"{name}.json").write_text(json.dumps(CARD))
     return folder / "aml-mine.safetensors", folder / "aml-other.safetensors"
 
 
@@ -61,15 +63,17 @@ def test_the_weights_go_only_if_asked_for(jobs: Jobs, weights: tuple[Path, Path]
     assert other.with_suffix(".json").exists()
 
 
-def test_weights_that_a_later_training_has_made_stay(jobs: Jobs, weights: tuple[Path, Path]) -> None:
-    first = trained(jobs)
-    second = trained(jobs)
-    third = trained(jobs, replace(SPEC, variant="third"))
-    jobs.delete(first.id, weights=True)
+@pytest.mark.parametrize("card", ["{}", '{"sha256": "bb22"}', "not JSON"])
+def test_weights_that_something_else_has_made_stay(jobs: Jobs, weights: tuple[Path, Path], card: str) -> None:
+    weights[0].with_suffix(".json").write_text(card)
+    jobs.delete(trained(jobs).id, weights=True)
     assert weights[0].exists()
-    jobs.delete(third.id, weights=True)  # of another name
-    jobs.delete(second.id, weights=True)
-    assert not weights[0].exists()
+    assert not jobs.all()
+
+
+def test_a_training_of_another_name_leaves_them(jobs: Jobs, weights: tuple[Path, Path]) -> None:
+    jobs.delete(trained(jobs, replace(SPEC, variant="third")).id, weights=True)
+    assert weights[0].exists()
 
 
 def test_weights_that_cannot_be_deleted_keep_their_training(
