@@ -28,11 +28,11 @@ def show(engine: Engine, run: Run, pair: Pair | None) -> bool:
     are the methods at the top of the sheet, None if there are none."""
     st.header("Duel", anchor=False)
     methods = contenders(run)
-    if len(methods) < 2 and not run.active:
+    if len(methods) < 2:
         st.caption(TOO_FEW)
         return False
     chosen, problem = chosen_pair(methods, pair)
-    _boxes(methods, chosen, pair, disabled=run.active or len(methods) < 2)
+    _boxes(methods, chosen, pair, disabled=run.active)
     state = None if run.active or chosen is None else duel_state(engine, run, chosen)
     waits = state is not None and state.active  # before it is drawn: the result may come meanwhile
     st.html(duel_html(run, state, _sentence(run, state), "" if run.active else problem))

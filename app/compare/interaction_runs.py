@@ -34,7 +34,7 @@ def start(engine: Engine, run: Run) -> None:
     """Of a run that is over; nothing happens where they were asked for already."""
     if run.interactions is None:
         state = run.interactions = InteractionState()
-        work = partial(_compute, engine, run, state)
+        work = partial(_compute, engine, run, state, units_among(run)[0])
         engine.later(run, state.meter, partial(carry_out, run, state, work, partial(_forget, run)))
 
 
@@ -68,13 +68,12 @@ def _forget(run: Run) -> None:
     run.interactions = None
 
 
-def _compute(engine: Engine, run: Run, state: InteractionState) -> None:
+def _compute(engine: Engine, run: Run, state: InteractionState, among: tuple[int, ...] | None) -> None:
     from explainers.attribution.interactions import pair_interactions  # brings torch
 
     if run.question is None:
         return
     answers, settings = answers_about(engine, run, state.meter), run.request.settings
-    among, _ = units_among(run)
     state.result = pair_interactions(
         answers.model,
         answers.encoding,

@@ -14,10 +14,8 @@ from explainers.report.unit_names import name_of_units, plural
 TITLE = "Which units act together?"
 WAITING = "They can be computed when all methods are done."
 ASKING = "Asking the model …"
-IDEA = (
-    "An interaction is what two of them do together beyond what each does alone (Faith-Shap of order 2). Masks about "
-    "which LIME, KernelSHAP and the random orders have asked are not asked again."
-)
+IDEA = "An interaction is what two of them do together beyond what each does alone (Faith-Shap of order 2)."
+REUSED = "Masks about which LIME, KernelSHAP and the random orders have asked are not asked again."
 
 
 def show(engine: Engine, run: Run) -> bool:
@@ -26,20 +24,20 @@ def show(engine: Engine, run: Run) -> bool:
         return False
     units, name = len(run.question.encoding.units), plural(name_of_units(run.question))
     st.header(TITLE, anchor=False)
-    among, method = interaction_runs.units_among(run)
-    if units < 2 or among == ():
-        reason = (
-            "at least two" if units < 2 else f"a method that ranks the {name}, where there are more than {MOST_UNITS}"
-        )
-        plain_text.caption(f"Interactions need {reason}.")
+    if units < 2:
+        plain_text.caption(f"Interactions need at least two {name}.")
+        return False
+    among, method = (None, "") if run.active else interaction_runs.units_among(run)
+    if among == ():
+        plain_text.caption(f"An input with more than {MOST_UNITS} {name} needs a method that ranks them.")
         return False
     waits, state = interaction_runs.pending(run), run.interactions
     if state is None:
-        st.caption(WAITING if run.active else IDEA)
-        if among is not None and not run.active:
+        st.caption(WAITING if run.active else f"{IDEA} {REUSED}" if among is None else IDEA)
+        if among is not None:
             plain_text.caption(
                 f"This input has {units} {name}. Interactions are computed for the {len(among)} with the largest "
-                f"scores of {method_spec(method).name}; the others stay in place."
+                f"scores of {method_spec(method).name}, of either sign; the others stay in place."
             )
         if st.button("Compute interactions", key="interactions", disabled=run.active):
             interaction_runs.start(engine, run)

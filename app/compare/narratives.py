@@ -25,7 +25,7 @@ from app.components import component, newest
 from explainers.errors import without_folders
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec, narrator_spec
 from explainers.report.narrative_checks import QUESTIONS, CheckLine, check_lines
-from explainers.report.narrative_verdict import BEING_CHECKED, sentence_verdict
+from explainers.report.narrative_verdict import BEING_GENERATED, sentence_verdict
 from explainers.report.narratives import NOTE, grouped, names_of
 from explainers.report.text import one_line, visible
 from explainers.report.track_record import QUESTION, TrackRecord, track_record
@@ -76,7 +76,7 @@ def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
 def _verdict(run: Run, specs: Sequence[NarratorSpec], records: Mapping[str, TrackRecord | None]) -> str:
     """Not before every sentence was checked."""
     if run.active and len(run.narratives) + len(run.narrator_failures) < len(specs):
-        return BEING_CHECKED
+        return BEING_GENERATED
     return sentence_verdict(_checked(run), records)
 
 

@@ -15,6 +15,7 @@ from explainers.report.narrator_overview import advice, overview_cells
 from explainers.report.narrator_tables import gain_lines, narrator_cells
 from explainers.report.sentence_tables import sentence_cells
 from explainers.report.tournament_tables import TITLE, tournament_note, tournament_tables
+from explainers.report.track_record import judged_reasons
 
 EVALUATION = "narrative/evaluation.json"
 NOTE = (
@@ -55,7 +56,8 @@ def evaluations() -> None:
         for cells in (narrator_cells(table["rows"]), *sentence_cells(table["rows"], table.get("baselines", ()))):
             st.dataframe(cells, hide_index=True, height="content")
         plain_text.bullets(gain_lines(table["rows"]))
-        plain_text.caption(" ".join([NOTE, *notes(table["rows"])]))
+        judged = f"Reasons are judged on {judged_reasons(table['data']):,} examples."
+        plain_text.caption(" ".join([NOTE, judged, *notes(table["rows"])]))
         _tournament(table.get("tournament", {}))
         st.code(table["command"], "sh", wrap_lines=True)
 

@@ -61,7 +61,8 @@ def _result(comparison: "Comparison", duel: Duel) -> str:
     first, second = (side.removed for side in duel.sides)
     nothing = f"no experiment with up to three {units} per side separates the methods"
     if min(first, second) >= float(np.mean(duel.random_removed)):
-        return f"neither side does better than chance: what they disagree about counts little here, and {nothing}"
+        little = f"what they disagree about counts no more than random {units}"
+        return f"neither side does better than chance: {little}, and {nothing}"
     if abs(first - second) <= SMALLEST:
         return f"the two sides hardly differ, and {nothing}"
     return f"random {units} differ by as much too often to decide, and {nothing}"

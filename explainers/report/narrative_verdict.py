@@ -7,16 +7,20 @@ sentences are mostly right on unseen inputs, where that is known. Among those th
 from collections.abc import Mapping, Sequence
 
 from explainers.methods.narrator_specs import narrator_spec
-from explainers.report.narrative_checks import CheckLine
+from explainers.report.narrative_checks import QUESTIONS, CheckLine
 from explainers.report.text import join_names
 from explainers.report.track_record import TrackRecord, percent
 
 MOSTLY = 0.5  # share of right reasons on unseen inputs
+KNOWN = "Right reasons on unseen inputs that the model classified correctly"
+BEING_GENERATED = "The sentences are being generated."
 BEING_CHECKED = "The sentences are being checked."
 NO_CLASS = "No sentence can be trusted: none names the class that the model predicts."
 FAILED = "No sentence can be trusted: each that names the model's class fails another check."
-ONLY_CLASS = "No sentence is supported beyond the class that it names: nothing else was checked."
+ONLY_CLASS = "No sentence is supported beyond the class that it names: nothing else could be decided."
 SOME_FAILED = "No sentence is supported: those of which more than the class could be checked fail."
+
+TRUE_FIRST = (QUESTIONS[1],)  # of two that pass one check each, the reason that is true comes before the words in use
 
 Checks = Mapping[str, Sequence[CheckLine]]  # by narrator, in the order of QUESTIONS
 
@@ -37,8 +41,9 @@ def sentence_verdict(checks: Checks, records: Mapping[str, TrackRecord | None]) 
     if not reliable:
         return _by_luck(supported, records)
     most = max(len(questions) for questions in reliable.values())
-    best = [method for method, questions in reliable.items() if len(questions) == most]
-    same = [method for method in best if reliable[method] == reliable[best[0]]]
+    candidates = [questions for questions in reliable.values() if len(questions) == most]
+    best = TRUE_FIRST if TRUE_FIRST in candidates else candidates[0]
+    same = [method for method, questions in reliable.items() if questions == best]
     return _best(same, sound[same[0]], records)
 
 
@@ -60,11 +65,10 @@ def _mostly_wrong(method: str, records: Mapping[str, TrackRecord | None]) -> boo
 
 
 def _by_luck(supported: Mapping[str, object], records: Mapping[str, TrackRecord | None]) -> str:
-    shares = [percent(record.right) for each in supported if (record := records.get(each)) and record.right is not None]
-    pass_, are = ("pass", "their") if len(supported) > 1 else ("passes", "its")
+    pass_ = "pass" if len(supported) > 1 else "passes"
     return (
-        f"No sentence can be preferred. {_names(list(supported))} {pass_} the checks, perhaps by luck: "
-        f"on unseen inputs {join_names(shares)} of {are} reasons were right."
+        f"No sentence can be preferred. {_names(list(supported))} {pass_} the checks, perhaps by luck. "
+        f"{_shares(list(supported), records)}"
     )
 
 
@@ -74,13 +78,18 @@ def _best(methods: Sequence[str], lines: Sequence[CheckLine], records: Mapping[s
     true = f" and {is_} true of the input" if truth == "yes" else ""
     used = f", and the model uses the words that {they.lower()} {name}" if use == "yes" else ""
     text = f"Best supported: {_names(methods)}. {they} {name} the model's class{true}{used}."
-    shares = {each: record.right for each in methods if (record := records.get(each)) and record.right is not None}
-    if shares:
-        text += f" On unseen inputs {join_names([percent(each) for each in shares.values()])} of {their} reasons "
-        text += "were right, respectively." if len(shares) > 1 else "were right."
-    elif truth != "yes":
-        text += f" Whether {their} reason{'s hold' if len(methods) > 1 else ' holds'} is not checked."
+    if shares := _shares(methods, records):
+        return f"{text} {shares}"
+    if truth != "yes":
+        return f"{text} Whether {their} reason{'s hold' if len(methods) > 1 else ' holds'} is not known."
     return text
+
+
+def _shares(methods: Sequence[str], records: Mapping[str, TrackRecord | None]) -> str:
+    """How often reasons of these narrators were right, for those of which it is known; empty where it is of none."""
+    known = [(each, record.right) for each in methods if (record := records.get(each)) and record.right is not None]
+    shares = [f"{narrator_spec(each).name} {percent(right)}" for each, right in known]
+    return f"{KNOWN}: {join_names(shares)}." if shares else ""
 
 
 def _names(methods: Sequence[str]) -> str:

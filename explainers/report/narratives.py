@@ -40,7 +40,7 @@ def names_of(methods: Sequence[str]) -> str:
     return join_names([narrator_spec(each).name for each in methods])
 
 
-def verdict_of(comparison: "Comparison") -> str:
+def best_sentence(comparison: "Comparison") -> str:
     """Which sentence is best supported; empty without sentences. What was not checked by now is not waited for."""
     model = comparison.question.model.name
     checks = {each.method: _by_now(checks_of(comparison, each)) for each in comparison.narratives}
@@ -53,7 +53,7 @@ def _by_now(lines: Sequence[CheckLine]) -> list[CheckLine]:
 
 def narrative_lines(comparison: "Comparison") -> Iterator[str]:
     if comparison.narratives:
-        yield verdict_of(comparison)
+        yield best_sentence(comparison)
     for narrative in comparison.narratives:
         yield f"{narrative.method:22} “{narrative.text}” ({narrative.seconds:.2f} s)"
         for line in checks_of(comparison, narrative):
@@ -69,7 +69,7 @@ def narratives_section(comparison: "Comparison") -> str:
     items += [
         f"<dt>{escaped(narrator_spec(each.method).name)}</dt><dd>{escaped(each.reason)}</dd>" for each in failures
     ]
-    verdict = f"<p>{escaped(verdict_of(comparison))}</p>"
+    verdict = f"<p>{escaped(best_sentence(comparison))}</p>" if comparison.narratives else ""
     return f'<h2>In words</h2>{verdict}<p class="note">{NOTE}</p><dl class="methods">{"".join(items)}</dl>'
 
 

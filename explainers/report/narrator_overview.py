@@ -7,16 +7,17 @@ from typing import Any
 
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec, narrator_spec
 from explainers.report.sentence_tables import RIGHT
+from explainers.report.text import join_names
 from explainers.report.track_record import percent
 
 Rows = Sequence[Mapping[str, Any]]
-OWN = "picked_of_ten"
+PICKED = "picked_of_ten"
 TIES = {
     "phi": "nothing",
     "phi_ts": "its class: a second classifier recovers the model's probabilities",
     "cause": "its class: that classifier also follows exchanges of neurons",
 }
-COLUMNS = {RIGHT: "right", OWN: "picks its input of ten"}
+COLUMNS = {RIGHT: "right", PICKED: "picks its input of ten"}
 
 
 def overview_cells(tables: Mapping[str, Rows]) -> list[dict[str, str]]:
@@ -53,17 +54,20 @@ def _share(rows: Rows, method: str, column: str) -> str:
 
 def _advice(model: str, column: str, rows: Rows) -> str:
     measured = sorted((row for row in rows if column in row), key=lambda row: -row[column]["mean"])
-    (best, share), *others = [(narrator_spec(row["method"]).name, percent(row[column]["mean"])) for row in measured]
-    second = f"; {others[0][0]} follows with {others[0][1]}" if others else ""
+    level = [row for row in measured if row[column]["high"] >= measured[0][column]["mean"]]
+    shares = [f"{narrator_spec(row['method']).name} ({percent(row[column]['mean'])})" for row in level]
     if column == RIGHT:
-        return f"On {model} the reasons of {best} are right most often, on {share} of unseen inputs{second}."
+        return (
+            f"On {model} reasons are right most often from {join_names(shares)}, of the unseen inputs that the model "
+            "classified correctly."
+        )
     return (
-        f"On {model} nothing tells whether reasons are right. Those of {best} fit their own input best: {share} share "
-        f"more words with it than with nine others of its class{second}."
+        f"On {model} nothing tells whether reasons are right. Those that share more words with their own input than "
+        f"with nine others of its class come most often from {join_names(shares)}."
     )
 
 
 def _reads(spec: NarratorSpec) -> str:
     if not spec.reads_tokens:
         return "the state from which the model predicts"
-    return "the words" if spec.reads == "words" else "that state and the states of all tokens"
+    return "the words" if spec.reads == "words" else "the states of all tokens too"

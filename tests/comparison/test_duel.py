@@ -115,8 +115,8 @@ def test_claims_that_are_both_wrong_are_not_separated(ranked: Rank) -> None:
     assert result.winner is None
     assert [side.units for side in result.sides] == [(0,), (1,)]  # the smallest experiment
     assert duel_sentence(comparison, result).endswith(
-        "neither side does better than chance: what they disagree about counts little here, and no experiment with up "
-        "to three words per side separates the methods."
+        "neither side does better than chance: what they disagree about counts no more than random words, and no "
+        "experiment with up to three words per side separates the methods."
     )
 
 

@@ -29,14 +29,15 @@ class TestInteractions:
     def test_of_a_long_text_it_says_which_words_are_asked(self, opened: Opened) -> None:
         page = opened(text="good " * (MOST_UNITS + 1), captum="KernelSHAP").settle()
         sentence = (
-            f"Interactions are computed for the {FEATURED_UNITS} with the largest scores of KernelSHAP; the others"
+            f"Interactions are computed for the {FEATURED_UNITS} with the largest scores of KernelSHAP, of either"
+            " sign; the others"
         )
         assert any(f"This input has {MOST_UNITS + 1} words. {sentence}" in each for each in page.plain())
         assert page.at.button(key="interactions").label == LABEL
 
     def test_a_single_word_says_why_there_are_none(self, opened: Opened) -> None:
         page = opened(text="good", captum="KernelSHAP").settle()
-        assert "Interactions need at least two." in page.plain()
+        assert "Interactions need at least two words." in page.plain()
         assert not [button for button in page.at.button if button.key == "interactions"]
 
 

@@ -62,22 +62,22 @@ def test_several_are_named_where_they_pass_the_same_checks() -> None:
     checks = {each: lines("yes", "none", "yes") for each in ("cause_phi", "cause")}
     assert sentence_verdict(checks, {}) == (
         "Best supported: φ and CAuSE + word losses. They name the model's class, and the model uses the words that "
-        "they name. Whether their reasons hold is not checked."
+        "they name. Whether their reasons hold is not known."
     )
     one = sentence_verdict({"cause": checks["cause"]}, {"cause": record(None)})
-    assert one.endswith("uses the words that it names. Whether its reason holds is not checked.")
+    assert one.endswith("uses the words that it names. Whether its reason holds is not known.")
 
 
 def test_what_a_narrator_does_on_unseen_inputs_counts_where_it_is_known() -> None:
     checks = {"cause_phi": lines("yes", "yes", "yes"), "cause_tokens": lines("yes", "yes", "none")}
     records = {"cause_phi": record(0.05), "cause_tokens": record(0.92)}
     assert sentence_verdict(checks, records) == (
-        "Best supported: CAuSE (tokens). It names the model's class and is true of the input. On unseen inputs 92 % of "
-        "its reasons were right."
+        "Best supported: CAuSE (tokens). It names the model's class and is true of the input. Right reasons on unseen "
+        "inputs that the model classified correctly: CAuSE (tokens) 92 %."
     )
     assert sentence_verdict({"cause_phi": checks["cause_phi"]}, records) == (
-        "No sentence can be preferred. φ passes the checks, perhaps by luck: on unseen inputs 5 % of its reasons were "
-        "right."
+        "No sentence can be preferred. φ passes the checks, perhaps by luck. Right reasons on unseen inputs that the "
+        "model classified correctly: φ 5 %."
     )
 
 
@@ -86,8 +86,16 @@ def test_with_several_records_each_has_its_own() -> None:
     known = {"cause_phi_tokens": record(0.9), "cause_tokens": record(0.92)}
     text = sentence_verdict(checks, known)
     assert text.startswith("Best supported: φ (tokens) and CAuSE (tokens). They name the model's class and are true of")
-    assert text.endswith("On unseen inputs 90 % and 92 % of their reasons were right, respectively.")
+    assert text.endswith("correctly: φ (tokens) 90 % and CAuSE (tokens) 92 %.")
+    some = sentence_verdict(checks, {"cause_tokens": record(0.92)})
+    assert some.startswith("Best supported: φ (tokens) and CAuSE (tokens).")
+    assert some.endswith("correctly: CAuSE (tokens) 92 %.")  # of the other it is not known
     poor = {"cause_phi_tokens": record(0.1), "cause_tokens": record(0.2)}
-    assert "φ (tokens) and CAuSE (tokens) pass the checks, perhaps by luck: on unseen inputs 10 % and 20 %" in (
-        sentence_verdict(checks, poor)
-    )
+    text = sentence_verdict(checks, poor)
+    assert "φ (tokens) and CAuSE (tokens) pass the checks, perhaps by luck. Right reasons" in text
+    assert text.endswith(": φ (tokens) 10 % and CAuSE (tokens) 20 %.")
+
+
+def test_of_two_that_pass_one_check_each_the_true_reason_is_preferred() -> None:
+    checks = {"cause_phi": lines("yes", "none", "yes"), "cause": lines("yes", "yes", "none")}
+    assert sentence_verdict(checks, {}).startswith("Best supported: CAuSE + word losses. It names")

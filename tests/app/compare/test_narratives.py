@@ -18,7 +18,7 @@ from explainers.datasets.example import Example
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.narrative_verdict import BEING_CHECKED, ONLY_CLASS
+from explainers.report.narrative_verdict import BEING_GENERATED, ONLY_CLASS
 from explainers.report.narratives import NOTE
 from explainers.report.track_record import QUESTION, TrackRecord
 from explainers.results.comparison import Failure
@@ -72,7 +72,7 @@ def test_the_verdict_waits_for_the_checks_of_all_sentences(ran: Ran) -> None:
     run.status = "running"
     run.narrator_failures = ()
     run.request = replace(run.request, narrators=("cause", "cause_phi"))
-    assert payload(run)["verdict"] == BEING_CHECKED
+    assert payload(run)["verdict"] == BEING_GENERATED
 
 
 def test_after_a_word_was_removed_the_others_keep_their_numbers(ran: Ran) -> None:
