@@ -14,6 +14,7 @@ from threading import Thread
 
 from app.compare import computation
 from app.compare.leases import Lease
+from app.compare.progress import ProgressWatch
 from app.compare.result_memory import ResultMemory
 from app.compare.runs import Column, Request, Run
 from app.compare.stored_results import StoredAnswer, fill, stored_answer
@@ -32,7 +33,6 @@ log = logging.getLogger(__name__)
 AT_ONCE = 2  # runs that compute at the same time; others wait for their turn
 LONGEST_QUEUE = 64  # runs on their way; further ones are refused
 QUEUE_VARIABLE = "CROSSLIGHT_QUEUE"
-HANGING = 600.0  # seconds; the slowest batch of the largest model takes less
 GRACE = 5.0  # seconds within which stopped runs end
 BUSY = "The server is busy with {} comparisons. Try again in a moment."
 
@@ -43,6 +43,7 @@ class Engine:
     def __init__(self, pool: ModelPool) -> None:
         self.pool = pool
         self.turns = Turns(AT_ONCE)
+        self.progress = ProgressWatch()
         self.memory = ResultMemory()
         self.queue: list[Run] = []  # those on their way
         self.threads: set[Thread] = set()
@@ -63,6 +64,7 @@ class Engine:
         specs = (*guess, *request.given, *applicable(select(request.methods), request.example))
         run = Run(request, {spec.id: Column(spec) for spec in specs}, lease=lease)
         run.meter.give_way = partial(self.turns.pause, run.turn, partial(check, run))
+        run.meter.step_aside = partial(self.turns.leave, run.turn)
         stored = None if fresh else stored_answer(request)
         if stored is not None and fill(run, stored):
             self.pool.warm_up(request.model, after=DRAWN)  # for what comes next
@@ -72,7 +74,7 @@ class Engine:
             run.error, run.status = BUSY.format(len(self.queue)), "failed"
             return run
         self.queue.append(run)
-        self._start("explain", partial(self._work, run, fresh, stored))
+        run.thread = self._start("explain", partial(self._work, run, fresh, stored))
         return run
 
     def ahead_of(self, run: Run) -> int:
@@ -94,6 +96,7 @@ class Engine:
                 self.turns.leave(turn)
 
         meter.give_way = partial(self.turns.pause, turn, check_later)
+        meter.step_aside = partial(self.turns.leave, turn)
         self._start("curves", in_turn)
 
     def snapshot(self) -> dict[str, object]:
@@ -104,7 +107,7 @@ class Engine:
             "without_viewer": sum(not run.lease.connected() for run in runs),
             "computing": len(self.turns.computing),
             "waiting": len(self.turns.waiting),
-            "hanging": int(self.turns.stalled() > HANGING),
+            "hanging": len(self.progress.standing(runs)),
             "remembered_results": len(self.memory.results),
             "models": [name if name in embedded else "other" for name in list(self.pool.models)],
             "models_loading": len(self.pool.loads),
@@ -119,7 +122,7 @@ class Engine:
         for thread in list(self.threads):
             thread.join(max(0.0, end - time.monotonic()))
 
-    def _start(self, name: str, work: Callable[[], None]) -> None:
+    def _start(self, name: str, work: Callable[[], None]) -> Thread:
         def whole() -> None:
             try:
                 work()
@@ -129,6 +132,7 @@ class Engine:
         thread = Thread(target=whole, name=name, daemon=True)  # the process does not wait for it
         self.threads.add(thread)
         thread.start()
+        return thread
 
     def _work(self, run: Run, fresh: bool, stored: StoredAnswer | None) -> None:
         began, status = time.perf_counter(), run.status

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from app.compare.leases import Lease
@@ -92,6 +93,7 @@ class Run:
     interactions: "InteractionState | None" = None  # once somebody has asked for them
     lease: Lease = field(default_factory=Lease, repr=False)
     turn: Turn = field(default_factory=Turn, repr=False)
+    thread: Thread | None = field(default=None, repr=False)
     abandoned: bool = False  # stopped because nobody looked; it starts again as soon as somebody does
     started: float = field(default_factory=time.monotonic)
     seconds: float = 0.0

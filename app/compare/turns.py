@@ -21,7 +21,7 @@ class Turn:
     number: int = 0
     used: float = 0.0  # seconds of its slice before quick work went first; with these it keeps its place
     began: float = 0.0  # of the present slice
-    seen: float = 0.0  # when it last came between two batches
+    waits: bool = False  # in line for its turn
 
     @property
     def rank(self) -> tuple[bool, int]:
@@ -42,7 +42,6 @@ class Turns:
         `check` is called at once, and twice a second while it waits; it may raise to leave the line.
         """
         check()
-        turn.seen = time.monotonic()
         with self.changed:
             if turn in self.computing:
                 if not self._gives_way(turn):
@@ -53,16 +52,18 @@ class Turns:
     def _gives_way(self, turn: Turn) -> bool:
         """Whether others go first: because they are quicker, or because the slice is used up."""
         first = min(self.waiting, key=lambda each: each.rank, default=None)
-        used_up = turn.seen - turn.began >= SLICE
+        used = time.monotonic() - turn.began
+        used_up = used >= SLICE
         if first is None or not (first.quick > turn.quick or (used_up and first.quick == turn.quick)):
             return False
-        turn.used = 0.0 if used_up else turn.seen - turn.began
+        turn.used = 0.0 if used_up else used
         return True
 
     def _take(self, turn: Turn, check: Callable[[], None]) -> None:
         if turn.used == 0.0:
             turn.number = next(self.numbers)
         self.waiting.append(turn)
+        turn.waits = True
         try:
             while not self._is_next(turn):
                 self.changed.wait(CHECK)
@@ -71,8 +72,8 @@ class Turns:
         finally:
             self.waiting.remove(turn)
             self.changed.notify_all()  # another one may be next now
-            turn.seen = time.monotonic()
-            turn.began = turn.seen - turn.used
+            turn.waits = False
+            turn.began = time.monotonic() - turn.used
 
     def leave(self, turn: Turn) -> None:
         """The computation is over, or waits for something else than the processor."""
@@ -85,11 +86,6 @@ class Turns:
             if turn not in self.waiting or len(self.computing) < self.at_once:
                 return 0
             return 1 + sum(each.rank < turn.rank for each in self.waiting)
-
-    def stalled(self) -> float:
-        """Seconds since the slowest of those that compute was last seen between two batches."""
-        with self.changed:
-            return max((time.monotonic() - turn.seen for turn in self.computing), default=0.0)
 
     def _release(self, turn: Turn) -> None:
         self.computing.discard(turn)

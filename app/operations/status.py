@@ -24,7 +24,7 @@ from explainers.training.artifacts import store
 
 EVERY = 10.0  # seconds between two writings
 OLDEST = 60.0  # seconds; an older file means that the app hangs
-HANGING = "hanging"  # the value that `collect` may give: whether a comparison does not move; any but 0 is a fault
+HANGING = "hanging"  # the value that `collect` may give: how many comparisons do not move; any but 0 is a fault
 NONE = "No app has written its status. Start it, or set CROSSLIGHT_STORE as for the app."
 
 Collect = Callable[[], Mapping[str, object]]
@@ -113,7 +113,7 @@ def fault(status: Status, now: float) -> str:
     if age > OLDEST:
         return f"The app has written nothing for {age:.0f} s, so it hangs."
     if status.get(HANGING):
-        return "A comparison has not moved for ten minutes."
+        return "A comparison has stopped moving."
     return ""
 
 

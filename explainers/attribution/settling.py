@@ -8,9 +8,9 @@ so that they are read only where the units agree.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import count, takewhile
 
+from explainers.memoized import memoized
 from explainers.metrics.erasure import Answers, erasure_curves
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.results.attribution import ranking
@@ -29,11 +29,11 @@ class Look:
     scores: tuple[float, ...]
     label: int
 
-    @cached_property
+    @memoized
     def top(self) -> frozenset[int]:
         return frozenset(ranking(self.scores)[: top_count(len(self.scores), TOP)].tolist())
 
-    @cached_property
+    @memoized
     def metrics(self) -> tuple[float, float]:
         """Asks for the masks of the metrics."""
         curves = erasure_curves(self.answers, self.scores, self.label, metric_counts(len(self.scores)))

@@ -4,7 +4,6 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ from explainers.evaluation.plan import Plan
 from explainers.evaluation.records import Record, read_records
 from explainers.evaluation.runner import run_evaluation
 from explainers.evaluation.table import Row, summary_rows
+from explainers.memoized import memoized
 from explainers.methods.registry import METHODS, check_applicable, select, using_weights_of
 from explainers.methods.spec import MethodSpec
 from explainers.models.bundle_cards import is_generated
@@ -67,7 +67,7 @@ class Evaluation:
     records: list[Record]
     about: dict[str, Any]
 
-    @cached_property
+    @memoized
     def rows(self) -> list[Row]:
         return summary_rows(self.records)
 

@@ -114,6 +114,8 @@ class AnswerPool:
 
     def _wait(self, meter: Meter) -> None:
         started = time.perf_counter()
+        if meter.step_aside is not None:
+            meter.step_aside()  # who computes the answer may be waiting for this turn
         with self.changed:
             self.changed.wait(LOOK)
         meter.waited += time.perf_counter() - started

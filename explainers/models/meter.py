@@ -18,8 +18,9 @@ class Meter:
     """`calls` counts inputs that went through the model, not batches; `seconds` is the time spent in the model.
 
     `pooled` counts those whose answers were known already, because the same mask had been computed before.
-    `give_way` is called between two batches and may block, so that other runs go first; `waited` are the seconds for
-    which it did, and those in which others used the model.
+    `give_way` is called between two batches and may block, so that other runs go first; `step_aside` is called before
+    the run waits for what another run computes, and gives up its turn until the next batch. `waited` are the seconds
+    for which it waited, also for others that used the model.
     """
 
     cancel: Event = field(default_factory=Event)
@@ -27,6 +28,7 @@ class Meter:
     pooled: int = 0
     seconds: float = 0.0
     give_way: Callable[[], None] | None = field(default=None, repr=False)
+    step_aside: Callable[[], None] | None = field(default=None, repr=False)
     waited: float = 0.0
     in_batch: bool = False
 

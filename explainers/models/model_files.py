@@ -2,12 +2,12 @@
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from explainers.memoized import memoized
 from explainers.models.foreign.config_limits import check_preprocessor, read_config
 from explainers.models.foreign.file_checks import INDEX, weight_files
 from explainers.models.foreign.hub_snapshot import fetched_folder
@@ -44,7 +44,7 @@ class ModelFiles:
     def revision(self) -> str | None:
         return None if self.folder else self.name.partition("@")[2] or None
 
-    @cached_property
+    @memoized
     def path(self) -> Path:
         """The folder itself, or that to which the hub's files were fetched; from here on nothing asks the hub."""
         return self.folder or fetched_folder(self.identifier, self.revision, weights=self.has_weights)
@@ -54,15 +54,15 @@ class ModelFiles:
         """Of a hub model: the folder of a snapshot has its name."""
         return None if self.folder else self.path.name
 
-    @cached_property
+    @memoized
     def weights(self) -> list[Path]:
         return weight_files(self.identifier, self.path)
 
-    @cached_property
+    @memoized
     def shapes(self) -> Shapes:
         return stored_shapes(self.identifier, self.weights)
 
-    @cached_property
+    @memoized
     def raw_config(self) -> dict[str, Any]:
         """The configuration as it stands in the file, within limits."""
         return read_config(self.identifier, self.path / CONFIG)

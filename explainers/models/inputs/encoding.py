@@ -8,7 +8,6 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from explainers.datasets.image import InputImage
+from explainers.memoized import memoized
 from explainers.models.inputs.canvas import Canvas
 from explainers.models.inputs.patch_embeddings import PatchEmbeddings
 from explainers.models.inputs.tokens import TextTokenizer, Tokens, tokens_of
@@ -68,7 +68,7 @@ class Encoding:
         """Whether there is an image with the text."""
         return self.image is not None
 
-    @cached_property
+    @memoized
     def content_key(self) -> bytes:
         """Equal for inputs of which the model reads the same under every mask over the units."""
         parts = (self.ids, self.segments, self.owners, sorted(self.zeroed), len(self.units))

@@ -2,12 +2,13 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 
-from app.compare import computation
+from app.compare import computation, turns
 from app.compare.engine import AT_ONCE, Engine
 from app.compare.result_memory import RESULTS_KEPT
 from app.compare.runs import Request, Run
@@ -21,7 +22,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 from explainers.results.comparison import Failure
 from explainers.results.narrative import Narrative
-from explainers.results.settings import Settings
+from explainers.results.settings import UNTIL_SETTLED, Settings
 
 Ran = Callable[..., Run]
 Ask = Callable[..., Request]
@@ -396,3 +397,25 @@ def test_closing_also_ends_what_is_computed_after_a_run(engine: Engine, ran: Ran
     engine.close()
     assert ended == ["stopped"]
     assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize("texts", [8, 2])
+def test_eight_comparisons_that_settle_at_once_all_end(
+    engine: Engine, request_for: Ask, monkeypatch: pytest.MonkeyPatch, texts: int
+) -> None:
+    """Each gives way between any two batches, also while the metrics of a sampled order are read. Of two that ask the
+    same masks, one waits for the other's answers without keeping its turn."""
+    monkeypatch.setattr(turns, "SLICE", 0.0)
+    words = ("a", "good", "film", "but", "dull")
+    orders = list(permutations(words))
+    settling = Settings(samples=UNTIL_SETTLED, steps=5)
+    runs = [
+        engine.submit(
+            request_for(" ".join(orders[number % texts] * 2), methods=("lime", "kernel_shap"), settings=settling)
+        )
+        for number in range(8)
+    ]
+    end = time.monotonic() + 30
+    while any(run.active for run in runs) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert [run.status for run in runs] == ["done"] * 8

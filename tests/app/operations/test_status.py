@@ -57,7 +57,7 @@ def test_nobody_else_may_read_the_file() -> None:
     ("values", "sentence"),
     [
         ({"written": 0}, "s, so it hangs."),
-        ({"hanging": 1}, "A comparison has not moved for ten minutes."),
+        ({"hanging": 1}, "A comparison has stopped moving."),
         ({"process": 2**22 + 1}, "The app has ended; its last status is 0 s old."),
         ({"created": 1.0}, "The app has ended; its last status is 0 s old."),  # its number is another process's now
     ],
