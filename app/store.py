@@ -8,6 +8,7 @@ mended while the app runs is used again without a restart.
 import logging
 import os
 import shlex
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,14 +16,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal
 
-from sqlalchemy import JSON, make_url
+from sqlalchemy import JSON, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
-from app.database.connections import connecting_engine
-from app.database.faults import UNREADABLE, StoreUnavailable, sentence
+from app.database.connections import Synchronous, connecting_engine, truncate_log
+from app.database.faults import REFUSED, UNREADABLE, StoreUnavailable, sentence
 from app.database.schema import make_tables
 from explainers.errors import ExplanationError
+from explainers.training.artifacts import PRIVATE, keep_private, make_store
 from explainers.training.artifacts import store as folder
 from explainers.training.fit_spec import FitSpec
 
@@ -30,6 +32,11 @@ log = logging.getLogger(__name__)
 
 URL_VARIABLE = "DATABASE_URL"
 FILE = "crosslight.db"
+PRIVATE_FILE = 0o600
+NOT_PRIVATE = (
+    "Other accounts of this machine may read the store in %s: it belongs to another account, or its file system knows "
+    "no rights."
+)
 
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -85,11 +92,11 @@ class Job(Base):
 class Store:
     """A database and its transactions. Raises `ExplanationError` if DATABASE_URL names none."""
 
-    def __init__(self, url: str = "") -> None:
+    def __init__(self, url: str = "", synchronous: Synchronous = "FULL") -> None:
         self.own_folder = not (url or os.environ.get(URL_VARIABLE))
         try:
             address = make_url(url or default_url())
-            self.engine = connecting_engine(address)
+            self.engine = connecting_engine(address, synchronous)
         except (ImportError, NoSuchModuleError) as error:
             raise ExplanationError(f"The store cannot be opened: {error}. Check {URL_VARIABLE}.") from error
         except (ArgumentError, ValueError) as error:  # the message may hold a part of the password
@@ -101,6 +108,9 @@ class Store:
         self.readers = sessionmaker(self.engine, expire_on_commit=False)
         self.writers = sessionmaker(self.engine.execution_options(writes=True), expire_on_commit=False)
         self.preparing, self.ready = Lock(), False
+        self.sqlite = address.get_backend_name() == "sqlite"
+        self.deleted = self.sqlite  # whether the log may hold what was deleted; at first by an earlier process
+        event.listen(self.engine, "after_cursor_execute", self._note_deletion)
 
     def begin(self) -> AbstractContextManager[Session]:
         """A transaction: what happens in the block is kept if it ends well, and else undone. Writers wait for each
@@ -117,6 +127,7 @@ class Store:
             self._make_ready()
             with sessions.begin() as session:
                 yield session
+            self._forget_deleted()
         except (SQLAlchemyError, *UNREADABLE) as error:
             if not isinstance(error, (DBAPIError, *UNREADABLE)):
                 log.exception("a transaction failed")
@@ -130,10 +141,24 @@ class Store:
                 return
             if self.own_folder:
                 make_folder()
+                make_file()
             make_tables(self.engine, Base.metadata)
             self.ready = True
 
+    def _note_deletion(self, _connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        self.deleted = self.deleted or (self.sqlite and statement.lstrip()[:6].upper() == "DELETE")
+
+    def _forget_deleted(self) -> None:
+        """Removes from the log what was deleted; while others read, the next transaction tries it again."""
+        if self.deleted:
+            try:
+                self.deleted = not truncate_log(self.engine)
+            except (SQLAlchemyError, sqlite3.Error):
+                log.debug("the log was not truncated", exc_info=True)
+
     def close(self) -> None:
+        if self.ready:
+            self._forget_deleted()
         self.engine.dispose()
 
 
@@ -147,12 +172,26 @@ def default_url() -> str:
 
 
 def make_folder() -> None:
-    """Makes the folder of the store. Raises `StoreUnavailable` if that is not possible."""
+    """Makes the folder of the store, for its owner alone, with all that an earlier version left in it. Raises
+    `StoreUnavailable` if that is not possible."""
     try:
-        folder().mkdir(parents=True, exist_ok=True)
+        private = keep_private(make_store(), PRIVATE)
+        for path in folder().rglob("*"):
+            if not path.is_symlink():
+                keep_private(path, PRIVATE if path.is_dir() else PRIVATE_FILE)
+        if not private:
+            log.warning(NOT_PRIVATE, folder().resolve())
     except OSError as error:
         reason = f"The store's folder cannot be made: {error.strerror}. Check CROSSLIGHT_STORE."
         raise StoreUnavailable(reason) from error
+
+
+def make_file() -> None:
+    """Makes the database, for its owner alone; SQLite gives its other files the same rights."""
+    try:
+        os.close(os.open(file(), os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+    except OSError as error:
+        raise StoreUnavailable(REFUSED.format(file=FILE)) from error
 
 
 def file() -> Path:

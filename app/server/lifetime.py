@@ -45,6 +45,7 @@ def snapshot() -> dict[str, object]:
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[None]:
     """For the app."""
+    os.umask(0o077)  # what the app and its trainings write is for their owner alone
     set_up_log()
     memory.bound_arenas()
     sockets.send_at_once()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 STORE_VARIABLE = "CROSSLIGHT_STORE"
 LOADED_PER_MODEL = 64
+PRIVATE = 0o700  # rights of the store's folder: for its owner alone
 
 Family = Literal["learned", "narrative"]
 Recipe = TypeVar("Recipe")
@@ -68,6 +69,27 @@ class Untrained(Generic[Recipe, Module]):
 
 def store() -> Path:
     return Path(os.environ.get(STORE_VARIABLE, "store"))
+
+
+def make_store() -> Path:
+    """Returns the folder of the store, made where it is missing, which no other account of the machine may enter.
+
+    Raises `OSError` if it cannot be made.
+    """
+    folder = store()
+    folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    keep_private(folder, PRIVATE)
+    return folder
+
+
+def keep_private(path: Path, mode: int) -> bool:
+    """Takes the rights of other accounts, whatever the umask was. Returns whether they have none now."""
+    try:
+        if path.stat().st_mode & 0o077:
+            path.chmod(mode)
+        return not path.stat().st_mode & 0o077
+    except OSError:  # it belongs to another account, or has just been removed
+        return not path.exists()
 
 
 def own_folder(model: str, version: str, family: Family = "learned") -> Path:
@@ -175,6 +197,8 @@ def write_artifact(path: Path, weights: "Mapping[str, Tensor]", card: Mapping[st
     from explainers.models.text.base_weights import sha256
     from explainers.training.packing import unpacked
 
+    if path.resolve().is_relative_to(store().resolve()):
+        make_store()
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh, fresh_card = path.with_suffix(".new"), path.with_suffix(".json.new")
     save_file({name: weight.contiguous().cpu() for name, weight in weights.items()}, fresh)

@@ -1,11 +1,13 @@
+import os
 import sqlite3
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from app import store as stores
 from app.store import URL_VARIABLE, Job, Store, default_url
@@ -150,3 +152,97 @@ def test_without_its_package_postgresql_is_told_in_a_sentence(opened: Opened, mo
     with pytest.raises(ExplanationError, match="psycopg") as error:
         opened()
     assert "secret" not in str(error.value)
+
+
+def pragma(store: Store, name: str) -> int:
+    with store.read() as session:
+        value: int = session.connection().exec_driver_sql(f"PRAGMA {name}").scalar_one()
+    return value
+
+
+def test_what_is_confirmed_is_on_the_disk(opened: Opened) -> None:
+    assert pragma(opened(), "synchronous") == 2  # FULL: each commit waits for the disk
+    assert pragma(Store(synchronous="NORMAL"), "synchronous") == 1
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o000])
+def test_no_other_account_may_read_anything_in_the_store(opened: Opened, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        with opened().begin() as session:
+            session.add(job())
+            session.flush()
+            files = list(stores.folder().rglob("*"))
+            assert {path.name for path in files} == {"crosslight.db", "crosslight.db-wal", "crosslight.db-shm"}
+            assert [oct(path.stat().st_mode & 0o777) for path in files] == ["0o600"] * 3
+        assert stores.folder().stat().st_mode & 0o777 == 0o700
+    finally:
+        os.umask(before)
+
+
+def test_a_store_that_others_could_read_is_closed_to_them(opened: Opened) -> None:
+    """As earlier versions made it."""
+    run = stores.folder() / "runs" / "aml-mine"
+    run.mkdir(parents=True)
+    (run / "texts.txt").write_text("a private text")
+    for path in (stores.folder(), *stores.folder().rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    kept(opened())
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (stores.folder(), *stores.folder().rglob("*")))
+    assert (run / "texts.txt").read_text() == "a private text"
+
+
+def test_a_store_that_stays_readable_is_reported(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stores.folder().mkdir(mode=0o755)
+    monkeypatch.setattr(Path, "chmod", lambda *_args: None)  # as on a file system without rights
+    kept(opened())
+    assert "Other accounts of this machine may read the store" in caplog.text
+
+
+def stored_bytes() -> bytes:
+    return b"".join(path.read_bytes() for path in stores.folder().rglob("*") if path.is_file())
+
+
+def add_secret(store: Store) -> None:
+    with store.begin() as session:
+        session.add(job(error="a text that nobody may keep " * 300))  # over several pages
+
+
+def test_a_deleted_text_is_in_no_file_of_the_store(opened: Opened) -> None:
+    store = opened()
+    add_secret(store)
+    assert b"nobody may keep" in stored_bytes()
+    with store.begin() as session:
+        session.execute(delete(Job))
+    assert b"nobody may keep" not in stored_bytes()
+
+
+def test_a_deletion_does_not_wait_for_readers_and_is_finished_after_them(opened: Opened) -> None:
+    store, reader = opened(), opened()
+    add_secret(store)
+    with reader.read() as reading:
+        assert reading.scalars(select(Job)).one().error
+        begun = time.monotonic()
+        with store.begin() as session:
+            session.delete(session.scalars(select(Job)).one())
+        assert time.monotonic() - begun < 5
+        assert b"nobody may keep" in stored_bytes()  # the reader still needs it
+    kept(store)
+    assert b"nobody may keep" not in stored_bytes()
+
+
+def test_what_a_killed_app_had_deleted_is_removed_at_the_next_start(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = opened()
+    add_secret(killed)
+    monkeypatch.setattr(stores, "truncate_log", lambda _engine: False)
+    with killed.begin() as session:
+        session.execute(delete(Job))
+    assert b"nobody may keep" in stored_bytes()
+    monkeypatch.undo()
+    monkeypatch.setenv(STORE_VARIABLE, str(Path(killed.engine.url.database or "").parent))
+    kept(opened())
+    assert b"nobody may keep" not in stored_bytes()
