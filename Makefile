@@ -3,6 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TOOLS := .venv/tools
+LOCKS := requirements.txt requirements.lock tests/requirements.lock assets/container/requirements.lock
 PYTEST := $(BIN)/python -m pytest --quiet
 PARALLEL := -n 2 --dist loadfile  # a file's tests share their fixtures; each process has one thread
 
@@ -20,6 +21,7 @@ lint: .venv/.installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python .ci/licences.py $(LOCKS)
 
 unit: .venv/.installed-for-tests
 	$(PYTEST) $(PARALLEL) -m "not browser"
@@ -60,7 +62,7 @@ lock: $(TOOLS)/.installed
 		$$($(call WITHOUT,[a-z0-9.-]+) $(TOOLS)/all.lock)
 
 audit: $(TOOLS)/.installed
-	$(TOOLS)/bin/python .ci/audit.py requirements.txt requirements.lock tests/requirements.lock assets/container/requirements.lock
+	$(TOOLS)/bin/python .ci/audit.py $(LOCKS)
 
 $(TOOLS)/.installed: Makefile
 	$(PYTHON) -m venv $(TOOLS)

@@ -1,6 +1,6 @@
 """How far several people agree, with the number of items and a 95 % bootstrap interval over items.
 
-Cohen's κ of two people (scikit-learn), Fleiss' κ (1971), Krippendorff's α with missing answers (`krippendorff`), F1 of
+Cohen's κ of two people (scikit-learn), Fleiss' κ (1971), Krippendorff's α with missing answers (2011), F1 of
 marked units, F1 of marked spans: exact, or relaxed, where a span is matched by any that overlaps it. What is not
 defined is None with the reason. `agreement_overview` has them by item, by pair and over all.
 """
@@ -8,9 +8,8 @@ defined is None with the reason. `agreement_overview` has them by item, by pair 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
 
-import krippendorff
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
@@ -84,18 +83,16 @@ def cohen(items: Items, one: str, other: str) -> AgreementValue:
 
 def alpha(items: Items, *, ordinal: bool) -> AgreementValue:
     """Every question is a unit of the reliability data; people who did not answer it are missing there."""
-    level: Literal["ordinal", "nominal"] = "ordinal" if ordinal else "nominal"
-    name, everybody, known = f"Krippendorff's α, {level}", people(items), levels(items)
+    name, known = f"Krippendorff's α, {'ordinal' if ordinal else 'nominal'}", levels(items)
     tables = [coincidences(item, known) for item in items]
     counted = [table for table in tables if table.any()]
     if not counted:
         return AgreementValue(name, None, reason=FEW)
     if np.count_nonzero(np.sum(counted, axis=(0, 1))) < 2:
         return AgreementValue(name, None, len(counted), reason=CONSTANT)
-    questions = [(item, question) for item in items for question in item.questions]
-    data = [[item.codes.get(each, {}).get(question, math.nan) for item, question in questions] for each in everybody]
-    value = float(krippendorff.alpha(reliability_data=data, level_of_measurement=level))
-    return bounded(name, value, counted, lambda summed: alphas(summed, ordinal=ordinal))
+    statistic = partial(alphas, ordinal=ordinal)
+    (value,) = statistic(np.sum(counted, axis=0)[None])
+    return bounded(name, float(value), counted, statistic)
 
 
 def fleiss(items: Items) -> AgreementValue:
