@@ -88,7 +88,7 @@ def read_items(
     items: list[Item] = []
     left_out = list(given.problems(len(given.bad_rows)))
     for item in given.items:
-        fault = _fault(item.example, input_names, multimodal=multimodal)
+        fault = _fault(item.example, input_names, len(classes), multimodal=multimodal)
         if fault:
             left_out.append(f"Item {item.id[:60]}: {fault}")
         else:
@@ -102,7 +102,7 @@ def _suffix(name: str) -> str:
     return Path(name).suffix.lower()
 
 
-def _fault(example: Example, input_names: Sequence[str], *, multimodal: bool) -> str:
+def _fault(example: Example, input_names: Sequence[str], classes: int, *, multimodal: bool) -> str:
     """Why the model cannot read it, or ""."""
     texts = (example.text, example.pair or "")
     faults = {
@@ -110,6 +110,7 @@ def _fault(example: Example, input_names: Sequence[str], *, multimodal: bool) ->
         f"it has no {input_names[-1] if input_names else 'second text'}.": len(input_names) == 2 and not example.pair,
         "it has two texts, and the model reads one.": len(input_names) == 1 and bool(example.pair),
         f"its text has more than {LONGEST:,} characters.": sum(map(len, texts)) > LONGEST,
+        f"its class {example.label} is not one of the model's {classes}.": 0 < classes <= (example.label or 0),
         "it has no image, and the model reads one.": multimodal and example.image is None,
         "it has an image, and the model reads only text.": not multimodal and example.image is not None,
     }
@@ -122,24 +123,26 @@ def _with_images(content: bytes, name: str, images: Mapping[str, bytes]) -> Impo
         raise DataUnavailable("Give the names of the images in a table (.csv, .tsv or .parquet), in a column image.")
     items: list[Item] = []
     bad: list[BadRow] = []
-    for number, row in _rows(content, name):
+    for number, row in enumerate(_rows(content, name), 1):
         try:
+            if isinstance(row, DataUnavailable):
+                raise row
             example = Example(row["text"].strip(), image=_image(row["image"], images))
             items.append(Item(row.get("id") or str(number), example, label=row.get("label", "")))
-        except DataUnavailable as error:
+        except (DataUnavailable, ValueError) as error:
             bad.append(BadRow(number, str(error)))
     return Imported(tuple(items), (), tuple(bad))
 
 
-def _rows(content: bytes, name: str) -> Iterator[tuple[int, dict[str, str]]]:
+def _rows(content: bytes, name: str) -> Iterator[dict[str, str] | DataUnavailable]:
     def choose(columns: Sequence[str]) -> list[str]:
         if not {"text", "image"} <= set(columns):
             raise DataUnavailable("A table of images needs the columns text and image.")
         return [each for each in IMAGE_COLUMNS if each in columns]
 
-    frame = tables.read_frame(content, name, choose)
-    for number, cells in enumerate(frame.itertuples(index=False, name=None), start=1):
-        yield number, dict(zip(map(str, frame.columns), cells, strict=True))
+    table = tables.read_user_table(content, name, choose)
+    for row in table.rows:
+        yield row if isinstance(row, DataUnavailable) else dict(zip(table.columns, row, strict=True))
 
 
 def _image(cell: str, images: Mapping[str, bytes]) -> InputImage:

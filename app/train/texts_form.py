@@ -1,7 +1,7 @@
 """The texts that a method learns from: pasted, from a file, or drawn by the model's generator."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -12,6 +12,7 @@ from explainers.datasets.user_texts import FEWEST, SUFFIXES, check_texts, parse_
 from explainers.errors import DataUnavailable
 
 MEGABYTES = 10
+LISTED = 5  # bad rows that are named one by one
 GENERATED = (
     "No texts are needed: for this model, the examples are drawn by its generator with a fixed seed. They differ from "
     "those on which the model was trained and tested."
@@ -33,6 +34,7 @@ class SubmittedTexts:
     problem: str = f"No texts yet. Paste at least {FEWEST}, one per line, or choose a file."
     typed: bool = False
     generated: bool = False
+    left_out: tuple[str, ...] = ()  # what is wrong with rows that are not among the texts
 
 
 def submitted_texts(info: ModelInfo) -> SubmittedTexts:
@@ -73,6 +75,9 @@ def _texts(info: ModelInfo) -> SubmittedTexts:
             source = "from the file; remove it to use the box" if file is not None else "from the box"
             st.caption(f"**{len(submitted.texts):,} texts**, each once, {source}. A tenth is held out for validation.")
         st.caption("They are written to the disk of this server, and deleted with the training.")
+    if submitted.left_out:
+        more = len(submitted.left_out) - LISTED
+        plain_text.warning(" ".join((*submitted.left_out[:LISTED], f"{more:,} more rows are left out." * (more > 0))))
     if submitted.problem and submitted.typed:
         plain_text.error(submitted.problem)
     return submitted
@@ -81,7 +86,9 @@ def _texts(info: ModelInfo) -> SubmittedTexts:
 def from_file(name: str, content: bytes, input_names: tuple[str, ...]) -> SubmittedTexts:
     if not content.strip():
         return SubmittedTexts(problem="The file is empty. Choose another one, or remove it to use the box.", typed=True)
-    return _checked(lambda: parse_texts(content, name), input_names)
+    bad_rows: list[DataUnavailable] = []
+    submitted = _checked(lambda: parse_texts(content, name, bad_rows.append), input_names)
+    return replace(submitted, left_out=tuple(map(str, bad_rows)))
 
 
 def from_box(content: str, input_names: tuple[str, ...]) -> SubmittedTexts:

@@ -1,6 +1,5 @@
 """Fields of JSON that somebody else wrote, checked one by one, with a sentence for a missing one and a wrong type."""
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -10,14 +9,6 @@ from explainers.errors import DataUnavailable
 LARGEST = 1e300  # whole numbers beyond it may not become floats
 Content = dict[str, Any]
 NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
-
-
-def parsed(line: str) -> Any:
-    """Raises `DataUnavailable` if the text is no JSON."""
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DataUnavailable("It is not JSON.") from error
 
 
 def json_object(content: Any, name: str) -> Content:

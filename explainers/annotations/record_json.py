@@ -11,7 +11,7 @@ import json
 from dataclasses import asdict
 from typing import Any, cast
 
-from explainers.annotations.fields import Content, field, json_object, optional, parsed, typed, whole_numbers
+from explainers.annotations.fields import Content, field, json_object, optional, typed, whole_numbers
 from explainers.annotations.records import (
     ANSWERS,
     Annotation,
@@ -32,6 +32,7 @@ from explainers.annotations.records import (
 )
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
+from explainers.datasets.tables import parsed_json
 from explainers.errors import DataUnavailable
 
 
@@ -41,7 +42,7 @@ def annotation_line(annotation: Annotation) -> str:
 
 def parse_annotation(line: str) -> Annotation:
     """Raises `DataUnavailable` with a sentence if the line is no annotation."""
-    return read_annotation(parsed(line))
+    return read_annotation(parsed_json(line))
 
 
 def item_line(item: Item) -> str:
@@ -50,7 +51,7 @@ def item_line(item: Item) -> str:
 
 def parse_item(line: str) -> Item:
     """Raises `DataUnavailable` with a sentence if the line is no item."""
-    return read_item(parsed(line))
+    return read_item(parsed_json(line))
 
 
 def annotation_json(annotation: Annotation) -> Content:

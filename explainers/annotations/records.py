@@ -3,7 +3,7 @@
 Every record checks itself when it is made and raises `ValueError` with a sentence; `record_json` reads and writes them.
 """
 
-import math
+import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -14,6 +14,9 @@ Verdict = Literal["accept", "correct", "reject"]
 Box = tuple[int, int, int, int]  # left, top, right and bottom (exclusive)
 TASKS: tuple[Task, ...] = get_args(Task)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+LARGEST = 2**31 - 1  # of whole numbers in a database
+LATEST = 10**11  # seconds since 1970: the year 5138
+SURROGATE = re.compile(r"[\ud800-\udfff]")
 LOWEST, HIGHEST = 1, 5  # relatedness and fluency, as in CAuSE's human study (Table 4)
 ItemText = Example  # a text, a pair, or an image with a text
 
@@ -151,6 +154,13 @@ class Item:
     def __post_init__(self) -> None:
         if not self.id:
             raise ValueError("An item needs an id.")
+        example = self.example
+        check_whole(id=self.id, label=self.label, text=example.text, pair=example.pair or "")
+        for sentence in example.explanations:
+            check_whole(explanations=sentence)
+        check_name(id=self.id)
+        if example.label is not None and not 0 <= example.label <= LARGEST:
+            raise ValueError(f"A class is a number from 0 to {LARGEST:,}, not {short(example.label)}.")
         for marked in self.rationale or ():
             check_marked(marked, self.example)
 
@@ -182,12 +192,40 @@ class Annotation:
             raise ValueError("A skipped item has no answer, and every other one has one.")
         if not all(isinstance(each, ANSWERS[self.task]) for each in single_answers(self.answer)):
             raise ValueError(f"The task {self.task} is answered by {ANSWERS[self.task].__name__}.")
-        if self.version < 1:
-            raise ValueError(f"Versions count from 1, not from {self.version}.")
-        if not (math.isfinite(self.seconds) and self.seconds >= 0 and math.isfinite(self.confirmed)):
-            raise ValueError(f"Times are finite numbers of seconds, not {self.seconds} and {self.confirmed}.")
+        if not 1 <= self.version <= LARGEST:
+            raise ValueError(f"Versions count from 1 to {LARGEST:,}, not {short(self.version)}.")
+        if not (0 <= self.seconds <= LATEST and 0 <= self.confirmed <= LATEST):
+            raise ValueError(
+                f"Times are finite numbers of seconds below 10¹¹, not {self.seconds} and {self.confirmed}."
+            )
+        names = {"project": self.project, "item": self.item, "annotator": self.annotator, "comment": self.comment}
+        check_whole(**names)
+        check_name(**names)
+        for answer in single_answers(self.answer):
+            if isinstance(answer, Corrected):
+                check_whole(sentence=answer.sentence)
         if not (self.item and self.annotator):
             raise ValueError("An annotation needs an item and an annotator.")
+
+
+def check_whole(**texts: str) -> None:
+    """Raises `ValueError` for a text with half of a character, which is no Unicode, by the name of its field."""
+    for name, text in texts.items():
+        if SURROGATE.search(text):
+            raise ValueError(f"The field {name} holds half of a character (a lone surrogate). Remove it.")
+
+
+def check_name(**texts: str) -> None:
+    """Raises `ValueError` for a name with a null character, which PostgreSQL does not store."""
+    for name, text in texts.items():
+        if "\0" in text:
+            raise ValueError(f"The field {name} holds a null character. Remove it.")
+
+
+def short(number: int) -> str:
+    """A number as it is written, or of more than 20 digits its first ones."""
+    digits = str(number)
+    return digits if len(digits) <= 20 else f"{digits[:10]}… ({len(digits)} digits)"
 
 
 def single_answers(answer: Answer | None) -> tuple[Answer, ...]:

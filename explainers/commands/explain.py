@@ -147,10 +147,12 @@ def write_page(path: Path, page: str) -> None:
 
 
 def write_scores(path: Path, comparison: "Comparison") -> None:
+    from explainers.report.exports import csv_text
+
     frame = comparison.to_frame("scores")
     try:
         if path.suffix.lower() == ".csv":
-            frame.to_csv(path, index=False)
+            path.write_text(csv_text(frame), encoding="utf-8", newline="")
         else:
             frame.to_parquet(path, index=False)
     except OSError as error:

@@ -3,41 +3,65 @@
 A model's `input_names` decide which of them it can read: one name, the two names of a pair, or () if unknown.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from explainers.datasets import tables
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 
+log = logging.getLogger(__name__)
+
 FEWEST, MOST, LONGEST = 20, 20_000, 10_000
 SUFFIXES = (".txt", *tables.SUFFIXES)  # of the files that can be given
+BadRow = Callable[[DataUnavailable], object]
 PAIRS = (("text", "text_pair"), ("text", "pair"), ("premise", "hypothesis"))  # columns of a table
 
 
-def read_texts(path: Path, input_names: Sequence[str] = ()) -> tuple[Example, ...]:
-    """The texts of a file that are not empty, each once. Raises `DataUnavailable` if the file cannot be used."""
+def refused(row: DataUnavailable) -> None:
+    """For who reads all rows or none."""
+    raise row
+
+
+def logged(row: DataUnavailable) -> None:
+    """For the command line."""
+    log.warning("%s The row is left out.", row)
+
+
+def read_texts(path: Path, input_names: Sequence[str] = (), bad_row: BadRow = refused) -> tuple[Example, ...]:
+    """The texts of a file that are not empty, each once. Raises `DataUnavailable` if the file cannot be used.
+
+    `bad_row` gets what is wrong with each row that cannot be read, which is left out; without it, the first raises.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise DataUnavailable(f"{path} cannot be read: {error.strerror}.") from error
-    return check_texts(parse_texts(content, path.name), input_names)
+    return check_texts(parse_texts(content, path.name, bad_row), input_names)
 
 
-def parse_texts(content: bytes, name: str) -> list[Example]:
+def parse_texts(content: bytes, name: str, bad_row: BadRow = refused) -> list[Example]:
     """The rows of a table, or the lines of any other file; some may be empty."""
-    return parse_table(content, name) if tables.is_table(name) else parse_lines(tables.decode_text(content, name))
+    return (
+        parse_table(content, name, bad_row) if tables.is_table(name) else parse_lines(tables.decode_text(content, name))
+    )
 
 
 def parse_lines(content: str) -> list[Example]:
     return [Example(line.strip()) for line in content.splitlines()]
 
 
-def parse_table(content: bytes, name: str) -> list[Example]:
+def parse_table(content: bytes, name: str, bad_row: BadRow = refused) -> list[Example]:
     """The texts of every row, with "" where the first one is missing."""
-    frame = tables.read_frame(content, name, text_columns)
-    rows = ([cell.strip() for cell in row] for row in frame.itertuples(index=False))
-    return [Example(row[0], (row[1] if len(row) > 1 else "") or None) for row in rows]
+    texts = []
+    for row in tables.read_user_table(content, name, text_columns).rows:
+        if isinstance(row, DataUnavailable):
+            bad_row(row)
+        else:
+            first, *second = (cell.strip() for cell in row)
+            texts.append(Example(first, (second or [""])[0] or None))
+    return texts
 
 
 def text_columns(names: Sequence[str]) -> tuple[str, ...]:

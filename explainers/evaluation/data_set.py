@@ -148,7 +148,7 @@ def evaluated_methods(model: FrozenModel) -> tuple[MethodSpec, ...]:
 def split_inputs(spec: EvaluationSpec, input_names: tuple[str, ...], seed: int) -> tuple[Example, ...]:
     """`n` inputs at random, from a file or from a split of the model's data."""
     if spec.data is not None and spec.data.is_file():
-        inputs = list(user_texts.read_texts(spec.data, input_names))
+        inputs = list(user_texts.read_texts(spec.data, input_names, user_texts.logged))
     elif (task := task_of(spec.model)) is not None:
         if spec.split not in SPLITS:
             raise DataUnavailable(f"Unknown split {spec.split!r}. Choose one of: {', '.join(SPLITS)}.")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explainers.datasets.example import Example
 from explainers.datasets.images.sets import ImageFiles
-from explainers.datasets.user_texts import read_texts
+from explainers.datasets.user_texts import logged, read_texts
 from explainers.errors import DataUnavailable
 from explainers.learned.batches import encode_for_learning
 from explainers.learned.fitting_loop import fit
@@ -63,7 +63,7 @@ def read_examples(
 def _read(model: str, data: Path | None, images: ImageFiles | None) -> Examples:
     if images is not None:
         return images.read(data).examples
-    return read_texts(cast(Path, data), input_names_of_bundle(model))
+    return read_texts(cast(Path, data), input_names_of_bundle(model), logged)
 
 
 def _split(examples: Examples, seed: int) -> tuple[Examples, Examples]:

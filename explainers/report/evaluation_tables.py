@@ -9,6 +9,7 @@ from explainers.evaluation.frames import summary_frame
 from explainers.evaluation.names import AVGSEN, CONTROLS, RANDOM
 from explainers.methods.registry import METHODS, base_id, method_spec
 from explainers.metrics.faithfulness import METRICS
+from explainers.report.exports import csv_text
 from explainers.report.markdown_table import markdown_table
 from explainers.report.text import UNDEFINED
 from explainers.results.strict_json import strict_json
@@ -37,7 +38,7 @@ def write_tables(rows: Sequence[Row], about: dict[str, Any], out: Path) -> None:
     """`table.json` with everything; `table.csv` and `table.parquet` with a line per method and operator."""
     (out / "table.json").write_text(strict_json({**about, "rows": rows}) + "\n", encoding="utf-8")
     table = summary_frame(rows)
-    table.to_csv(out / "table.csv", index=False, lineterminator="\r\n", encoding="utf-8")
+    (out / "table.csv").write_text(csv_text(table), encoding="utf-8", newline="\r\n")
     table.to_parquet(out / "table.parquet", index=False)
 
 

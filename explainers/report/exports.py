@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from explainers.datasets.tables import formula_like
 from explainers.metrics.faithfulness import METRICS
 from explainers.report.metric_rows import metric_rows
 from explainers.report.text import visible
@@ -15,22 +16,20 @@ from explainers.results.frames import COSTS, HEAD
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-
 
 def csv_scores(comparison: "Comparison") -> str:
     """A row per method and unit, as `to_frame("scores")`."""
-    return _csv(comparison.to_frame("scores"))
+    return csv_text(comparison.to_frame("scores"))
 
 
 def csv_metrics(comparison: "Comparison") -> str:
     """A row per method and one for the random control, as `metrics_frame`."""
-    return _csv(metrics_frame(comparison))
+    return csv_text(metrics_frame(comparison))
 
 
 def csv_curves(comparison: "Comparison") -> str:
     """A row per curve point, as `to_frame("curves")`."""
-    return _csv(comparison.to_frame("curves"))
+    return csv_text(comparison.to_frame("curves"))
 
 
 def metrics_frame(comparison: "Comparison") -> pd.DataFrame:
@@ -52,7 +51,7 @@ def parquet(frame: pd.DataFrame) -> bytes:
     return file.getvalue()
 
 
-def _csv(frame: pd.DataFrame) -> str:
+def csv_text(frame: pd.DataFrame) -> str:
     """Missing values are empty cells; text that a spreadsheet would run as a formula gets an apostrophe in front."""
     text: str = _map_text(frame, _guarded).to_csv(index=False, lineterminator="\n")
     return text
@@ -60,7 +59,7 @@ def _csv(frame: pd.DataFrame) -> str:
 
 def _guarded(text: str) -> str:
     cell = visible(text)
-    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
+    return f"'{cell}" if formula_like(cell) else cell
 
 
 def _map_text(frame: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:

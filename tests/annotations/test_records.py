@@ -32,7 +32,7 @@ from explainers.datasets.image import InputImage
 from explainers.errors import DataUnavailable
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-NAMES = TEXTS.filter(bool)
+NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20)
 SPANS = st.builds(lambda start, length: Span(start, start + length), st.integers(0, 99), st.integers(1, 9))
 BOXES = st.builds(lambda left, top: (left, top, left + 4, top + 2), st.integers(0, 99), st.integers(0, 99))
 MARKS = st.builds(Marked, *(st.lists(each, max_size=3).map(tuple) for each in (SPANS, SPANS, BOXES)))
@@ -58,8 +58,8 @@ def annotations(draw: st.DrawFn) -> Annotation:
     answer = draw(st.none() | ANSWER_STRATEGIES[task])
     times = st.floats(0, 1e10)
     return Annotation(
-        draw(TEXTS), draw(NAMES), draw(NAMES), task, draw(st.integers(1, 9)), draw(times), draw(times), answer,
-        answer is None, draw(st.booleans()), draw(TEXTS),
+        draw(NAMES), draw(NAMES), draw(NAMES), task, draw(st.integers(1, 9)), draw(times), draw(times), answer,
+        answer is None, draw(st.booleans()), draw(st.just("") | NAMES),
     )  # fmt: skip
 
 
@@ -100,6 +100,10 @@ def test_an_item_keeps_its_image() -> None:
     [
         ({"task": "guess"}, "A task is one of mark"),
         ({"version": 0}, "Versions count from 1"),
+        ({"version": 10**30}, r"Versions count from 1 to 2,147,483,647, not 1000000000… \(31 digits\)"),
+        ({"version": 2**31}, r"not 2147483648\."),
+        ({"annotator": "A\0"}, "The field annotator holds a null character"),
+        ({"comment": "\ud83d"}, "half of a character"),
         ({"version": 1.5}, "The field version is a whole number, not a number"),
         ({"version": True}, "not true or false"),
         ({"seconds": -1}, "finite numbers of seconds"),

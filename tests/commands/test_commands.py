@@ -245,6 +245,15 @@ def test_the_scores_are_written_as_a_table(small: None, tmp_path: Path, suffix: 
     assert frame["score"].tolist() == pytest.approx(explanation["scores"])
 
 
+def test_a_formula_in_a_table_is_text(small: None, tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    result = ran("explain", "--model", "small", "--text", "=1+1 good", "--methods", "occlusion", "--table", str(path))
+    assert result.exit_code == 0, result.stderr
+    cells = pd.read_csv(path, dtype=str, keep_default_na=False)
+    assert any(unit.startswith("'=") for unit in cells["unit"])
+    assert not cells.map(lambda cell: cell.startswith("=")).to_numpy().any()
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [

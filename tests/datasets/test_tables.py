@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from explainers.datasets import parquet_process, tables
-from explainers.datasets.tables import LARGEST, MOST_ROWS, read_frame, rows
+from explainers.datasets.tables import LARGEST, MOST_ROWS, parsed_json, read_user_table, rows
 from explainers.errors import DataUnavailable
 
 
@@ -75,7 +75,7 @@ def packed(columns: dict[str, object], **options: object) -> bytes:
 
 
 def cells(content: bytes, *columns: str, name: str = "a.parquet") -> list[list[str]]:
-    return [list(row) for row in read_frame(content, name, lambda _names: columns).itertuples(index=False)]
+    return [list(row) for row in read_user_table(content, name, lambda _names: columns).rows]
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,9 @@ def test_the_chosen_columns_are_read_in_their_order_and_no_others() -> None:
         names.extend(header)
         return "a", "b"
 
-    frame = read_frame(content, "A.Parquet", choose)
+    table = read_user_table(content, "A.Parquet", choose)
     assert names == ["n", "b", "a"]
-    assert list(frame.columns) == ["a", "b"]
-    assert frame.to_numpy().tolist() == [["", "x"], ["", "y"]]
+    assert table == (("a", "b"), [("", "x"), ("", "y")])
 
 
 def test_cells_of_a_csv_file_are_never_taken_for_numbers_or_missing() -> None:
@@ -164,3 +163,47 @@ def test_columns_that_are_not_read_may_be_of_any_size(monkeypatch: pytest.Monkey
     assert len(cells(content, "text")) == 1000
     with pytest.raises(DataUnavailable, match="The column n holds double"):
         cells(content, "n")
+
+
+def lines_of(content: str, name: str = "a.csv") -> list[object]:
+    """The cell of each row, or the sentence about it."""
+    table = read_user_table(content.encode(), name, lambda _names: ("text",))
+    return [str(row) if isinstance(row, DataUnavailable) else row[0] for row in table.rows]
+
+
+OPEN = "In line {} a quote opens that is not closed. Write a quote in a cell twice."
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('text\n"open\n' + "row\n" * 1000, [OPEN.format(2), *["row"] * 1000]),
+        ('text,n\na,1\n"open,2\nc,3\n"d, e",4\nf,5', ["a", OPEN.format(3), "c", "d, e", "f"]),
+        ('text\n"open', [OPEN.format(2)]),
+        ('text\n"two\nlines"\nb', ["two\nlines", "b"]),
+        ('text\n"good" film\n"a ""quote"""\nsay "x"\n', ["good film", 'a "quote"', 'say "x"']),
+        ('text\n"long' + "x" * 140_000 + "\nb\n", ["Line 2 has a cell of more than 131,072 characters.", "b"]),
+        ("text\r\na\r\n\r\nb\r\n", ["a", "b"]),
+        ("n,text\n1\n2,b\n", ["", "b"]),
+    ],
+    ids=lambda value: value[:20] if isinstance(value, str) else "",
+)
+def test_a_quote_that_is_not_closed_takes_no_other_row_with_it(content: str, expected: list[object]) -> None:
+    assert lines_of(content) == expected
+    assert lines_of(content.replace(",", "\t"), "a.tsv") == [str(row).replace(", e", "\t e") for row in expected]
+
+
+@pytest.mark.parametrize("text", [r'{"text": "cut \ud83d"}', r'{"id\uDE00": 1}', r'["\ude00\ud83d"]', '"\\ud800"'])
+def test_half_a_character_is_no_json(text: str) -> None:
+    with pytest.raises(DataUnavailable, match=r"It holds half of a character, \\ud[8ef]\w\w \(a lone surrogate\)\."):
+        parsed_json(text)
+
+
+@pytest.mark.parametrize("text", ["{", "NaN }", "[" * 100_000, "1" * 10_000])
+def test_what_is_no_json_is_a_sentence(text: str) -> None:
+    with pytest.raises(DataUnavailable, match=r"^It is not JSON\.$"):
+        parsed_json(text)
+
+
+def test_whole_characters_are_read() -> None:
+    assert parsed_json(r'{"text": "\ud83d\ude00 \\ud83d"}') == {"text": "😀 \\ud83d"}

@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from explainers.annotations.fields import parsed
 from explainers.annotations.records import Annotation, Item
+from explainers.datasets.tables import parsed_json
 from explainers.errors import DataUnavailable
 
 LISTED = 20
@@ -75,7 +75,7 @@ def json_lines(content: str) -> Iterator[object]:
     for line in content.split("\n"):  # the only separator: U+2028 and the like may stand within a text
         if line.strip():
             try:
-                yield parsed(line)
+                yield parsed_json(line)
             except DataUnavailable as error:
                 yield error
 

@@ -11,7 +11,7 @@ which of the two holds, and a mark that fits neither is reported. We write code 
 import json
 from collections.abc import Iterable, Sequence
 
-from explainers.annotations.fields import Content, field, json_object, optional, parsed
+from explainers.annotations.fields import Content, field, json_object, optional
 from explainers.annotations.formats.imported import Imported, RowContent, read_rows
 from explainers.annotations.formats.offsets import checked_span, from_utf16, utf16_offsets
 from explainers.annotations.formats.own import (
@@ -29,6 +29,7 @@ from explainers.annotations.formats.own import (
 )
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.example import Example
+from explainers.datasets.tables import parsed_json
 from explainers.errors import DataUnavailable
 
 CONFIG = """<View>
@@ -66,7 +67,7 @@ def label_studio_task(row: Row) -> Content:
 
 def read_label_studio(content: str) -> Imported:
     """Items with a rationale per annotation that was not cancelled, or our own records. Raises `DataUnavailable`."""
-    tasks = parsed(content)
+    tasks = parsed_json(content)
     if not isinstance(tasks, list):
         raise DataUnavailable("A file of Label Studio is a list of tasks. Export it as JSON.")
 

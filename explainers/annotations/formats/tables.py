@@ -11,20 +11,18 @@ In CSV a cell that a spreadsheet would take for a formula begins with an apostro
 import csv
 import io
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from explainers.annotations.fields import Content, json_object, parsed
+from explainers.annotations.fields import Content, json_object
 from explainers.annotations.formats.imported import Imported, RowContent, class_number, json_lines, read_rows
 from explainers.annotations.formats.own import CODE_POINTS, Row, content_of, own_json, rows_of, text_id
 from explainers.annotations.record_json import read_annotation, read_item
 from explainers.annotations.records import Annotation, Item
-from explainers.datasets.tables import read_frame
+from explainers.datasets.tables import formula_like, parsed_json, read_user_table
 from explainers.datasets.user_texts import PAIRS
 from explainers.errors import DataUnavailable
 
-FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 JSON_COLUMNS = ("rationale", "explanations", "answer")
 NUMBERS = {"class": int, "version": int, "seconds": float, "confirmed": float}
 FLAGS = {"true": True, "false": False}
@@ -75,10 +73,13 @@ def jsonl_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> st
 
 def read_table(content: bytes, name: str, classes: Sequence[str] = ()) -> Imported:
     """Of a CSV, TSV or Parquet file. Raises `DataUnavailable` if it is no table or has no texts."""
-    frame = read_frame(content, name, _chosen)
+    table = read_user_table(content, name, _chosen)
     clean = original_cell if not name.lower().endswith(".parquet") else str
-    columns = [_renamed(column) for column in frame.columns]
-    rows = (dict(zip(columns, map(clean, row), strict=True)) for row in frame.itertuples(index=False, name=None))
+    columns = [_renamed(column) for column in table.columns]
+    rows = (
+        row if isinstance(row, DataUnavailable) else dict(zip(columns, map(clean, row), strict=True))
+        for row in table.rows
+    )
     return read_rows(rows, lambda row: _content(json_object(row, "a row"), classes))
 
 
@@ -96,11 +97,11 @@ def read_jsonl(content: str, classes: Sequence[str] = ()) -> Imported:
 
 
 def safe_cell(text: str) -> str:
-    return f"'{text}" if FORMULA.match(text) else text
+    return f"'{text}" if formula_like(text.lstrip("'")) else text
 
 
 def original_cell(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
+    return cell[1:] if cell.startswith("'") and formula_like(cell.lstrip("'")) else cell
 
 
 def cells_of(row: Row) -> dict[str, str]:
@@ -140,7 +141,7 @@ def _content(cells: Mapping[str, str], classes: Sequence[str]) -> RowContent:
 
 def _value(name: str, cell: str) -> Any:
     if name in JSON_COLUMNS:
-        return parsed(cell)
+        return parsed_json(cell)
     if name in FLAGS or name in ("skipped", "flagged"):
         return FLAGS.get(cell.lower(), cell)
     if name not in NUMBERS:

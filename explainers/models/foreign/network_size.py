@@ -28,6 +28,8 @@ def stored_shapes(name: str, files: Iterable[Path]) -> Shapes:
                     shapes[key] = tuple(file.get_slice(key).get_shape())
         except Exception as error:  # the library's own, or the system's
             raise ModelUnavailable(f"The model {name!r} could not be loaded: {path.name} cannot be read.") from error
+        if not shapes:
+            raise ModelUnavailable(f"The model {name!r} could not be loaded: {path.name} holds no weights.")
     if len(shapes) > TENSORS:
         raise ModelUnavailable(f"The model {name!r} has {len(shapes):,} tensors; at most {TENSORS:,} are supported.")
     check_model_bytes(name, BYTES * _numbers(shapes.values()))

@@ -153,3 +153,37 @@ def test_embedded_items_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(project_form._embedded("small", embedded_data.EXAMPLES, ("no", "yes"), "", count)) == 1
     assert [about[-1] for about in read] == [3, 4]
     project_form._embedded.clear()  # type: ignore[attr-defined]
+
+
+HALF = r"cut \ud83d"
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (f'{{"text": "{HALF}"}}', "It holds half of a character"),
+        (f'{{"text": "b", "id": "{HALF}"}}', "It holds half of a character"),
+        (f'{{"text": "b", "label": "{HALF}"}}', "It holds half of a character"),
+        (r'{"text": "b", "id": "\u0000"}', "The field id holds a null character"),
+        (f'{{"text": "b", "class": {10**30}}}', "A class is a number from 0 to 2,147,483,647"),
+        ('{"text": "b", "class": 7}', "its class 7 is not one of the model's 2"),
+        ("[" * 100_000, "It is not JSON"),
+        (
+            '{"item": {"id": "x", "text": "b"}, "annotation": {"project": "", "item": "x", "annotator": "A", "task": '
+            f'"mark", "version": {10**30}, "seconds": 1, "confirmed": 1, "answer": {{}}}}}}',
+            "Versions count from 1",
+        ),
+    ],
+    ids=["text", "id", "label", "null", "huge class", "class", "depth", "version"],
+)
+def test_a_row_that_no_store_holds_is_named_and_left_out_and_the_others_become_a_project(
+    annotation_store: Store, row: str, reason: str
+) -> None:
+    content = "\n".join(['{"text": "a good film", "class": 1}', row, '{"text": "a bad film", "class": 0}']).encode()
+    given = read_items({"a.jsonl": content}, classes=("negative", "positive"))
+    assert [item.example.text for item in given.items] == ["a good film", "a bad film"]
+    (sentence,) = given.left_out
+    assert reason in sentence
+    assert sentence.startswith(("Row 2: ", "Item "))
+    sentence.encode()
+    assert projects.create(annotation_store, ProjectSpec("Films", "small"), given.items, ANYBODY).items == 2

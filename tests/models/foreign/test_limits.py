@@ -162,3 +162,10 @@ def test_published_configurations_are_within_the_limits(tmp_path: Path, content:
 def test_a_tokenizer_alone_needs_no_weights(hub_folder: Path) -> None:
     (hub_folder / "model.safetensors").unlink()
     assert len(ModelFiles(str(hub_folder), has_weights=False).version()) == 12
+
+
+def test_a_weights_file_without_weights_is_a_sentence(hub_folder: Path) -> None:
+    header = b"{}"
+    (hub_folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(ModelUnavailable, match=r"model\.safetensors holds no weights\.$"):
+        load(str(hub_folder))
