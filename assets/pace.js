@@ -1,10 +1,11 @@
-// Arrow keys and a presenter's clicker move between steps, a timer counts, and the browser's tab gets an anonymous name
-// that outlives a reload. `data` is described in app/reading/pace.py.
+// Arrow keys and a presenter's clicker move between steps, a timer counts, and the browser gets an anonymous name, the same
+// in all its tabs, for a day. `data` is described in app/reading/pace.py.
 
 const paces = new WeakMap();
 const FORWARD = ["ArrowRight", "PageDown"];
 const BACK = ["ArrowLeft", "PageUp"];
 const NAME = "crosslight-reading";
+const DAY = 24 * 3600 * 1000; // milliseconds, after which a group has ended
 
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
@@ -37,12 +38,13 @@ function listen(root, memory) {
   const timer = setInterval(() => (root.isConnected ? tick(root, memory) : clearInterval(timer)), 500);
 }
 
-// The server's name for this tab, unless an earlier page in the same tab has had one.
+// The name that the server proposes, unless this browser has one from the last day.
 function settleName(memory, proposed) {
   let name = proposed;
   try {
-    name = sessionStorage.getItem(NAME) ?? proposed;
-    sessionStorage.setItem(NAME, name);
+    const kept = JSON.parse(localStorage.getItem(NAME) ?? "null");
+    if (kept && Date.now() - kept.since < DAY) name = kept.name;
+    else localStorage.setItem(NAME, JSON.stringify({ name, since: Date.now() }));
   } catch {
     // without storage the name lasts as long as the session
   }

@@ -9,7 +9,7 @@ from typing import Any, cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.annotate import assignment
+from app.annotate import assignment, people
 from app.annotate.projects import Project, locked
 from app.annotate.tables import AnnotatorRow, AnswerRow, ItemRow
 from app.store import Store
@@ -55,6 +55,7 @@ def confirm(store: Store, project: Project, annotator: int, sent: Confirmation) 
     with store.begin() as session:
         if locked(session, project.id) is None:
             raise ExplanationError("This project was deleted.")
+        people.check_admitted(session, annotator)
         row = assignment.assigned(session, sent.item, annotator)
         if row is None or sent.task not in project.tasks:
             raise ExplanationError(GONE)

@@ -1,7 +1,8 @@
 """Who annotates: invitations, the browsers in which they were opened, and the people of a project.
 
-An invitation is a random token in a link. Only its SHA-256 is stored: a token of 256 random bits cannot be guessed from
-it. Opening the link gives the browser a pass, which ends when the invitation is revoked.
+An invitation is a random token in a link, which the owner can copy until somebody opens it. From then on only the
+SHA-256 of the token is stored, from which 256 random bits cannot be guessed. Opening the link gives the browser a pass,
+which ends when the invitation is revoked.
 """
 
 import hashlib
@@ -28,12 +29,13 @@ UNKNOWN = (
     "This invitation is not valid: it was revoked, or the link is mistyped or incomplete. Ask the person who sent it "
     "for a new one."
 )
+ENDED = "Your invitation has ended. What you confirmed is kept. Ask who invited you for a new one."
 TOO_MANY = "Too many invalid invitations came from your address. Try again in ten minutes."
 
 
 @dataclass(frozen=True)
 class Invite:
-    """`opened` tells whether anybody has used it."""
+    """`opened` tells whether anybody has used it. `token` is "" from then on, and where it was revoked."""
 
     id: int
     name: str
@@ -41,6 +43,7 @@ class Invite:
     created: float
     revoked: bool
     opened: bool
+    token: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def digest(token: str) -> str:
 
 
 def invite(store: Store, project: int, name: str, role: Role = "annotator") -> str:
-    """A new invitation; returns its token, which nobody can read again. Raises `ExplanationError` for a used name."""
+    """A new invitation; returns its token. Others stay as they are. Raises `ExplanationError` for a used name."""
     name, token = name.strip(), secrets.token_urlsafe(32)
     if not name:
         raise ExplanationError("Say for whom the invitation is, such as A1. The name stands beside the annotations.")
@@ -92,7 +95,7 @@ def invite(store: Store, project: int, name: str, role: Role = "annotator") -> s
             raise ExplanationError(f"There is an invitation for {name!r} already. Choose another name.")
         if session.scalar(select(AnnotatorRow.id).where(AnnotatorRow.project == project, AnnotatorRow.name == name)):
             raise ExplanationError(f"{name!r} already annotates here. Choose another name.")
-        session.add(InviteRow(project=project, digest=digest(token), name=name, role=role))
+        session.add(InviteRow(project=project, digest=digest(token), token=token, name=name, role=role))
     return token
 
 
@@ -101,7 +104,8 @@ def invites(store: Store, project: int) -> list[Invite]:
         used = set(session.scalars(select(PassRow.invite)))
         rows = session.scalars(select(InviteRow).where(InviteRow.project == project).order_by(InviteRow.id))
         return [
-            Invite(row.id, row.name, _role(row), row.created, row.revoked is not None, row.id in used) for row in rows
+            Invite(row.id, row.name, _role(row), row.created, row.revoked is not None, row.id in used, row.token)
+            for row in rows
         ]
 
 
@@ -110,7 +114,7 @@ def revoke(store: Store, project: int, number: int) -> None:
     with store.begin() as session:
         row = session.get(InviteRow, number, with_for_update=True)
         if row is not None and row.project == project:
-            row.revoked = row.revoked or time.time()
+            row.revoked, row.token = row.revoked or time.time(), ""
 
 
 def exchange(store: Store, token: str, tries: Tries, address: str) -> str:
@@ -121,6 +125,7 @@ def exchange(store: Store, token: str, tries: Tries, address: str) -> str:
         row = session.scalar(select(InviteRow).where(InviteRow.digest == digest(token)))
         if row is not None and row.revoked is None:
             expires = time.time() + PASS_DAYS * 86_400
+            row.token = ""
             session.add(PassRow(invite=row.id, digest=digest(secret), expires=expires))
             return secret
     tries.note(address)
@@ -155,6 +160,16 @@ def annotator(store: Store, project: int, person: str, name: str = "") -> int:
         session.add(row)
         session.flush()
         return row.id
+
+
+def check_admitted(session: Session, annotator: int) -> None:
+    """Raises `ExplanationError` where the invitation of this person was revoked; in the transaction that writes."""
+    person = session.scalar(select(AnnotatorRow.person).where(AnnotatorRow.id == annotator)) or ""
+    kind, _, number = person.partition(" ")
+    if kind == "invite":
+        row = session.get(InviteRow, int(number), with_for_update=True)
+        if row is None or row.revoked is not None:
+            raise ExplanationError(ENDED)
 
 
 def has_joined(store: Store, project: int, person: str) -> bool:

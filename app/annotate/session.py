@@ -17,7 +17,6 @@ from explainers.errors import ExplanationError
 
 PARAMETER, COOKIE = "invite", "crosslight_annotator"
 PASS, PROBLEM, LEFT = "annotation pass", "invitation problem", "annotation left"  # in the session
-ENDED = "Your invitation has ended. What you confirmed is kept. Ask who invited you for a new one."
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,18 @@ def visitor(store: Store, account: Account) -> AnnotateVisitor:
     if guest is None:
         keep("")
         st.session_state.pop(PASS, None)
-        plain_text.error(ENDED)
+        plain_text.error(people.ENDED)
         st.stop()
     if st.context.cookies.get(COOKIE) != secret:
         keep(secret)
     return AnnotateVisitor(account, guest)
+
+
+def check_pass() -> None:
+    """For a callback, which runs before the page looks. Raises `ExplanationError` where the pass has ended."""
+    secret = st.session_state.get(PASS) or _text(st.context.cookies.get(COOKIE))
+    if secret and not st.session_state.get(LEFT) and people.guest(annotation_store(), secret) is None:
+        raise ExplanationError(people.ENDED)
 
 
 def leave() -> None:

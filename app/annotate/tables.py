@@ -56,7 +56,7 @@ class ItemRow(Base):
 
 
 class InviteRow(Base):
-    """`digest` is the SHA-256 of the token, which is stored nowhere."""
+    """`digest` is the SHA-256 of the token, which itself is stored only until somebody opens the link."""
 
     __tablename__ = "annotation_invites"
     __table_args__ = (UniqueConstraint("digest"),)
@@ -68,6 +68,7 @@ class InviteRow(Base):
     name: Mapped[str]  # for whom, as the owner calls them
     role: Mapped[str]
     revoked: Mapped[float | None]
+    token: Mapped[str] = mapped_column(default="", server_default="")
 
 
 class PassRow(Base):

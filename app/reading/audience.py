@@ -27,6 +27,10 @@ class Audience(Protocol):
         """Whether there is a group."""
 
     @property
+    def awaited(self) -> bool:
+        """Whether there is anybody who could bet or mark."""
+
+    @property
     def revealed(self) -> bool: ...
     @property
     def me(self) -> str:
@@ -46,6 +50,7 @@ class Alone:
     place: tuple[str, int]
     presents: bool = True
     together: bool = False
+    awaited: bool = True
     me: str = ME
     kept: dict[tuple[str, int], dict[str, object]] = field(default_factory=dict)
 

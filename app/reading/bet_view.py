@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
 
 NOBODY = "Nobody has bet yet."
-REVEAL, SHOWN = "Show the answer", "The presenter shows the answer when all have bet."
+REVEAL, SHOWN = "Show the answer", "The presenter shows the answer."
 CHANGE = "You can change your bet until the answer is shown."
 COMPUTING = "The answer is being computed."
 STYLE = """<style>
@@ -68,8 +68,15 @@ def _choices(bet: Bet, audience: Audience) -> None:
     else:
         plain_text.bullets(choice.text for choice in bet.choices)
     if audience.presents:
-        needs_bet = bool(audience.me) and mine is None
-        st.button(REVEAL, key="reveal", type="primary", on_click=audience.reveal, disabled=needs_bet)
+        needs_bet = not audience.bets() and audience.awaited
+        st.button(
+            REVEAL,
+            key="reveal",
+            type="primary",
+            on_click=audience.reveal,
+            disabled=needs_bet,
+            help=NOBODY if needs_bet and audience.together else None,
+        )
     else:
         st.caption(SHOWN)
 

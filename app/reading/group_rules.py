@@ -10,19 +10,22 @@ from threading import Lock
 from explainers.errors import ExplanationError
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # without letters that look like digits
-LENGTH = 6  # of a code
+LENGTH = 8  # of a code: one of 31⁸ ≈ 8.5 · 10¹¹, so that 1,000 guesses a second meet one of 500 groups once in 20 days
 DAY = 24 * 3600.0  # seconds after which a group ends
-MOST_GROUPS, MOST_PEOPLE, MOST_NOTES = 100, 200, 20  # groups at a time; people in one; notes of a person
+MOST_GROUPS, MOST_PEOPLE, MOST_NOTES = 500, 200, 20  # groups at a time; people in one; notes of a person
+MOST_OF_VISITOR = 20  # groups that may be begun from one address within a day
+UNUSED = 15 * 60.0  # seconds without a step or a participant, after which a group may give its place to another
 LONGEST_NOTE = 500  # characters
 MOST_MARKS = 200  # units of one person
 REMEMBERED = 0.3  # seconds for which a look is remembered
-MINUTE, STARTED_PER_MINUTE, MISSED_PER_MINUTE = 60.0, 20, 60
+MINUTE, MISSED_PER_MINUTE = 60.0, 20  # wrong codes of one visitor
 CODE, PARTICIPANT = re.compile(f"[{ALPHABET}]{{{LENGTH}}}"), re.compile("[0-9a-f]{32}")
 PRESENT, BET, MARKS, NOTE = "present", "bet", "marks", "note"  # kinds of entries
 
 UNKNOWN = "There is no group {}. Check the code; a group ends after a day."
-TOO_MANY = "Too many codes were tried. Wait a minute."
+TOO_MANY = "Too many wrong codes came from this browser. Wait a minute."
 BUSY = "Too many groups are open. Try again later."
+TOO_MANY_OF_VISITOR = "{} groups were begun from your address today. Go on with one of them, or read alone."
 FULL = "This group has {} people and takes no more."
 NOTES_FULL = "You have written {} notes, and no more are kept."
 STRANGE = "The browser has sent no valid participant. Reload the page."
@@ -59,21 +62,29 @@ class GroupView:
 
 @dataclass
 class Allowance:
-    """At most `most` events within a minute."""
+    """At most `most` events of one visitor within so many `seconds`; those of others do not count."""
 
     most: int
-    moments: deque[float] = field(default_factory=deque)
+    seconds: float
+    moments: dict[str, deque[float]] = field(default_factory=dict)
     changing: Lock = field(default_factory=Lock)
 
-    def exhausted(self) -> bool:
+    def exhausted(self, visitor: str) -> bool:
         with self.changing:
-            while self.moments and time.monotonic() - self.moments[0] > MINUTE:
-                self.moments.popleft()
-            return len(self.moments) >= self.most
+            self._forget()
+            return len(self.moments.get(visitor, ())) >= self.most
 
-    def spend(self) -> None:
+    def spend(self, visitor: str) -> None:
         with self.changing:
-            self.moments.append(time.monotonic())
+            self.moments.setdefault(visitor, deque()).append(time.monotonic())
+
+    def _forget(self) -> None:
+        before = time.monotonic() - self.seconds
+        for visitor, moments in list(self.moments.items()):
+            while moments and moments[0] < before:
+                moments.popleft()
+            if not moments:
+                del self.moments[visitor]
 
 
 def place_name(story: str, step: int) -> str:

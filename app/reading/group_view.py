@@ -3,6 +3,7 @@
 from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import segno
 import streamlit as st
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 GROUP, KEY = "group", "key"  # in the address
 DRAWN = "reading drawn"  # in the session: group, story and step that the presenter's page showed last
 LOOKED_AT = "group looked at"  # story and step of the page whose look at the group began this run
+VISITOR = "group visitor"  # in the session
 TICK = 0.5  # seconds between two looks at the group
 JOIN = "Open this address on a phone, or scan the code. Whoever opens it follows the step that you show."
 KEEP = "The address of this page holds your key. Do not pass it on: whoever has it can present."
 NOTE_LABEL = "A note for the group"
-PEOPLE = "Group {}: {} here"
+PEOPLE = "Group {}: {}"
 
 
 @st.cache_resource(show_spinner=False)
@@ -43,7 +45,7 @@ def present(story: Story, number: int) -> None:
     """In a callback: begins a group, whose presenter this page becomes."""
 
     def begin() -> None:
-        code, key = groups().start(story.id, number)
+        code, key = groups().start(story.id, number, st.context.ip_address or _session())
         st.query_params.update(
             {GROUP: code, KEY: key, navigation.STORY: story.id, navigation.STEP: str(number), "large": "true"}
         )
@@ -58,6 +60,12 @@ def leave() -> None:
             del st.query_params[name]
 
 
+def _session() -> str:
+    """By which the wrong codes of one visitor are counted; an address may be that of a whole class."""
+    name: str = st.session_state.setdefault(VISITOR, uuid4().hex)
+    return name
+
+
 def problem() -> None:
     """What a button could not do."""
     text = st.session_state.pop(PROBLEM, "")
@@ -69,7 +77,7 @@ def show() -> None:
     """The page of the group that the address names."""
     code, key = st.query_params.get(GROUP, ""), st.query_params.get(KEY, "")
     try:
-        view = groups().look(code)
+        view = groups().look(code, _session())
         if key:
             _presented(groups(), view, key)
         else:
@@ -95,7 +103,7 @@ def _presented(group: Groups, view: GroupView, key: str) -> None:
             st.markdown(step.notes or "No notes for this step.")
         st.button("End", key="end", on_click=leave, help="Goes on alone. The group and its notes are kept for a day.")
     navigation.heading(story, number)
-    st.fragment(run_every=TICK)(_watch)(group, view, step)
+    st.fragment(run_every=TICK)(_watch)(group, view, step, bool(_given(group, view, step)))
     steps.show(session.engine(), step, Together(group, view, key=key))
     _notes(group, view)
 
@@ -144,8 +152,16 @@ def _note_form(group: Groups, view: GroupView, me: str) -> None:
             problem()
 
 
-def _watch(group: Groups, drawn: GroupView, step: Step) -> None:
-    """Twice a second: follows the presenter, and counts."""
+def _given(group: Groups, view: GroupView, step: Step) -> "Mapping[str, object]":
+    """Bets or marks of the group on this step, by participant."""
+    if step.bet is not None:
+        return group.bets(view.code, view.place)
+    return group.marks(view.code, view.place) if _asks(step) else {}
+
+
+def _watch(group: Groups, drawn: GroupView, step: Step, answered: bool | None = None) -> None:
+    """Twice a second: follows the presenter, and counts. The presenter's page, which knows whether anybody had
+    `answered`, is drawn again for the first who follows and the first who answers."""
     try:
         view = group.look(drawn.code)
     except ExplanationError as error:
@@ -154,12 +170,10 @@ def _watch(group: Groups, drawn: GroupView, step: Step) -> None:
     if (view.place, view.revealed) != (drawn.place, drawn.revealed):
         st.session_state[LOOKED_AT] = (drawn.story, drawn.step)
         st.rerun(scope="app")
-    given: Mapping[str, object] = {}
-    if step.bet is not None:
-        given = group.bets(view.code, view.place)
-    elif step.state is not None and "marks" in step.state.show:
-        given = group.marks(view.code, view.place)
-    people = f"{view.people} {'person' if view.people == 1 else 'people'}"
+    given = _given(group, view, step)
+    if answered is not None and (bool(given), view.people > 0) != (answered, drawn.people > 0):
+        st.rerun(scope="app")
+    people = {0: "nobody follows yet", 1: "1 person follows"}.get(view.people, f"{view.people} people follow")
     verb = f"{'has' if len(given) == 1 else 'have'} {'bet' if step.bet is not None else 'marked'}"
     plain_text.caption(PEOPLE.format(view.code, people), f", {len(given)} {verb}." if _asks(step) else ".")
 

@@ -7,10 +7,10 @@ remembered for a moment, so that many phones do not mean many questions to the d
 import json
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import Select, case, delete, func, select
 from sqlalchemy.orm import Session
 
 from app.reading.group_rules import (
@@ -23,20 +23,23 @@ from app.reading.group_rules import (
     LENGTH,
     LONGEST_NOTE,
     MARKS,
+    MINUTE,
     MISSED_PER_MINUTE,
     MOST_GROUPS,
     MOST_MARKS,
     MOST_NOTES,
+    MOST_OF_VISITOR,
     MOST_PEOPLE,
     NOTE,
     NOTES_FULL,
     PARTICIPANT,
     PRESENT,
     REMEMBERED,
-    STARTED_PER_MINUTE,
     STRANGE,
     TOO_MANY,
+    TOO_MANY_OF_VISITOR,
     UNKNOWN,
+    UNUSED,
     WRONG_KEY,
     Allowance,
     GroupNote,
@@ -54,35 +57,43 @@ class Groups:
 
     store: Store
     looks: dict[str, tuple[float, GroupView]] = field(default_factory=dict)
-    starts: Allowance = field(default_factory=lambda: Allowance(STARTED_PER_MINUTE))
-    misses: Allowance = field(default_factory=lambda: Allowance(MISSED_PER_MINUTE))
+    starts: Allowance = field(default_factory=lambda: Allowance(MOST_OF_VISITOR, DAY))
+    misses: Allowance = field(default_factory=lambda: Allowance(MISSED_PER_MINUTE, MINUTE))
 
-    def start(self, story: str, step: int) -> tuple[str, str]:
-        """The code of a new group and its presenter's key, which is not kept."""
-        if self.starts.exhausted():
-            raise GroupRefused(BUSY)
-        self.starts.spend()
+    def start(self, story: str, step: int, visitor: str = "") -> tuple[str, str]:
+        """The code of a new group and its presenter's key, which is not kept.
+
+        Where all places are taken, the group that has been without a step and a participant for longest gives its own,
+        if that is longer than `UNUSED`. `visitor` tells browsers apart.
+        """
+        if self.starts.exhausted(visitor):
+            raise GroupRefused(TOO_MANY_OF_VISITOR.format(self.starts.most))
         key, code = secrets.token_urlsafe(16), "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
         with self.store.begin() as session:
-            _end_old_groups(session)
+            _end_groups(session, select(ReadingGroup.code).where(ReadingGroup.created < time.time() - DAY))
             if _count(session, ReadingGroup) >= MOST_GROUPS:
-                raise GroupRefused(BUSY)
+                unused = _longest_unused(session)
+                if unused is None:
+                    raise GroupRefused(BUSY)
+                _end_groups(session, [unused])
             session.add(ReadingGroup(code=code, key_hash=hashed(key), story=story, step=step, revealed=[]))
+        self.starts.spend(visitor)
         return code, key
 
-    def look(self, code: str) -> GroupView:
+    def look(self, code: str, visitor: str = "") -> GroupView:
+        """What is known of a group. A visitor who has tried too many wrong codes is refused for a minute."""
         code = code.upper()
         known = self.looks.get(code)
         if known is not None and time.monotonic() - known[0] < REMEMBERED:
             return known[1]
         if not CODE.fullmatch(code):
             raise GroupRefused(UNKNOWN.format(f"“{code[:12]}”"))
-        if known is None and self.misses.exhausted():  # who has been let in stays in
+        if known is None and self.misses.exhausted(visitor):
             raise GroupRefused(TOO_MANY)
         with self.store.read() as session:
             group = session.get(ReadingGroup, code)
             if group is None or time.time() - group.created > DAY:
-                self.misses.spend()
+                self.misses.spend(visitor)
                 raise GroupRefused(UNKNOWN.format(code))
             people = _count(session, ReadingEntry, code=code, kind=PRESENT)
             view = GroupView(code, group.story, group.step, frozenset(group.revealed), people, group.created)
@@ -199,8 +210,16 @@ def _count(session: Session, table: type[ReadingGroup] | type[ReadingEntry], **w
     return session.scalar(select(func.count()).select_from(table).filter_by(**where)) or 0
 
 
-def _end_old_groups(session: Session) -> None:
-    """Deletes groups that are over, with all that was given in them."""
-    over = select(ReadingGroup.code).where(ReadingGroup.created < time.time() - DAY)
-    session.execute(delete(ReadingEntry).where(ReadingEntry.code.in_(over)))
-    session.execute(delete(ReadingGroup).where(ReadingGroup.created < time.time() - DAY))
+def _end_groups(session: Session, codes: Select[tuple[str]] | Sequence[str]) -> None:
+    """Deletes groups with all that was given in them."""
+    session.execute(delete(ReadingEntry).where(ReadingEntry.code.in_(codes)))
+    session.execute(delete(ReadingGroup).where(ReadingGroup.code.in_(codes)))
+
+
+def _longest_unused(session: Session) -> str | None:
+    """The group in which nothing has happened for longest, None where something has in all of them lately."""
+    entered = select(func.max(ReadingEntry.created)).where(ReadingEntry.code == ReadingGroup.code).scalar_subquery()
+    last = func.coalesce(entered, 0.0)
+    last = case((last > ReadingGroup.moved, last), else_=ReadingGroup.moved)
+    query = select(ReadingGroup.code).where(last < time.time() - UNUSED).order_by(last).limit(1)
+    return session.scalar(query)

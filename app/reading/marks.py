@@ -18,7 +18,7 @@ from app.reading.story import LiveExample
 
 STATE = "reading guess"  # in the session
 TASK = guess.MARK.format("words")
-SHOW, WAIT = "Show the explanations", "The presenter shows the explanations when all have marked their words."
+SHOW, WAIT = "Show the explanations", "The presenter shows the explanations."
 YOURS, EVERYBODYS = "Your order", "The group's order"
 
 
@@ -37,7 +37,8 @@ def show(engine: Engine, state: LiveExample, audience: Audience) -> None:
     if audience.me:
         _to_mark(run, state, given.get(audience.me, ()), audience)
     if audience.presents:
-        st.button(SHOW, key="show marks", type="primary", on_click=audience.reveal)
+        waits = audience.together and audience.awaited and not given
+        st.button(SHOW, key="show marks", type="primary", on_click=audience.reveal, disabled=waits)
     else:
         st.caption(WAIT)
 

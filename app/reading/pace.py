@@ -1,10 +1,10 @@
-"""The component that takes arrow keys and a clicker, shows the time, and keeps the anonymous name of a browser's tab.
+"""The component that takes arrow keys and a clicker, shows the time, and keeps the anonymous name of a browser.
 
 place        story and step; its timer begins anew when this changes
 begun        when all of it began, seconds since 1970
 timer        whether the time is shown
 moves        whether keys move between steps
-participant  the name that the server knows; the tab confirms it, or reports the one from before a reload
+participant  the name that the server knows; the browser confirms it, or reports the one that it has
 """
 
 import time
@@ -23,13 +23,13 @@ BEGUN, PRESSED = "reading begun", "reading last press"
 
 
 def participant() -> str:
-    """The anonymous name of this browser's tab."""
+    """The anonymous name of this browser."""
     name: str = st.session_state.setdefault(NAME, uuid4().hex)
     return name
 
 
 def is_settled() -> bool:
-    """Whether the tab has confirmed the name, so that nobody is counted twice after a reload."""
+    """Whether the browser has confirmed the name, so that a reload and a second tab are not counted as other people."""
     return bool(st.session_state.get(SETTLED, False))
 
 

@@ -31,6 +31,10 @@ class Together:
         return bool(self.key)
 
     @property
+    def awaited(self) -> bool:
+        return self.view.people > 0
+
+    @property
     def revealed(self) -> bool:
         return self.view.place in self.view.revealed
 

@@ -34,7 +34,7 @@ def test_a_presenter_and_five_followers(visit: Callable[..., Any], server: str) 
     query = parse_qs(urlsplit(presenter.url).query)
     (code,), (key,) = query["group"], query["key"]
     followers = [visit(f"{server}reading?group={code}", width=390).page for _ in range(FOLLOWERS)]
-    expect(presenter.get_by_text(f"Group {code}: {FOLLOWERS} people here")).to_be_visible()
+    expect(presenter.get_by_text(f"Group {code}: {FOLLOWERS} people follow")).to_be_visible()
     assert all(key not in page.url and key not in page.content() for page in followers)
 
     waits = []
@@ -56,7 +56,7 @@ def test_a_presenter_and_five_followers(visit: Callable[..., Any], server: str) 
     expect(presenter.get_by_text(f"{FOLLOWERS} have bet")).to_be_visible()
     followers[0].reload()  # the same person, in another session
     followers[0].locator(".st-key-bet-1 button").click()
-    expect(followers[0].get_by_text(f"{FOLLOWERS} people here, {FOLLOWERS} have bet")).to_be_visible()
+    expect(followers[0].get_by_text(f"{FOLLOWERS} people follow, {FOLLOWERS} have bet")).to_be_visible()
     presenter.get_by_role("button", name="Show the answer").click()
     for page in (presenter, *followers):
         bets = page.locator(".reading-bets")

@@ -235,7 +235,7 @@ def test_a_group_bets_and_everybody_is_counted_once(presented: Reading) -> None:
     one.press("bet 0").press("bet 2")
     other.press("bet 2")
     presented.run()
-    assert "2 people here, 2 have bet." in presented.text
+    assert "2 people follow, 2 have bet." in presented.text
     assert "bet 0" not in [button.key for button in presented.at.button]  # who presents does not bet
     presented.press("reveal")
     for page in (presented, one.run(), other.run()):
@@ -346,8 +346,8 @@ def test_a_note_too_many_is_said_and_the_page_stays(presented: Reading, monkeypa
 def test_a_wrong_key_or_code_is_said(presented: Reading) -> None:
     code = presented.address["group"]
     assert "not that of the group's presenter" in Reading(group=code, key="wrong").text
-    page = Reading(group="AAAAAA")
-    assert "There is no group AAAAAA" in page.text
+    page = Reading(group="AAAAAAAA")
+    assert "There is no group AAAAAAAA" in page.text
     page.press("read alone")
     assert "group" not in page.address
 

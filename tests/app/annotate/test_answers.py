@@ -122,3 +122,20 @@ def test_time_and_comment_are_kept_within_bounds(annotation_store: Store, begun:
     (stored,) = answers.annotations(annotation_store, project)
     assert (stored.seconds, stored.flagged, len(stored.comment)) == (0.0, True, answers.LONGEST_COMMENT)
     assert stored.comment.startswith("naïve 🎬x")
+
+
+def test_a_revoked_invitation_stores_nothing_more(annotation_store: Store, make_project: Make) -> None:
+    """Its tab is still open, and what it sends arrives before the page looks."""
+    project = make_project(tasks=("mark",))
+    people.invite(annotation_store, project.id, "A1")
+    (invited,) = people.invites(annotation_store, project.id)
+    annotator = people.annotator(annotation_store, project.id, f"invite {invited.id}", "A1")
+    item = assignment.current_item(annotation_store, project.id, annotator)
+    assert item is not None
+    answers.confirm(annotation_store, project, annotator, Confirmation(item, "mark", 1, MARKED))
+    people.revoke(annotation_store, project.id, invited.id)
+    with pytest.raises(ExplanationError, match="Your invitation has ended"):
+        answers.confirm_new(annotation_store, project, annotator, Confirmation(item, "mark", 2, OTHER))
+    with pytest.raises(ExplanationError, match="Your invitation has ended"):
+        answers.confirm(annotation_store, project, annotator, Confirmation(item, "mark", 2, None))
+    assert [each.answer for each in answers.annotations(annotation_store, project)] == [MARKED]

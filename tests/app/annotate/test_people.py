@@ -14,9 +14,10 @@ from explainers.errors import ExplanationError
 Make = Callable[..., Project]
 
 
-def test_a_token_becomes_a_pass_and_only_hashes_are_stored(annotation_store: Store, make_project: Make) -> None:
+def test_a_token_becomes_a_pass_and_then_only_hashes_are_stored(annotation_store: Store, make_project: Make) -> None:
     project = make_project()
     token = people.invite(annotation_store, project.id, "A1")
+    assert people.invites(annotation_store, project.id)[0].token == token  # so that the link can be copied
     secret = people.exchange(annotation_store, token, Tries(), "")
     guest = people.guest(annotation_store, secret)
     assert guest is not None
@@ -100,3 +101,15 @@ def test_owners_without_a_name_get_free_pseudonyms(annotation_store: Store, make
     number = people.annotator(annotation_store, project.id, "account a@b.example")
     assert people.annotator(annotation_store, project.id, "account a@b.example") == number
     assert people.names(annotation_store, project.id) == {number: "P2"}
+
+
+def test_several_invitations_stay_copyable_until_each_is_opened_or_revoked(
+    annotation_store: Store, make_project: Make
+) -> None:
+    project = make_project()
+    tokens = [people.invite(annotation_store, project.id, name) for name in ("A1", "A2", "A3")]
+    assert [each.token for each in people.invites(annotation_store, project.id)] == tokens
+    people.exchange(annotation_store, tokens[0], Tries(), "")
+    people.revoke(annotation_store, project.id, people.invites(annotation_store, project.id)[2].id)
+    assert [each.token for each in people.invites(annotation_store, project.id)] == ["", tokens[1], ""]
+    people.exchange(annotation_store, tokens[0], Tries(), "")  # the same link in a second browser

@@ -34,7 +34,7 @@ def group(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Groups]:
 
 def test_followers_see_where_the_presenter_is(group: Groups) -> None:
     code, key = group.start("aml", 1)
-    assert re.fullmatch(f"[{group_rules.ALPHABET}]{{6}}", code)
+    assert re.fullmatch(f"[{group_rules.ALPHABET}]{{8}}", code)
     group.move(code, key, "cimi", 5)
     assert (group.look(code).story, group.look(code).step) == ("cimi", 5)
     assert group.look(code.lower()).place == "cimi/5"
@@ -154,23 +154,53 @@ def test_a_group_ends_after_a_day(group: Groups, monkeypatch: pytest.MonkeyPatch
     assert group.notes(code) == ()
 
 
-def test_guessing_codes_is_slowed_down(group: Groups) -> None:
-    group.misses = Allowance(3)
+def test_guessing_codes_is_slowed_down_for_the_guesser_alone(group: Groups) -> None:
+    group.misses = Allowance(3, 60.0)
     code, _ = group.start("aml", 1)
-    group.look(code)
     for _ in range(3):
         with pytest.raises(GroupRefused, match="There is no group"):
-            group.look("ABCDEF")
-    with pytest.raises(GroupRefused, match="Too many codes"):
-        group.look("ABCDEG")
-    assert group.look(code).step == 1  # those who are in notice nothing
+            group.look("ABCDEFGH", "guesser")
+    for tried in ("ABCDEFGJ", code):
+        with pytest.raises(GroupRefused, match="Too many wrong codes"):
+            group.look(tried, "guesser")
+    assert group.look(code, "somebody else").step == 1
+    assert group.look(code, "guesser").step == 1  # known now: who is in the group stays in
 
 
-def test_beginning_groups_is_slowed_down(group: Groups) -> None:
-    group.starts = Allowance(1)
-    group.start("aml", 1)
-    with pytest.raises(GroupRefused, match="Too many groups"):
+def test_a_guesser_is_let_in_again_after_a_minute(group: Groups, monkeypatch: pytest.MonkeyPatch) -> None:
+    group.misses = Allowance(1, 60.0)
+    code, _ = group.start("aml", 1)
+    with pytest.raises(GroupRefused, match="There is no group"):
+        group.look("ABCDEFGH", "guesser")
+    now = time.monotonic()
+    monkeypatch.setattr(group_rules.time, "monotonic", lambda: now + 61)
+    assert group.look(code, "guesser").step == 1
+    assert group.misses.moments == {}
+
+
+def test_one_visitor_begins_so_many_groups_and_others_are_not_kept_from_it(group: Groups) -> None:
+    for _ in range(group_rules.MOST_OF_VISITOR):
+        group.start("aml", 1, "one")
+    with pytest.raises(GroupRefused, match="20 groups were begun from your address today"):
+        group.start("aml", 1, "one")
+    assert group.look(group.start("aml", 1, "other")[0]).step == 1
+
+
+def test_where_all_places_are_taken_an_unused_group_gives_its_own(
+    group: Groups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "MOST_GROUPS", 3)
+    unused, used, joined = (group.start("aml", 1) for _ in range(3))
+    with pytest.raises(GroupRefused, match="Too many groups are open"):
         group.start("aml", 1)
+    now = time.time()
+    monkeypatch.setattr(group_rules.time, "time", lambda: now + group_rules.UNUSED + 1)
+    group.move(*used, "aml", 2)
+    group.join(joined[0], ONE)
+    fresh, _ = group.start("aml", 1)
+    with pytest.raises(GroupRefused, match="There is no group"):
+        group.look(unused[0])
+    assert [group.look(code).step for code in (used[0], joined[0], fresh)] == [2, 1, 1]
 
 
 @pytest.mark.parametrize("code", ["", "short", "ABC/../", "ABCDE<", "'; --", "A" * 500])
