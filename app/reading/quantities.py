@@ -2,6 +2,7 @@
 
     evaluation/sst2/mask/aml/aopc_c        a row of a bundle's evaluation.json; "/low" or "/high" for its interval
     consistency/sst2/ivra/cons             a row of a bundle's consistency.json, with "/low" and "/high"
+    plausibility/sst2/ciem/auc             a row of a bundle's plausibility.json, with "/low" and "/high"
     simulatability/sst2/ivra/sim           a row of a bundle's simulatability.json; sim with "/low" and "/high"
     narrators/nli/cause/composite          a row of a bundle's narrative/evaluation.json, with "/low" and "/high"
     weights/sst2/ivra-cons-softmax/validation.aopc_c    a value on the card of fitted weights
@@ -134,6 +135,7 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
 READERS: dict[str, Callable[..., float]] = {
     "evaluation": _evaluation,
     "consistency": partial(_by_method, CONSISTENCY),
+    "plausibility": partial(_by_method, "plausibility.json"),
     "simulatability": partial(_by_method, SIMULATABILITY),
     "narrators": _narrators,
     "weights": partial(_on_card, "{}/learned/{}.json"),

@@ -101,9 +101,12 @@ LEARNED = (
             "The frozen model runs without dropout during training; in the code with it.",
             "The first choice of weights was trained by blending with the mask token, the operator that is the default "
             "here; those named “zero” multiply embeddings as the authors' code does.",
-            "Means leave out special tokens and padding; 8 epochs at 0.003 of which the best on validation texts is "
-            "kept, instead of the last of 50 to 100 at 0.001; ε is 0.2 as in the paper, the code's is 0.1 for short "
-            "texts; both terms with another text use the same one.",
+            "Means leave out special tokens and padding; ε is 0.2 as in the paper, the code's is 0.1 for short texts; "
+            "both terms with another text use the same one.",
+            "Shorter training: 8 epochs at 0.003 (432 steps), measured twice per epoch, of which the best on "
+            "validation texts is kept; for those named “zero” the last of 3 epochs at 0.003, without the price for the "
+            "mean mask. The code takes the last of 50 to 100 epochs at 0.001 (about 3,200 steps).",
+            "Weights were trained in bfloat16, except those named “zero”.",
             "The other text is always another one; in the code it is sometimes the same.",
             "The loss is lowest at a mask that keeps everything. A price for the mean mask is added (`sparsity`, 0.3 "
             "unless set; 0 is the paper's loss); a training whose mask keeps nearly everything says so.",
@@ -133,7 +136,11 @@ LEARNED = (
         deviations=(
             "The authors published no code; widths, activations, the decoder's input and all means are our choices. "
             "Z_w is "
-            "divided by the number of tokens, a word's raw sum is its highest token's, 3 epochs at 0.0005.",
+            "divided by the number of tokens, a word's raw sum is its highest token's.",
+            "3 epochs at 0.0005 in batches of 32, instead of 10 at 0.0002 in batches of 64; the weights named "
+            "“middle”, "
+            "which explain a layer in the middle, 3 epochs at 0.003. Shipped weights were trained in bfloat16, except "
+            "“middle”.",
             "Scores come from the posterior means. The paper picks the draw that is best for an experiment.",
             "Words fade to the mask token in S⊙X; embeddings times 0, as in the paper, teach less (an option).",
             "Measured twice per epoch, and the best on validation texts is kept, of one or several seeds: the "
@@ -169,6 +176,13 @@ LEARNED = (
             "too, so that it explains another model than before (offered separately as IvRA-full).",
             "The cut is relaxed: words fade by their distance from the threshold, less and less softly during the "
             "training; the paper's hard cut sends no gradient to the weights. One k is drawn for each text and step.",
+            "Shorter training of far fewer weights: 6 epochs at 0.05 in batches of 32 (324 steps), for some weights "
+            "5 or "
+            "10 epochs at 0.02 or 0.05, in bfloat16; the paper trains for 20 epochs in batches of 64 (about 7,800 "
+            "steps) at 0.00003 to 0.0003.",
+            "For CONS the loss is 1 − the correlation that the metric CONS measures, so that these weights are "
+            "trained on "
+            "their metric; with the paper's ratio CONS stays near 0.",
             "NORM runs over features, heads, layers and words in turn. In CONS the KL is symmetric, and texts are "
             "compared at the same relative positions. SIM's student is a small one on a pretrained encoder, reads "
             "text only, and a new one begins after 50 steps.",

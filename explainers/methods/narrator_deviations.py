@@ -9,6 +9,21 @@ OF_PHI = (
     "Sentences begin “The answer is …” instead of “This pair is a …”, so that all class names are grammatical.",
 )
 
+OF_LENGTH = (
+    "3 epochs at a learning rate of 0.0005; the paper's GPT-2 learns for 5 at 0.0001, in its code with two updates per "
+    "step.",
+)
+OF_LENGTH_WITH_TOKENS = (
+    "8 or 9 epochs at a learning rate of 0.0008 or 0.001, of which CAuSE (tokens) learns the first 4 or 6 with L_φ "
+    "alone; "
+    "the paper's GPT-2 learns for 5 at 0.0001 with all losses.",
+    "On `scenes` φ also learns from 10,000 further draws of the generator.",
+    "With the setting ends=false, as for `nli`, φ does not learn the end of a sentence where the model is wrong, "
+    "only the "
+    "class; in Algorithm 2 it ends after the class. With match_certainty=true, as for `nli`, training items are "
+    "drawn as "
+    "certain as validation items.",
+)
 OF_AGGREGATOR = (
     "A is a linear layer on φ's probabilities; the paper sums logits over time, its code sums probabilities and counts "
     "padding.",
@@ -25,6 +40,9 @@ OF_WORDS = (
     OF_NEXT_WORD,
 )
 OF_EXCHANGE = (
+    "R_match is the sum of squared norms over the number of layers, with biases, as in the code; the paper prints "
+    "the norm"
+    " of the weights.",
     "The same neurons are exchanged in both classifiers; in the code the draw for the output layer differs between "
     "them.",
     "20 % of a hidden layer's neurons are drawn without replacement; the code exchanges the first hidden layer and two "

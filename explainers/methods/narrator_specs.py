@@ -8,6 +8,8 @@ from typing import Literal
 from explainers.methods.narrator_deviations import (
     OF_AGGREGATOR,
     OF_EXCHANGE,
+    OF_LENGTH,
+    OF_LENGTH_WITH_TOKENS,
     OF_NEXT_WORD,
     OF_PHI,
     OF_STATE_EXCHANGE,
@@ -67,7 +69,7 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             "the class and the reason that people gave.",
             caution="Do not take the reason for the model's: it is what people tend to write about such inputs.",
             formula=r"\mathcal L_\phi=-\sum_t\log p_\phi(x_t\mid x_{<t},\psi(c))",
-            deviations=OF_PHI,
+            deviations=(*OF_PHI, *OF_LENGTH),
         ),
         NarratorSpec(
             id="cause_phi_ts",
@@ -78,7 +80,7 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             "to generate.",
             caution="Do not take the reason for the model's: only the class in it is tied to the model.",
             formula=r"\mathcal L_\phi+\mathrm{KL}\big(C_1(c)\,\|\,C_2(A\,\phi\,\psi(c))\big)",
-            deviations=(*OF_PHI, *OF_AGGREGATOR, *OF_WORDS),
+            deviations=(*OF_PHI, *OF_LENGTH, *OF_AGGREGATOR, *OF_WORDS),
         ),
         NarratorSpec(
             id="cause_published",
@@ -92,6 +94,7 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             formula=FORMULA,
             deviations=(
                 *OF_PHI,
+                *OF_LENGTH,
                 *OF_AGGREGATOR,
                 *OF_EXCHANGE,
                 "As published, A reads the training item's own sentence (a label leak). In use it reads the sentence "
@@ -109,7 +112,7 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             "the model; its reason is what people tend to write. The authors' proof is for a linear toy model.",
             formula=FORMULA,
             controls=("cause_phi_ts", "cause_published"),
-            deviations=(*OF_PHI, *OF_AGGREGATOR, *OF_WORDS, *OF_EXCHANGE, *OF_STATE_EXCHANGE),
+            deviations=(*OF_PHI, *OF_LENGTH, *OF_AGGREGATOR, *OF_WORDS, *OF_EXCHANGE, *OF_STATE_EXCHANGE),
         ),
         NarratorSpec(
             id="cause_sentence",
@@ -122,6 +125,7 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             formula=FORMULA,
             deviations=(
                 *OF_PHI,
+                *OF_LENGTH,
                 *OF_AGGREGATOR,
                 OF_NEXT_WORD,
                 *OF_EXCHANGE,
@@ -152,7 +156,7 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             caution="Do not take the reason for the model's: it is about this input, but nothing ties it to what the "
             "model decided by.",
             formula=r"\mathcal L_\phi=-\sum_t\log p_\phi(x_t\mid x_{<t},\psi(c),H^{(k)},H^{(K)})",
-            deviations=(*OF_PHI, *OF_TOKENS),
+            deviations=(*OF_PHI, *OF_LENGTH_WITH_TOKENS, *OF_TOKENS),
             settings=WITH_TOKENS,
         ),
         NarratorSpec(
@@ -166,6 +170,7 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             formula=FORMULA + r",\quad \phi(\psi(c),H^{(k)},H^{(K)})",
             deviations=(
                 *OF_PHI,
+                *OF_LENGTH_WITH_TOKENS,
                 *OF_AGGREGATOR,
                 *OF_WORDS,
                 *OF_EXCHANGE,

@@ -107,13 +107,15 @@ def test_no_number_of_ours_is_written_by_hand(story: Story) -> None:
 def test_so_many_inputs_as_the_stories_say_were_measured() -> None:
     sst2 = json.loads((BUNDLES / "sst2" / "evaluation.json").read_text(encoding="utf-8"))
     measured = {sst2["data"]["texts"], *SENSITIVE.findall(sst2["command"])}
-    narrated = {
-        json.loads((BUNDLES / model / "narrative" / "evaluation.json").read_text(encoding="utf-8"))["data"]["pairs"]
+    nli, scenes = (
+        json.loads((BUNDLES / model / "narrative" / "evaluation.json").read_text(encoding="utf-8"))["data"]
         for model in ("nli", "scenes")
-    }
+    )
     everything = "\n".join(text for story in stories() for text in texts(story))
     assert {int(count) for count in re.findall(r"(?<!-)\b(\d+) sentences", everything)} == {int(n) for n in measured}
-    assert {int(count) for count in re.findall(r"(\d+) (?:pairs|test images)", everything)} == narrated
+    assert {int(count) for count in re.findall(r"(\d+) pairs", everything)} == {nli["pairs"]}
+    judged = [int(count.replace(",", "")) for count in re.findall(r"([\d,]+) test images", everything)]
+    assert set(judged) == {scenes["reasons"]}
 
 
 @every_story
