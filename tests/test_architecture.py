@@ -21,6 +21,7 @@ ORDER = (  # each may import what stands in its own row or below; of `explainers
     ("streamlit_app", "explainers.__main__"),
     ("pages",),
     ("app", "explainers.commands"),
+    ("explainers.studies",),
     ("explainers", "explainers.api"),
     ("explainers.report",),
     ("explainers.evaluation", "explainers.annotations"),
@@ -35,7 +36,7 @@ ORDER = (  # each may import what stands in its own row or below; of `explainers
 LEVELS = {name: level for level, names in enumerate(ORDER) for name in names}
 MOST_FILES = {"app": 8, "explainers": 5}
 LONGEST = 400  # lines
-SCENES = ("explainers/models/scenes", "explainers/datasets/scenes")
+SCENES = ("explainers/models/scenes", "explainers/datasets/scenes", "explainers/studies")
 EAGER = ("captum", "torch", "pandas", "datasets", "peft")  # libraries that import their parts when they are imported
 
 Rule = Callable[[Path], list[str]]
@@ -266,6 +267,15 @@ RULES: tuple[Rule, ...] = (
     shared_locks,
     unguarded_tables,
 )
+
+
+def test_no_browser_test_waits_by_the_clock() -> None:
+    """`settled` and the expectations of Playwright wait for what is to come."""
+    clock = re.compile(r"wait_for_timeout|\bsleep\(")
+    paths = sorted((ROOT / "tests" / "browser").glob("*.py"))
+    assert paths
+    assert [path.name for path in paths if clock.search(path.read_text(encoding="utf-8"))] == []
+    assert all("reduced_motion" in text for path in paths if "new_context(" in (text := path.read_text()))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +16,7 @@ from app.load.scenario import LoadPlan
 from app.load.soak import soak_lines, soaked
 from app.load.target import ONE_TARGET, target
 from explainers.errors import ExplanationError
+from explainers.results.manifest import VERSION
 
 LEVELS, PEOPLE = (1, 8, 32), (8,)  # sessions of a load test and of a soak
 NO_PROCESS = "A soak watches memory and threads. Give the number of the app's process (--pid), or use --start."
@@ -76,4 +78,23 @@ def _settings(plan: LoadPlan, model: str) -> dict[str, Any]:
         "seed": plan.seed,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
+        "code": code_version(),
     }
+
+
+def code_version() -> str:
+    """The version, and the commit where the code lies in a repository; with + if files differ from it."""
+    git = ("git", "-C", str(Path(__file__).parent))
+    try:
+        commit = subprocess.run(
+            [*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+        ).stdout
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--", ":/app", ":/explainers", ":/pages"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return VERSION
+    return f"{VERSION}, commit {commit.strip()}{'+' if changed.strip() else ''}"

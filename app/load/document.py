@@ -17,8 +17,7 @@ in between, with the default methods. [How the test works](operations.md#load-te
 `.venv/bin/python -m app.load.document` from the results of the commands above them. "First column" and "all columns"
 count from the moment at which the text is typed, ticks of the page included; memory and threads are the server's.
 
-In the runs with 8 and 32 sessions the first sessions asked texts again that the runs before had asked, so that memory
-answered them: this widens "done per session" and "slowest / fastest". The command has used new texts since.
+A run with another version of the program is not comparable: the version that was measured stands above each table.
 """
 
 
@@ -37,7 +36,8 @@ def _section(name: str, result: dict[str, Any]) -> str:
     title = f"## `{model}`, tabs that open and close for {minutes} minutes" if soak else f"## `{model}`"
     body = "\n".join(f"- {line}" for line in soak_lines(results[0])) if soak else table(results)
     command = COMMAND.format(model=model, what=what, name=name)
-    return f"{title}\n\n{settings['cores']} cores, Python {settings['python']}.\n\n```sh\n{command}\n```\n\n{body}\n"
+    machine = f"{settings['cores']} cores, Python {settings['python']}, version {settings.get('code', 'not recorded')}."
+    return f"{title}\n\n{machine}\n\n```sh\n{command}\n```\n\n{body}\n"
 
 
 if __name__ == "__main__":

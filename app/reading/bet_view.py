@@ -9,9 +9,9 @@ from app import plain_text
 from app.compare.engine import Engine
 from app.reading import bets, live
 from app.reading.audience import Audience
-from app.reading.quantities import filled
 from app.reading.questions import example_of_state
 from app.reading.story import Bet, LiveExample
+from explainers.report.quantities import filled
 from explainers.report.text import decimals, escaped
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What became of a paper's claims on our numbers."""
 
-from app.reading.quantities import UnknownQuantity, holds, stored_quantity
 from app.reading.story import Finding, Outcome
+from explainers.report.quantities import UnknownQuantity, holds, stored_quantity
 from explainers.report.text import decimals
 
 WITH_INTERVALS = ("evaluation/", "consistency/", "simulatability/", "narrators/")

@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy import Select, case, delete, func, select
 from sqlalchemy.orm import Session
@@ -210,7 +211,7 @@ def _count(session: Session, table: type[ReadingGroup] | type[ReadingEntry], **w
     return session.scalar(select(func.count()).select_from(table).filter_by(**where)) or 0
 
 
-def _end_groups(session: Session, codes: Select[tuple[str]] | Sequence[str]) -> None:
+def _end_groups(session: Session, codes: Select[Any] | Sequence[str]) -> None:
     """Deletes groups with all that was given in them."""
     session.execute(delete(ReadingEntry).where(ReadingEntry.code.in_(codes)))
     session.execute(delete(ReadingGroup).where(ReadingGroup.code.in_(codes)))
@@ -219,7 +220,7 @@ def _end_groups(session: Session, codes: Select[tuple[str]] | Sequence[str]) -> 
 def _longest_unused(session: Session) -> str | None:
     """The group in which nothing has happened for longest, None where something has in all of them lately."""
     entered = select(func.max(ReadingEntry.created)).where(ReadingEntry.code == ReadingGroup.code).scalar_subquery()
-    last = func.coalesce(entered, 0.0)
-    last = case((last > ReadingGroup.moved, last), else_=ReadingGroup.moved)
+    given = func.coalesce(entered, 0.0)
+    last = case((given > ReadingGroup.moved, given), else_=ReadingGroup.moved)
     query = select(ReadingGroup.code).where(last < time.time() - UNUSED).order_by(last).limit(1)
     return session.scalar(query)

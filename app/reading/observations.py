@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.reading.quantities import UnknownQuantity, stored_quantity
 from explainers.metrics.agreement import spearman
+from explainers.report.quantities import UnknownQuantity, stored_quantity
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison, MethodResult

@@ -5,8 +5,8 @@ import streamlit as st
 from app import plain_text
 from app.plain_text import Bold
 from app.reading.findings import WORDS, our_number, outcome
-from app.reading.quantities import filled
 from app.reading.story import Finding, PaperTable
+from explainers.report.quantities import filled
 from explainers.report.text import escaped
 
 COLOURS = {"replicated": "#21a35b", "partly": "#d9a400", "not": "#d92d3a"}

@@ -8,8 +8,8 @@ import streamlit as st
 from app.compare.engine import Engine
 from app.reading import bet_view, live, marks, paper_table
 from app.reading.audience import Audience
-from app.reading.quantities import filled
 from app.reading.story import Equation, Kind, Step
+from explainers.report.quantities import filled
 
 KINDS: dict[Kind, str] = {
     "claim": "The claim",

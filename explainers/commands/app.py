@@ -20,6 +20,7 @@ from explainers.commands.plausibility import plausibility_command
 from explainers.commands.published_metrics import published_metrics_command
 from explainers.commands.simulatability import simulatability_command
 from explainers.commands.stored_results import stored_results_command
+from explainers.commands.study import study
 from explainers.commands.train_head import train_head_command
 from explainers.commands.train_model import train_model_command
 from explainers.commands.tune import tune_command
@@ -51,6 +52,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=ABOUT)
 for name, command in COMMANDS.items():
     app.command(name)(command)
+app.add_typer(study, name="study")
 
 
 def print_version(requested: bool) -> None:

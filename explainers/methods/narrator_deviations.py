@@ -17,7 +17,7 @@ OF_LENGTH_WITH_TOKENS = (
     "8 or 9 epochs at a learning rate of 0.0008 or 0.001, of which CAuSE (tokens) learns the first 4 or 6 with L_φ "
     "alone; "
     "the paper's GPT-2 learns for 5 at 0.0001 with all losses.",
-    "On `scenes` φ also learns from 10,000 further draws of the generator.",
+    "On generated images φ also learns from 10,000 further draws of the generator.",
     "With the setting ends=false, as for `nli`, φ does not learn the end of a sentence where the model is wrong, "
     "only the "
     "class; in Algorithm 2 it ends after the class. With match_certainty=true, as for `nli`, training items are "

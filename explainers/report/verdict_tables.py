@@ -26,7 +26,7 @@ left. If it were enough to beat all random orders in one of the two metrics, {on
 verdict; with both it is {both}."""
 SEED = """\
 LIME and KernelSHAP sample, and random orders are drawn. With another seed the verdict is given, or refused,
-as before on {alike} of the inputs, and is equally sure (clear, tied or refused) on {same}. Where both seeds
+as before on {alike} of the inputs, and is equally sure (clear, divided or tied, refused) on {same}. Where both seeds
 give one, they have a method in common on {common} and name exactly the same methods on {exactly}. Smaller
 differences in AOPC than {smallest} are taken as noise; the table has other limits."""
 Rates = Mapping[str, Any]
@@ -49,7 +49,8 @@ def verdict_document(rates: Rates, about: Mapping[str, Any]) -> str:
         f"Named: {_named(rates['named'])}.",
         markdown_table([{"refused because": text, "inputs": str(n)} for text, n in rates["refusals"].items() if text]),
         "## How often it holds under another operator",
-        "All the best of a clear verdict, or one of a tied one, lead there too, or are within noise of those who lead.",
+        "All the best of a clear verdict, or one of a divided or tied one, lead there too, or are within noise of "
+        "those who lead.",
         markdown_table([_holds_row(erasure, shares) for erasure, shares in rates["holds"].items()]),
         "## How often another seed changes it",
         SEED.format(
@@ -73,7 +74,7 @@ def _kind_row(kind: str, rates: Rates) -> dict[str, str]:
 
 def _holds_row(erasure: Erasure, shares: Mapping[str, Sequence[float]]) -> dict[str, str]:
     return {"when": OPERATORS[erasure], "holds": _share(shares["all"])} | {
-        f"of {kind} ones": _share(shares[kind]) for kind in ("clear", "tied")
+        f"of {name} ones": _share(shares[kind]) for kind, name in (("clear", "clear"), ("tied", "divided or tied"))
     }
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -23,6 +24,27 @@ FEW = {
     "controls": ["Attention, mean"],
 }  # to save time
 expect.set_options(timeout=PATIENCE)
+SETTLED = """(since) => {
+  const now = performance.now(), app = document.querySelector('[data-testid="stApp"]');
+  const busy = !app || app.dataset.testScriptState !== "notRunning" || app.dataset.testConnectionState !== "CONNECTED"
+  ||
+    document.querySelector('[data-testid="stSpinner"], [data-testid="stSkeleton"], [data-stale="true"]') ||
+    document.getAnimations().some((each) => each.playState === "running" && each.effect?.getComputedTiming().endTime <
+    Infinity);
+  if (busy || window.__quietSince === undefined || window.__asked !== since) {
+    window.__asked = since;
+    window.__quietSince = now;
+    return false;
+  }
+  return now - window.__quietSince >= QUIET;
+}"""
+QUIET = 200  # milliseconds for which nothing may move: a rerun that an event has just asked for begins within them
+
+
+def settled(page: Page) -> Page:
+    """Waits until nothing is animated, no spinner turns, and no script runs or is about to. Returns the page."""
+    page.wait_for_function(SETTLED.replace("QUIET", str(QUIET)), arg=time.monotonic(), polling=50)
+    return page
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +147,10 @@ def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
         url: str = "", *, width: int = 1280, height: int = 900, dark: bool = False, few: bool = True, **address: str
     ) -> Visit:
         context = chromium.new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", accept_downloads=True
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
+            accept_downloads=True,
         )
         window = Visit(context)
         visits.append(window)

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import settled
+
 pytestmark = pytest.mark.browser
 axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
 SEVERE = ("serious", "critical")
@@ -19,13 +21,11 @@ def test_no_page_has_a_serious_fault(visit: Callable[..., Any], server: str, nam
     page = window.page
     if name:
         expect(page.get_by_role("heading", level=1)).to_be_visible()
-        expect(page.get_by_test_id("stSpinner")).to_have_count(0)
-        page.wait_for_timeout(1000)  # what fades in
     else:
         window.done()
         page.get_by_role("button", name="more methods").click()
         window.rows.first.locator(".open").click()
-    assert serious(page) == []
+    assert serious(settled(page)) == []
 
 
 def serious(page: Any) -> list[str]:

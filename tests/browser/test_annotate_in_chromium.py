@@ -6,7 +6,6 @@ The items are prepared beforehand, so that no model is needed.
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +29,7 @@ from explainers.evaluation import cold_start
 from explainers.training.artifacts import STORE_VARIABLE
 from tests.app.database.conftest import Server as DatabaseServer
 from tests.app.database.conftest import postgresql
+from tests.browser.conftest import settled
 from tests.browser.test_accessibility_in_chromium import serious
 
 pytestmark = pytest.mark.browser
@@ -194,7 +194,7 @@ def test_two_annotators_lose_nothing_when_the_server_is_killed(
     app = cold_start.start(port)
     try:
         cold_start.wait_for(port)
-        pages = [chromium.new_context().new_page() for _ in range(2)]
+        pages = [chromium.new_context(reduced_motion="reduce").new_page() for _ in range(2)]
         for page, token in zip(pages, made.tokens, strict=True):
             page.goto(f"http://127.0.0.1:{port}/annotate?invite={token}")
         for page in pages:
@@ -236,7 +236,7 @@ def test_a_database_that_goes_away_loses_no_mark(
     made = made_in(store, 2, tasks=("mark",))
     port = cold_start.free_port()
     app = cold_start.start(port)
-    context = chromium.new_context()
+    context = chromium.new_context(reduced_motion="reduce")
     try:
         cold_start.wait_for(port)
         page = context.new_page()
@@ -275,7 +275,7 @@ def test_a_blind_page_receives_no_name_of_a_method(
     chromium: Browser, server: str, project: Callable[..., Prepared10]
 ) -> None:
     made = project(1, tasks=ORDER, methods=METHODS, narrators=NARRATORS, guideline="")
-    context = chromium.new_context(accept_downloads=True)
+    context = chromium.new_context(accept_downloads=True, reduced_motion="reduce")
     page = context.new_page()
     received: list[bytes] = []
     sockets: list[int] = []
@@ -337,6 +337,7 @@ def test_a_finger_marks_and_nothing_is_hard_to_read(
         is_mobile=True,
         viewport={"width": 390, "height": 844},
         color_scheme="dark" if dark else "light",
+        reduced_motion="reduce",
     )
     page = context.new_page()
     page.goto(f"{server}annotate?invite={made.tokens[0]}")
@@ -347,8 +348,7 @@ def test_a_finger_marks_and_nothing_is_hard_to_read(
         expect(units(page).nth(number)).to_have_attribute("aria-pressed", "true")
     expect(units(page).nth(1)).to_have_attribute("aria-pressed", "false")
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth")
-    time.sleep(0.5)  # what fades in
-    assert serious(page) == []
+    assert serious(settled(page)) == []
     page.screenshot(path=screenshots / f"annotate-{'dark' if dark else 'light'}.png")
     page.get_by_role("button", name="Confirm").tap()
     expect(page.get_by_text("All items are done")).to_be_visible()

@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, expect
 from explainers.datasets.example import Example
 from explainers.methods.registry import applicable, default_methods, select
 from explainers.models.bundle_cards import bundle_names
+from tests.browser.conftest import settled
 
 Visit = Callable[..., Any]
 ALL = len(applicable(select(default_methods()), Example("a single text")))  # rows of a visit with the default methods
@@ -206,7 +207,7 @@ def test_leaving_in_the_middle_of_a_run_leaves_a_right_address_and_one_step_back
     expect(window.unit("dull")).to_be_visible()
     page.get_by_role("link", name="Methods", exact=True).click()
     expect(page.get_by_role("heading", name="Methods and metrics")).to_be_visible()
-    page.wait_for_timeout(4000)  # several ticks of a page that is still open
+    settled(page)  # no tick of the page that was left is on its way
     assert page.url.split("?")[0].endswith("/methods")
     page.go_back()
     expect(window.unit("dull")).to_be_visible()
@@ -271,7 +272,7 @@ def test_nothing_scrolls_sideways(
     main = window.page.get_by_test_id("stMain")
     height = main.evaluate("main => main.scrollHeight")
     window.page.set_viewport_size({"width": size[0], "height": min(height, 8000)})
-    window.page.wait_for_timeout(500)  # plots are drawn again at another size
+    settled(window.page)  # plots are drawn again at another size
     window.page.screenshot(path=screenshots / f"compare-{name}.png")
     assert sideways(window) == {}
 

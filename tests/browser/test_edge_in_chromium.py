@@ -71,7 +71,7 @@ def test_every_page_is_drawn(visit: Callable[..., Any], server: str, path: str, 
 
 
 def test_a_page_of_another_port_gets_nothing(chromium: Browser, server: str, other_port: int) -> None:
-    context = chromium.new_context()
+    context = chromium.new_context(reduced_motion="reduce")
     page = context.new_page()
     page.goto(f"http://127.0.0.1:{other_port}/")
     assert page.evaluate(STREAM, f"{server.replace('http', 'ws')}_stcore/stream") == "refused"
@@ -84,7 +84,7 @@ def test_a_page_of_another_port_gets_nothing(chromium: Browser, server: str, oth
 
 
 def test_script_from_elsewhere_is_not_run(chromium: Browser, server: str, other_port: int) -> None:
-    context = chromium.new_context()
+    context = chromium.new_context(reduced_motion="reduce")
     page = context.new_page()
     page.goto(server)
     expect(page.get_by_role("heading").first).to_be_visible()

@@ -15,6 +15,7 @@ from playwright.sync_api import Locator, expect
 
 from app.compare.curated_examples import curated_examples
 from explainers.models.bundle_cards import bundle_names
+from tests.browser.conftest import settled
 
 Visit = Callable[..., Any]
 FEW = {
@@ -176,7 +177,7 @@ def test_colours_evidence_and_curves_of_one_part(visit: Visit) -> None:
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, False), (390, True)])
 def test_an_image_fits_into_the_window(visit: Visit, screenshots: Path, width: int, dark: bool) -> None:
     window = visit(few=False, **FEW, width=width, height=2400, dark=dark).done()
-    window.page.wait_for_timeout(2000)  # a narrow page is drawn once more, and a file that comes meanwhile is lost
+    settled(window.page)  # a narrow page is drawn once more, and a file that comes meanwhile is lost
     give(window, file("PNG", (90, 400)))
     expect(window.page.get_by_text("your own image, 90 × 400 pixels")).to_be_visible()
     window.done()

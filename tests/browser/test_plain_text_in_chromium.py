@@ -55,7 +55,7 @@ def sinks(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true"]
     with subprocess.Popen([*command, f"--server.port={port}"], cwd=ROOT, stdout=-3, stderr=-3) as process:
         cold_start.wait_for(port)
-        context = chromium.new_context()
+        context = chromium.new_context(reduced_motion="reduce")
         page = context.new_page()
         page.goto(f"http://127.0.0.1:{port}/")
         expect(page.locator(f".st-key-label-{len(TYPED) - 1} textarea")).to_be_visible()

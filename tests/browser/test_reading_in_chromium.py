@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import settled
 from tests.browser.test_accessibility_in_chromium import serious
 
 pytestmark = pytest.mark.browser
@@ -18,12 +19,6 @@ STEPS = (("ArrowRight", 2), ("PageDown", 3), ("PageUp", 2), ("ArrowLeft", 1))
 
 def step(page: Page, number: int) -> None:
     expect(page.get_by_text(f"Step {number} of 9")).to_be_visible()
-
-
-def settled(page: Page) -> Page:
-    expect(page.get_by_test_id("stSpinner")).to_have_count(0)
-    page.wait_for_timeout(500)  # what fades in
-    return page
 
 
 @pytest.mark.crowded
@@ -93,8 +88,7 @@ def test_arrows_in_a_box_stay_there(visit: Callable[..., Any], server: str) -> N
     unit = page.locator(".crosslight-sheet .unit").first
     unit.focus()
     page.keyboard.press("ArrowRight")  # to the next word
-    page.wait_for_timeout(700)
-    step(page, 3)
+    step(settled(page), 3)
     page.locator("h1").click()
     page.keyboard.press("ArrowRight")
     step(page, 4)

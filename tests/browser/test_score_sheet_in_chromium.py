@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from explainers.methods.registry import method_spec
+from tests.browser.conftest import settled
 
 Visit = Callable[..., Any]
 SENTENCE = "A dull plot, but a wonderful cast."
@@ -127,7 +128,7 @@ def test_a_touch_reads_a_word_and_a_second_one_removes_it(visit: Visit) -> None:
         unit.dispatchEvent(new Kind(kind, { bubbles: true, composed: true, button: 0, pointerType: "touch" })); } }"""
     word.evaluate(touch)
     expect(window.page.locator(".row[data-method] .score").first).to_contain_text("rank")
-    window.page.wait_for_timeout(700)
+    settled(window.page)
     expect(window.page.locator(".unit.removed")).to_have_count(0)
     word.evaluate(touch)
     expect(window.page.locator(".unit.removed")).to_have_count(ROWS)
@@ -139,7 +140,13 @@ def test_a_slow_press_during_a_run_is_not_lost(visit: Visit) -> None:
     word = window.unit("wonderful")
     expect(word).to_be_visible()
     word.hover()
+    done = window.page.locator('.row[data-status="done"]')
+    before = done.count()
     window.page.mouse.down()
-    window.page.wait_for_timeout(1500)
+    window.page.wait_for_function(
+        """before => [...document.querySelectorAll("*")].some((element) =>
+            element.shadowRoot?.querySelectorAll('.row[data-status="done"]').length > before)""",
+        arg=before,
+    )  # the sheet was drawn again meanwhile
     window.page.mouse.up()
     expect(window.page.locator(".row.full .unit.removed").first).to_have_text("wonderful")

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from explainers.training.artifacts import STORE_VARIABLE
+from tests.browser.conftest import settled
 
 Visit = Callable[..., Any]
 ATTACK = "<img src=x onerror=__xss=1> [a](javascript:__xss=2)"
@@ -100,6 +101,6 @@ def test_nothing_scrolls_sideways(
     window = train(width=size[0], height=size[1], dark=dark)
     page = window.page
     expect(page.get_by_role("textbox", name="Texts, one per line")).to_be_visible()
-    page.wait_for_timeout(500)
+    settled(page)
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth")
     page.screenshot(path=screenshots / f"train-{name}.png")

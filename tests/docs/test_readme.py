@@ -32,7 +32,8 @@ def readme() -> str:
 
 def commands() -> set[str]:
     """The names of the sub-commands of `python -m explainers`."""
-    return {command.name for command in app.registered_commands if command.name}
+    groups = {group.name for group in app.registered_groups if group.name}
+    return groups | {command.name for command in app.registered_commands if command.name}
 
 
 def environment_variables(text: str) -> set[str]:

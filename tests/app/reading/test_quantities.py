@@ -10,14 +10,15 @@ import pytest
 
 from app.compare.engine import Engine
 from app.model_pool import ModelPool
-from app.reading import bets, quantities
+from app.reading import bets
 from app.reading.findings import our_number, outcome
 from app.reading.marks import common_order
 from app.reading.observations import observed
-from app.reading.quantities import UnknownQuantity, filled, holds, stored_quantity
 from app.reading.questions import request_of, reversed_order
 from app.reading.story import Bet, Choice, Finding, LiveExample
 from explainers.models.bundle_cards import BUNDLES
+from explainers.report import quantities
+from explainers.report.quantities import UnknownQuantity, filled, holds, stored_quantity
 from explainers.results.comparison import Comparison
 
 ROOT = Path(__file__).parents[3]

@@ -12,7 +12,6 @@ import pytest
 from app.compare.curated_examples import curated_examples, example_of
 from app.reading.findings import our_number, outcome
 from app.reading.observations import OBSERVERS, is_observed
-from app.reading.quantities import PLACEHOLDER, filled, stored_quantity
 from app.reading.questions import example_of_state, request_of
 from app.reading.reader import FILE, FOLDER, ORDER, StoryUnreadable, decoded, read_story, stories
 from app.reading.story import Bet, Equation, LiveExample, Step, Story
@@ -20,6 +19,7 @@ from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, base_id, method_spec
 from explainers.models.bundle_cards import BUNDLES, bundle_names, read_card
+from explainers.report.quantities import PLACEHOLDER, filled, stored_quantity
 from explainers.training.artifacts import available_artifacts
 
 PAPERS = ("aml", "cimi", "ciem", "ivra", "cause")

@@ -4,13 +4,14 @@
     consistency/sst2/ivra/cons             a row of a bundle's consistency.json, with "/low" and "/high"
     plausibility/sst2/ciem/auc             a row of a bundle's plausibility.json, with "/low" and "/high"
     simulatability/sst2/ivra/sim           a row of a bundle's simulatability.json; sim with "/low" and "/high"
+    simulatability/sst2/ivra/students      the same over students, with "/low" and "/high" over students
     narrators/nli/cause/composite          a row of a bundle's narrative/evaluation.json, with "/low" and "/high"
     weights/sst2/ivra-cons-softmax/validation.aopc_c    a value on the card of fitted weights
     card/sst2-ivra-comp/accuracy.test      a value on a model's card
     document/ablations.md/without L_p/AOPC-C ↑ (mask)   the first number of a cell in a document's tables
 
 `[[name]]` in a text stands for the number with three decimals, `[[name|2]]` with two, `[[name|%]]` and
-`[[name|%1]]` as a percentage without or with a decimal.
+`[[name|%1]]` as a percentage without or with a decimal, `p` and `p1` in the same way as percentage points.
 """
 
 import json
@@ -23,12 +24,12 @@ from explainers.datasets.curated_examples import ASSETS
 from explainers.errors import ExplanationError
 from explainers.models.bundle_cards import BUNDLES
 from explainers.report.consistency_tables import CONSISTENCY
-from explainers.report.simulatability_tables import SIMULATABILITY
+from explainers.report.simulatability_tables import SIMULATABILITY, with_student_gains
 from explainers.report.text import decimals
 
 PLACES = 3
 BOUNDS = ("low", "high")
-PLACEHOLDER = re.compile(r"\[\[([^\]|]+)(?:\|([0-9]|%1?))?\]\]")
+PLACEHOLDER = re.compile(r"\[\[([^\]|]+)(?:\|([0-9]|%1?|p1?))?\]\]")
 NUMBER = re.compile(r"[-−]?[0-9]+(?:\.[0-9]+)?")
 COMPARISON = re.compile(r"(?P<left>.+?) (?P<sign>[<>]) (?P<right>.+)")
 
@@ -67,8 +68,8 @@ def _side(text: str, quantity: Quantity) -> float:
 
 
 def _written(value: float, style: str | None) -> str:
-    if style and style.startswith("%"):
-        return f"{decimals(100 * value, int(style[1:] or 0))} %"
+    if style and style[0] in "%p":
+        return decimals(100 * value, int(style[1:] or 0)) + (" %" if style[0] == "%" else "")
     return decimals(value, int(style) if style else PLACES)
 
 
@@ -84,6 +85,12 @@ def _evaluation(model: str, erasure: str, method: str, metric: str, part: str = 
 
 def _by_method(file: str, model: str, method: str, metric: str, part: str = "mean") -> float:
     return _number(next(row for row in _file(f"{model}/{file}")["rows"] if row["method"] == method)[metric], part)
+
+
+def _simulatability(model: str, method: str, metric: str, part: str = "mean") -> float:
+    rows = with_student_gains(_file(f"{model}/{SIMULATABILITY}")["rows"])
+    row = next(row for row in rows if row["method"] == method)
+    return _number(row["student_gain" if metric == "students" else metric], part)
 
 
 def _narrators(model: str, method: str, metric: str, part: str = "mean") -> float:
@@ -136,7 +143,7 @@ READERS: dict[str, Callable[..., float]] = {
     "evaluation": _evaluation,
     "consistency": partial(_by_method, CONSISTENCY),
     "plausibility": partial(_by_method, "plausibility.json"),
-    "simulatability": partial(_by_method, SIMULATABILITY),
+    "simulatability": _simulatability,
     "narrators": _narrators,
     "weights": partial(_on_card, "{}/learned/{}.json"),
     "card": partial(_on_card, "{}/card.json"),
