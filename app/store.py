@@ -187,9 +187,15 @@ def make_folder() -> None:
 
 
 def make_file() -> None:
-    """Makes the database, for its owner alone; SQLite gives its other files the same rights."""
+    """Makes the database, for its owner alone; SQLite gives its other files the same rights.
+
+    One that is there is not opened: to close it would end the locks that this process holds on it for SQLite, and
+    another process would remove the write-ahead log under its eyes.
+    """
     try:
-        os.close(os.open(file(), os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+        os.close(os.open(file(), os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))
+    except FileExistsError:
+        return
     except OSError as error:
         raise StoreUnavailable(REFUSED.format(file=FILE)) from error
 

@@ -166,10 +166,10 @@ function buildItem(root, memory) {
   const notes = notesOf(memory, draft);
   memory.task = TASKS[data.task](data, draft.answer ?? data.answered ?? {}, changed);
   main.append(memory.task.node);
-  notes.hidden = data.task === "adjudicate"; // a decision has neither flag nor comment
+  notes.hidden = data.task.startsWith("adjudicate"); // a decision has neither flag nor comment
   root.replaceChildren(...headOf(data), main, notes, memory.parts.problem, buttonsOf(root, memory));
   if (memory.refocus) {
-    root.querySelector('.unit[tabindex="0"], input, button.place, textarea')?.focus({ preventScroll: true });
+    root.querySelector('.unit[tabindex="0"], input, select, button.place, textarea')?.focus({ preventScroll: true });
     root.scrollIntoView({ block: "nearest" });
   }
 }

@@ -28,7 +28,42 @@ const counted = (editor) => {
   return count ? `${count} marked` : "Nothing marked yet";
 };
 
+const MOST_RADIOS = 8; // more classes are a list
+
+// A choice among the classes of the data, of which `label` is chosen: a number, or null.
+function classChoice(legend, data, label, changed) {
+  const own = { label, node: null, set: null };
+  const chosen = (value) => {
+    own.label = value;
+    changed();
+  };
+  if (data.classes.length > MOST_RADIOS) {
+    const list = element("select");
+    list.setAttribute("aria-label", legend);
+    list.append(new Option("Choose …", ""), ...data.classes.map((name, value) => new Option(name, value)));
+    own.set = (value) => {
+      own.label = value;
+      list.value = value ?? "";
+    };
+    list.addEventListener("change", () => chosen(list.value === "" ? null : Number(list.value)));
+    own.node = questions(legend, list);
+  } else {
+    const choices = data.classes.map((name, value) => choice(legend, value, name, false, () => chosen(value)));
+    const row = element("div", "classes");
+    row.append(...choices);
+    own.set = (value) => {
+      own.label = value;
+      for (const [number, each] of choices.entries()) each.querySelector("input").checked = number === value;
+    };
+    own.node = questions(legend, row);
+  }
+  own.node.hidden = !data.classes.length;
+  own.set(label);
+  return own;
+}
+
 function markTask(data, draft, changed) {
+  const own = classChoice("Your own answer", data, draft.label ?? null, changed);
   const status = element("p", "count");
   status.setAttribute("role", "status");
   const none = element("label", "choice none");
@@ -58,13 +93,17 @@ function markTask(data, draft, changed) {
   });
   show();
   const node = element("div");
-  node.append(editor.node, status, none);
-  const draftNow = () => ({ marked: [...editor.marked].sort((a, b) => a - b), none: box.checked });
+  node.append(own.node, editor.node, status, none);
+  const draftNow = () => ({ marked: [...editor.marked].sort((a, b) => a - b), none: box.checked, label: own.label });
+  const undecided = () => data.classes.length > 0 && own.label === null;
   return {
     node,
     draft: draftNow,
-    answer: () => (editor.marked.size || box.checked ? draftNow() : null),
-    missing: "Mark at least one word or patch, or say that nothing here is evidence.",
+    answer: () => (!undecided() && (editor.marked.size || box.checked) ? draftNow() : null),
+    get missing() {
+      if (undecided()) return "Choose your own answer first.";
+      return "Mark at least one word or patch, or say that nothing here is evidence.";
+    },
   };
 }
 
@@ -186,10 +225,12 @@ const VERDICTS = [
   ["reject", "Reject: this is no evidence"],
 ];
 
+const ALL_VERDICTS = "Choose a verdict for every suggestion. To correct one, change its marks.";
+
 function inspectTask(data, draft, changed) {
   const letters = data.suggestions.map(({ letter }) => letter);
-  return oneByOne(letters, draft, "Choose a verdict for every suggestion. To correct one, change its marks.", (letter, given) => {
-    const { suggested } = data.suggestions[letters.indexOf(letter)];
+  return oneByOne(letters, draft, ALL_VERDICTS, (letter, given) => {
+    const { suggested, people = [] } = data.suggestions[letters.indexOf(letter)];
     const node = element("div", letters.length > 1 ? "card" : "");
     let verdict = given.verdict ?? null;
     const choices = new Map(
@@ -203,6 +244,13 @@ function inspectTask(data, draft, changed) {
         }),
       ]),
     );
+    const take = (theirs) => {
+      verdict = theirs.verdict;
+      editor.marked = new Set(theirs.marked ?? suggested);
+      editor.repaint();
+      for (const [value, label] of choices) label.querySelector("input").checked = value === verdict;
+      changed();
+    };
     const same = () => editor.marked.size === suggested.length && suggested.every((each) => editor.marked.has(each));
     const editor = unitEditor({
       data,
@@ -215,12 +263,47 @@ function inspectTask(data, draft, changed) {
         changed();
       },
     });
-    if (letters.length > 1) node.append(element("div", "letter", `Suggestion ${letter}`));
+    if (letters.length > 1 || people.length) node.append(element("div", "letter", `Suggestion ${letter}`));
+    node.append(...people.map((each) => verdictOf(each, data, () => take(each))));
+    if (people.length) node.append(element("div", "letter", "Your decision"));
     node.append(editor.node, questions(named("Your verdict", letter, letters), ...choices.values()));
     const now = () => ({ verdict, marked: [...editor.marked].sort((a, b) => a - b) });
-    const answer = () => (verdict && (verdict !== "correct" || !same()) ? now() : null);
+    const corrected = () => people.length > 0 || !same(); // an owner may take a correction that changes nothing
+    const answer = () => (verdict && (verdict !== "correct" || corrected()) ? now() : null);
     return { node, now, answer };
   });
+}
+
+// One person's verdict, for an owner who decides: with the marks of a correction, and a button that takes it.
+function verdictOf(person, data, take) {
+  const node = element("div", "card");
+  const head = takeable(`${person.name}: ${person.verdict}`, `Take the verdict of ${person.name}`, take);
+  node.append(head);
+  if (person.marked) {
+    const { name, marked } = person;
+    node.append(unitEditor({ data, label: `Marks of ${name}`, editable: false, marked, fixed: true }).node);
+  }
+  return node;
+}
+
+function takeable(text, label, take) {
+  const button = element("button", "place", "Take this");
+  button.type = "button";
+  button.setAttribute("aria-label", label);
+  button.addEventListener("click", take);
+  const head = element("div", "letter", text);
+  head.append(button);
+  return head;
+}
+
+// As checking a suggestion, with everybody's verdicts; where all agree on one, it is filled in.
+function adjudicateSuggestions(data, draft, changed) {
+  const agreed = {};
+  for (const { letter, people } of data.suggestions) {
+    const [first, ...rest] = people.map(({ verdict, marked = null }) => ({ verdict, marked }));
+    if (rest.every((each) => JSON.stringify(each) === JSON.stringify(first))) agreed[letter] = first;
+  }
+  return inspectTask(data, { given: { ...agreed, ...draft.given } }, changed);
 }
 
 function correctTask(data, draft, changed) {
@@ -249,6 +332,11 @@ function correctTask(data, draft, changed) {
 function adjudicateTask(data, draft, changed) {
   const node = element("div");
   let origin = draft.origin ?? "";
+  const own = classChoice("The answer that the marks are evidence for", data, draft.label ?? data.people[0].label, () => {
+    origin = "changed";
+    changed();
+  });
+  const answerOf = (label) => (data.classes.length ? `: ${data.classes[label] ?? "no answer recorded"}` : "");
   const decision = unitEditor({
     data,
     label: "Your decision",
@@ -258,31 +346,33 @@ function adjudicateTask(data, draft, changed) {
       changed();
     },
   });
-  for (const { name, marked } of data.people) {
+  for (const { name, marked, label } of data.people) {
     const card = element("div", "card");
-    const take = element("button", "place", "Take these");
-    take.type = "button";
-    take.setAttribute("aria-label", `Take the marks of ${name}`);
-    take.addEventListener("click", () => {
+    const head = takeable(`${name}${answerOf(label)}`, `Take the marks of ${name}`, () => {
       decision.marked = new Set(marked);
       decision.repaint();
+      own.set(label);
       origin = name;
       changed();
     });
-    const head = element("div", "letter", name);
-    head.append(take);
     card.append(head, unitEditor({ data, label: `Marks of ${name}`, editable: false, marked, fixed: true }).node);
     node.append(card);
   }
-  const own = element("div", "card");
-  own.append(element("div", "letter", "Your decision"), decision.node);
-  node.append(own);
-  const answer = () => ({ marked: [...decision.marked].sort((a, b) => a - b), origin: origin || data.people[0].name });
-  return { node, draft: answer, answer, missing: "" };
+  const card = element("div", "card");
+  card.append(element("div", "letter", "Your decision"), own.node, decision.node);
+  node.append(card);
+  const now = () => ({
+    marked: [...decision.marked].sort((a, b) => a - b),
+    origin: origin || data.people[0].name,
+    label: own.label,
+  });
+  const answer = () => (data.classes.length && own.label === null ? null : now());
+  return { node, draft: now, answer, missing: "Choose the answer that the marks are evidence for." };
 }
 
 const TASKS = {
   adjudicate: adjudicateTask,
+  "adjudicate suggestions": adjudicateSuggestions,
   mark: markTask,
   simulate: simulateTask,
   rank: rankTask,

@@ -1,4 +1,4 @@
-// What people judged, as they saw it: the input once per card, coloured by a map or with marks. `data` is described in
+// What people judged, as they saw it: the input once per card, coloured by a map. `data` is described in
 // app/annotate/judged_cards.py. Nothing here can be changed.
 
 export default function (component) {
@@ -10,9 +10,9 @@ export default function (component) {
   }
   if (data.time < Number(root.dataset.time ?? 0)) return; // handed over late
   root.dataset.time = data.time;
-  const cards = data.cards.map(({ title, cells, marked }) => {
+  const cards = data.cards.map(({ title, cells }) => {
     const card = element("div", "card");
-    const input = unitEditor({ data, label: title, editable: false, fixed: true, cells, marked });
+    const input = unitEditor({ data, label: title, editable: false, fixed: true, cells });
     card.append(element("div", "letter", title), input.node);
     return card;
   });

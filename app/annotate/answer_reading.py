@@ -32,6 +32,21 @@ def read_sent(question: TaskQuestion, sent: Mapping[str, Any]) -> Answer:
         raise ExplanationError(INCOMPLETE) from error
 
 
+def read_class(question: TaskQuestion, sent: Mapping[str, Any]) -> str:
+    """The name of the person's own class, which comes with marks. Raises `ExplanationError` if none was sent."""
+    if question.task != "mark" or not question.classes:
+        return ""
+    return question.classes[chosen_class(sent, len(question.classes))]
+
+
+def chosen_class(sent: Mapping[str, Any], classes: int) -> int:
+    """The number of the class that the component sent. Raises `ExplanationError` if it is none."""
+    label = sent.get("label")
+    if not isinstance(label, int) or not 0 <= label < classes:
+        raise ExplanationError(INCOMPLETE)
+    return label
+
+
 def _answer(question: TaskQuestion, sent: Mapping[str, Any]) -> Answer:
     letters = question.letters
     match question.task:

@@ -25,7 +25,8 @@ GONE = "This item is not yours any more. Nothing was lost: go on with the next o
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What comes with every answer; `answer` is None where the item is skipped."""
+    """What comes with every answer; `answer` is None where the item is skipped. `own_class` is the name of the class
+    for which evidence was marked, "" in other tasks."""
 
     item: int
     task: Task
@@ -34,6 +35,7 @@ class Confirmation:
     seconds: float = 0.0
     flagged: bool = False
     comment: str = ""
+    own_class: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Stored:
     answer: Answer | None
     flagged: bool
     comment: str
+    own_class: str = ""
 
 
 def confirm(store: Store, project: Project, annotator: int, sent: Confirmation) -> bool:
@@ -83,8 +86,12 @@ def confirm_new(store: Store, project: Project, annotator: int, sent: Confirmati
             AnswerRow.version == sent.version,
         )
         stored = session.scalars(query).one_or_none()
-        if stored is None or (stored.answer, stored.flagged, stored.comment) != (row.answer, row.flagged, row.comment):
+        if stored is None or _content(stored) != _content(row):
             raise ExplanationError(CONFIRMED)
+
+
+def _content(row: AnswerRow) -> tuple[str, str, bool, str]:
+    return row.answer, row.own_class, row.flagged, row.comment
 
 
 def _settle(session: Session, project: Project, annotator: int, sent: Confirmation) -> None:
@@ -166,6 +173,7 @@ def _annotation(project: Project, row: AnswerRow, item: str, annotator: str) -> 
         skipped=row.skipped,
         flagged=row.flagged,
         comment=row.comment,
+        own_class=row.own_class,
     )
 
 
@@ -193,6 +201,7 @@ def _values(project: Project, annotator: int, sent: Confirmation) -> dict[str, A
         "skipped": sent.answer is None,
         "flagged": sent.flagged,
         "comment": sent.comment.replace("\x00", "")[:LONGEST_COMMENT],  # PostgreSQL keeps no zero character
+        "own_class": sent.own_class.replace("\x00", ""),
         "seconds": min(max(seconds, 0.0), LONGEST_TIME),
     }
 
@@ -206,4 +215,4 @@ def _stored(row: AnswerRow) -> Stored:
     task = cast(Task, row.task)
     content: Any = json.loads(row.answer) if row.answer else None
     answer = read_answer(task, content) if content is not None else None
-    return Stored(row.id, row.item, task, row.version, answer, row.flagged, row.comment)
+    return Stored(row.id, row.item, task, row.version, answer, row.flagged, row.comment, row.own_class)

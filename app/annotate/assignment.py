@@ -95,6 +95,19 @@ def progress(store: Store, project: int, annotator: int, overlap: int) -> Progre
     return Progress(done, skipped, done + counts.get("open", 0) + (free or 0))
 
 
+def open_items(store: Store, project: int, overlap: int) -> int:
+    """How many items of a project fewer people than `overlap` have finished."""
+    done = (
+        select(AssignmentRow.item)
+        .where(AssignmentRow.status == "done")
+        .group_by(AssignmentRow.item)
+        .having(func.count() >= overlap)
+    )
+    with store.read() as session:
+        query = select(func.count()).select_from(ItemRow).where(ItemRow.project == project, ItemRow.id.not_in(done))
+        return session.scalar(query) or 0
+
+
 def _open(session: Session, annotator: int) -> int | None:
     query = select(AssignmentRow.item).where(AssignmentRow.annotator == annotator, AssignmentRow.status == "open")
     return session.scalar(query.order_by(AssignmentRow.id).limit(1))

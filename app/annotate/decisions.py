@@ -26,12 +26,13 @@ Decided = tuple[int, Task]  # the number of the item, and the task
 @dataclass(frozen=True)
 class OwnerDecision:
     """`origin` is the name of the person whose answer was taken, or how it was made; `by` is the owner's name, empty
-    without login; `at` is in seconds since 1970."""
+    without login; `at` is in seconds since 1970. Marks are evidence for `own_class`, the name of a class."""
 
     answer: Answer
     origin: str
     by: str
     at: float
+    own_class: str = ""
 
     @property
     def comment(self) -> str:
@@ -53,12 +54,20 @@ def histories(store: Store, project: Project) -> dict[Decided, tuple[OwnerDecisi
         for row in session.scalars(query):
             task = cast(Task, row.task)
             answer = read_answer(task, json.loads(row.answer))
-            result[row.item, task].append(OwnerDecision(answer, row.origin, row.decided_by, row.decided))
+            result[row.item, task].append(OwnerDecision(answer, row.origin, row.decided_by, row.decided, row.own_class))
     return {key: tuple(each) for key, each in result.items()}
 
 
 def decide(
-    store: Store, project: Project, decided: Decided, answer: Answer, origin: str, by: str = "", seen: int | None = None
+    store: Store,
+    project: Project,
+    decided: Decided,
+    answer: Answer,
+    origin: str,
+    by: str = "",
+    seen: int | None = None,
+    *,
+    own_class: str = "",
 ) -> None:
     """Stores one more decision; the same one, sent twice, once. `seen` is how many of them the owner knew. Raises
     `ExplanationError` if there are more, or the project was deleted, and `StoreUnavailable`."""
@@ -69,11 +78,22 @@ def decide(
         content = json.dumps(answer_json(answer), ensure_ascii=False)
         origin = origin.replace("\x00", "")[:LONGEST_ORIGIN]
         later = _stored(session, project, decided)[seen:] if seen is not None else []
-        if later and (later[-1].answer, later[-1].origin, later[-1].decided_by) != (content, origin, by):
+        given = (content, own_class, origin, by)
+        if later and (later[-1].answer, later[-1].own_class, later[-1].origin, later[-1].decided_by) != given:
             raise ExplanationError(OVERTAKEN)
         if later:
             return
-        session.add(DecisionRow(project=project.id, item=item, task=task, answer=content, origin=origin, decided_by=by))
+        session.add(
+            DecisionRow(
+                project=project.id,
+                item=item,
+                task=task,
+                answer=content,
+                origin=origin,
+                decided_by=by,
+                own_class=own_class,
+            )
+        )
 
 
 def _stored(session: Session, project: Project, decided: Decided) -> list[DecisionRow]:
@@ -88,7 +108,16 @@ def as_annotations(
     """Of an annotator of their own, each decision a version; `items` are the ids by number."""
     return [
         Annotation(
-            project.spec.name, items[item], DECIDED_BY, task, version, 0.0, each.at, each.answer, comment=each.comment
+            project.spec.name,
+            items[item],
+            DECIDED_BY,
+            task,
+            version,
+            0.0,
+            each.at,
+            each.answer,
+            comment=each.comment,
+            own_class=each.own_class,
         )
         for (item, task), own in decisions.items()
         if item in items

@@ -1,13 +1,12 @@
 """The items on which people's newest answers differ, by task, and their answers in words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.annotate.method_names import method_name
 from app.annotate.results import AGREED, ItemState, uninfluenced
 from explainers.annotations.judged import answer_codes
 from explainers.annotations.records import (
-    VERDICTS,
     Annotation,
     Answer,
     Corrected,
@@ -34,11 +33,13 @@ NO_SENTENCE = "Take or write a sentence in every field."
 
 @dataclass(frozen=True)
 class Dispute:
-    """An item and the answers to one task of the people who answered it, by name."""
+    """An item and the answers to one task of the people who answered it, by name; for marks also the class for which
+    each person marked them."""
 
     state: ItemState
     task: Task
     answers: Mapping[str, Answer]
+    classes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -54,7 +55,11 @@ def disputes(
         if each.answer is not None and each.item in states:
             given.setdefault((each.item, each.task), {})[each.annotator] = each.answer
     answered = {
-        task: [Dispute(state, task, given[name, task]) for name, state in states.items() if (name, task) in given]
+        task: [
+            Dispute(state, task, given[name, task], state.classes if task == "mark" else {})
+            for name, state in states.items()
+            if (name, task) in given
+        ]
         for task in tasks
         if task in DISPUTED
     }
@@ -64,7 +69,7 @@ def disputes(
 
 def differs(dispute: Dispute) -> bool:
     if dispute.task == "mark":
-        return len({frozenset(units) for units in marks(dispute).values()}) > 1
+        return len({(dispute.classes.get(name, ""), frozenset(own)) for name, own in marks(dispute).items()}) > 1
     return any(len(set(own.values())) > 1 for own in values(dispute).values())
 
 
@@ -121,11 +126,10 @@ def title(question: str) -> str:
 
 
 def options(dispute: Dispute, question: str) -> list[str]:
-    """What can be decided about a question of a task with a choice, people's own answers first."""
+    """What can be decided about a question of a task with a form, people's own answers first."""
     given = list(dict.fromkeys(values(dispute)[question].values()))
     every: dict[Task, list[str]] = {
         "simulate": list(dispute.state.prepared.labels),
-        "inspect": [verdict for verdict in VERDICTS if verdict != "correct"],
         "rate": list("12345"),
         "rank": [str(place + 1) for place in range(len(values(dispute)))],
     }
@@ -165,6 +169,4 @@ def _single(dispute: Dispute, method: str, word: str) -> OneMethod:
                 return each
     if dispute.task == "correct":
         return Corrected(method, word)
-    if dispute.task == "simulate":
-        return Simulated(method, dispute.state.prepared.labels.index(word))
-    return Inspected(method, "accept" if word == "accept" else "reject")
+    return Simulated(method, dispute.state.prepared.labels.index(word))

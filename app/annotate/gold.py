@@ -1,6 +1,11 @@
-"""The gold marks of every item: what an owner decided, else the units that at least half of the people marked."""
+"""The gold marks of every item for the model's class, which all methods explain.
+
+They are what an owner decided, else the units that at least half of the people marked who gave the model's class. Where
+nobody's class is recorded, as in earlier projects, everybody's marks count.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,30 +15,64 @@ from app.annotate.results import ItemState, faithfulness
 from explainers.annotations.preference import DifferentUnits, right_for_other_reasons
 from explainers.annotations.records import Marked
 from explainers.annotations.units import marked_units
+from explainers.metrics.intervals import paired
 from explainers.metrics.plausibility import PLAUSIBILITY, Truth, is_defined
 
 SHOWN = ("auc", "f1", "iou")  # metrics of plausibility
-Gold = Mapping[str, Truth]
+Decisions = Mapping[Decided, Sequence[OwnerDecision]]
 
 
-def gold_marks(states: Mapping[str, ItemState], decided: Mapping[Decided, Sequence[OwnerDecision]]) -> dict[str, Truth]:
-    """By item id true for every unit of the gold marks, (units,); without items that nobody marked."""
-    newest = {name: decided.get((state.number, "mark"), ())[-1:] for name, state in states.items()}
-    return {
-        name: _decided(state, newest[name][0]) if newest[name] else _majority(state)
-        for name, state in states.items()
-        if state.marks or newest[name]
-    }
+@dataclass(frozen=True)
+class GoldMarks:
+    """`truth` is true for every unit that is marked, (units,). `people` are those whose marks it rests on; 0 where it
+    is a decision."""
+
+    truth: Truth
+    people: int = 0
 
 
-def _decided(state: ItemState, decision: OwnerDecision) -> Truth:
-    marked = decision.answer if isinstance(decision.answer, Marked) else Marked()
-    return _counts(state, [marked]) > 0
+@dataclass(frozen=True)
+class Support:
+    """How many of the `answers` with a class were the model's class, how many items have gold marks for it, and how
+    many of the marked items have none."""
+
+    answers: int
+    same: int
+    items: int
+    without: int
 
 
-def _majority(state: ItemState) -> Truth:
-    majority: Truth = _counts(state, list(state.marks.values())) * 2 >= len(state.marks)
-    return majority
+Gold = Mapping[str, GoldMarks]
+
+
+def gold_marks(states: Mapping[str, ItemState], decided: Decisions) -> dict[str, GoldMarks]:
+    """By item id; without items that nobody marked for the model's class."""
+    all_marks = {name: _gold(state, decided.get((state.number, "mark"), ())) for name, state in states.items()}
+    return {name: marks for name, marks in all_marks.items() if marks is not None}
+
+
+def _gold(state: ItemState, history: Sequence[OwnerDecision]) -> GoldMarks | None:
+    if history:
+        marked = history[-1].answer if isinstance(history[-1].answer, Marked) else Marked()
+        own_class = state.own_class(history[-1].own_class)
+        return GoldMarks(_counts(state, [marked]) > 0) if own_class in ("", state.model_class) else None
+    counted = marks_for_model(state)
+    return GoldMarks(_counts(state, counted) * 2 >= len(counted), len(counted)) if counted else None
+
+
+def marks_for_model(state: ItemState) -> list[Marked]:
+    """Of the people who gave the model's class; everybody's where nobody's class is recorded."""
+    if not any(state.classes.values()):
+        return list(state.marks.values())
+    return [marked for person, marked in state.marks.items() if state.classes.get(person) == state.model_class]
+
+
+def support(states: Mapping[str, ItemState], gold: Gold) -> Support:
+    """What the gold marks rest on."""
+    given = [(state, own) for state in states.values() for own in state.classes.values() if own]
+    marked = [name for name, state in states.items() if state.marks]
+    same = sum(own == state.model_class for state, own in given)
+    return Support(len(given), same, len(gold), sum(name not in gold for name in marked))
 
 
 def _counts(state: ItemState, marks: Sequence[Marked]) -> NDArray[np.float64]:
@@ -45,18 +84,23 @@ def _counts(state: ItemState, marks: Sequence[Marked]) -> NDArray[np.float64]:
 
 
 def against_people(states: Mapping[str, ItemState], gold: Gold, methods: Sequence[str]) -> list[dict[str, object]]:
-    """Per method the mean of each metric over the items with gold marks, and what a random order reaches on them."""
+    """Per method the mean of each metric over the items with gold marks, with its interval, what a random order reaches
+    on them, and how many people's marks they rest on."""
     shown = [metric for metric in PLAUSIBILITY if metric.id in SHOWN]
-    truths = {name: truth for name, truth in gold.items() if is_defined(truth)}
+    truths = {name: marks.truth for name, marks in gold.items() if is_defined(marks.truth)}
     chance = {name: [metric.chance(truth) for metric in shown] for name, truth in truths.items()}
     rows: list[dict[str, object]] = []
     for method in methods:
         maps = {name: states[name].prepared.maps for name in truths}
         counted = {name: own[method].scores for name, own in maps.items() if method in own}
         if counted:
-            row: dict[str, object] = {"method": method, "items": len(counted)}
+            row: dict[str, object] = {
+                "method": method,
+                "items": len(counted),
+                "people's answers": sum(gold[name].people for name in counted),
+            }
             for place, metric in enumerate(shown):
-                row[metric.id] = float(np.mean([metric.score(truths[name], counted[name]) for name in counted]))
+                row[metric.id] = paired(np.array([metric.score(truths[name], counted[name]) for name in counted]))
                 row[f"{metric.id} random order"] = float(np.mean([chance[name][place] for name in counted]))
             rows.append(row)
     return rows
@@ -66,7 +110,7 @@ def other_reasons(states: Mapping[str, ItemState], gold: Gold) -> list[tuple[Ite
     """Right answers for reasons other than people's: the item, and the method whose map is the most faithful one."""
     faithful = {name: max(own, key=lambda id: own[id]) for name, own in faithfulness(states).items() if own}
     listed = right_for_other_reasons(
-        {name: set(np.flatnonzero(truth).tolist()) for name, truth in gold.items()},
+        {name: set(np.flatnonzero(marks.truth).tolist()) for name, marks in gold.items()},
         {name: states[name].prepared.maps[method].scores for name, method in faithful.items()},
         {name: state.prepared.label for name, state in states.items()},
         {name: state.true_class for name, state in states.items() if state.true_class is not None},

@@ -122,6 +122,7 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
             f"Tasks: {tasks}",
             f"Methods: {', '.join(map(method_name, (*spec.methods, *spec.narrators))) or 'none'}",
             *([f"Methods per item: {spec.methods_per_item}"] if set(spec.tasks) & set(ONE_BY_ONE) else []),
+            *([f"Maps to rank: {min(spec.maps_to_rank, len(spec.methods))}"] if "rank" in spec.tasks else []),
             f"People per item: {spec.overlap}",
             f"Blind: {'yes' if spec.blind else 'no'}",
         ]

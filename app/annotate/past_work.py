@@ -52,6 +52,7 @@ def _store_decisions(session: Session, project: Project, given: Sequence[Annotat
             origin=origin[:LONGEST_ORIGIN],
             decided=each.confirmed,
             decided_by=by,
+            own_class=each.own_class,
         )
         for each in given
         if each.answer is not None
@@ -105,4 +106,6 @@ def _assign(session: Session, project: Project, last: Last) -> None:
 
 
 def _confirmation(item: int, each: Annotation) -> Confirmation:
-    return Confirmation(item, each.task, each.version, each.answer, each.seconds, each.flagged, each.comment)
+    return Confirmation(
+        item, each.task, each.version, each.answer, each.seconds, each.flagged, each.comment, each.own_class
+    )

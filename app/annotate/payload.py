@@ -4,7 +4,7 @@
     task, title, instruction, step ("1 of 3"), progress (done, skipped, total)
     labels, segments, image      the input, as in the score sheet of the Compare page
     prediction   the model's answer in words; empty while the person must not know it
-    classes      the names among which "simulate" asks to choose
+    classes      the names among which "mark" asks for the person's own answer, and "simulate" for the model's
     maps         letter, and cells by unit number: colour and line; only for "simulate" and "rank"
     sentences    letter and text
     suggestions  letter, and the numbers of the units that this method suggests
@@ -23,6 +23,7 @@ from app.annotate.answers import Stored
 from app.annotate.method_names import method_name
 from app.annotate.prepared import Prepared, PreparedMap
 from app.annotate.projects import ONE_BY_ONE, TITLES, Project
+from explainers.annotations.formats.imported import class_number
 from explainers.annotations.records import (
     Corrected,
     Inspected,
@@ -49,7 +50,7 @@ THICKEST = 5  # pixels of a map's underline
 SUGGESTED = 20  # percent of the units that are suggested, from the top, those that support the class
 COLOURS = "Blue supports its answer, orange opposes it; violet is strong in either direction."
 INSTRUCTIONS: dict[Task, str] = {
-    "mark": "{question} Then press the {units} from which it follows, or drag across them. With the "
+    "mark": "{question} Then press the {units} from which your answer follows, or drag across them. With the "
     "keyboard: arrows move, Space marks, Shift and arrows mark several, Ctrl and Enter confirm.",
     "simulate": "The colours show which {units} mattered to the model, by one method in each map. " + COLOURS,
     "rank": f"Each map shows which {{units}} mattered to the model, by one method. {COLOURS} Choose the most "
@@ -76,7 +77,8 @@ class TaskQuestion:
     @property
     def key(self) -> str:
         shown = "".join(self.letters) if self.project.spec.blind else str(len(self.letters))
-        return f"{self.annotator}.{self.item_number}.{self.task}.{self.version}.{shown}"
+        of = f".{len(self.prepared.maps)}" if self.task == "rank" else ""  # another set of maps has the same letters
+        return f"{self.annotator}.{self.item_number}.{self.task}.{self.version}.{shown}{of}"
 
     def same_as(self, other: "TaskQuestion") -> bool:
         """Whether it asks the same person the same; explanations may have come in between."""
@@ -87,17 +89,27 @@ class TaskQuestion:
     def letters(self) -> dict[str, str]:
         """The methods of this task by letter: those with an explanation. Letters belong to all methods of the project,
         so that one that comes late takes no other's. Tasks about one method at a time ask about the first ones, which
-        differ between people and items."""
+        differ between people and items; everybody ranks the same maps of an item."""
         judged: Mapping[str, object] = self.prepared.sentences if self.uses_sentences else self.prepared.maps
         spec = self.project.spec
         about = (self.annotator, self.item.id, self.task)
-        lettered = blinding.lettered(spec.narrators if self.uses_sentences else spec.methods, self.project.salt, *about)
+        methods = spec.narrators if self.uses_sentences else spec.methods
+        if self.task == "rank":
+            drawn = blinding.shuffled(methods, self.project.salt, self.item.id, self.task)
+            methods = tuple(id for id in drawn if id in judged)[: spec.maps_to_rank]
+        lettered = blinding.lettered(methods, self.project.salt, *about)
         letters = {letter if spec.blind else method_name(id): id for letter, id in lettered.items() if id in judged}
         return dict(list(letters.items())[: spec.methods_per_item]) if self.task in ONE_BY_ONE else letters
 
     @property
     def uses_sentences(self) -> bool:
         return self.task in ("rate", "correct")
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Among which a person chooses; empty where the task asks for no class, and where the model has only one."""
+        labels = self.prepared.labels
+        return labels if self.task == "simulate" or (self.task == "mark" and len(labels) > 1) else ()
 
     @property
     def possible(self) -> bool:
@@ -118,7 +130,7 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
         "segments": segments(prepared),
         "image": image(question.item, prepared),
         "prediction": "" if task in PREDICTION_HIDDEN else prediction(prepared),
-        "classes": list(map(visible, prepared.labels)) if task == "simulate" else [],
+        "classes": list(map(visible, question.classes)),
         "maps": [{"letter": letter, "cells": cells(each)} for letter, each in maps.items()]
         if task in ("simulate", "rank")
         else [],
@@ -203,7 +215,8 @@ def _answered(question: TaskQuestion, stored: Stored | None) -> dict[str, Any] |
     match stored.answer if stored is not None else None:
         case Marked() as marked:
             units = sorted(marked_units(marked, encoding))
-            return {"marked": units, "none": not units}
+            own = class_number(stored.own_class, question.classes) if stored is not None else None
+            return {"marked": units, "none": not units, **({} if own is None else {"label": own})}
         case Simulated() | Inspected() | Corrected() | Several() as answer:
             given = {letters[each.method]: each for each in one_method_answers(answer) if each.method in letters}
             return {"given": {letter: _given(each, encoding) for letter, each in given.items()}}

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import streamlit as st
 
@@ -10,16 +11,14 @@ from app.annotate import embedded_data, projects
 from app.annotate.data_files import SUFFIXES, Files, ReadItems, by_name, check_sizes, read_items, splits
 from app.annotate.past_work import create_with_annotations
 from app.annotate.preparation import Preparer
-from app.annotate.projects import LONGEST_NAME, NEEDS_MAPS, NEEDS_SENTENCES, ORDER, TITLES, Project, ProjectSpec
+from app.annotate.projects import LONGEST_NAME, TITLES, Project, ProjectSpec
+from app.annotate.task_form import choose_tasks
 from app.login.account import Account
 from app.model_info import ModelInfo, model_box, model_info
 from app.model_pool import ModelPool
 from app.store import Store
 from explainers.annotations.records import Annotation, Item, Task
 from explainers.errors import ExplanationError
-from explainers.methods.narrator_specs import NARRATORS
-from explainers.methods.registry import METHODS
-from explainers.training.artifacts import available_artifacts
 
 FILES = "Files of your own"
 MEGABYTES = 10
@@ -30,10 +29,6 @@ FORMATS = (
     "downloads of this page with all annotations. For images, add their files and a column image with their names."
 )
 BLIND = "Methods appear as letters, shuffled for every person and item, until you open the results."
-PER_ITEM = (
-    "Guessing, checking and correcting ask about so many methods of an item, drawn for every person and item. With all "
-    "of them, people judge the same maps, which agreement needs; but a guess may then rest on the maps before it."
-)
 OVERLAP = "How many people annotate each item. Agreement needs two or more."
 GUIDELINE = "What is evidence, and what is not? Shown beside every item, as written here."
 
@@ -47,9 +42,8 @@ def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Acco
         model = model_box()
     info = model_info(pool, model)
     read = _data(model, info)
-    tasks, methods, narrators = _tasks(model, info)
-    _other_tasks(read.annotations, tasks)
-    per_item = _methods_per_item(tasks, methods, narrators)
+    asked = choose_tasks(model, info)
+    _other_tasks(read.annotations, asked.tasks)
     guideline = st.text_area("Guideline", key="project guideline", help=GUIDELINE, height=120)
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
@@ -60,7 +54,13 @@ def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Acco
         return None
     try:
         spec = ProjectSpec(
-            name or "", model, guideline or "", tasks, methods, narrators, int(overlap), blind, _source(model), per_item
+            name or "",
+            model,
+            guideline or "",
+            overlap=int(overlap),
+            blind=blind,
+            source=_source(model),
+            **asdict(asked),
         )
         with st.spinner("Storing the items"):
             made = create_with_annotations(store, spec, read.items, read.annotations, account)
@@ -144,47 +144,9 @@ def _summary(read: ReadItems) -> None:
         plain_text.warning("\n".join(lines + ([f"and {more:,} more"] if more > 0 else [])))
 
 
-def _tasks(model: str, info: ModelInfo) -> tuple[tuple[Task, ...], tuple[str, ...], tuple[str, ...]]:
-    """The tasks, and the ids of the methods and narrators that they need."""
-    titles = {TITLES[task]: task for task in ORDER}
-    chosen = st.pills("Tasks", list(titles), selection_mode="multi", default=[TITLES["mark"]], key="project tasks")
-    tasks = tuple(titles[title] for title in chosen or ())
-    methods: tuple[str, ...] = ()
-    narrators: tuple[str, ...] = ()
-    if set(tasks) & set(NEEDS_MAPS):
-        offered = {spec.name: spec for spec in METHODS if not spec.needs}
-        default = [name for name, spec in offered.items() if spec.default and not spec.is_control]
-        picked = st.pills("Maps of", list(offered), selection_mode="multi", default=default, key="project methods")
-        methods = tuple(offered[name].id for name in picked or ())
-    if set(tasks) & set(NEEDS_SENTENCES):
-        narrators = _narrators(model, info)
-    return tasks, methods, narrators
-
-
 def _other_tasks(given: Sequence[Annotation], tasks: tuple[Task, ...]) -> None:
     """Which annotations of the files are of tasks that are not chosen."""
     counts = Counter(each.task for each in given if each.task not in tasks)
     if counts:
         named = ", ".join(f"{TITLES[task]} ({count:,})" for task, count in counts.items())
         plain_text.warning(f"Annotations of tasks that are not chosen are left out: {named}.")
-
-
-def _methods_per_item(tasks: tuple[Task, ...], methods: tuple[str, ...], narrators: tuple[str, ...]) -> int:
-    """About how many methods guessing, checking and correcting ask."""
-    maps = len(methods) if set(tasks) & {"simulate", "inspect"} else 0
-    most = min(max(maps, len(narrators) if "correct" in tasks else 0), projects.MOST_METHODS)
-    if most < 2:
-        return 1
-    return int(st.number_input("Methods per item", 1, most, 1, key="project methods per item", help=PER_ITEM))
-
-
-def _narrators(model: str, info: ModelInfo) -> tuple[str, ...]:
-    fitted = {artifact.method for artifact in available_artifacts(model, info.version, "narrative")}
-    offered = {spec.name: spec.id for spec in NARRATORS if spec.id in fitted}
-    if not offered:
-        st.caption("No narrator is fitted to this model, so it has no sentences.")
-        return ()
-    picked = st.pills(
-        "Sentences of", list(offered), selection_mode="multi", default=list(offered), key="project narrators"
-    )
-    return tuple(offered[name] for name in picked or ())

@@ -27,6 +27,7 @@ from explainers.errors import DataUnavailable, ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 
 MOST_OVERLAP = 20
+MAPS_TO_RANK = 3  # unless an owner asks for more
 MOST_METHODS = 26  # per item: as many as there are letters
 MOST_ITEMS = 100_000
 LONGEST_NAME, LONGEST_GUIDELINE = 80, 20_000  # characters
@@ -48,8 +49,8 @@ assert set(ORDER) == set(TASKS)
 @dataclass(frozen=True)
 class ProjectSpec:
     """`methods` are ids of methods, `narrators` of narrators; `overlap` is how many people annotate each item, and
-    `methods_per_item` about how many methods the tasks `ONE_BY_ONE` ask for each. Raises `ExplanationError` if it
-    cannot be carried out."""
+    `methods_per_item` about how many methods the tasks `ONE_BY_ONE` ask for each, `maps_to_rank` how many maps of an
+    item are ranked at most. Raises `ExplanationError` if it cannot be carried out."""
 
     name: str
     model: str
@@ -61,6 +62,7 @@ class ProjectSpec:
     blind: bool = True
     source: str = ""
     methods_per_item: int = 1
+    maps_to_rank: int = MAPS_TO_RANK
 
     def __post_init__(self) -> None:
         for holds, sentence in self._faults():
@@ -88,6 +90,10 @@ class ProjectSpec:
             (
                 not 1 <= self.methods_per_item <= MOST_METHODS,
                 f"Guessing, checking and correcting ask about 1 to {MOST_METHODS} methods per item.",
+            ),
+            (
+                not 2 <= self.maps_to_rank <= MOST_METHODS,
+                f"People rank 2 to {MOST_METHODS} maps of an item, not {self.maps_to_rank}.",
             ),
             (not 1 <= self.overlap <= MOST_OVERLAP, f"Each item is annotated by 1 to {MOST_OVERLAP} people."),
         ]
@@ -141,6 +147,7 @@ def added(session: Session, spec: ProjectSpec, items: Sequence[Item], account: A
         salt=secrets.token_hex(16),
         source=spec.source,
         methods_per_item=spec.methods_per_item,
+        maps_to_rank=spec.maps_to_rank,
     )
     session.add(row)
     session.flush()
@@ -210,6 +217,7 @@ def _project(row: ProjectRow, items: int) -> Project:
         row.blind,
         row.source,
         row.methods_per_item,
+        row.maps_to_rank,
     )
     return Project(row.id, row.owner, spec, row.salt, row.created, row.opened, items)
 

@@ -3,17 +3,18 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 
 from app.annotate.payload import PREDICTION_HIDDEN
 from app.annotate.prepared import Prepared
-from app.annotate.projects import ORDER, Project
+from app.annotate.projects import ORDER, TITLES, Project
 from explainers.annotations.agreement import AgreementValue
 from explainers.annotations.agreement_overview import of_items, of_pairs, overall
 from explainers.annotations.formats.imported import class_number
-from explainers.annotations.judged import ORDINAL, JudgedItem, judged_answers, judged_item
+from explainers.annotations.judged import ORDINAL, JudgedItem, judged_answers, judged_classes, judged_item
 from explainers.annotations.preference import (
     Correlation,
     mean_preferences,
@@ -30,20 +31,36 @@ from explainers.annotations.records import (
     latest,
     single_answers,
 )
-from explainers.metrics.intervals import Interval
+from explainers.metrics.intervals import Interval, paired
 
 FAITHFULNESS = "aopc_c"  # comprehensiveness
 AGREED: tuple[Task, ...] = ("mark", "simulate", "rank", "rate", "inspect")
+OWN_CLASS = "People's own answer"
+SAME_CLASS = "Marks are compared where two people gave the same answer to an item: {same:,} of {pairs:,} pairs."
+ByMethod = defaultdict[str, dict[str, list[bool]]]  # method → item → one value per answer
 
 
 @dataclass(frozen=True)
 class ItemState:
-    """An item with what is prepared about it and the newest marks on it, by person."""
+    """An item with what is prepared about it and by person the newest marks on it, and the class for which they are
+    evidence, as the model names it; "" where none was recorded."""
 
     number: int
     item: Item
     prepared: Prepared
     marks: Mapping[str, Marked]
+    classes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def model_class(self) -> str:
+        """The name of the class that the model predicts, which all methods explain."""
+        return self.prepared.labels[self.prepared.label]
+
+    def own_class(self, name: str) -> str:
+        """A class as the model names it, where it is one of the model's."""
+        labels = self.prepared.labels
+        number = class_number(name, labels)
+        return name if name in labels or number is None else labels[number]
 
     @property
     def true_class(self) -> int | None:
@@ -54,10 +71,14 @@ class ItemState:
 
 @dataclass(frozen=True)
 class TaskAgreement:
+    """`title` is what people agree on, `note` a sentence about what is compared."""
+
     task: Task
+    title: str
     overall: tuple[AgreementValue, ...]
     pairs: Mapping[tuple[str, str], tuple[AgreementValue, ...]]
     items: Mapping[str, tuple[AgreementValue, ...]]
+    note: str = ""
 
 
 def uninfluenced(annotations: Sequence[Annotation]) -> list[Annotation]:
@@ -78,46 +99,65 @@ def item_states(
     items: Mapping[str, tuple[int, Item, Prepared | None]], annotations: Sequence[Annotation]
 ) -> dict[str, ItemState]:
     """The items that are prepared, by id."""
-    marks: dict[str, dict[str, Marked]] = defaultdict(dict)
-    for each in latest(tuple(uninfluenced(annotations))):
-        if each.task == "mark" and isinstance(each.answer, Marked):
-            marks[each.item][each.annotator] = each.answer
-    return {
-        name: ItemState(number, item, prepared, marks.get(name, {}))
+    states = {
+        name: ItemState(number, item, prepared, {}, {})
         for name, (number, item, prepared) in items.items()
         if prepared is not None
+    }
+    marks: dict[str, dict[str, Marked]] = defaultdict(dict)
+    classes: dict[str, dict[str, str]] = defaultdict(dict)
+    for each in latest(tuple(uninfluenced(annotations))):
+        if each.task == "mark" and isinstance(each.answer, Marked) and each.item in states:
+            marks[each.item][each.annotator] = each.answer
+            classes[each.item][each.annotator] = states[each.item].own_class(each.own_class)
+    return {
+        name: replace(state, marks=marks.get(name, {}), classes=classes.get(name, {})) for name, state in states.items()
     }
 
 
 def agreements(
     project: Project, states: Mapping[str, ItemState], annotations: Sequence[Annotation]
 ) -> list[TaskAgreement]:
-    """Of every task that at least two people answered for the same item."""
-    result = []
-    for task in project.tasks:
-        if task not in AGREED:
-            continue
-        judged = judged_of(task, states, annotations)
-        if any(len(item.codes) > 1 for item in judged):
-            ordinal = task in ORDINAL
-            result.append(
-                TaskAgreement(
-                    task, overall(judged, ordinal=ordinal), of_pairs(judged), of_items(judged, ordinal=ordinal)
-                )
-            )
-    return result
+    """Of every task that at least two people answered for the same item: of marking the class itself, and the marks of
+    those who gave the same one."""
+    listed = [
+        _agreement(task, TITLES[task], judged_of(task, states, annotations), _note(states) if task == "mark" else "")
+        for task in project.tasks
+        if task in AGREED
+    ]
+    if "mark" in project.tasks:
+        classes = judged_classes({name: state.classes for name, state in states.items()})
+        listed.insert(0, _agreement("mark", OWN_CLASS, classes))
+    return [each for each in listed if each is not None]
+
+
+def _agreement(task: Task, title: str, judged: tuple[JudgedItem, ...], note: str = "") -> TaskAgreement | None:
+    if not any(len(item.codes) > 1 for item in judged):
+        return None
+    ordinal = task in ORDINAL
+    values = overall(judged, ordinal=ordinal), of_pairs(judged), of_items(judged, ordinal=ordinal)
+    return TaskAgreement(task, title, *values, note)
+
+
+def _note(states: Mapping[str, ItemState]) -> str:
+    """How many pairs of people gave the same class; "" where none was recorded."""
+    pairs = [pair for state in states.values() for pair in combinations(filter(None, state.classes.values()), 2)]
+    same = sum(one == other for one, other in pairs)
+    return SAME_CLASS.format(same=same, pairs=len(pairs)) if pairs else ""
 
 
 def judged_of(task: Task, states: Mapping[str, ItemState], annotations: Sequence[Annotation]) -> tuple[JudgedItem, ...]:
     if task != "mark":
         return judged_answers(uninfluenced(annotations), task)
     return tuple(
-        judged_item(state.item, state.marks, state.prepared.encoding) for state in states.values() if state.marks
+        judged_item(state.item, state.marks, state.prepared.encoding, state.classes)
+        for state in states.values()
+        if state.marks
     )
 
 
 def preferred(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
-    """Per method the mean place in rankings, the best first, and the mean faithfulness of its maps."""
+    """Per method the mean place in rankings, the best first, and the mean faithfulness of its maps, over items."""
     rows: list[dict[str, object]] = []
     for each in preferences(annotations, "rank"):
         known = [own[each.method] for own in faithfulness(states).values() if each.method in own]
@@ -125,8 +165,9 @@ def preferred(annotations: Sequence[Annotation], states: Mapping[str, ItemState]
             {
                 "method": each.method,
                 "rankings": each.judgements,
-                "mean place": _with_interval(each.interval),
-                "aopc_c": float(np.mean(known)) if known else None,
+                "items": each.interval.texts,
+                "mean place": each.interval,
+                "aopc_c": paired(np.array(known)) if known else None,
             }
         )
     return rows
@@ -151,31 +192,38 @@ def ratings(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
     rows: dict[str, dict[str, object]] = defaultdict(dict)
     for kind in ("relatedness", "fluency"):
         for each in preferences(annotations, kind):
-            rows[each.method] |= {"ratings": each.judgements, kind: _with_interval(each.interval)}
+            rows[each.method] |= {"ratings": each.judgements, "items": each.interval.texts, kind: each.interval}
     return [{"method": method, **row} for method, row in rows.items()]
 
 
-def _with_interval(interval: Interval) -> str:
-    return f"{interval.mean:.2f} ({interval.low:.2f} … {interval.high:.2f})"
-
-
 def simulations(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
-    """Per method how often people guessed the model's answer from its map."""
-    right: dict[str, list[bool]] = defaultdict(list)
+    """Per method how often people guessed the model's answer from its map: the mean over items."""
+    right: ByMethod = defaultdict(lambda: defaultdict(list))
     for each in latest(tuple(uninfluenced(annotations))):
         for answer in single_answers(each.answer):
             if isinstance(answer, Simulated) and each.item in states:
-                right[answer.method].append(answer.label == states[each.item].prepared.label)
+                right[answer.method][each.item].append(answer.label == states[each.item].prepared.label)
     return [
-        {"method": method, "guesses": len(values), "right": float(np.mean(values))} for method, values in right.items()
+        {"method": method, "guesses": sum(map(len, own.values())), "items": len(own), "right": _over_items(own)}
+        for method, own in right.items()
     ]
 
 
+def _over_items(values: Mapping[str, Sequence[bool]]) -> Interval:
+    """Of the shares of the items, each of which counts once."""
+    return paired(np.array([np.mean(own) for own in values.values()]))
+
+
 def verdicts(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
-    """Per method how often its suggestion was accepted, corrected and rejected."""
+    """Per method how often its suggestion was accepted, corrected and rejected, and the share of accepted ones."""
     counts: dict[str, dict[str, int]] = defaultdict(lambda: {"accept": 0, "correct": 0, "reject": 0})
+    accepted: ByMethod = defaultdict(lambda: defaultdict(list))
     for each in latest(tuple(annotations)):
         for answer in single_answers(each.answer):
             if isinstance(answer, Inspected):
                 counts[answer.method][answer.verdict] += 1
-    return [{"method": method, **count} for method, count in counts.items()]
+                accepted[answer.method][each.item].append(answer.verdict == "accept")
+    return [
+        {"method": method, **count, "items": len(accepted[method]), "accepted": _over_items(accepted[method])}
+        for method, count in counts.items()
+    ]

@@ -6,15 +6,16 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import plain_text
-from app.annotate import items, projects
+from app.annotate import assignment, items, projects
 from app.annotate.actions import attempt
 from app.annotate.adjudication import adjudicate
 from app.annotate.downloads import downloads
 from app.annotate.method_names import method_name
 from app.annotate.preparation import MOST_WAITING, Preparer
-from app.annotate.projects import TITLES, Project
+from app.annotate.projects import Project
 from app.annotate.results import ItemState, TaskAgreement
-from app.annotate.shown_results import GoldResults, ShownResults, gold_results, shown_results
+from app.annotate.score_tables import score_tables
+from app.annotate.shown_results import gold_results, shown_results
 from app.compare.url_state import LONGEST_IN_ADDRESS
 from app.store import Store
 from explainers.annotations.agreement import AgreementValue
@@ -26,6 +27,10 @@ CLOSED = (
     "Nobody sees the work of others yet, you included. Opening the results shows it to you, computes the agreement, "
     "and names the methods. This cannot be undone."
 )
+STILL_OPEN = (
+    "{open:,} of {items:,} items are still open. Looking at the results may bias what you annotate, and what you tell "
+    "the others; open anyway?"
+)
 UNREAD = (
     "The model still has to read {count:,} items with answers. "
     "Tables about methods and marks leave them out until then."
@@ -35,13 +40,6 @@ FEW = "Agreement needs an item that at least two people have answered."
 INTERVALS = (
     "In brackets 95 % of a bootstrap over items; – where a value is not defined, with the reason below. Agreement is "
     "that of people's own answers; decisions do not change it."
-)
-PEOPLE = (
-    "A method's scores against the gold marks, as means over items, beside the expected value of a random order. Gold "
-    "is what you decided below; without a decision, the units that at least half of the people marked."
-)
-PREFERRED = (
-    "The mean place in people's rankings (1 is the best), beside the mean comprehensiveness (AOPC-C) of the maps."
 )
 OTHER = (
     "The model's answer is right, but its most faithful map shares no more with the gold marks than a random order "
@@ -57,14 +55,7 @@ NO_OTHER = "No item of this kind. It needs marks, maps of a method, and the true
 def results_view(store: Store, preparer: Preparer, project: Project, by: str) -> None:
     """`by` is the name under which this owner decides."""
     if project.opened is None:
-        st.info(CLOSED)
-        st.button(
-            "Open the results",
-            type="primary",
-            key="open results",
-            on_click=attempt,
-            args=(projects.open_results, store, project.id),
-        )
+        _open(store, project)
         return
     shown = shown_results(store, project)
     if not shown.annotations:
@@ -73,7 +64,7 @@ def results_view(store: Store, preparer: Preparer, project: Project, by: str) ->
     _waiting(store, preparer, project)
     _agreement(shown.agreements)
     gold = gold_results(store, project, shown)
-    _methods(shown, gold)
+    score_tables(shown, gold)
     if "mark" in project.tasks:
         _other_reasons(project, gold.other_reasons)
     st.subheader("Decide where people differ", anchor=False)
@@ -81,6 +72,18 @@ def results_view(store: Store, preparer: Preparer, project: Project, by: str) ->
     _flagged(shown.annotations)
     _failures(items.failures(store, project.id))
     downloads(store, project)
+
+
+def _open(store: Store, project: Project) -> None:
+    """The button that opens the results; while items are open, behind a question."""
+    st.info(CLOSED)
+    still_open = assignment.open_items(store, project.id, project.spec.overlap)
+    label, place, action = "Open the results", st.container(), (projects.open_results, store, project.id)
+    if still_open:
+        place = st.popover(label)
+        place.write(STILL_OPEN.format(open=still_open, items=project.items))
+        label = "Open anyway"
+    place.button(label, type="primary", key="open results", on_click=attempt, args=action)
 
 
 def _waiting(store: Store, preparer: Preparer, project: Project) -> None:
@@ -114,7 +117,7 @@ def _agreement(agreed: Sequence[TaskAgreement]) -> None:
     measures = dict.fromkeys(value.name for each in agreed for value in each.overall)  # marks have more of them
     rows = [
         {
-            "task": TITLES[each.task],
+            "task": each.title,
             **dict.fromkeys(measures, ""),
             **{value.name: _short(value) for value in each.overall},
         }
@@ -123,7 +126,9 @@ def _agreement(agreed: Sequence[TaskAgreement]) -> None:
     st.dataframe(rows, hide_index=True, width="stretch")
     st.caption(INTERVALS)
     for each in agreed:
-        with st.expander(f"{TITLES[each.task]}: by pair and by item", key=f"agreement {each.task}"):
+        if each.note:
+            plain_text.caption(each.note)
+        with st.expander(f"{each.title}: by pair and by item", key=f"agreement {each.title}"):
             st.dataframe([_value(value) for value in each.overall], hide_index=True, width="stretch")
             pairs = [
                 {"pair": f"{one} and {other}", **_value(value)}
@@ -151,44 +156,6 @@ def _value(value: AgreementValue) -> dict[str, str]:
         "value": decimals(value.value) if value.value is not None else value.reason,
         "95 % interval": interval,
         "items": f"{value.items:,}",
-    }
-
-
-def _methods(shown: ShownResults, gold: GoldResults) -> None:
-    _table("Methods against people", PEOPLE, gold.against_people)
-    _table("Preferred maps", PREFERRED, shown.preferred)
-    follows = shown.follows.interval if shown.preferred else None
-    if follows is not None:
-        interval = f"{decimals(follows.low)} … {decimals(follows.high)}"
-        plain_text.caption(
-            f"Does preference follow faithfulness? Spearman's ρ {decimals(follows.mean)} ({interval}), "
-            f"the mean over {follows.texts:,} items; 0 means not at all."
-        )
-    _table(
-        "Guesses of the model's answer",
-        "The share of guesses that were the model's answer.",
-        shown.simulations,
-    )
-    _table("Ratings of sentences", "From 1 to 5.", shown.ratings)
-    _table("Suggestions", "How often each was accepted, corrected and rejected.", shown.verdicts)
-
-
-def _table(title: str, caption: str, rows: Sequence[Mapping[str, object]]) -> None:
-    """Nothing where there are no rows."""
-    if not rows:
-        return
-    st.subheader(title, anchor=False)
-    st.dataframe([_shown(row) for row in rows], hide_index=True, width="stretch")
-    st.caption(caption)
-
-
-def _shown(row: Mapping[str, object]) -> dict[str, object]:
-    named = {**row, "method": method_name(str(row["method"]))}
-    return {
-        name.replace("auc", "ROC-AUC").replace("iou", "IOU").replace("aopc_c", "AOPC-C").replace("f1", "F1"): (
-            decimals(value) if isinstance(value, float) or value is None else value
-        )
-        for name, value in named.items()
     }
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 
 from app.annotate import answers, decisions, disputes, gold, items, results
 from app.annotate.disputes import Dispute
+from app.annotate.gold import Support
 from app.annotate.projects import Project
 from app.annotate.results import ItemState, TaskAgreement
 from app.annotate.tables import AnswerRow, DecisionRow, ProjectRow
@@ -39,6 +40,7 @@ class ShownResults:
 class GoldResults:
     """What follows from the gold marks, and so from the owner's decisions. Nobody changes what is in it."""
 
+    support: Support
     against_people: Rows
     other_reasons: list[tuple[ItemState, str, DifferentUnits]]
 
@@ -86,5 +88,7 @@ def _gold(salt: str, at: Revision, decided: int, _store: Store, _project: Projec
     """`decided` is the number of the newest decision."""
     marks = gold.gold_marks(_shown.states, decisions.histories(_store, _project))
     return GoldResults(
-        gold.against_people(_shown.states, marks, _project.spec.methods), gold.other_reasons(_shown.states, marks)
+        gold.support(_shown.states, marks),
+        gold.against_people(_shown.states, marks, _project.spec.methods),
+        gold.other_reasons(_shown.states, marks),
     )

@@ -32,6 +32,7 @@ class ProjectRow(Base):
     source: Mapped[str]  # of the items, for people
     opened: Mapped[float | None]
     methods_per_item: Mapped[int] = mapped_column(default=1, server_default="1")
+    maps_to_rank: Mapped[int] = mapped_column(default=3, server_default="26")  # earlier projects rank all maps
     revision: Mapped[int] = mapped_column(default=0, server_default="0")
 
 
@@ -110,7 +111,8 @@ class AssignmentRow(Base):
 
 
 class AnswerRow(Base):
-    """One confirmation. `answer` is JSON, empty where the item was skipped."""
+    """One confirmation. `answer` is JSON, empty where the item was skipped. `own_class` is the name of the class that
+    the marks are evidence for, empty where none was asked for."""
 
     __tablename__ = "annotation_answers"
     __table_args__ = (
@@ -131,11 +133,12 @@ class AnswerRow(Base):
     comment: Mapped[str] = mapped_column(default="")
     seconds: Mapped[float]
     confirmed: Mapped[float] = mapped_column(default=time.time)
+    own_class: Mapped[str] = mapped_column(default="", server_default="")
 
 
 class DecisionRow(Base):
     """What an owner decided where annotators differ. The newest one of an item and task counts; `decided_by` is the
-    name of the owner, empty without login."""
+    name of the owner, empty without login; `own_class` is as in `AnswerRow`."""
 
     __tablename__ = "annotation_decisions"
 
@@ -147,3 +150,4 @@ class DecisionRow(Base):
     origin: Mapped[str]  # whose answer was taken, or how it was made
     decided: Mapped[float] = mapped_column(default=time.time)
     decided_by: Mapped[str] = mapped_column(default="", server_default="")
+    own_class: Mapped[str] = mapped_column(default="", server_default="")

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import plain_text
 from app.annotate import answers, assignment, items
-from app.annotate.answer_reading import read_sent
+from app.annotate.answer_reading import read_class, read_sent
 from app.annotate.answers import Confirmation, Stored
 from app.annotate.downloads import own_download
 from app.annotate.intermission import LAST, REVISIT, finished, skip_button, wait
@@ -158,14 +158,17 @@ def _carried_out(store: Store, project: Project, question: TaskQuestion, sent: d
     if action == "keep":
         st.session_state[REVISIT] = None
         return ""
-    answer = None if action == "skip" else read_sent(question, sent.get("answer") or {})
-    confirmation = _confirmation(question, sent, answer)
+    answer, own_class = None, ""
+    if action != "skip":
+        given = sent.get("answer") or {}
+        answer, own_class = read_sent(question, given), read_class(question, given)
+    confirmation = _confirmation(question, sent, answer, own_class)
     st.session_state[REVISIT] = None
     answers.confirm_new(store, project, question.annotator, confirmation)
     return "Skipped." if answer is None else "Stored."
 
 
-def _confirmation(question: TaskQuestion, sent: dict[str, Any], answer: Any) -> Confirmation:
+def _confirmation(question: TaskQuestion, sent: dict[str, Any], answer: Any, own_class: str) -> Confirmation:
     seconds = sent.get("seconds")
     return Confirmation(
         question.item_number,
@@ -175,6 +178,7 @@ def _confirmation(question: TaskQuestion, sent: dict[str, Any], answer: Any) -> 
         float(seconds) if isinstance(seconds, (int, float)) else 0.0,
         bool(sent.get("flagged")),
         str(sent.get("comment") or ""),
+        own_class,
     )
 
 

@@ -53,8 +53,8 @@ def people(items: Items) -> tuple[str, ...]:
 
 
 def shared(items: Items, one: str, other: str) -> list[JudgedItem]:
-    """The items that both people answered."""
-    return [item for item in items if one in item.codes and other in item.codes]
+    """The items with a question that both people answered; people who gave different classes share none about marks."""
+    return [item for item in items if common(item, one, other)]
 
 
 def common(item: JudgedItem, one: str, other: str) -> frozenset[str]:
@@ -64,7 +64,7 @@ def common(item: JudgedItem, one: str, other: str) -> frozenset[str]:
 
 def cohen(items: Items, one: str, other: str) -> AgreementValue:
     name = "Cohen's κ"
-    both = [item for item in shared(items, one, other) if common(item, one, other)]
+    both = shared(items, one, other)
     answers = [
         (item.codes[one][question], item.codes[other][question])
         for item in both

@@ -86,8 +86,9 @@ def fleiss_kappas(summed: Table) -> Table:
 
 
 def overlaps(item: JudgedItem, one: str, other: str, kind: str) -> Table:
-    """How many of one's marks the other hits, one's marks, and both with exchanged roles, (4,); 0 without both."""
-    if not {one, other} <= item.codes.keys():
+    """How many of one's marks the other hits, one's marks, and both with exchanged roles, (4,); 0 where they
+    share no question."""
+    if not item.codes.get(one, {}).keys() & item.codes.get(other, {}).keys():
         return np.zeros(4)
     counts: list[float] = []
     for first, second in permutations((one, other)):

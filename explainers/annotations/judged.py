@@ -24,6 +24,7 @@ from explainers.models.inputs.word_boundaries import word_spans
 
 Codes = Mapping[str, float]  # by question: a unit, a method, or the item itself; what was not answered is missing
 TextSpan = tuple[int, int, int]  # number of the text, start and end
+CLASS = "class"  # the question of `judged_classes`
 ORDINAL: tuple[Task, ...] = ("rate", "rank")  # tasks whose numbers have an order; those of the others are names
 
 
@@ -59,17 +60,25 @@ def judged_marks(
     Corrected rationales do not count. `encode` gives the units: those of a model for images.
     """
     marks: dict[str, dict[str, Marked]] = {}
+    classes: dict[str, dict[str, str]] = {}
     for each in latest(tuple(annotations)):
         if each.task == "mark" and isinstance(each.answer, Marked):
             marks.setdefault(each.item, {})[each.annotator] = each.answer
-    return tuple(judged_item(item, marks[item.id], encode(item.example)) for item in items if item.id in marks)
+            classes.setdefault(each.item, {})[each.annotator] = each.own_class
+    return tuple(
+        judged_item(item, marks[item.id], encode(item.example), classes[item.id]) for item in items if item.id in marks
+    )
 
 
-def judged_item(item: Item, marks: Mapping[str, Marked], encoding: Encoding) -> JudgedItem:
-    """The marks of several people on one item, snapped to the units of its encoding."""
+def judged_item(
+    item: Item, marks: Mapping[str, Marked], encoding: Encoding, classes: Mapping[str, str] | None = None
+) -> JudgedItem:
+    """The marks of several people on one item, snapped to the units of its encoding. A question is a unit and the class
+    that it is evidence for, so that people who gave different `classes` answered different questions."""
     units = {person: marked_units(marked, encoding) for person, marked in marks.items()}
+    prefixes = {person: f"{own}: " if own else "" for person, own in (classes or {}).items()}
     codes = {
-        person: {str(number): float(number in own) for number in range(len(encoding.units))}
+        person: {f"{prefixes.get(person, '')}{number}": float(number in own) for number in range(len(encoding.units))}
         for person, own in units.items()
     }
     snapped = {person: marks_of(own, encoding) for person, own in units.items()}
@@ -82,6 +91,16 @@ def judged_item(item: Item, marks: Mapping[str, Marked], encoding: Encoding) -> 
         for person, marked in snapped.items()
     }
     return JudgedItem(item.id, codes, spans)
+
+
+def judged_classes(classes: Mapping[str, Mapping[str, str]]) -> tuple[JudgedItem, ...]:
+    """The class that each person gave each item, by item and person; "" is a missing answer."""
+    names = sorted({name for own in classes.values() for name in own.values()})
+    given = {
+        item: {person: {CLASS: float(names.index(name))} for person, name in own.items() if name}
+        for item, own in classes.items()
+    }
+    return tuple(JudgedItem(item, codes) for item, codes in given.items() if codes)
 
 
 def judged_answers(annotations: Sequence[Annotation], task: Task) -> tuple[JudgedItem, ...]:

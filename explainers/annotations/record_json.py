@@ -1,7 +1,7 @@
 """Records to and from strict JSON, on one line or as objects of a larger file.
 
 {"project": …, "item": …, "annotator": …, "task": "mark", "version": 1, "seconds": 4.2, "confirmed": 1790000000.0,
- "skipped": false, "flagged": false, "comment": "",
+ "skipped": false, "flagged": false, "comment": "", "own_class": "positive",
  "answer": {"spans_of_text": [[0, 4]], "spans_of_pair": [], "patches": []}}
 """
 
@@ -112,6 +112,7 @@ def read_annotation(content: Any) -> Annotation:
             skipped=field(row, "skipped", bool, False),
             flagged=field(row, "flagged", bool, False),
             comment=field(row, "comment", str, ""),
+            own_class=field(row, "own_class", str, ""),
         )
     except ValueError as error:
         raise DataUnavailable(str(error)) from error

@@ -170,7 +170,8 @@ class Annotation:
     """What one person confirmed for one item and task; `answer` is None where the item was skipped.
 
     `annotator` is a pseudonym. `version` counts 1, 2, … what this person confirmed for this item and task. `seconds`
-    is the time spent on it, `confirmed` the moment in seconds since 1970.
+    is the time spent on it, `confirmed` the moment in seconds since 1970. `own_class` is the class, by name, that this
+    person gave the input and marked evidence for; "" where none was recorded.
     """
 
     project: str
@@ -184,6 +185,7 @@ class Annotation:
     skipped: bool = False
     flagged: bool = False
     comment: str = ""
+    own_class: str = ""
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
@@ -192,13 +194,21 @@ class Annotation:
             raise ValueError("A skipped item has no answer, and every other one has one.")
         if not all(isinstance(each, ANSWERS[self.task]) for each in single_answers(self.answer)):
             raise ValueError(f"The task {self.task} is answered by {ANSWERS[self.task].__name__}.")
+        if self.own_class and not isinstance(self.answer, Marked):
+            raise ValueError("Only marks come with the annotator's own class.")
         if not 1 <= self.version <= LARGEST:
             raise ValueError(f"Versions count from 1 to {LARGEST:,}, not {short(self.version)}.")
         if not (0 <= self.seconds <= LATEST and 0 <= self.confirmed <= LATEST):
             raise ValueError(
                 f"Times are finite numbers of seconds below 10¹¹, not {self.seconds} and {self.confirmed}."
             )
-        names = {"project": self.project, "item": self.item, "annotator": self.annotator, "comment": self.comment}
+        names = {
+            "project": self.project,
+            "item": self.item,
+            "annotator": self.annotator,
+            "comment": self.comment,
+            "own_class": self.own_class,
+        }
         check_whole(**names)
         check_name(**names)
         for answer in single_answers(self.answer):

@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 from explainers.annotations.agreement import CONSTANT, FEW, NOTHING, AgreementValue, alpha, cohen, f1, fleiss
 from explainers.annotations.agreement_overview import of_items, of_pairs, overall
 from explainers.annotations.agreement_tables import alphas, coincidences, confusion, kappas, levels
-from explainers.annotations.judged import JudgedItem, judged_answers, judged_marks
+from explainers.annotations.judged import JudgedItem, judged_answers, judged_classes, judged_marks
 from explainers.annotations.records import Annotation, Item, Marked, Ranked, Rated, Rating, Simulated, Span
 from explainers.datasets.example import Example
 
@@ -168,6 +168,41 @@ def test_the_interval_of_several_pairs_contains_the_mean_and_narrows_with_items(
     few = random_items(0, missing=0.0, values=2)
     many = [replace(item, id=f"{copy}-{item.id}") for copy in range(9) for item in few]
     assert width(many) < width(few) / 2
+
+
+def chosen(given: Annotation, own_class: str) -> Annotation:
+    return replace(given, own_class=own_class)
+
+
+def test_marks_for_opposite_classes_are_not_compared() -> None:
+    same = [chosen(mark("1", who, "good"), "positive") for who in ("Ann", "Bob")]
+    opposite = [chosen(mark("2", who, word), name) for who, word, name in
+                (("Ann", "good", "positive"), ("Bob", "short", "negative"))]  # fmt: skip
+    items = judged_marks(ITEMS, [*same, *opposite])
+    together = judged_marks(ITEMS, [chosen(each, "") for each in (*same, *opposite)])
+    # item 2 shares no mark: it counts only where the classes are not told apart, as 1 hit of 2 marks each
+    assert f1(items, "Ann", "Bob", "units").value == 1.0
+    assert f1(together, "Ann", "Bob", "units").value == pytest.approx(1 / 2)
+    assert (f1(items, "Ann", "Bob", "units").items, alpha(items, ordinal=False).items) == (1, 1)
+    assert alpha(items, ordinal=False).value == 1.0
+    assert of_pairs(judged_marks(ITEMS, opposite)) == {}
+    assert overall(judged_marks(ITEMS, opposite), ordinal=False)[0].reason == FEW
+
+
+def test_marks_of_three_are_compared_by_class() -> None:
+    given = [chosen(mark("1", who, "good"), name) for who, name in (("Ann", "a"), ("Bob", "a"), ("Cem", "b"))]
+    items = judged_marks(ITEMS, given)
+    assert list(of_pairs(items)) == [("Ann", "Bob")]
+    assert cohen(items, "Ann", "Bob").value == 1.0
+
+
+def test_agreement_on_the_class_itself() -> None:
+    """Two people, four items: a a, a b, b b, b b. p_o = 3/4, p_e = (2·1 + 2·3)/16 = 1/2, so κ = 1/2."""
+    answers = ("aa", "ab", "bb", "bb")
+    classes = {str(number): dict(zip(("Ann", "Bob"), pair, strict=True)) for number, pair in enumerate(answers)}
+    items = judged_classes({**classes, "without": {"Ann": "a", "Bob": ""}})
+    assert cohen(items, "Ann", "Bob").value == pytest.approx(1 / 2)
+    assert cohen(items, "Ann", "Bob").items == 4
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import time
+import zipfile
 from dataclasses import replace
 
 import pytest
@@ -30,6 +31,7 @@ ANNOTATIONS = (
     MARK,
     replace(MARK, annotator="'+Bob", task="inspect", version=1, answer=Inspected("lime", "correct", Marked())),
     Annotation("p", "b", "Ann", "mark", 1, 0.5, 2.0, Marked((Span(8, 9),), (Span(2, 12),)), flagged=True),
+    Annotation("p", "b", "Bob", "mark", 1, 0.5, 2.0, Marked((Span(0, 7),)), own_class="=contradiction"),
     Annotation("p", "b", "Ann", "rank", 1, 0.5, 2.0, Ranked(("aml", "lime"))),
     Annotation("p", "b", "Ann", "correct", 1, 0.5, 2.0, Corrected("gpt", "-because")),
     Annotation("p", "b", "Ann", "rate", 1, 0.5, 2.0, Rated((Rating("A", "gpt", 1, 5),))),
@@ -82,6 +84,19 @@ def test_every_row_names_annotator_and_version_and_how_offsets_count(written: Ex
         assert "Ann" in text
         assert "version" in text
         assert CODE_POINTS in text or "UTF-16 code units" in text
+
+
+@every_format
+def test_every_format_names_the_class_that_was_marked_for(written: ExportFormat) -> None:
+    item, annotation = ITEMS[1], replace(ANNOTATIONS[2], own_class="contradiction")
+    content = written.write([item], [annotation])
+    if written.id == "eraser":
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            assert json.loads(archive.read("annotations.jsonl"))["classification"] == "contradiction"
+    elif written.id != "parquet":
+        assert "contradiction" in content.decode()
+    (read,) = parse_items(content, "export" + written.suffix).annotations
+    assert read.own_class == "contradiction"
 
 
 def test_no_cell_of_the_csv_begins_as_a_formula() -> None:

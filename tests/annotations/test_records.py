@@ -60,6 +60,7 @@ def annotations(draw: st.DrawFn) -> Annotation:
     return Annotation(
         draw(NAMES), draw(NAMES), draw(NAMES), task, draw(st.integers(1, 9)), draw(times), draw(times), answer,
         answer is None, draw(st.booleans()), draw(st.just("") | NAMES),
+        draw(st.just("") | NAMES) if isinstance(answer, Marked) else "",
     )  # fmt: skip
 
 
@@ -157,6 +158,19 @@ def test_an_item_with_a_broken_image_is_refused() -> None:
 def test_marks_must_lie_within_the_input(marked: Marked, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         check_marked(marked, Example("good"))
+
+
+def test_a_record_of_an_earlier_version_has_no_class() -> None:
+    content = json.loads(annotation_line(MARK))
+    del content["own_class"]
+    assert parse_annotation(json.dumps(content)) == MARK
+
+
+def test_a_class_comes_with_marks_alone() -> None:
+    with pytest.raises(ValueError, match="Only marks come with the annotator's own class"):
+        replace(MARK, task="rank", answer=Ranked(("aml",)), own_class="positive")
+    with pytest.raises(ValueError, match="Only marks"):
+        replace(MARK, answer=None, skipped=True, own_class="positive")
 
 
 def test_an_answer_of_another_task_is_refused() -> None:

@@ -115,6 +115,10 @@ def confirmed(page: Page) -> None:
     page.get_by_role("button", name="Confirm").click()
 
 
+def answer(page: Page, name: str = "positive") -> None:
+    task(page).get_by_role("radio", name=name).check()
+
+
 def test_ten_items_by_keyboard_alone(
     visit: Callable[..., Any], server: str, project: Callable[..., Prepared10]
 ) -> None:
@@ -123,11 +127,15 @@ def test_ten_items_by_keyboard_alone(
     at_item(page, 0, 10)
     assert "invite" not in page.url
     assert units(page).all_inner_texts() == WORDS
-    for _ in range(40):  # Tab until the first word has the focus
-        if page.evaluate("document.activeElement.shadowRoot?.activeElement?.classList.contains('unit') ?? false"):
+    own = task(page).get_by_role("radio", name="negative")
+    for _ in range(40):  # Tab until the first answer has the focus
+        if page.evaluate("document.activeElement.shadowRoot?.activeElement?.type === 'radio'"):
             break
         page.keyboard.press("Tab")
     for number in range(10):
+        expect(own).to_be_focused()
+        page.keyboard.press("Space")
+        page.keyboard.press("Tab")
         expect(units(page).first).to_be_focused()
         page.keyboard.press("Space")
         page.keyboard.press("ArrowRight")
@@ -139,7 +147,7 @@ def test_ten_items_by_keyboard_alone(
             at_item(page, number + 1, 10)
     expect(page.get_by_text("All items are done")).to_be_visible()
     marked = Marked((Span(0, 5), Span(8, 13)))  # "naïve" and "film,": code points, of which 🎬 is one
-    assert [each.answer for each in made.annotations] == [marked] * 10
+    assert [(each.answer, each.own_class) for each in made.annotations] == [(marked, "negative")] * 10
     assert all(0 < each.seconds < 60 for each in made.annotations)
 
 
@@ -199,10 +207,12 @@ def test_two_annotators_lose_nothing_when_the_server_is_killed(
             page.goto(f"http://127.0.0.1:{port}/annotate?invite={token}")
         for page in pages:
             at_item(page, 0, 3)
+            answer(page)
             units(page).nth(0).click()
             confirmed(page)
         for page in pages:
             at_item(page, 1, 3)
+        answer(pages[0], "negative")
         units(pages[0]).nth(3).click()  # not confirmed when the server dies
         app.send_signal(signal.SIGKILL)
         app.wait()
@@ -212,9 +222,11 @@ def test_two_annotators_lose_nothing_when_the_server_is_killed(
             page.reload()
             at_item(page, 1, 3)
         expect(units(pages[0]).nth(3)).to_have_attribute("aria-pressed", "true")  # the draft
+        expect(task(pages[0]).get_by_role("radio", name="negative")).to_be_checked()
         for page in pages:
             for done in (1, 2):
                 at_item(page, done, 3)
+                answer(page)
                 units(page).nth(0).click()
                 confirmed(page)
             expect(page.get_by_text("All items are done")).to_be_visible()
@@ -242,6 +254,7 @@ def test_a_database_that_goes_away_loses_no_mark(
         page = context.new_page()
         page.goto(f"http://127.0.0.1:{port}/annotate?invite={made.tokens[0]}")
         at_item(page, 0, 2)
+        answer(page)
         units(page).nth(0).click()
         postgresql.end()
         units(page).nth(2).click()
@@ -293,6 +306,9 @@ def test_a_blind_page_receives_no_name_of_a_method(
     box = task(page)
     expect(box.get_by_role("heading")).to_have_text("Mark the evidence")
     units(page).first.click()
+    confirmed(page)
+    expect(box.get_by_text("Choose your own answer first.")).to_be_visible()
+    answer(page)
     confirmed(page)
     expect(box.get_by_role("heading")).to_have_text("Guess the model's answer from a map")
     box.get_by_role("radio", name="positive").check()
@@ -350,8 +366,10 @@ def test_a_finger_marks_and_nothing_is_hard_to_read(
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth")
     assert serious(settled(page)) == []
     page.screenshot(path=screenshots / f"annotate-{'dark' if dark else 'light'}.png")
+    task(page).get_by_text("positive", exact=True).tap()
     page.get_by_role("button", name="Confirm").tap()
     expect(page.get_by_text("All items are done")).to_be_visible()
+    assert made.annotations[0].own_class == "positive"
     assert made.annotations[0].answer == Marked((Span(0, 5), Span(8, 24)))
     context.close()
 

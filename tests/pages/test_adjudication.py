@@ -1,5 +1,7 @@
 """An owner decides on the Annotate page where two people differ, and decides anew."""
 
+import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from app.annotate import adjudication, answers, assignment, decisions, people, projects, session
+from app.annotate import answers, assignment, decisions, drawn_decision, people, projects, session
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.tables import ItemRow
@@ -69,29 +71,36 @@ def current() -> Project:
     return project
 
 
+def send(page: Any, id: str, **answer: object) -> None:
+    """As the component does; its script is tried in the browser."""
+    known = page.at.session_state["adjudicated"]
+    sent = {"id": id, "key": known.key, "action": "confirm", "answer": answer}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(st, "session_state", {"adjudicated": known, "adjudicate": {"done": sent}})
+        drawn_decision.decision_sent()
+
+
 def test_verdicts_are_decided_side_by_side_and_again(page: Any) -> None:
     choose(page, "Check a suggestion")
-    label = page.at.selectbox(key="decided item").label
-    assert label == "Item (0 of 2 decided)"
-    row = next(each.value for each in page.at.dataframe if {"A1", "A2"} <= set(each.value.columns))
-    assert (row["A1"][0], row["A2"][0]) == ("accept", "reject")
-    page.at.button(key="store decide 1 inspect 0").click()
-    page.run()
-    assert "Decide every row of the table." in "\n".join(page.plain())
-    assert stored("inspect") == []
-    page.at.selectbox(key="decide 1 inspect 0 aml").set_value("reject")
-    page.at.button(key="store decide 1 inspect 0").click()
-    page.run()
+    assert page.at.selectbox(key="decided item").label == "Item (0 of 2 decided)"
+    shown = json.loads(page.at.get_by_key("adjudicate").proto.json)
+    (suggestion,) = shown["suggestions"]
+    assert suggestion["people"] == [{"name": "A1", "verdict": "accept"}, {"name": "A2", "verdict": "reject"}]
+    name = suggestion["letter"]
+    send(page, "1", given={name: {"verdict": "reject"}})
     (first,) = stored("inspect")[0]
     assert (first.answer, first.origin) == (Inspected("aml", "reject"), "A2")
-    assert page.at.selectbox(key="decided item").value == "2 inspect"  # the next one
-    page.at.selectbox(key="decided item").set_value("1 inspect")
+    page.at.session_state["decided item"] = "1 inspect"
     page.run()
-    assert page.at.selectbox(key="decide 1 inspect 1 aml").value == "reject"
-    page.at.selectbox(key="decide 1 inspect 1 aml").set_value("accept")
-    page.at.button(key="store decide 1 inspect 1").click()
-    page.run()
-    assert [each.answer for each in stored("inspect")[0]] == [first.answer, Inspected("aml", "accept")]
+    assert json.loads(page.at.get_by_key("adjudicate").proto.json)["answered"] == {
+        "given": {name: {"verdict": "reject"}}
+    }
+    send(page, "2", given={name: {"verdict": "correct", "marked": [1]}})
+    drawn = Inspected("aml", "correct", Marked((Span(2, 6),)))
+    assert [(each.answer, each.origin) for each in stored("inspect")[0]] == [
+        (first.answer, "A2"),
+        (drawn, "changed"),
+    ]
 
 
 def test_ratings_on_which_all_agree_are_filled_in(page: Any) -> None:
@@ -126,19 +135,17 @@ def test_a_final_sentence_is_taken_or_written(page: Any) -> None:
     ]
 
 
-def test_marks_are_decided_and_replaced(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marks_are_decided_and_replaced(page: Any) -> None:
     for version, units in enumerate(([0], [0, 2])):
-        known = page.at.session_state["adjudicated"]
-        assert known.key == f"decide 1 mark {version}"
-        sent = {"id": str(version), "key": known.key, "action": "confirm", "answer": {"marked": units, "origin": "A1"}}
-        state = {"adjudicated": known, "adjudicate": {"done": sent}}
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(st, "session_state", state)
-            adjudication._done()
+        assert page.at.session_state["adjudicated"].key == f"decide 1 mark {version}"
+        send(page, str(version), marked=units, origin="A1", label=version)
         page.at.session_state["decided item"] = "1 mark"
         page.run()
+    assert [each.own_class for each in stored("mark")[0]] == ["negative", "positive"]
     assert [each.answer for each in stored("mark")[0]] == [
         Marked((Span(0, 1),)),
         Marked((Span(0, 1), Span(7, 11))),
     ]
-    assert "Decision 2: the answer of A1" in "\n".join(each.proto.body for each in page.at.get("html"))
+    assert re.search(
+        "Decision 2: the answer of A1, .*; positive", "\n".join(each.proto.body for each in page.at.get("html"))
+    )

@@ -36,7 +36,7 @@ def test_what_is_marked_stays_and_is_stored_once_when_the_database_is_back(
     page = annotate().create().press("join")
     before = page.item()
     with outage(session.annotation_store()):
-        page.send(marked=[0])
+        page.send(marked=[0], label=0)
         during = page.item()
         assert faults.SILENT in page.sentences
         assert workbench.HELD in page.sentences
@@ -44,7 +44,7 @@ def test_what_is_marked_stays_and_is_stored_once_when_the_database_is_back(
         page.run()
         assert page.item()["key"] == before["key"]  # it stays as long as this lasts
     assert answers.annotations(session.annotation_store(), only_project()) == ()
-    page.send(marked=[0])
+    page.send(marked=[0], label=0)
     assert (page.item()["stored"], page.item()["problem"]) == ("Stored.", "")
     assert page.item()["progress"]["done"] == 1
     assert faults.SILENT not in page.sentences

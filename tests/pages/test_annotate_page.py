@@ -123,24 +123,26 @@ def test_an_owner_makes_a_project_of_a_broken_table_and_marks(annotate: Callable
     assert data["progress"] == {"done": 0, "skipped": 0, "total": 3}
     assert data["prediction"] == ""
 
-    page.send(marked=[0])
+    page.send(marked=[0], label=1)
     assert page.item()["progress"]["done"] == 1
     assert page.item()["stored"] == "Stored."
     page.send("undo")
-    assert page.item()["answered"] == {"marked": [0], "none": False}
+    assert page.item()["answered"] == {"marked": [0], "none": False, "label": 1}
     page.send("keep").send("skip")
     assert page.item()["progress"] == {"done": 1, "skipped": 1, "total": 2}
-    page.send(marked=[0, 1])
+    page.send(marked=[0, 1], label=0)
     assert "No other item is left for you. Confirmed: 2, skipped: 1." in page.sentences
     (first, skipped, last) = answers.annotations(session.annotation_store(), only_project())
     assert (first.answer, skipped.skipped, last.item) == (Marked((Span(0, 4),)), True, "D")
+    assert (first.own_class, skipped.own_class, last.own_class) == (data["classes"][1], "", data["classes"][0])
 
 
 def test_an_answer_that_is_none_is_refused_and_can_be_given_again(annotate: Callable[..., Annotate]) -> None:
     page = annotate().create().press("join")
-    page.send(marked=[17])
-    assert "did not arrive complete" in page.item()["problem"]
-    page.send(marked=[1])
+    for wrong in ({"marked": [17], "label": 1}, {"marked": [0]}, {"marked": [0], "label": 99}):
+        page.send(**wrong)
+        assert "did not arrive complete" in page.item()["problem"]
+    page.send(marked=[1], label=1)
     assert page.item()["problem"] == ""
     assert len(answers.annotations(session.annotation_store(), only_project())) == 1
 
@@ -152,14 +154,14 @@ def test_an_answer_that_came_too_late_is_not_called_stored(annotate: Callable[..
     store, project = session.annotation_store(), only_project()
     other = answers.Confirmation(question.item_number, "mark", 1, Marked((Span(0, 4),)))
     answers.confirm(store, project, question.annotator, other)  # in another tab
-    page.send(marked=[1])
+    page.send(marked=[1], label=1)
     assert (page.item()["problem"], page.item()["stored"]) == (answers.CONFIRMED, "")
     assert len(answers.annotations(store, project)) == 1
 
 
 def test_an_answer_to_an_item_that_is_not_shown_any_more_gets_a_sentence(annotate: Callable[..., Annotate]) -> None:
     page = annotate().create().press("join")
-    page.send(key="another item", marked=[1])
+    page.send(key="another item", marked=[1], label=1)
     assert (page.item()["problem"], page.item()["stored"]) == (workbench.MOVED_ON, "")
     assert not answers.annotations(session.annotation_store(), only_project())
 
@@ -184,7 +186,7 @@ def test_rows_that_cannot_be_used_are_named(annotate: Callable[..., Annotate]) -
 def test_an_invited_annotator_sees_their_items_and_nothing_else(annotate: Callable[..., Annotate]) -> None:
     owner = annotate().create()
     owner.view("People")
-    owner.at.text_input(key="invite name").set_value("A1")
+    owner.at.text_area(key="invite names").set_value("A1")
     owner.press("send invite")
     store = session.annotation_store()
     token = owner.at.code[0].value.partition("?invite=")[2]
@@ -193,19 +195,49 @@ def test_an_invited_annotator_sees_their_items_and_nothing_else(annotate: Callab
     assert "Films, as A1" in guest.sentences
     assert "annotation project" not in guest.at.session_state
     guest.item()
-    guest.send(marked=[0])
+    guest.send(marked=[0], label=1)
     (annotation,) = answers.annotations(store, only_project())
     assert annotation.annotator == "A1"
 
 
-@pytest.mark.parametrize("way", ["revoke", "leave"])
-def test_a_link_is_shown_until_it_is_revoked_or_the_view_is_left(annotate: Callable[..., Annotate], way: str) -> None:
-    page = annotate().create().view("People")
-    page.at.text_input(key="invite name").set_value("A1")
-    assert "?invite=" in page.press("send invite").sentences
-    assert "?invite=" in page.run().sentences
-    page.press("revoke 1") if way == "revoke" else page.view("Settings").view("People")
-    assert "?invite=" not in page.sentences
+def invite(page: Annotate, names: str) -> Annotate:
+    page.view("People").at.text_area(key="invite names").set_value(names)
+    return page.press("send invite")
+
+
+def links(page: Annotate) -> dict[str, str]:
+    """The tokens by name."""
+    lines = [line for block in page.at.code for line in block.value.splitlines()]
+    return dict(line.split(": ", 1) for line in lines)
+
+
+def test_several_people_are_invited_at_once_and_every_link_is_there_until_it_is_used(
+    annotate: Callable[..., Annotate],
+) -> None:
+    page = invite(annotate().create(), "A1\n\n A2 \nA3\nA1")
+    assert set(links(page)) == {"A1", "A2", "A3"}
+    assert "Invited: A1, A2, A3." in page.sentences
+    assert set(links(page.view("Settings").view("People"))) == {"A1", "A2", "A3"}
+    people.exchange(session.annotation_store(), links(page)["A2"].partition("?invite=")[2], session.tries(), "")
+    assert set(links(page.run())) == {"A1", "A3"}
+    page.press("revoke 1")
+    assert set(links(page)) == {"A3"}
+
+
+def test_a_name_that_cannot_be_invited_keeps_nobody_else_out(annotate: Callable[..., Annotate]) -> None:
+    page = invite(annotate().create(), "A1")
+    page = invite(page, "A1\nA2\n" + "x" * 41)
+    assert "Invited: A2. Not invited:\nThere is an invitation for 'A1' already." in page.sentences
+    assert "has more than 40 characters" in page.sentences
+    assert set(links(page)) == {"A1", "A2"}
+    page.press("send invite")  # once more, with the field empty
+    assert "at least one name" not in page.sentences
+    assert len(people.invites(session.annotation_store(), only_project().id)) == 2
+
+
+def test_a_field_without_a_name_is_one_sentence(annotate: Callable[..., Annotate]) -> None:
+    page = invite(annotate().create(), " \n")
+    assert "Write at least one name" in page.sentences
 
 
 def test_a_revoked_or_wrong_invitation_gets_a_sentence(annotate: Callable[..., Annotate]) -> None:
@@ -233,13 +265,39 @@ def test_a_guest_of_a_deleted_project_gets_a_sentence(annotate: Callable[..., An
 
 def test_results_stay_closed_until_the_owner_opens_them(annotate: Callable[..., Annotate]) -> None:
     page = annotate().create().press("join")
-    page.send(marked=[0])
+    page.send(marked=[0], label=1)
     page.view("Results")
     assert "Nobody sees the work of others yet" in page.sentences
     assert not page.at.dataframe
+    assert "3 of 3 items are still open. Looking at the results may bias" in page.sentences
+    assert page.at.button(key="open results").label == "Open anyway"
     page.press("open results")
     assert "Agreement needs an item that at least two people have answered." in page.sentences
     assert only_project().opened is not None
+
+
+def test_results_open_without_a_question_when_no_item_is_open(annotate: Callable[..., Annotate]) -> None:
+    page = annotate()
+    page.at.number_input(key="project overlap").set_value(1)
+    page.create().press("join")
+    for _ in range(3):
+        page.send(marked=[0], label=1)
+    page.view("Results")
+    assert "still open" not in page.sentences
+    assert page.at.button(key="open results").label == "Open the results"
+
+
+def test_tasks_that_a_model_cannot_serve_are_disabled_with_the_reason(annotate: Callable[..., Annotate]) -> None:
+    page = annotate()
+    boxes = {task: page.at.checkbox(key=f"project task {task}") for task in projects.ORDER}
+    assert {task for task, box in boxes.items() if box.disabled} == {"rate", "correct"}
+    assert "Not with this model: no narrator is fitted to it" in page.sentences
+    boxes["rank"].set_value(True)
+    page.run()
+    assert page.at.number_input(key="project maps to rank").value == 3
+    page.create()
+    assert only_project().spec.tasks == ("mark", "rank")
+    assert only_project().spec.maps_to_rank == 3
 
 
 def test_a_store_that_fails_is_a_sentence(
@@ -308,7 +366,7 @@ def upload(page: Annotate, content: bytes) -> Annotate:
 def test_annotations_of_tasks_that_are_not_chosen_are_named(annotate: Callable[..., Annotate]) -> None:
     page = upload(annotate(), download("mark", "inspect"))
     assert "not chosen are left out: Check a suggestion (1)." in page.sentences
-    page.at.get_by_key("project tasks").set_value(["Mark the evidence", "Check a suggestion"])
+    page.at.checkbox(key="project task inspect").set_value(True)
     assert "not chosen" not in page.run().sentences
 
 

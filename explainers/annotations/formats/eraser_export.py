@@ -56,7 +56,7 @@ def eraser_row(row: Row) -> Content:
     version = f"/{annotation.annotator}/{annotation.task}/{annotation.version}" if annotation else ""
     return {
         "annotation_id": item.id + version,
-        "classification": item.label,
+        "classification": (annotation and annotation.own_class) or item.label,  # the class that the evidence is for
         "docids": list(documents),
         "evidences": [[evidence] for evidence in evidences],
         "query": "",

@@ -60,9 +60,9 @@ def marks_in(row: Row) -> Marked:
 
 
 def who(row: Row) -> Content:
-    """Annotator, task and version, which every row names."""
+    """Annotator, task, version and the annotator's own class, which every row names."""
     _, annotation = row
-    names = ("annotator", "task", "version")
+    names = ("annotator", "task", "version", "own_class")
     return {name: None if annotation is None else getattr(annotation, name) for name in names}
 
 

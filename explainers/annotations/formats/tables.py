@@ -1,7 +1,7 @@
 """Our own tables: CSV, Parquet and JSON lines, with a row per annotation and per item without any.
 
 id, text, text_pair, label, class, rationale, explanations, image   the item; the last three are JSON or base64
-project, annotator, task, version, seconds, confirmed, skipped, flagged, comment, answer   the annotation
+project, annotator, task, version, seconds, confirmed, skipped, flagged, comment, own_class, answer   the annotation
 offsets                                                             "Unicode code points"
 
 Only `text` is needed, or `premise` and `hypothesis`; `rationale` may also be one person's spans: [[0, 4], [9, 12]].
@@ -37,6 +37,7 @@ ANNOTATION_COLUMNS = (
     "skipped",
     "flagged",
     "comment",
+    "own_class",
     "answer",
 )
 COLUMNS = (*ITEM_COLUMNS, *ANNOTATION_COLUMNS, "offsets")

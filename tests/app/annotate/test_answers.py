@@ -50,6 +50,9 @@ def test_the_same_answer_twice_is_fine_and_another_one_is_refused(
     for other in (OTHER, None):
         with pytest.raises(ExplanationError, match="already confirmed"):
             answers.confirm_new(annotation_store, project, annotator, Confirmation(item, "mark", 1, other))
+    other_class = Confirmation(item, "mark", 1, MARKED, 3.0, own_class="negative")
+    with pytest.raises(ExplanationError, match="already confirmed"):
+        answers.confirm_new(annotation_store, project, annotator, other_class)
 
 
 def test_two_tabs_at_once_store_one_version(annotation_store: Store, begun: tuple[Project, int, int]) -> None:

@@ -159,6 +159,19 @@ def test_progress_counts_what_is_there_for_a_person(annotation_store: Store, mak
     assert assignment.progress(annotation_store, project.id, one, 1) == assignment.Progress(1, 0, 2)
 
 
+def test_an_item_is_open_until_as_many_people_as_asked_have_finished_it(
+    annotation_store: Store, make_project: Make
+) -> None:
+    project, other = (make_project(("a", "b"), tasks=("mark",), overlap=2) for _ in range(2))
+    one, two = joined(annotation_store, project, "one", "two")
+    counts = [assignment.open_items(annotation_store, project.id, 2)]
+    for annotator in (one, two, one, two):
+        finish(annotation_store, project, annotator)
+        counts.append(assignment.open_items(annotation_store, project.id, 2))
+    assert counts == [2, 2, 2, 1, 0]
+    assert assignment.open_items(annotation_store, other.id, 2) == 2
+
+
 def test_a_deleted_project_leaves_nothing(annotation_store: Store, make_project: Make) -> None:
     project = make_project(tasks=("mark",))
     (one,) = joined(annotation_store, project, "one")

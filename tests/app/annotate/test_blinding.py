@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app.annotate import answers, assignment, items, people, projects
-from app.annotate.answer_reading import read_sent
+from app.annotate.answer_reading import read_class, read_sent
 from app.annotate.answers import Confirmation
 from app.annotate.downloads import without_names
 from app.annotate.method_names import method_name
@@ -62,6 +62,43 @@ def ask(annotation_store: Store) -> Callable[[Project, int, Task], TaskQuestion]
 
 
 Ask = Callable[[Project, int, Task], TaskQuestion]
+
+
+def test_everybody_ranks_the_same_few_maps_of_an_item_under_letters_of_their_own(
+    annotation_store: Store, make_project: Make, ask: Ask
+) -> None:
+    project = make_project(("a fine film",), maps_to_rank=2, overlap=20)
+    questions = [
+        ask(project, people.annotator(annotation_store, project.id, f"account {n}"), "rank") for n in range(20)
+    ]
+    assert all(list(each.letters) == ["A", "B"] for each in questions)
+    assert len({frozenset(each.letters.values()) for each in questions}) == 1
+    assert len({tuple(each.letters.values()) for each in questions}) == 2
+    other = replace(questions[0], item=replace(questions[0].item, id="another"))
+    sets = {frozenset(replace(other, item=replace(other.item, id=str(n))).letters.values()) for n in range(20)}
+    assert len(sets) == 3  # of three maps, every two
+
+
+def test_a_map_that_cannot_be_drawn_is_replaced_in_the_ranking(
+    annotation_store: Store, make_project: Make, ask: Ask
+) -> None:
+    project = make_project(("a fine film",), maps_to_rank=2)
+    question = ask(project, people.annotator(annotation_store, project.id, "account "), "rank")
+    missing = question.letters["A"]
+    maps = {id: each for id, each in question.prepared.maps.items() if id != missing}
+    fewer = replace(question, prepared=replace(question.prepared, maps=maps))
+    assert set(fewer.letters.values()) == set(METHODS) - {missing}
+    assert fewer.key != question.key  # a draft of the other maps is not taken over
+
+
+def test_a_person_says_which_class_the_marks_are_for(annotation_store: Store, make_project: Make, ask: Ask) -> None:
+    project = make_project(("a fine film",))
+    question = ask(project, people.annotator(annotation_store, project.id, "account "), "mark")
+    assert payload(question, None)["classes"] == ["negative", "positive"]
+    assert read_class(question, {"marked": [0], "label": 0}) == "negative"
+    assert read_class(replace(question, task="rate"), {}) == ""
+    single = replace(question, prepared=replace(question.prepared, labels=("toxic",), label=0))
+    assert (payload(single, None)["classes"], read_class(single, {"marked": [0]})) == ([], "")
 
 
 @pytest.mark.parametrize("task", ORDER)

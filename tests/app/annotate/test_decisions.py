@@ -8,6 +8,7 @@ from app.annotate import answers, assignment, decisions, disputes, items, people
 from app.annotate.answers import Confirmation
 from app.annotate.disputes import Dispute
 from app.annotate.downloads import all_annotations
+from app.annotate.drawn_decision import Adjudication, read_decision, titled
 from app.annotate.past_rows import DECIDED_BY, usable
 from app.annotate.past_work import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
@@ -57,7 +58,6 @@ DECISIONS: dict[Task, tuple[dict[str, str | None], Answer]] = {
         Ranked(("occlusion", "aml", "integrated_gradients")),
     ),
     "rate": ({"cause: relatedness": "4", "cause: fluency": "4"}, Rated((Rating("cause", "cause", 4, 4),))),
-    "inspect": ({"aml": "correct: a"}, Inspected("aml", "correct", FIRST)),
     "correct": (
         {"cause": " It is one fine film. ", "cause_phi": "Fine."},
         Several((Corrected("cause", "It is one fine film."), Corrected("cause_phi", "Fine."))),
@@ -122,6 +122,51 @@ def test_what_is_chosen_becomes_an_answer(differing: Differing, task: Task) -> N
         assert word in disputes.options(dispute, question)
     with pytest.raises(ExplanationError, match="a sentence in every field" if task == "correct" else "every row"):
         disputes.decided_answer(dispute, dict.fromkeys(chosen))
+
+
+def of_owner(dispute: Dispute, store: Store, project: Project) -> Adjudication:
+    return Adjudication(store, project, dispute, "Ada", ())
+
+
+def test_an_owner_draws_marks_on_a_suggestion(
+    annotation_store: Store, annotated: Project, differing: Differing
+) -> None:
+    adjudication = of_owner(differing["inspect"][0], annotation_store, annotated)
+    (name,) = titled(adjudication.dispute)
+    for sent, answer, origin in (
+        ({"verdict": "correct", "marked": [1]}, Inspected("aml", "correct", Marked((Span(2, 6),))), "changed"),
+        ({"verdict": "correct", "marked": [0]}, Inspected("aml", "correct", FIRST), "A2"),
+        ({"verdict": "accept", "marked": [2]}, Inspected("aml", "accept"), "A1"),
+        ({"verdict": "reject"}, Inspected("aml", "reject"), "changed"),
+    ):
+        assert read_decision(adjudication, {"given": {name: sent}}) == (answer, origin, "")
+    for wrong in ({"verdict": "perhaps"}, {"verdict": "correct"}):
+        with pytest.raises((ValueError, KeyError)):
+            read_decision(adjudication, {"given": {name: wrong}})
+
+
+def test_a_decision_on_marks_names_their_class(
+    annotation_store: Store, annotated: Project, differing: Differing
+) -> None:
+    adjudication = of_owner(differing["mark"][0], annotation_store, annotated)
+    sent = {"marked": [0], "origin": "A1", "label": 0}
+    assert read_decision(adjudication, sent) == (FIRST, "A1", "negative")
+    for label in (None, 2, -1, "0"):
+        with pytest.raises(ExplanationError, match="did not arrive complete"):
+            read_decision(adjudication, {**sent, "label": label})
+    adjudication.store_decision(FIRST, "A1", "negative")
+    number = adjudication.dispute.state.number
+    assert decisions.histories(annotation_store, annotated)[number, "mark"][0].own_class == "negative"
+    known = items.all_items(annotation_store, annotated.id)
+    (decided,) = [e for e in all_annotations(annotation_store, annotated, known) if e.annotator == DECIDED_BY]
+    assert decided.own_class == "negative"
+
+
+def test_people_who_mark_the_same_for_different_classes_differ(differing: Differing) -> None:
+    state = differing["mark"][0].state
+    same = {"A1": FIRST, "A2": FIRST}
+    assert not disputes.differs(Dispute(state, "mark", same, {"A1": "positive", "A2": "positive"}))
+    assert disputes.differs(Dispute(state, "mark", same, {"A1": "positive", "A2": "negative"}))
 
 
 def test_two_maps_cannot_have_one_place(differing: Differing) -> None:

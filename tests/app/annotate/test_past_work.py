@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import event
 
-from app.annotate import answers, assignment, people, projects
+from app.annotate import answers, assignment, decisions, people, projects
 from app.annotate.past_rows import DECIDED_BY, usable
 from app.annotate.past_work import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
@@ -48,6 +48,15 @@ def test_a_project_whose_annotations_cannot_be_stored_is_not_made(annotation_sto
     with pytest.raises(ExplanationError):
         made(annotation_store, MARK, MARK)
     assert projects.projects(annotation_store, ANYBODY) == []
+
+
+def test_the_class_of_marks_and_of_decisions_is_kept(annotation_store: Store) -> None:
+    given = replace(MARK, own_class="negative")
+    decided = replace(given, annotator=DECIDED_BY, own_class="positive", comment="changed")
+    project = made(annotation_store, given, decided)
+    (stored,) = answers.annotations(annotation_store, project)
+    ((history,),) = decisions.histories(annotation_store, project).values()
+    assert (stored.own_class, history.own_class) == ("negative", "positive")
 
 
 def test_the_newest_answer_tells_whether_an_item_is_skipped(annotation_store: Store) -> None:

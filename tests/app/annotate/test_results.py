@@ -13,6 +13,7 @@ from app.login.account import ANYBODY
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, parse_items
 from explainers.annotations.records import Annotation, Inspected, Marked, Ranked, Rated, Rating, Simulated, Span, Task
+from explainers.metrics.intervals import Interval
 
 Make = Callable[..., Project]
 FIRST, BOTH = Marked((Span(0, 1),)), Marked((Span(0, 6),))
@@ -68,8 +69,8 @@ def test_methods_are_compared_with_what_half_of_the_people_marked(shown: Shown) 
     both; integrated gradients 0, 1, 2, which finds one."""
     marks = gold.gold_marks(shown[0], {})
     rows = {row["method"]: row for row in gold.against_people(shown[0], marks, ("integrated_gradients", "occlusion"))}
-    assert rows["occlusion"]["f1"] == pytest.approx(1.0)
-    assert rows["integrated_gradients"]["f1"] == pytest.approx(0.5)
+    assert rows["occlusion"]["f1"].mean == pytest.approx(1.0)  # type: ignore[attr-defined]
+    assert rows["integrated_gradients"]["f1"].mean == pytest.approx(0.5)  # type: ignore[attr-defined]
     assert rows["occlusion"]["f1 random order"] == pytest.approx(2 / 3)
     assert rows["occlusion"]["items"] == 2
 
@@ -77,7 +78,7 @@ def test_methods_are_compared_with_what_half_of_the_people_marked(shown: Shown) 
 def test_preference_is_shown_beside_faithfulness(shown: Shown) -> None:
     rows = results.preferred(shown[1], shown[0])
     assert rows[0]["method"] == "aml"
-    assert rows[0]["aopc_c"] == pytest.approx(0.2)
+    assert rows[0]["aopc_c"] == Interval(pytest.approx(0.2), pytest.approx(0.2), pytest.approx(0.2), 2)
     follows = results.follows_faithfulness(shown[1], shown[0]).interval
     assert follows is not None
     # the mean places are 1, 2.5, 2.5 and AOPC-C 0.2, 0.1, 0: ρ = √3/2
@@ -85,10 +86,12 @@ def test_preference_is_shown_beside_faithfulness(shown: Shown) -> None:
 
 
 def test_what_people_did_is_counted(shown: Shown) -> None:
-    assert results.simulations(shown[1], shown[0]) == [{"method": "aml", "guesses": 4, "right": 0.5}]
-    assert results.verdicts(shown[1]) == [{"method": "aml", "accept": 2, "correct": 0, "reject": 2}]
+    half = Interval(0.5, 0.5, 0.5, 2)  # one of two people on either item
+    assert results.simulations(shown[1], shown[0]) == [{"method": "aml", "guesses": 4, "items": 2, "right": half}]
+    verdicts = {"accept": 2, "correct": 0, "reject": 2}
+    assert results.verdicts(shown[1]) == [{"method": "aml", **verdicts, "items": 2, "accepted": half}]
     (row,) = results.ratings(shown[1])
-    assert (row["method"], row["ratings"], row["relatedness"]) == ("cause", 4, "4.00 (4.00 … 4.00)")
+    assert (row["method"], row["ratings"], row["relatedness"]) == ("cause", 4, Interval(4.0, 4.0, 4.0, 2))
 
 
 def test_what_was_changed_after_the_answer_was_shown_does_not_count(
@@ -101,8 +104,9 @@ def test_what_was_changed_after_the_answer_was_shown_does_not_count(
     annotations = answers.annotations(annotation_store, annotated)
     states = results.item_states(items.all_items(annotation_store, annotated.id), annotations)
     assert states["item 0"].marks["A2"] == BOTH
-    assert results.simulations(annotations, states) == [{"method": "aml", "guesses": 4, "right": 0.5}]
-    assert results.verdicts(annotations) == [{"method": "aml", "accept": 3, "correct": 0, "reject": 1}]
+    (guessed,), (checked,) = results.simulations(annotations, states), results.verdicts(annotations)
+    assert (guessed["guesses"], guessed["right"]) == (4, Interval(0.5, 0.5, 0.5, 2))
+    assert (checked["accept"], checked["correct"], checked["reject"]) == (3, 0, 1)
 
 
 def test_a_decision_takes_the_place_of_the_majority(shown: Shown) -> None:
@@ -110,12 +114,13 @@ def test_a_decision_takes_the_place_of_the_majority(shown: Shown) -> None:
     number = shown[0]["item 0"].number
     earlier, newest = (decisions.OwnerDecision(marked, "A1", "", 0.0) for marked in (BOTH, FIRST))
     marks = gold.gold_marks(shown[0], {(number, "mark"): (earlier, newest), (number, "rate"): (earlier,)})
-    assert {name: truth.tolist() for name, truth in marks.items()} == {
+    assert {name: each.truth.tolist() for name, each in marks.items()} == {
         "item 0": [True, False, False],
         "item 1": [True, True, False],
     }
     (row,) = gold.against_people(shown[0], marks, ("occlusion",))
-    assert (row["items"], row["f1"]) == (2, pytest.approx((0 + 1) / 2))
+    assert (row["items"], row["f1"]) == (2, Interval(0.5, 0.0, 1.0, 2))
+    assert row["people's answers"] == 2  # of the second item; the first one is decided
     assert row["f1 random order"] == pytest.approx((1 / 3 + 2 / 3) / 2)
 
 
@@ -124,6 +129,61 @@ def test_right_for_other_reasons_names_the_most_faithful_map(shown: Shown) -> No
     listed = gold.other_reasons(shown[0], gold.gold_marks(shown[0], {}))
     assert [(state.item.id, method) for state, method, _ in listed] == [("item 0", "aml"), ("item 1", "aml")]
     assert listed[0][2].shared == pytest.approx(0.5)
+
+
+@pytest.fixture
+def opposed(annotation_store: Store, make_project: Make) -> Project:
+    """The model says positive. Three people: on item 0 all agree with it, on item 1 one, on item 2 nobody."""
+    project = make_project(("a fine film",) * 3, tasks=("mark",), overlap=3)
+    said = {"A1": ("positive", "positive", "negative"), "A2": ("positive", "negative", "negative")}
+    said["A3"] = ("POS", "negative", "negative")  # as a file may name it
+    for name, classes in said.items():
+        annotator = people.annotator(annotation_store, project.id, f"account {name}", name)
+        for number, own_class in zip(items.first_items(annotation_store, project.id, 3), classes, strict=True):
+            with annotation_store.begin() as session:
+                assignment.take(session, number, annotator, 3)
+            marked = FIRST if own_class == "negative" else BOTH
+            sent = Confirmation(number, "mark", 1, marked, own_class=own_class)
+            answers.confirm(annotation_store, project, annotator, sent)
+    return project
+
+
+def test_methods_are_compared_with_those_who_gave_the_models_class(annotation_store: Store, opposed: Project) -> None:
+    annotations = answers.annotations(annotation_store, opposed)
+    states = results.item_states(items.all_items(annotation_store, opposed.id), annotations)
+    marks = gold.gold_marks(states, {})
+    # of item 1 the two people of the other class are a majority, and do not count
+    assert {name: (each.truth.tolist(), each.people) for name, each in marks.items()} == {
+        "item 0": ([True, True, False], 3),
+        "item 1": ([True, True, False], 1),
+    }
+    assert gold.support(states, marks) == gold.Support(answers=9, same=4, items=2, without=1)
+    (row,) = gold.against_people(states, marks, ("occlusion",))
+    assert (row["items"], row["people's answers"]) == (2, 4)
+
+
+@pytest.mark.parametrize(("own_class", "items_with_gold"), [("negative", 2), ("positive", 3), ("", 3)])
+def test_a_decision_for_another_class_says_nothing_about_the_models(
+    annotation_store: Store, opposed: Project, own_class: str, items_with_gold: int
+) -> None:
+    annotations = answers.annotations(annotation_store, opposed)
+    states = results.item_states(items.all_items(annotation_store, opposed.id), annotations)
+    decision = decisions.OwnerDecision(FIRST, "A1", "", 0.0, own_class)
+    marks = gold.gold_marks(states, {(states["item 2"].number, "mark"): (decision,)})
+    assert len(marks) == items_with_gold
+
+
+def test_agreement_on_the_class_and_on_marks_are_two(annotation_store: Store, opposed: Project) -> None:
+    annotations = answers.annotations(annotation_store, opposed)
+    states = results.item_states(items.all_items(annotation_store, opposed.id), annotations)
+    own, marks = results.agreements(opposed, states, annotations)
+    assert (own.title, marks.title) == (results.OWN_CLASS, "Mark the evidence")
+    by_name = {value.name: value.value for value in own.overall}
+    # p_o = (1 + 1/3 + 1) / 3 = 7/9, answers 4 and 5 of 9: p_e = 41/81, κ = (63 - 41) / (81 - 41)
+    assert by_name["Fleiss' κ"] == pytest.approx(22 / 40)
+    # whoever gave the same class marked the same
+    assert {value.name: value.value for value in marks.overall}["F1 of units"] == 1.0
+    assert marks.note == results.SAME_CLASS.format(same=7, pairs=9)
 
 
 @pytest.mark.parametrize("format", EXPORTS, ids=lambda each: each.id)

@@ -1,9 +1,11 @@
-"""Two apps on one database give items away at the same time."""
+"""Annotations in either database: two apps give items away at once, and an earlier version's tables go on."""
 
 from collections.abc import Callable
 from threading import Barrier, Thread
 
-from app.annotate import answers, assignment, people, projects
+from sqlalchemy import text
+
+from app.annotate import answers, assignment, decisions, people, projects
 from app.annotate.answers import Confirmation
 from app.annotate.projects import ProjectSpec
 from app.login.account import ANYBODY
@@ -40,3 +42,28 @@ def test_each_slot_is_given_once_and_each_confirmation_kept_once(database: str, 
     annotations = answers.annotations(stores[1], project)
     assert len({(each.item, each.annotator) for each in annotations}) == 16
     assert {each.comment for each in annotations} == {"naïve 🎬 "}
+
+
+def test_annotations_of_a_version_without_classes_go_on(database: str, opened: Callable[[], Store]) -> None:
+    first = opened()
+    spec = ProjectSpec("Films", "small", tasks=("mark", "rank"), methods=("aml", "lime"))
+    project = projects.create(first, spec, [Item("a", Example("good film"))], ANYBODY)
+    annotator = people.annotator(first, project.id, "account ")
+    item = assignment.current_item(first, project.id, annotator) or 0
+    answers.confirm(first, project, annotator, Confirmation(item, "mark", 1, MARKED))
+    decisions.decide(first, project, (item, "mark"), MARKED, "A1")
+    with first.begin() as session:
+        for table, column in (
+            ("annotation_answers", "own_class"),
+            ("annotation_decisions", "own_class"),
+            ("annotation_projects", "maps_to_rank"),
+        ):
+            session.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
+    later = opened()
+    (listed,) = projects.projects(later, ANYBODY)
+    assert listed.spec.maps_to_rank == projects.MOST_METHODS  # all maps, as when it was made
+    answers.confirm(later, listed, annotator, Confirmation(item, "mark", 2, MARKED, own_class="negative"))
+    assert [each.own_class for each in answers.annotations(later, listed)] == ["", "negative"]
+    decisions.decide(later, listed, (item, "mark"), MARKED, "A1", own_class="positive")
+    ((history,),) = [decisions.histories(later, listed).values()]
+    assert [each.own_class for each in history] == ["", "positive"]

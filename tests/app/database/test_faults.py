@@ -2,6 +2,8 @@
 
 import random
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -122,3 +124,23 @@ def test_bits_that_flip_in_the_file_end_in_a_sentence_or_in_nothing(opened: Open
                 assert each.typed is not None
             keep(store)
         store.close()
+
+
+WRITER = """
+import sqlite3, sys
+file = sqlite3.connect(sys.argv[1])
+file.execute("UPDATE jobs SET error = 'written elsewhere'")
+file.commit()
+file.close()
+"""
+
+
+def test_a_second_store_of_a_process_leaves_the_locks_of_the_first(opened: Opened, file: Path) -> None:
+    """SQLite's locks belong to the process: who opens and closes the file ends them, and the next process that goes
+    takes the write-ahead log with it."""
+    first = opened()
+    keep(first)
+    kept(opened())  # as the trainings, the annotations and the groups have a store each
+    subprocess.run([sys.executable, "-c", WRITER, str(file)], check=True)
+    assert Path(f"{file}-wal").exists()
+    assert [each.error for each in kept(first)] == ["written elsewhere"]
