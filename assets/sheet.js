@@ -2,6 +2,7 @@
 // All text is written with textContent, never as HTML; colours arrive ready-made. `data` is described in
 // app/compare/score_sheet.py. What a person has opened and where the focus is outlives a new drawing.
 
+const SLACK = 6; // pixels by which a finger or a hand moves during a press
 const TOUCH = 600; // milliseconds after a press in which the browser's own click is not a second one
 
 // There is one sheet on a page; what is remembered outlives a new mounting of it.
@@ -97,12 +98,19 @@ function listen(root) {
   root.addEventListener("pointerdown", (event) => {
     const unit = unitOf(event);
     if (!unit) memory.touched = null;
-    memory.pressed = unit && event.button === 0 ? { unit: unit.dataset.unit, touch: event.pointerType === "touch" } : null;
+    memory.pressed = !unit || event.button !== 0 ? null : {
+      unit: unit.dataset.unit, touch: event.pointerType === "touch", x: event.clientX, y: event.clientY, input: memory.input,
+    };
   });
-  root.addEventListener("pointerup", (event) => {
-    const [unit, pressed] = [unitOf(event), memory.pressed];
+  // Rows move while results come: a press counts for its word where the pointer did not move, whatever lies below it now.
+  const release = (event) => {
+    if (!root.isConnected) return document.removeEventListener("pointerup", release, true);
+    const pressed = memory.pressed;
     memory.pressed = null;
-    if (!unit || pressed?.unit !== unit.dataset.unit) return;
+    if (!pressed || pressed.input !== memory.input) return;
+    const unit = event.composedPath()[0].closest?.(".unit");
+    const still = Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) <= SLACK;
+    if (!still && pressed.unit !== unit?.dataset.unit) return;
     memory.handled = Date.now();
     if (pressed.touch && memory.touched !== pressed.unit) {
       memory.touched = pressed.unit; // the first touch reads the word, the second one removes it
@@ -110,7 +118,8 @@ function listen(root) {
     }
     memory.touched = null;
     toggle(pressed.unit);
-  });
+  };
+  document.addEventListener("pointerup", release, true);
   root.addEventListener("pointercancel", () => (memory.pressed = null));
   root.addEventListener("focusin", (event) => {
     const unit = unitOf(event);
