@@ -213,6 +213,21 @@ def test_leaving_in_the_middle_of_a_run_leaves_a_right_address_and_one_step_back
     expect(window.unit("dull")).to_be_visible()
 
 
+@pytest.mark.parametrize("results", [0, 1, 4, 9])
+def test_a_page_link_that_is_pressed_slowly_during_a_run_opens_its_page(visit: Visit, results: int) -> None:
+    """Pressed and released in two different states of the page, as by a hand; after so many results."""
+    window = visit(few=False, text=f"{SENTENCE} {results}")
+    link = window.page.get_by_role("link", name="Methods", exact=True)
+    expect(link).to_be_visible()
+    if results:
+        window.page.locator('.row[data-status="done"]').nth(results - 1).wait_for(state="attached")
+    link.hover()
+    window.page.mouse.down()
+    window.page.evaluate("() => new Promise((done) => setTimeout(done, 150))")
+    window.page.mouse.up()
+    expect(window.page.get_by_role("heading", name="Methods and metrics")).to_be_visible(timeout=20_000)
+
+
 def test_stop_keeps_what_is_finished(visit: Visit) -> None:
     window = visit(few=False, example="A longer review", samples="5000")
     window.page.locator('.row[data-status="done"]').first.wait_for()
