@@ -106,6 +106,12 @@ class Run:
         return self.status in ("waiting", "loading", "running")
 
     @property
+    def finished(self) -> bool:
+        """Whether all that was asked for is there; the verdict on what was stopped, or has failed, stays "
+        "provisional."""
+        return self.status == "done"
+
+    @property
     def wanted(self) -> bool:
         return self.active and not self.meter.cancel.is_set()
 
@@ -141,11 +147,11 @@ class Run:
         return view
 
     def comparison(self) -> Comparison:
-        """What is finished so far, for plots, tables and downloads."""
+        """What is finished so far, with the one verdict on it, for page, plots, tables and downloads."""
         if self.question is None:
             raise ValueError("the run has no prediction yet")
         duels = tuple(state.duel for state in list(self.duels.values()) if state.duel is not None)
-        return self.view("comparison", (self.settled, self.active, duels), lambda: self._comparison(duels))
+        return self.view("comparison", (self.settled, self.finished, duels), lambda: self._comparison(duels))
 
     def _comparison(self, duels: tuple[Duel, ...]) -> Comparison:
         if self.question is None:
@@ -164,4 +170,4 @@ class Run:
             self.operator_checks,
             duels,
         )
-        return replace(comparison, verdict=verdict(comparison, finished=not self.active))
+        return replace(comparison, verdict=verdict(comparison, finished=self.finished))

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import get_args
 
-import numpy as np
-
 from explainers.comparison.leaders import leaders
 from explainers.metrics.faithfulness import verdict_metric
 from explainers.results.verdict import Experiment
@@ -81,18 +79,11 @@ def standings(
         scores = {method: values[method].get(metric.id, math.nan) for method in chosen}
         spread = {method: noise[method].get(metric.id, math.nan) for method in chosen}
         higher = metric.higher_is_better
-        edge = _edge_of_band(random.get(metric.id, (math.nan,)), higher=higher)
-        ahead = partial(leaders, noise=spread, random_scores=[edge], higher=higher, smallest=smallest)
+        drawn = random.get(metric.id, (math.nan,))
+        ahead = partial(leaders, noise=spread, random_scores=drawn, higher=higher, smallest=smallest)
         beating[experiment] = frozenset[str]().union(*(ahead({each: scores[each]}) for each in chosen))
         leading[experiment] = ahead(scores) & beating[experiment]
     return Standings(leading, beating)
-
-
-def _edge_of_band(random: Sequence[float], *, higher: bool) -> float:
-    """Of the 95 % band: the value of an order, not one between two, so that of ten orders it is the best."""
-    if higher:
-        return float(np.quantile(random, 0.975, method="higher"))
-    return float(np.quantile(random, 0.025, method="lower"))
 
 
 def evidence(values: Mapping[str, float]) -> float:

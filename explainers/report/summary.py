@@ -28,8 +28,7 @@ def summary(comparison: "Comparison") -> str:
     """
     if len(comparison.question.encoding.units) == 1:
         return " ".join([*_other_class(comparison), *_single_unit(comparison)])
-    provisional = comparison.verdict is not None and comparison.verdict.provisional
-    judged = verdict(comparison, finished=not provisional)
+    judged = comparison.verdict or verdict(comparison, finished=True)
     sentences = [*verdict_sentences(judged, comparison), *_agreement(comparison, _methods(comparison))]
     return " ".join([*_other_class(comparison), *sentences])
 

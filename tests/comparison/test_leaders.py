@@ -6,7 +6,7 @@ from explainers.comparison.leaders import leaders
 
 QUIET = {"a": 0.0, "b": 0.0, "c": 0.0}
 NOISY = {"a": 0.05, "b": 0.05, "c": 0.05}  # differences up to 1.96 · √(0.05² + 0.05²) = 0.139 are noise
-ORDERS = [0.0, 0.02, 0.04, 0.06, 0.08, 0.1]  # the band ends at 0.0025 and 0.0975
+ORDERS = [0.0, 0.02, 0.04, 0.06, 0.08, 0.1]  # the band ends at the orders 0.0 and 0.1
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,10 @@ ORDERS = [0.0, 0.02, 0.04, 0.06, 0.08, 0.1]  # the band ends at 0.0025 and 0.097
         ({"a": 0.5, "b": 0.35, "c": 0.1}, NOISY, ORDERS, True, "a"),
         ({"a": 0.5, "b": 0.4, "c": 0.38}, NOISY, ORDERS, True, ""),
         ({"a": 0.09, "b": 0.01}, QUIET, ORDERS, True, ""),  # inside the band of random orders
-        ({"a": 0.098, "b": 0.01}, QUIET, ORDERS, True, "a"),
-        ({"a": 0.001, "b": 0.05}, QUIET, ORDERS, False, "a"),
+        ({"a": 0.098, "b": 0.01}, QUIET, ORDERS, True, ""),  # between two orders is not beyond the best one
+        ({"a": 0.101, "b": 0.01}, QUIET, ORDERS, True, "a"),
+        ({"a": -0.001, "b": 0.05}, QUIET, ORDERS, False, "a"),
+        ({"a": 0.001, "b": 0.05}, QUIET, ORDERS, False, ""),
         ({"a": 0.003, "b": 0.05}, QUIET, ORDERS, False, ""),
         ({"a": 0.5}, QUIET, ORDERS, True, "a"),  # alone, it need only beat the random orders
         ({"a": 0.05}, QUIET, ORDERS, True, ""),

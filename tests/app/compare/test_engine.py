@@ -13,6 +13,7 @@ from app.compare.engine import AT_ONCE, Engine
 from app.compare.result_memory import RESULTS_KEPT
 from app.compare.runs import Request, Run
 from app.compare.turns import Turn
+from app.compare.verdicts import verdict_of
 from explainers.comparison import runner
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
@@ -78,6 +79,21 @@ def test_stop_takes_effect_within_one_batch_and_what_is_finished_stays(
     assert run.columns["occlusion"].result is not None
     assert run.columns["lime"].result is None
     assert run.error == ""
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_the_verdict_on_a_stopped_run_is_provisional_on_the_page_and_in_its_downloads(
+    engine: Engine, request_for: Ask, hold: Any, over: Over
+) -> None:
+    hold.when = lime_has_begun(engine)
+    run = engine.submit(request_for())
+    assert hold.reached.wait(10)
+    run.stop()
+    hold.go.set()
+    stopped = over(run)
+    assert verdict_of(stopped).provisional
+    assert stopped.comparison().verdict is verdict_of(stopped)
+    assert stopped.comparison().as_dict()["verdict"]["provisional"] is True
 
 
 def test_a_stopped_run_that_goes_on_computes_only_what_is_missing(

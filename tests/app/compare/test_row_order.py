@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from app.compare import row_order, verdicts
+from app.compare import row_order, runs, verdicts
 from app.compare.drawing_options import USUAL
 from app.compare.row_order import RowOrder
 from app.compare.runs import Run
@@ -79,7 +79,7 @@ def test_a_verdict_is_made_once_per_state_of_the_results(ran: Ran, monkeypatch: 
         calls.append(finished)
         return Verdict("pending")
 
-    monkeypatch.setattr(verdicts, "verdict", counted)
+    monkeypatch.setattr(runs, "verdict", counted)
     run = ran(methods=("occlusion",))
     assert verdicts.verdict_of(run) is verdicts.verdict_of(run)
     assert calls == [True]
