@@ -19,7 +19,7 @@ from explainers.learned.student import UnitStates, answers, as_shares, lesson, t
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import from_package
-from explainers.report.simulatability_tables import simulatability_markdown
+from explainers.report.simulatability_tables import simulatability_markdown, with_student_gains
 from explainers.results.settings import Settings
 
 WORDS = ("good", "bad", "dull", "very good", "not bad")
@@ -167,11 +167,24 @@ def test_the_table_says_what_is_clear() -> None:
         {"method": "faml", "reason": "It failed."},
     ]
     assert simulatability_markdown({"rows": rows}).splitlines()[2:6] == [
-        "| LIME | 70.0 % | +10.0 [+1.0, +30.0] | 70.0 % |",
-        "| AML | 60.0 % | +10.0° [-10.0, +30.0] | 60.0 % |",
-        "| No explanation | 50.0 % |  | 50.0 % |",
-        "| fAML † | undefined: It failed. |  |  |",
+        "| LIME | 70.0 % | +10.0 [+1.0, +30.0] |  | 70.0 % |",
+        "| AML | 60.0 % | +10.0° [-10.0, +30.0] |  | 60.0 % |",
+        "| No explanation | 50.0 % |  |  | 50.0 % |",
+        "| fAML † | undefined: It failed. |  |  |  |",
     ]
+
+
+def test_the_interval_over_students_is_that_of_their_differences() -> None:
+    rows = [
+        {"method": NO_EXPLANATION, "accuracy": 0.5, "students": [0.4, 0.5, 0.6], "sim": None},
+        {"method": "aml", "accuracy": 0.6, "students": [0.5, 0.6, 0.7], "sim": {"mean": 0.1}},
+        {"method": "lime", "accuracy": 0.6, "students": [0.4, 0.6, 0.8], "sim": {"mean": 0.1}},
+    ]
+    without, same, spread = with_student_gains(rows)
+    assert without["student_gain"] is None
+    assert same["student_gain"] == pytest.approx({"mean": 0.1, "low": 0.1, "high": 0.1})
+    # differences 0, 0.1 and 0.2: 0.1 ± 4.303 · 0.1 / √3
+    assert spread["student_gain"] == pytest.approx({"mean": 0.1, "low": -0.1484, "high": 0.3484}, abs=1e-4)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from explainers.api import explain
 from explainers.evaluation.frames import summary_frame
-from explainers.metrics.faithfulness import METRICS
+from explainers.metrics.faithfulness import METRICS, aopc_comprehensiveness
 from explainers.metrics.spec import MetricSpec
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.document import document
@@ -115,7 +115,7 @@ def test_its_noise_is_computed_so_that_sampling_alone_makes_no_leader(bert: Froz
 
 @pytest.mark.parametrize("noise", [math.nan, 1.0])
 def test_a_difference_within_its_noise_has_no_leader(compared: Compared, noise: float) -> None:
-    spec = MetricSpec("share", "Share", lambda curves: float(curves.when_kept(20)), True, meaning="x")
+    spec = MetricSpec("share", "Share", aopc_comprehensiveness, True, meaning="x")
     METRICS.register(spec)
     try:
         comparison = compared(TEN, methods={"lime": RIGHT, "occlusion": WRONG})
