@@ -13,7 +13,7 @@ from explainers.errors import ExplanationError
 
 LOOK = 1.0  # seconds between two looks at an item that is being prepared
 REVISIT, LAST = "annotation revisited", "annotation reply"  # in the session
-SKELETON = 264  # pixels; with the sentence above it as tall as `.crosslight-annotate` is at least
+SKELETON = 380  # pixels; with the sentence above it as tall as `.crosslight-annotate` is at least
 WAITING = "The model reads this item. It opens by itself."
 FINISHED = "All items are done. Thank you."
 NO_MORE = "No other item is left for you. Confirmed: {done:,}, skipped: {skipped:,}. Thank you."
