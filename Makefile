@@ -21,6 +21,7 @@ lint: .venv/.installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m app.streamlit_shims
 	$(BIN)/python .ci/licences.py $(LOCKS)
 
 unit: .venv/.installed-for-tests

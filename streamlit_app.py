@@ -1,15 +1,16 @@
-"""Entry: for the server the app behind its edge, for every session the navigation. Run with `make run`."""
+"""Entry: for the server the app behind its edge, for every session the navigation. `make run` or `crosslight app`."""
 
 import streamlit as st
 
 if __name__ == "__main__":  # a session; the server imports this module by its name
     from app.login import gate
-    from app.train import recovery
+    from app.train import view
+    from explainers.installation import ASSETS
 
     projected = st.query_params.get("large") == "true"
     st.set_page_config(
         page_title="Crosslight",
-        page_icon="assets/icon.png",
+        page_icon=ASSETS / "icon.png",
         layout="wide",
         initial_sidebar_state="collapsed" if projected else "auto",
     )
@@ -19,16 +20,19 @@ if __name__ == "__main__":  # a session; the server imports this module by its n
             st.Page("pages/compare.py", title="Compare", default=True),
             st.Page("pages/annotate.py", title="Annotate", url_path="annotate"),
             st.Page("pages/reading.py", title="Reading", url_path="reading"),
+            st.Page("pages/evaluate.py", title="Evaluate", url_path="evaluate"),
             st.Page("pages/interventions.py", title="Interventions", url_path="interventions"),
             st.Page("pages/train.py", title="Train", url_path="train"),
             st.Page("pages/methods.py", title="Methods", url_path="methods"),
         ],
         position="top",
     ).run()
-    recovery.resume_watching()
+    view.resume_watching()
 else:
-    from app.server import edge, lifetime, page_changes
+    from app import streamlit_shims
+    from app.server import edge, lifetime
 
-    page_changes.keep_page_changes()
+    streamlit_shims.keep_page_changes()
+    streamlit_shims.deliver_finished_runs()
 
     app = st.App(__file__, middleware=edge.middleware(), lifespan=lifetime.lifespan)

@@ -2,19 +2,20 @@
 
 import time
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 import streamlit as st
 from plotly.subplots import make_subplots
 
+from app import session
+from explainers.installation import ASSETS
+
 if TYPE_CHECKING:
     from torch import Tensor
 
     from explainers.training.artifacts import Artifact
 
-ASSETS = Path(__file__).parents[1] / "assets"
 PARTS = {  # what comes before a component's own script
     "sheet": ("sheet_units", "sheet_rows", "sheet_matrix"),
     "annotate": ("annotate_units", "annotate_tasks"),
@@ -36,11 +37,10 @@ def component(name: str) -> Any:
 def newest(name: str, data: dict[str, Any]) -> dict[str, Any]:
     """The data with the `time` at which they first replaced others, by which the component `name` drops older ones:
     Streamlit may deliver two payloads in the wrong order."""
-    last = st.session_state.get(f"newest {name}")
-    if last is None or last[0] is not data:
-        last = st.session_state[f"newest {name}"] = (data, {**data, "time": time.time()})
-    timed: dict[str, Any] = last[1]
-    return timed
+    sent = session.visit().newest
+    if name not in sent or sent[name][0] is not data:
+        sent[name] = (data, {**data, "time": time.time()})
+    return sent[name][1]
 
 
 def coefficients(weights: "dict[str, Artifact]", key: str) -> None:
@@ -53,7 +53,7 @@ def coefficients(weights: "dict[str, Artifact]", key: str) -> None:
     from explainers.models.libraries import import_transformers
 
     import_transformers()  # with torch, after the page was drawn
-    from explainers.learned.ivra_readout import stored_coefficients
+    from explainers.learned.ivra.readout import stored_coefficients
 
     st.plotly_chart(heat_maps(stored_coefficients(weights[chosen])), key=f"coefficient maps {key}")
 

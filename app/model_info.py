@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from app.model_pool import ModelPool, roots
+from app.session import PageState
 from explainers.errors import ExplanationError
 from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of, read_card
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
@@ -43,7 +45,7 @@ def model_info(pool: ModelPool, name: str) -> ModelInfo:
 
 
 def info_on_card(name: str) -> ModelInfo:
-    """Of a bundle, or of a folder with a multimodal head."""
+    """The card's facts about a bundle, or a folder with a multimodal head."""
     try:
         if name in bundle_names():
             return _of_bundle(name)
@@ -66,22 +68,15 @@ def _of_bundle(name: str) -> ModelInfo:
     )
 
 
-def chosen_model() -> str:
-    """The name of the chosen model, also before its box is drawn."""
-    chosen = st.session_state.get("model") or st.query_params.get("model") or (bundle_names() or ("",))[0]
-    return str(chosen).strip()
-
-
-def model_box() -> str:
-    """The box for the model, on every page that needs one."""
+def model_box(state: PageState[Any]) -> str:
+    """Draw the box for the model of a page, and return its name."""
+    offered = list(dict.fromkeys(filter(None, (*bundle_names(), state.controls.model))))
     name = st.selectbox(
         "Model",
-        list(bundle_names()),
-        key="model",
-        bind="query-params",
-        persist_state="session",
+        offered,
         accept_new_options=True,
         help="An embedded model, the id of a classifier of texts, or of images with text, on the Hugging Face hub "
         "(owner/model or owner/model@revision), or a folder below the one in which the app was started.",
+        **state.widget("model", listed=offered),
     )
     return (name or "").strip()

@@ -1,14 +1,329 @@
-"""What all sessions share."""
+"""What one browser session holds: a typed object per page, and how the controls of a page are carried.
+
+A page declares each of its controls once, as a field of a frozen dataclass with the metadata `carried`. Its widget, its
+place in the address, Undo and the downloads are read from that declaration. Streamlit's `session_state` is used here
+alone.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import streamlit as st
 
+from app import streamlit_shims
 from app.model_pool import DRAWN, ModelPool
 from explainers.models.bundle_cards import bundle_names
+from explainers.report.text import one_line
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Controls = TypeVar("Controls", bound=DataclassInstance)
+else:
+    Controls = TypeVar("Controls")
+
+Held = TypeVar("Held")
+LONGEST_NAMED = 60  # characters of a value in a sentence
+
+
+class Codec(NamedTuple):
+    """A value as the texts of its parameter, and back; `decode` raises `ValueError` or `LookupError`."""
+
+    encode: Callable[[Any], list[str]]
+    decode: Callable[[list[str]], Any]
+
+
+@dataclass(frozen=True)
+class Control:
+    """How a control is carried: its parameter in the address (empty: in none), and whether Undo and downloads hold it.
+
+    `noun` says what the address names, in a sentence about a value that does not exist.
+    """
+
+    codec: Codec
+    address: str
+    undo: bool
+    download: bool
+    noun: str
+
+
+@dataclass
+class Visit:
+    """What all pages of a browser session share: which page was drawn before this one, the chosen model, and by
+    component what it got last."""
+
+    navigated: bool = False
+    page_before: str | None = None
+    page: str | None = None
+    model: str = ""
+    newest: dict[str, tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=dict)
+
+
+@dataclass
+class PageState(Generic[Controls]):
+    """What a session holds of one page. `problems` are sentences by parameter: what the address asks for in vain."""
+
+    controls: Controls
+    begun: bool = False
+    unchecked: set[str] = field(default_factory=set)  # from the address, not yet compared with what is offered
+    problems: dict[str, str] = field(default_factory=dict)
+    earlier_problems: frozenset[str] = frozenset()  # parameters of those that an earlier run of the page noted
+
+    def change(self, **changes: Any) -> None:
+        """Changes controls by name."""
+        self.controls = replace(self.controls, **changes)
+
+    def begin(self) -> None:
+        """Called first in a run of the page: takes the controls from the address where that is new to this session.
+
+        A link to the page may name a few controls, and the session has the others. A model that was chosen on another
+        page is the one here."""
+        self.earlier_problems = frozenset(self.problems)
+        declared = {spec.address for spec in controls_of(type(self.controls)).values()}
+        named = {parameter for parameter in declared if parameter and st.query_params.get_all(parameter)}
+        linked = set() if streamlit_shims.is_history_navigation() or not came_from_another_page() else named
+        if not self.begun or stepped_back():
+            linked = declared
+        self.begun = True
+        self.read_address(linked)
+
+    def finish(self) -> None:
+        """Called once in a run of the page, after its controls: the address follows, and other pages get the model."""
+        visit().model = getattr(self.controls, "model", visit().model)
+        write_address(self.address())
+
+    def address(self) -> dict[str, list[str]]:
+        """Return the texts of every parameter of the page. The model with which a session begins is not named."""
+        return encoded(without_first_model(self.controls))
+
+    def read_address(self, parameters: set[str]) -> None:
+        """Takes these parameters from the address; one that is absent means the default."""
+        for name, spec in controls_of(type(self.controls)).items():
+            if spec.address and spec.address in parameters:
+                texts = st.query_params.get_all(spec.address)
+                self.change(**{name: self._decoded(name, spec, texts) if texts else default_of(self.controls, name)})
+        model = getattr(self.controls, "model", None)
+        if model is not None and not (model and "model" in parameters):
+            elsewhere = visit().model if came_from_another_page() else ""
+            self.change(model=elsewhere or model or first_model())
+
+    def _decoded(self, name: str, spec: Control, texts: list[str]) -> Any:
+        try:
+            value = spec.codec.decode(texts)
+        except (ValueError, LookupError):
+            self.note_unavailable(spec, texts)
+            return default_of(self.controls, name)
+        self.unchecked.add(name)
+        return value
+
+    def note_unavailable(self, spec: Control, texts: Iterable[str]) -> None:
+        names = ", ".join(f"“{one_line(text, LONGEST_NAMED)}”" for text in list(filter(None, texts))[:3])
+        if names:
+            problem = f"The address names the {spec.noun} {names}, which is not available here. Choose another one."
+            self.note(spec.address, problem)
+
+    def note(self, parameter: str, problem: str) -> None:
+        """Keeps a sentence until the question changes."""
+        self.problems = {**self.problems, parameter: problem}
+        self.earlier_problems -= {parameter}
+
+    def forget_problems(self) -> None:
+        """Forgets what earlier runs of the page noted."""
+        self.problems = {name: text for name, text in self.problems.items() if name not in self.earlier_problems}
+
+    def widget(
+        self,
+        name: str,
+        *,
+        options: Collection[Any] | None = None,
+        default: Any = None,
+        then: Callable[[], None] | None = None,
+        initial: Literal["value", "default"] = "value",
+        listed: Collection[Any] | None = None,
+    ) -> dict[str, Any]:
+        """Return the arguments for the widget of a control, after it was given the control's value.
+
+        A value that is not among `options` gives way to the default, with a sentence where the address named it.
+        `default` is what the value None stands for, a list where several may be chosen. `then` is called after a
+        person's change.
+
+        The widget gets the value a second time as what it shows at first, by its argument `initial`, or by its index
+        among what is `listed`: where a run is replaced by the next one before the browser has drawn it, the browser
+        would draw the widget empty, and send that as what a person chose.
+        """
+        if options is not None:
+            self._offer(name, options)
+        self.change(**{name: _or_default(getattr(self.controls, name), default)})
+        value = getattr(self.controls, name)
+        shown = default if value is None else value
+        shown = list(shown) if isinstance(shown, tuple) else shown
+        put(key_of(name), shown)
+        first: dict[str, Any] = {initial: shown}
+        if listed is not None:
+            first = {"index": list(listed).index(shown) if shown in listed else None}
+        return {"key": key_of(name), "on_change": self._changed, "args": (name, default, then), **first}
+
+    def _offer(self, name: str, options: Collection[Any]) -> None:
+        value, spec = getattr(self.controls, name), controls_of(type(self.controls))[name]
+        several = isinstance(value, tuple)
+        wrong = [each for each in (value if several else (value,)) if each is not None and each not in options]
+        if wrong:
+            kept = tuple(each for each in value if each in options) if several else ()
+            self.change(**{name: kept or default_of(self.controls, name)})
+            if name in self.unchecked:
+                self.note_unavailable(spec, map(str, wrong))
+        self.unchecked.discard(name)
+
+    def _changed(self, name: str, default: Any, then: Callable[[], None] | None) -> None:
+        """Takes what a person chose. What a timer's run brings with it is no choice: undone values would come back."""
+        if streamlit_shims.is_of_other_fragment():
+            return
+        value = value_of(key_of(name))
+        if value is None:
+            value = default_of(self.controls, name)
+        value = _or_default(tuple(value) if isinstance(value, list) else value, default)
+        self.unchecked.discard(name)
+        self.change(**{name: value.strip() if name == "model" else value})
+        if then is not None:
+            then()
+
+
+def _or_default(value: Any, default: Any) -> Any:
+    """Return None for the value, or for the same values, that stand there unless a person chooses."""
+    if isinstance(value, tuple) and isinstance(default, list):
+        return None if set(value) == set(default) else value
+    return None if default is not None and value == default else value
+
+
+def carried(codec: Codec, address: str, noun: str = "", *, undo: bool, download: bool) -> dict[str, Control]:
+    """Return the metadata of the field of a control; without a `noun` it is called as its parameter."""
+    return {"control": Control(codec, address, undo, download, noun or address)}
+
+
+@cache
+def controls_of(kind: "type[DataclassInstance]") -> dict[str, Control]:
+    """Return the declarations of a page's controls by name."""
+    return {each.name: each.metadata["control"] for each in fields(kind)}
+
+
+def default_of(controls: "DataclassInstance", name: str) -> Any:
+    """Return the value of a control before anybody has chosen."""
+    return next(each.default for each in fields(controls) if each.name == name)
+
+
+def key_of(name: str) -> str:
+    """Return the key of a control's widget: "guess first" for `guess_first`, "class" for `class_`."""
+    return name.strip("_").replace("_", " ")
+
+
+def encoded(controls: "DataclassInstance") -> dict[str, list[str]]:
+    """Return the texts of every parameter of the address; none for a control that has its default."""
+    return {
+        spec.address: [] if getattr(controls, name) == default_of(controls, name) else spec.codec.encode(value)
+        for name, spec in controls_of(type(controls)).items()
+        if spec.address
+        for value in [getattr(controls, name)]
+    }
+
+
+def without_first_model(controls: Controls) -> Controls:
+    """Return the controls without the name of the model with which a session begins."""
+    return replace(controls, model="") if getattr(controls, "model", None) == first_model() else controls
+
+
+def undoable(controls: "DataclassInstance") -> dict[str, Any]:
+    """Return the values that Undo brings back, by name."""
+    return {name: getattr(controls, name) for name, spec in controls_of(type(controls)).items() if spec.undo}
+
+
+def described(controls: "DataclassInstance") -> dict[str, Any]:
+    """Return the values that a download names, by the key of the control."""
+    named = [name for name, spec in controls_of(type(controls)).items() if spec.download]
+    return {key_of(name): getattr(controls, name) for name in named}
+
+
+def write_address(parameters: Mapping[str, list[str]]) -> None:
+    """Writes all that differs at once: each time the browser is told of an address, it adds a step to its history."""
+    changed = {name: texts for name, texts in parameters.items() if texts != st.query_params.get_all(name)}
+    if len(changed) == 1 and not all(changed.values()):
+        del st.query_params[next(iter(changed))]
+    elif changed:
+        st.query_params.update(changed)  # an empty list is left out
+
+
+NOT_CARRIED = Codec(lambda _: [], lambda _: None)
+TEXT = Codec(lambda text: [text], lambda texts: texts[-1])
+FLAG = Codec(lambda flag: [str(flag).lower()], lambda texts: {"true": True, "false": False}[texts[-1].lower()])
+NAMES = Codec(lambda names: list(names) or [""], lambda texts: tuple(filter(None, texts)))  # empty: none of them
+
+
+def whole_number(least: int, most: int) -> Codec:
+    """Return the codec of a number between two bounds."""
+
+    def decode(texts: list[str]) -> int:
+        number = int(texts[-1])
+        if not least <= number <= most:
+            raise ValueError(number)
+        return number
+
+    return Codec(lambda number: [str(number)], decode)
+
+
+def one_of(titles: Mapping[Any, str]) -> Codec:
+    """Return the codec of a choice among values, which stand in the address by their titles."""
+    by_title = {title: value for value, title in titles.items()}
+    return Codec(lambda value: [titles[value]], lambda texts: by_title[texts[-1]])
+
+
+def held(kind: type[Held]) -> Held:
+    """Return the object of this class that the session holds, made on first use."""
+    if kind.__name__ not in st.session_state:
+        st.session_state[kind.__name__] = kind()
+    result: Held = st.session_state[kind.__name__]
+    return result
+
+
+def put(key: str, value: Any) -> None:
+    """Gives a widget its value before it is drawn. What already shows it is left alone, with what is being typed."""
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+
+
+def value_of(key: str) -> Any:
+    """Return what a widget or component shows or has sent; None where it is not drawn."""
+    return st.session_state.get(key)
+
+
+def visit() -> Visit:
+    return held(Visit)
+
+
+def note_page() -> None:
+    """Called once per run, before the page."""
+    visit().page_before, visit().page = visit().page, streamlit_shims.page_hash()
+
+
+def came_from_another_page() -> bool:
+    """Return whether the last run of a page in this session was of another one."""
+    return visit().page_before != visit().page
+
+
+def stepped_back() -> bool:
+    """Return whether the browser went back or forward in the history of this page. Back from another page brings what
+    the session has."""
+    return streamlit_shims.is_history_navigation() and not came_from_another_page()
+
+
+def first_model() -> str:
+    """Return the model with which a session begins; empty where there is none."""
+    return (bundle_names() or ("",))[0]
 
 
 @st.cache_resource(show_spinner=False)
 def model_pool() -> ModelPool:
-    """One for all sessions. It loads the libraries and the first model as soon as the first page is drawn."""
+    """Return the models of all sessions. Loads the libraries and the first model as soon as the first page is drawn."""
     pool = ModelPool()
     for name in bundle_names()[:1]:
         pool.warm_up(name, after=DRAWN)

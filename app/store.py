@@ -7,7 +7,6 @@ mended while the app runs is used again without a restart.
 
 import logging
 import os
-import shlex
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -20,24 +19,34 @@ from sqlalchemy import JSON, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 
-from app.database.connections import Synchronous, connecting_engine, truncate_log
-from app.database.faults import REFUSED, UNREADABLE, StoreUnavailable, sentence
-from app.database.schema import make_tables
+from app.database.connections import (
+    REFUSED,
+    UNREADABLE,
+    StoreUnavailable,
+    Synchronous,
+    connecting_engine,
+    make_tables,
+    sentence,
+    truncate_log,
+)
 from explainers.errors import ExplanationError
+from explainers.evaluation.set_spec import SetSpec, read_set_spec
 from explainers.training.artifacts import PRIVATE, keep_private, make_store
 from explainers.training.artifacts import store as folder
-from explainers.training.fit_spec import FitSpec
+from explainers.training.fit_spec import FitSpec, read_spec
 
 log = logging.getLogger(__name__)
 
 URL_VARIABLE = "DATABASE_URL"
 FILE = "crosslight.db"
+SPEC = "spec.json"  # in a training's folder
 PRIVATE_FILE = 0o600
 NOT_PRIVATE = (
     "Other accounts of this machine may read the store in %s: it belongs to another account, or its file system knows "
     "no rights."
 )
 
+JobKind = Literal["fit", "evaluate"]
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
@@ -46,11 +55,13 @@ class Base(DeclarativeBase):
 
 
 class Job(Base):
-    """A training in a process of its own. Moments are seconds since 1970, `folder` holds texts, log and checkpoint.
+    """A training, or an evaluation of a set, in a process of its own. Moments are seconds since 1970, `folder` holds
+    its data, log and what it has done so far; `spec_json` is what the process is started from. An evaluation has its
+    preset as `method` and the name of its data as `variant`.
 
     `owner` is the `Person.id` of who asked for it and `owner_name` the name to show, both empty without login."""
 
-    __tablename__ = "jobs"
+    __tablename__ = "trainings"
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 (a number is never given twice)
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -59,7 +70,7 @@ class Job(Base):
     model: Mapped[str]
     variant: Mapped[str]
     texts: Mapped[int]
-    command: Mapped[list[str]]
+    spec_json: Mapped[str]
     folder: Mapped[str]
     status: Mapped[str] = mapped_column(default="waiting")
     pid: Mapped[int | None]
@@ -69,6 +80,7 @@ class Job(Base):
     finished: Mapped[float | None]
     owner: Mapped[str] = mapped_column(default="", server_default="")
     owner_name: Mapped[str] = mapped_column(default="", server_default="")
+    kind: Mapped[str] = mapped_column(default="fit", server_default="fit")  # the command: fit or evaluate
 
     @property
     def active(self) -> bool:
@@ -80,13 +92,23 @@ class Job(Base):
 
     @property
     def spec(self) -> FitSpec:
-        """The training that the command starts. Raises `ExplanationError` if it starts none."""
-        return FitSpec.from_arguments(self.command[self.command.index("fit") :])
+        """The specification of a training. Raises `ExplanationError` with a sentence if the stored JSON is none."""
+        return read_spec(self.spec_json)
 
     @property
-    def typed(self) -> str:
-        """The command as a person would type it."""
-        return shlex.join(["python", *self.command[1:]])
+    def set_spec(self) -> SetSpec:
+        """The specification of an evaluation. Raises `ExplanationError` with a sentence if the stored JSON is none."""
+        return read_set_spec(self.spec_json)
+
+    @property
+    def checked_json(self) -> str:
+        """What the process is started from. Raises `ExplanationError` with a sentence if it is no spec."""
+        return self.set_spec.as_json() if self.kind == "evaluate" else self.spec.as_json()
+
+    @property
+    def arguments(self) -> list[str]:
+        """What follows `python -m explainers` in its process, and tells it from all others."""
+        return [self.kind, "--spec", str(self.run_folder / SPEC)]
 
 
 class Store:

@@ -1,5 +1,5 @@
 // What people judged, as they saw it: the input once per card, coloured by a map. `data` is described in
-// app/annotate/judged_cards.py. Nothing here can be changed.
+// app/annotate/decision_form.py. Nothing here can be changed.
 
 export default function (component) {
   const { data, parentElement } = component;

@@ -5,6 +5,7 @@ const paces = new WeakMap();
 const FORWARD = ["ArrowRight", "PageDown"];
 const BACK = ["ArrowLeft", "PageUp"];
 const NAME = "crosslight-reading";
+const LOST = 10000; // milliseconds after which a press that was not heard is given up
 const DAY = 24 * 3600 * 1000; // milliseconds, after which a group has ended
 
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
@@ -30,9 +31,14 @@ function listen(root, memory) {
   const press = (event) => {
     if (!root.isConnected) return document.removeEventListener("keydown", press);
     const by = FORWARD.includes(event.key) ? 1 : BACK.includes(event.key) ? -1 : 0;
-    if (!by || !memory.moves || event.repeat || isTaken(event)) return;
+    if (!by || !memory.steps || event.repeat || isTaken(event)) return;
     event.preventDefault();
-    memory.send("pressed", { by, step: memory.place, moment: Date.now() });
+    // From where the presses before this one lead, also while the page is still on its way there.
+    const step = memory.step + by;
+    if (step < 1 || step > memory.steps) return;
+    memory.step = step;
+    memory.pressed = Math.max(Date.now(), memory.pressed + 1);
+    memory.send("pressed", { story: memory.story, step, moment: memory.pressed });
   };
   document.addEventListener("keydown", press);
   const timer = setInterval(() => (root.isConnected ? tick(root, memory) : clearInterval(timer)), 500);
@@ -63,12 +69,15 @@ export default function (component) {
     root.append(element("span", "label", "This step "), element("b", "step"), element("span", "label", "In all "));
     root.append(element("b", "all"));
     parentElement.append(root);
-    paces.set(root, { place: "", since: Date.now() / 1000 });
+    paces.set(root, { story: "", step: 0, pressed: 0, since: Date.now() / 1000 });
     listen(root, paces.get(root));
   }
   const memory = paces.get(root);
-  if (data.place !== memory.place) memory.since = Date.now() / 1000;
-  Object.assign(memory, { place: data.place, moves: data.moves, begun: data.begun, send: setTriggerValue });
+  const place = `${data.story}/${data.step}`;
+  if (place !== memory.place) memory.since = Date.now() / 1000;
+  const lost = Date.now() - memory.pressed > LOST;
+  if (data.story !== memory.story || data.heard >= memory.pressed || lost) memory.step = data.step;
+  Object.assign(memory, { place, story: data.story, steps: data.steps, begun: data.begun, send: setTriggerValue });
   root.hidden = !data.timer;
   settleName(memory, data.participant);
   tick(root, memory);

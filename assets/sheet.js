@@ -7,7 +7,7 @@ const TOUCH = 600; // milliseconds after a press in which the browser's own clic
 
 // There is one sheet on a page; what is remembered outlives a new mounting of it.
 const memory = {
-  root: null, data: null, send: () => {}, time: 0, last: "", open: new Set(), more: false, numbers: false, hover: null,
+  root: null, data: null, send: () => {}, time: 0, last: "", open: new Set(), more: new Set(), numbers: false, hover: null,
   pressed: null, input: "", touched: null, handled: 0, made: new Map(),
 };
 
@@ -148,7 +148,10 @@ function listen(root) {
       memory.data = { ...memory.data, view: button.dataset.view };
       memory.state("view", button.dataset.view);
     } else if (button.dataset.numbers !== undefined) memory.numbers = !memory.numbers;
-    else memory.more = !memory.more;
+    else if (button.dataset.more !== undefined) {
+      const key = button.dataset.more;
+      memory.more.has(key) ? memory.more.delete(key) : memory.more.add(key);
+    }
     draw();
   });
   root.addEventListener("keydown", (event) => {

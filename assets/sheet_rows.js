@@ -35,9 +35,8 @@ function metricElement(row, metric, place) {
   const box = element("div", `metric place-${place}`);
   if (!value) return box;
   const name = element("span", "metric-name", `${metric.name} `);
-  const number = element("span", value.best ? "number best" : value.beyond === "no" ? "number chance" : "number", value.text);
-  const compared = { yes: "beyond the 95 % band of the random orders", no: "within the 95 % band of the random orders", "": "" }[value.beyond];
-  box.title = `${metric.name} ${value.exact}${compared ? `, ${compared}` : ""}. ${metric.meaning}`;
+  const number = element("span", "number", value.text);
+  box.title = `${metric.name} ${value.exact}. ${metric.meaning} Grey band: 95 % of the random orders.`;
   box.append(name, number);
   if (value.value !== null) box.append(barElement(value, metric));
   return box;
@@ -52,7 +51,7 @@ function barElement(value, { low, high, band }) {
     Object.assign(random.style, { left: `${at(band[0])}%`, width: `${Math.max(2, at(band[1]) - at(band[0]))}%` });
     bar.append(random);
   }
-  const mark = element("i", value.beyond === "yes" ? "mark beyond" : "mark");
+  const mark = element("i", "mark");
   mark.style.left = `${at(value.value)}%`;
   bar.append(mark);
   return bar;
@@ -116,11 +115,6 @@ function nameElement(row, open) {
   const dot = element("i", "dot");
   dot.style.backgroundColor = row.colour;
   box.append(dot, button);
-  if (row.tag) {
-    const tag = element("span", `tag ${row.tag.kind}`, row.tag.text);
-    tag.title = row.tag.meaning;
-    box.append(tag);
-  }
   box.append(element("div", row.aside ? "score aside" : "score", resting(row)));
   return box;
 }
@@ -133,6 +127,7 @@ function rowElement(row, data) {
   const box = element("section", full ? "row full" : "row line");
   box.dataset.method = row.id;
   box.dataset.status = row.status;
+  box.dataset.group = row.group;
   box.setAttribute("role", "group");
   box.setAttribute("aria-label", `${row.name}: arrow keys go through its words`);
   box.classList.toggle("old", row.old || (row.status !== "done" && row.status !== "failed"));
@@ -179,24 +174,53 @@ function sheetHead(data) {
   return head;
 }
 
-function moreElement(count) {
-  const button = element("button", "more", memory.more ? "Show fewer methods" : count === 1 ? "1 more method" : `${count} more methods, a line each`);
+// Rows that stand together: those of one group of the answer, and those that have no group.
+function groupsOf(rows) {
+  const groups = [];
+  for (const row of rows) {
+    const last = groups.at(-1);
+    if (last && last.group === row.group && last.title === row.title) last.rows.push(row);
+    else groups.push({ group: row.group, title: row.title, meaning: row.meaning, rows: [row] });
+  }
+  return groups;
+}
+
+function groupHead({ title, meaning }) {
+  const head = element("div", "group", title);
+  head.setAttribute("role", "heading");
+  head.setAttribute("aria-level", "3");
+  head.title = meaning;
+  return head;
+}
+
+// A line with the names of the rows that are folded.
+function moreElement(key, rows) {
+  const open = memory.more.has(key);
+  const button = element("button", "more", open ? "Show fewer methods" : rows.map((row) => row.name).join(", "));
   button.type = "button";
-  button.setAttribute("aria-expanded", String(memory.more));
+  button.dataset.more = key;
+  button.setAttribute("aria-expanded", String(open));
+  button.title = open ? "" : `${rows.length === 1 ? "One more method" : `${rows.length} more methods`}, a line each`;
   return button;
 }
 
 function drawRows(root, data) {
-  const first = data.rows.filter((row) => row.featured);
-  const others = data.rows.filter((row) => !row.featured);
   const nodes = [once("head", [data.view, data.matrix, data.metrics], () => sheetHead(data))];
   const common = [data.labels, data.segments, data.removed, data.metrics, data.random, data.image, data.evidence];
   const shared = JSON.stringify(common);
   const make = (row) => once(`row ${row.id}`, [row, memory.open.has(row.id), shared], () => rowElement(row, data));
-  nodes.push(...first.map(make));
-  if (others.length) nodes.push(once("more", [others.length, memory.more], () => moreElement(others.length)));
-  const rest = element("div", "others");
-  rest.hidden = !memory.more;
-  rest.append(...others.map(make));
-  root.replaceChildren(...nodes, rest);
+  for (const [place, each] of groupsOf(data.rows).entries()) {
+    const key = `${each.group} ${each.title}`;
+    if (each.title) nodes.push(once(`group ${place}`, [each.title, each.meaning], () => groupHead(each)));
+    nodes.push(...each.rows.filter((row) => row.featured).map(make));
+    const others = each.rows.filter((row) => !row.featured);
+    if (!others.length) continue;
+    const names = others.map((row) => row.name);
+    nodes.push(once(`more ${place}`, [key, names, memory.more.has(key)], () => moreElement(key, others)));
+    const rest = element("div", "others");
+    rest.hidden = !memory.more.has(key);
+    rest.append(...others.map(make));
+    nodes.push(rest);
+  }
+  root.replaceChildren(...nodes);
 }

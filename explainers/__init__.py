@@ -9,14 +9,17 @@ The names are imported when they are first used, so that a page can be drawn whi
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from explainers.installation import VERSION as __version__
+
 if TYPE_CHECKING:
     from explainers.api import explain
     from explainers.errors import ExplanationError
     from explainers.methods.registry import METHODS
     from explainers.models.catalog import load
+    from explainers.models.in_memory import wrap
     from explainers.results.comparison import Comparison
 
-__all__ = ["METHODS", "Comparison", "ExplanationError", "explain", "load"]
+__all__ = ["METHODS", "Comparison", "ExplanationError", "__version__", "explain", "load", "wrap"]
 
 HOMES = {
     "METHODS": "explainers.methods.registry",
@@ -24,6 +27,7 @@ HOMES = {
     "ExplanationError": "explainers.errors",
     "explain": "explainers.api",
     "load": "explainers.models.catalog",
+    "wrap": "explainers.models.in_memory",
 }
 
 

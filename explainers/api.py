@@ -4,25 +4,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from explainers.attribution.given import guess_spec
+from explainers.comparison.answer import answered
 from explainers.comparison.decision import decide
-from explainers.comparison.runner import run
-from explainers.comparison.verdict import verdict
+from explainers.comparison.runner import run, with_pool
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.methods.given_specs import guess_spec
+from explainers.errors import ExplanationError
 from explainers.methods.registry import select
 from explainers.methods.selection import selection
 from explainers.methods.spec import MethodSpec
-from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example
 from explainers.models.meter import Meter
 from explainers.report.document import fragment
-from explainers.results.comparison import Comparison, Failure, MethodResult, RandomControl
-from explainers.results.narrative import Narrative, NarrativeCheck
-from explainers.results.operator_check import OperatorCheck
-from explainers.results.sampling import DEFAULT_SAMPLING
-from explainers.results.settings import UNTIL_SETTLED, Settings, checked_settings
+from explainers.results.comparison import Comparison
+from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_settings
 from explainers.training.artifacts import find_artifact
 
 Comparison._repr_html_ = fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
@@ -34,8 +31,9 @@ def explain(
     text_pair: str | None = None,
     *,
     image: InputImage | Path | str | bytes | None = None,
-    methods: Sequence[str] | None = None,
-    label: str | None = None,
+    methods: Sequence[str] | str | None = None,
+    label: str | int | None = None,
+    versus: str | int | None = None,
     erasure: str = "mask",
     unit: str = "word",
     samples: int = UNTIL_SETTLED,
@@ -46,17 +44,21 @@ def explain(
 ) -> Comparison:
     """Explains why the model predicts its class (or what supports `label`) with each method, and measures each.
 
+    With `versus`, what supports the class rather than that other one: p(label) / (p(label) + p(versus)).
+
     `text_pair` is the second text for a model of pairs, such as the hypothesis; `image` a file, its path or its content
-    for a multimodal model; `methods` are ids of methods and narrators, by default those that the app chooses and all
-    fitted narrators; `samples` a number for LIME and KernelSHAP, by default as many as they need to settle; `sampling`
-    is "captum" or "shared"; `guess` are numbers of units that you find important, the most
-    important first. Raises `ExplanationError` with a sentence for whatever is wrong with the input.
+    for a multimodal model; `methods` are ids of methods and narrators, or one id, by default those that the app chooses
+    and all fitted narrators; a class is its name or its number; `samples` a number for LIME and KernelSHAP, by default
+    as many as they need to settle; `sampling` is "captum" or "shared"; `guess` are numbers of units that you find
+    important, the most important first. Raises `ExplanationError` with a sentence for whatever is wrong with the input.
     """
     example = to_example(text, text_pair)
     settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
     if image is not None:
         example = replace(example, image=input_image(image))
-    return compare(model, example, methods, label=label, settings=settings, guess=guess)
+    label, versus = class_name(model, label), class_name(model, versus)
+    ids = (methods,) if isinstance(methods, str) else methods
+    return compare(model, example, ids, label=label, versus=versus, settings=settings, guess=guess)
 
 
 def compare(
@@ -65,6 +67,7 @@ def compare(
     methods: Sequence[str] | None,
     *,
     label: str | None,
+    versus: str | None = None,
     settings: Settings,
     guess: Sequence[int] = (),
     given: Sequence[MethodSpec] = (),
@@ -74,20 +77,23 @@ def compare(
     specs = (*filter(None, [guess_spec(guess)]), *given, *select(chosen.methods))
     for narrator in chosen.narrators or ():
         find_artifact(model.name, model.version, narrator)
-    decision = decide(model.pooled(AnswerPool()), text, label=label, settings=settings)
-    events = list(run(decision.question, specs, Meter(), narrators=chosen.narrators))
-    comparison = Comparison(
-        decision.question,
-        decision.probabilities,
-        results=in_display_order([event for event in events if isinstance(event, MethodResult)]),
-        random_control=next((event for event in events if isinstance(event, RandomControl)), None),
-        failures=tuple(event for event in events if isinstance(event, Failure)),
-        ablated_inputs=decision.ablated_inputs,
-        narratives=tuple(event for event in events if isinstance(event, Narrative)),
-        narrative_checks=tuple(event for event in events if isinstance(event, NarrativeCheck)),
-        operator_checks=tuple(event for event in events if isinstance(event, OperatorCheck)),
-    )
-    return replace(comparison, verdict=verdict(comparison, finished=True))
+    model = with_pool(model)
+    decision, probabilities = decide(model, text, label=label, versus=versus, settings=settings)
+    order = tuple(spec.id for spec in select(spec.id for spec in specs))
+    comparison = Comparison(decision, probabilities, order=order)
+    for event in run(model, decision, specs, Meter(), narrators=chosen.narrators):
+        comparison = comparison.with_event(event)
+    return answered(comparison, finished=True)
+
+
+def class_name(model: FrozenModel, label: str | int | None) -> str | None:
+    """The name of a class that is given by its name or its number. Raises `ExplanationError` for a wrong number."""
+    if not isinstance(label, int):
+        return label
+    if not 0 <= label < len(model.labels):
+        numbers = f"Choose a number from 0 to {len(model.labels) - 1}"
+        raise ExplanationError(f"{model.name} has no class number {label}. {numbers}, or a name.")
+    return model.labels[label]
 
 
 def input_image(image: InputImage | Path | str | bytes) -> InputImage:
@@ -95,8 +101,3 @@ def input_image(image: InputImage | Path | str | bytes) -> InputImage:
     if isinstance(image, bytes):
         return InputImage.uploaded(image)
     return image if isinstance(image, InputImage) else InputImage(path=Path(image))
-
-
-def in_display_order(results: Sequence[MethodResult]) -> tuple[MethodResult, ...]:
-    order = [spec.id for spec in select({result.attribution.method for result in results})]
-    return tuple(sorted(results, key=lambda result: order.index(result.attribution.method)))

@@ -2,11 +2,13 @@
 
 from app import page_compat
 from app.annotate import page
+from app.annotate.state import annotate_state
 from app.login.gate import current_account
 from app.session import model_pool
 
 page_compat.navigated()
 account = current_account()
 
+annotate_state().begin()
 page.title()
 page.show(model_pool(), account)

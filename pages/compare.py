@@ -1,34 +1,24 @@
-"""Compare: one decision, explained by many methods, and which of the explanations can be trusted on it."""
+"""Compare: one decision, explained by many methods: which words carry it, and how sure that is."""
 
 import streamlit as st
 
-from app import page_compat
-from app.compare import (
-    address_check,
-    drawing_options,
-    guess,
-    history,
-    question_form,
-    session,
-    sidebar,
-    url_state,
-    views,
-)
+from app import page_compat, plain_text
+from app.compare import controls, drawing_options, question_form, session, views
+from app.compare.state import compare_state
 
 page_compat.navigated()
-address_check.begin()
-url_state.begin()
-if url_state.stepped_back():
-    guess.follow_address()
+state = compare_state()
+state.begin()
 engine = session.engine()
 
-st.title("Which explanation can you trust on this input?", anchor=False)
-options = sidebar.sidebar(engine.pool)
-model, example, label = question_form.question(engine.pool)
-drawing = drawing_options.drawing_options(example)
-run = session.run_for(engine, model, example, label, options)
-url_state.to_address(example)
-history.note()
-address_check.show()
+st.title("Which words carry this decision?", anchor=False)
+line = question_form.line()
+question = question_form.question(engine.pool, line)
+options = controls.controls(engine.pool, line)
+drawing = drawing_options.drawing_options(question.example, line)
+run = session.run_for(engine, question, options)
+state.ask(question.example)
+for problem in state.problems.values():
+    plain_text.warning(problem)
 
 views.live(engine, run, drawing)

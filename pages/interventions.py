@@ -1,17 +1,27 @@
 """Interventions: change the model's internal states, and see whether its narrators follow."""
 
 from app import page_compat
-from app.interventions import counterfactual, examples, heading, interchange, opening
+from app.interventions import (
+    computations,
+    counterfactual,
+    examples,
+    heading,
+    interchange,
+)
+from app.interventions.state import interventions_state
 from app.session import model_pool
 
 page_compat.navigated()
 pool = model_pool()
+state = interventions_state()
+state.begin()
+state.finish()  # before what takes its time
 
 heading.title()
 narrated = heading.narrated_model(pool)
 among = examples.chosen(narrated)
 head = heading.head_info(pool, narrated)
-first = opening.find(pool, narrated, head, among)
+first = computations.find(pool, narrated, head, among)
 base, source = examples.base_and_source(among, (first.base, first.source))
 
 interchange.show(pool, narrated, head, among, (base, source), first)

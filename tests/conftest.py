@@ -7,7 +7,7 @@ probabilities by 1e-4. Bits are equal only in one process, for the same batches.
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
@@ -30,12 +30,16 @@ from transformers import (
     GPT2LMHeadModel,
     PreTrainedTokenizerFast,
 )
+from typer.testing import CliRunner
 
+from explainers.__main__ import app
+from explainers.commands import fit as fit_module
 from explainers.datasets.images.sets import ImageFiles
 from explainers.learned.recipe import trained_parameters
 from explainers.learned.recipes import RECIPES
-from explainers.methods.learned_specs import DEFAULT_VARIANTS
 from explainers.methods.narrator_specs import NARRATORS
+from explainers.methods.registry import METHODS
+from explainers.metrics.faithfulness import METRICS
 from explainers.models import batching
 from explainers.models.bundle_cards import BUNDLES
 from explainers.models.catalog import load_bundle
@@ -43,14 +47,20 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
 from explainers.models.meter import Meter
 from explainers.models.text.base_weights import sha256
-from explainers.models.text.network import PooledClassifier
+from explainers.models.text.bundle import PooledClassifier
 from explainers.narrative import fit as narrative_command
 from explainers.narrative import language as languages
 from explainers.narrative.interchange import linear_layers
 from explainers.narrative.language import LONGEST, language_of, new_language_model, vocabulary
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.recipe import NarratorRecipe
+from explainers.results import registry
 from explainers.training.artifacts import STORE_VARIABLE
+from explainers.training.fit_spec import FitSpec
+
+registry.entry_points = lambda **_: ()  # type: ignore[assignment]  # whatever else is installed, tests are about this
+METHODS.reload()
+METRICS.reload()
 
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for the processes that tests start
@@ -234,7 +244,7 @@ def small_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(2)
             weights = {name: 3 * weight.half() for name, weight in trained_parameters(recipe().module(model)).items()}
-        name = f"{method}-{DEFAULT_VARIANTS[method]}"
+        name = f"{method}-{METHODS.get(method).default_variant}"
         save_file(weights, folder / f"{name}.safetensors")
         checksum = sha256(folder / f"{name}.safetensors")
         card = {"recipe": asdict(recipe()), "model": {"name": "small", "version": "1"}, "sha256": checksum}
@@ -417,3 +427,19 @@ def esnlive(tmp_path: Path) -> Callable[..., tuple[Path, ImageFiles]]:
         return path, ImageFiles("esnlive", folder)
 
     return write
+
+
+@pytest.fixture
+def as_typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], FitSpec]:
+    """The training that the command line makes of the words `python -m explainers fit …`. Nothing is fitted, and the
+    folder of the images need not be there."""
+    monkeypatch.setattr(fit_module, "image_files", lambda *_: None)
+
+    def parsed(words: Sequence[str]) -> FitSpec:
+        specs: list[FitSpec] = []
+        monkeypatch.setattr(fit_module, "run_fit", specs.append)
+        result = CliRunner().invoke(app, words[3:])
+        assert result.exit_code == 0, result.output
+        return specs[0]
+
+    return parsed

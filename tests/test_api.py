@@ -7,21 +7,20 @@ import numpy as np
 import pytest
 
 from explainers.api import explain
-from explainers.comparison.ablated_inputs import ablated_inputs
-from explainers.comparison.question import ask
+from explainers.comparison.decision import ablated_inputs, decide
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
-from explainers.models.inputs.warnings import IDENTICAL
+from explainers.models.inputs.requirements import IDENTICAL
 from explainers.models.meter import Meter
 from explainers.report.metric_rows import metric_rows
 from explainers.report.summary import summary
+from explainers.results.answer import CONSENSUS
 from explainers.results.manifest import image_checksum
-from explainers.results.sampling import DEFAULT_SAMPLING
-from explainers.results.settings import Settings
+from explainers.results.settings import DEFAULT_SAMPLING, Settings
 
 Build = Callable[..., FrozenModel]
 QUICK = ("occlusion", "gradient_x_input", "random")
@@ -36,8 +35,9 @@ def test_the_predicted_class_is_explained(model: FrozenModel) -> None:
     comparison = explain(model, "the dull", methods=QUICK)
     assert comparison.label == "negative"
     assert comparison.as_probabilities() == pytest.approx({"negative": 0.7, "positive": 0.3})
-    occlusion = comparison.results[0].attribution
-    assert occlusion.scores == pytest.approx((0.0, 0.2))
+    occlusion = comparison.result("occlusion")
+    assert occlusion is not None
+    assert occlusion.attribution.scores == pytest.approx((0.0, 0.2))
 
 
 def test_a_named_class_is_explained_instead(model: FrozenModel) -> None:
@@ -45,9 +45,26 @@ def test_a_named_class_is_explained_instead(model: FrozenModel) -> None:
     assert comparison.results[0].attribution.scores == pytest.approx((0.0, -0.2))
 
 
+def test_one_method_and_the_number_of_a_class_are_accepted(model: FrozenModel) -> None:
+    comparison = explain(model, "the dull", methods="occlusion", label=1, versus=0)
+    assert comparison.explained == "positive rather than negative"
+    assert comparison.methods == ("occlusion",)
+    with pytest.raises(ExplanationError, match=r"no class number 2\. Choose a number from 0 to 1, or a name"):
+        explain(model, "the dull", label=2)
+
+
+def test_a_comparison_is_one_line_until_it_is_drawn(model: FrozenModel) -> None:
+    assert repr(explain(model, "the dull", methods=QUICK)) == "<Comparison of bag, for negative (0.70): 3 methods>"
+
+
+def test_an_unknown_table_is_a_sentence(model: FrozenModel) -> None:
+    with pytest.raises(ExplanationError, match=r"Unknown table 'x'\. Choose one of: scores, metrics, curves"):
+        explain(model, "the dull", methods="occlusion").to_frame("x")  # type: ignore[arg-type]
+
+
 def test_results_stand_in_the_order_of_display(model: FrozenModel) -> None:
     comparison = explain(model, "the dull great", methods=QUICK[::-1])
-    assert [result.attribution.method for result in comparison.results] == list(QUICK)
+    assert list(comparison.methods) == [CONSENSUS, *QUICK]
 
 
 @pytest.mark.parametrize(
@@ -72,14 +89,14 @@ def test_user_errors_are_one_sentence(model: FrozenModel, wrong: dict[str, objec
 
 @pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
 def test_a_removed_word_has_no_effect(model: FrozenModel, erasure: str) -> None:
-    question, probabilities = ask(model, "great dull", removed=[0], settings=Settings(erasure=erasure))
-    assert [unit.text for unit in question.encoding.units] == ["dull"]
+    decision, probabilities = decide(model, "great dull", removed=[0], settings=Settings(erasure=erasure))
+    assert [unit.text for unit in decision.encoding.units] == ["dull"]
     assert probabilities == pytest.approx((0.7, 0.3))
 
 
 def test_at_least_one_word_must_remain(model: FrozenModel) -> None:
     with pytest.raises(ExplanationError, match="All words are removed"):
-        ask(model, "great dull", removed=[0, 1])
+        decide(model, "great dull", removed=[0, 1])
 
 
 def test_the_json_reads_back_and_names_what_is_needed_to_repeat_it(model: FrozenModel) -> None:
@@ -112,7 +129,7 @@ def test_shared_sampling_asks_less(bert: FrozenModel) -> None:
     def new_calls(sampling: str) -> int:
         methods, text = ["lime", "kernel_shap"], "the film was not very good , a dull plot"
         values = explain(bert, text, methods=methods, samples=100, sampling=sampling).as_dict()
-        return sum(each["new_calls"] for each in values["explanations"])
+        return sum(each["new_calls"] or 0 for each in values["explanations"])
 
     assert new_calls("shared") < new_calls("captum")
 
@@ -150,7 +167,7 @@ def test_the_json_of_a_pair_says_which_text_a_unit_is_of(pairs: FrozenModel) -> 
 
 def test_equal_texts_have_a_warning_and_are_explained(pairs: FrozenModel) -> None:
     comparison = explain(pairs, "the film", text_pair="the film", methods=["random"])
-    assert comparison.as_dict()["notice"] == IDENTICAL
+    assert comparison.as_dict()["warning"] == IDENTICAL
 
 
 def test_both_texts_alone_and_swapped_are_the_models_predictions(pairs: FrozenModel) -> None:
@@ -168,8 +185,8 @@ def test_both_texts_alone_and_swapped_are_the_models_predictions(pairs: FrozenMo
 
 @pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
 def test_removed_words_are_removed_from_the_swapped_texts_too(pairs: FrozenModel, erasure: Erasure) -> None:
-    question, _ = ask(pairs, PAIR, removed=[1, 5], settings=Settings(erasure=erasure))  # "film" and "dull"
-    ablated = ablated_inputs(question, Meter())
+    decision, _ = decide(pairs, PAIR, removed=[1, 5], settings=Settings(erasure=erasure))  # "film" and "dull"
+    ablated = ablated_inputs(pairs, decision, Meter())
     swapped = pairs.without(pairs.encode(Example("a dull plot", "the film was good")), [1, 4], erasure)
     (expected,) = pairs.probabilities(swapped, [True] * 5, erasure)
     assert ablated is not None
@@ -188,7 +205,7 @@ def test_a_control_of_one_part_never_leads(pairs: FrozenModel) -> None:
     first, second, *_ = (result.attribution.scores for result in comparison.results[1:])
     assert (first, second) == ((1.0,) * 4 + (0.0,) * 3, (0.0,) * 4 + (1.0,) * 3)
     rows = {row.method: row for row in metric_rows(comparison)}
-    assert rows["premise_only"].best == rows["hypothesis_only"].best == frozenset()
+    assert rows["premise_only"].group == rows["hypothesis_only"].group == ""
     assert "Premise only" not in summary(comparison)
     assert "Hypothesis only" not in summary(comparison)
 

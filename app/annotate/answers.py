@@ -25,8 +25,11 @@ GONE = "This item is not yours any more. Nothing was lost: go on with the next o
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What comes with every answer; `answer` is None where the item is skipped. `own_class` is the name of the class
-    for which evidence was marked, "" in other tasks."""
+    """What a person sends with an answer.
+
+    `answer` is None where the item is skipped. `own_class` is the name of the class for which evidence was marked, ""
+    in other tasks.
+    """
 
     item: int
     task: Task
@@ -53,8 +56,11 @@ class Stored:
 
 
 def confirm(store: Store, project: Project, annotator: int, sent: Confirmation) -> bool:
-    """Stores it; false where the same version had been stored before, which then stays. When this returns, it is in
-    the store. Raises `ExplanationError` where the item is not this person's, and `StoreUnavailable`."""
+    """Store an answer; return False where the same version was there already, which then stays.
+
+    When this returns, the answer is in the store. Raises `ExplanationError` where the item is not this person's, and
+    `StoreUnavailable`.
+    """
     with store.begin() as session:
         if locked(session, project.id) is None:
             raise ExplanationError("This project was deleted.")
@@ -74,7 +80,7 @@ def confirm(store: Store, project: Project, annotator: int, sent: Confirmation) 
 
 
 def confirm_new(store: Store, project: Project, annotator: int, sent: Confirmation) -> None:
-    """As `confirm`; raises `ExplanationError` as well where this version is in the store with another content."""
+    """Store as `confirm` does; raises `ExplanationError` also where this version is there with another content."""
     if confirm(store, project, annotator, sent):
         return
     row = _row(project, annotator, sent)
@@ -95,7 +101,7 @@ def _content(row: AnswerRow) -> tuple[str, str, bool, str]:
 
 
 def _settle(session: Session, project: Project, annotator: int, sent: Confirmation) -> None:
-    """The status of the item for this person after an answer."""
+    """Set the status of the item for this person after an answer."""
     row = assignment.assigned(session, sent.item, annotator)
     if sent.answer is None:
         assignment.release(session, sent.item, annotator)
@@ -107,13 +113,13 @@ def _settle(session: Session, project: Project, annotator: int, sent: Confirmati
 
 
 def next_task(stored: Sequence[Stored], tasks: Sequence[Task]) -> Task | None:
-    """The first task without an answer."""
+    """Return the first task without an answer."""
     answered = {each.task for each in stored if each.answer is not None}
     return next((task for task in tasks if task not in answered), None)
 
 
 def latest(store: Store, item: int, annotator: int) -> tuple[Stored, ...]:
-    """The last version of each task that a person answered for an item."""
+    """Return the last version of each task that a person answered for an item."""
     with store.read() as session:
         return latest_of(session, item, annotator)
 
@@ -125,7 +131,7 @@ def latest_of(session: Session, item: int, annotator: int) -> tuple[Stored, ...]
 
 
 def before(store: Store, annotator: int, answer: int | None) -> Stored | None:
-    """The answer that this person confirmed before the one of this number; the last one of all without a number."""
+    """Return the number of the answer that this person confirmed before this one; of the last one without a number."""
     with store.read() as session:
         newest = (
             select(func.max(AnswerRow.id))
@@ -139,7 +145,7 @@ def before(store: Store, annotator: int, answer: int | None) -> Stored | None:
 
 
 def skipped_items(store: Store, annotator: int) -> list[Stored]:
-    """The answers by which a person has skipped items, the earliest first."""
+    """Return the answers by which a person has skipped items, the earliest first."""
     with store.read() as session:
         query = select(AnswerRow).where(AnswerRow.annotator == annotator).order_by(AnswerRow.id)
         newest = {row.item: row for row in session.scalars(query)}
@@ -147,7 +153,7 @@ def skipped_items(store: Store, annotator: int) -> list[Stored]:
 
 
 def annotations(store: Store, project: Project) -> tuple[Annotation, ...]:
-    """Everything that was confirmed in a project, all versions, in the order of confirmation."""
+    """Return everything that was confirmed in a project, all versions, in the order of confirmation."""
     query = (
         select(AnswerRow, ItemRow.name, AnnotatorRow.name)
         .join(ItemRow, ItemRow.id == AnswerRow.item)
@@ -189,7 +195,7 @@ def _row(project: Project, annotator: int, sent: Confirmation) -> AnswerRow:
 
 
 def _values(project: Project, annotator: int, sent: Confirmation) -> dict[str, Any]:
-    """The columns of a row."""
+    """Return the columns of a row."""
     seconds = sent.seconds if math.isfinite(sent.seconds) else 0.0
     return {
         "project": project.id,
@@ -207,7 +213,7 @@ def _values(project: Project, annotator: int, sent: Confirmation) -> dict[str, A
 
 
 def imported(project: Project, annotator: int, given: Confirmation, annotation: Annotation) -> dict[str, Any]:
-    """The columns of a row, with the moment at which it was confirmed elsewhere."""
+    """Return the columns of a row, with the moment at which it was confirmed elsewhere."""
     return {**_values(project, annotator, given), "confirmed": annotation.confirmed}
 
 

@@ -17,7 +17,7 @@ from app.store import Store
 
 @dataclass(frozen=True)
 class Progress:
-    """Items of one person: confirmed, skipped, and all that are there for them."""
+    """How far one person is: items confirmed, skipped, and all that are there for them."""
 
     done: int
     skipped: int
@@ -25,7 +25,7 @@ class Progress:
 
 
 def current_item(store: Store, project: int, annotator: int) -> int | None:
-    """The item on which a person works; a new one if none is open. None where nothing is left for them."""
+    """Return the item on which a person works, a new one if none is open; None where nothing is left for them."""
     with store.read() as session:
         item = _open(session, annotator)
     if item is not None:
@@ -43,13 +43,13 @@ def current_item(store: Store, project: int, annotator: int) -> int | None:
 
 
 def upcoming(store: Store, project: int, annotator: int, overlap: int, count: int) -> list[int]:
-    """The items that this person probably gets next."""
+    """Return the items that this person probably gets next."""
     with store.read() as session:
         return _free(session, project, annotator, overlap, count)
 
 
 def take(session: Session, item: int, annotator: int, overlap: int) -> None:
-    """Gives the item to a person, in the first free slot; without a slot where others have all of them."""
+    """Give the item to a person in the first free slot; without a slot where others have all of them."""
     used = set(session.scalars(select(AssignmentRow.slot).where(AssignmentRow.item == item)))
     slot = next((number for number in range(1, overlap + 1) if number not in used), None)
     row = session.scalar(select(AssignmentRow).where(AssignmentRow.item == item, AssignmentRow.annotator == annotator))
@@ -62,7 +62,7 @@ def take(session: Session, item: int, annotator: int, overlap: int) -> None:
 
 
 def release(session: Session, item: int, annotator: int) -> None:
-    """A skipped item is free for others; this person does not get it again by themselves."""
+    """Free a skipped item for others; this person does not get it again by themselves."""
     row = assigned(session, item, annotator)
     if row is not None and row.status != "skipped":
         _count(session, item, -1 if row.slot is not None else 0)
@@ -70,7 +70,7 @@ def release(session: Session, item: int, annotator: int) -> None:
 
 
 def release_open(store: Store, project: int, annotator: int) -> None:
-    """The items that a person has and has not begun are free for others. Who is at one of them gets another one."""
+    """Free for others the items that a person has and has not begun; who is at one of them gets another one."""
     with store.begin() as session:
         locked(session, project)
         begun = select(AnswerRow.item).where(AnswerRow.annotator == annotator)
@@ -96,7 +96,7 @@ def progress(store: Store, project: int, annotator: int, overlap: int) -> Progre
 
 
 def open_items(store: Store, project: int, overlap: int) -> int:
-    """How many items of a project fewer people than `overlap` have finished."""
+    """Return how many items of a project fewer people than `overlap` have finished."""
     done = (
         select(AssignmentRow.item)
         .where(AssignmentRow.status == "done")

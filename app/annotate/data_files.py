@@ -1,21 +1,46 @@
-"""The items of a project from a person's files: any format of annotations, or a table that names image files.
+"""The items of a new project: from a person's files, or from a model.
 
-A row that cannot be used is left out with a sentence, and the others are kept.
+Files have any format of annotations, or are a table that names image files; a row that cannot be used is left out with
+a sentence, and the others are kept. A model offers its examples, its pairs, or what its generator draws. Annotations
+and decisions that come with the data count like those that are made here.
 """
 
+import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from app.annotate.past_rows import usable
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
+
+from app.annotate import answers, projects
+from app.annotate.answers import Confirmation
+from app.annotate.decisions import LONGEST_ORIGIN, origin_and_owner
+from app.annotate.past_rows import DECIDED_BY, usable
+from app.annotate.projects import Project, ProjectSpec
+from app.annotate.tables import (
+    AnnotatorRow,
+    AnswerRow,
+    AssignmentRow,
+    DecisionRow,
+    ItemRow,
+)
+from app.login.gate import Account
+from app.store import Store
 from explainers.annotations.formats import archives
-from explainers.annotations.formats.imported import BadRow, Imported
 from explainers.annotations.formats.items_file import parse_items
-from explainers.annotations.records import Annotation, Item
+from explainers.annotations.formats.own import BadRow, Imported
+from explainers.annotations.record_json import answer_json
+from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets import tables
+from explainers.datasets.curated_examples import curated_examples, example_of
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
+from explainers.datasets.pair_sets import shipped_pairs
 from explainers.errors import DataUnavailable
+from explainers.models import tasks
 
 LONGEST = 30_000  # characters of an item; models read the beginning of long texts
 IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
@@ -31,11 +56,15 @@ MANY_TABLES = (
 TWICE = "Two files have the name {name}. Remove one of them."
 IMAGE_COLUMNS = ("id", "text", "image", "label")
 Files = Mapping[str, bytes]  # by name
+EXAMPLES, PAIRS, GENERATED = "Its examples", "Its pairs", "Generated examples"
+MOST_GENERATED = 500
+MOST_NAMED = 500  # items in one statement
+Last = dict[tuple[int, int], Annotation]  # the newest annotation by item and annotator
 
 
 @dataclass(frozen=True)
 class ReadItems:
-    """`annotations` came with the items. `left_out` has a sentence for every row that cannot be used."""
+    """Items of files; `annotations` came with them, `left_out` has a sentence for every row that cannot be used."""
 
     items: tuple[Item, ...] = ()
     annotations: tuple[Annotation, ...] = ()
@@ -43,7 +72,7 @@ class ReadItems:
 
 
 def check_sizes(sizes: Sequence[int]) -> None:
-    """Raises `DataUnavailable` if files of so many bytes are too large together."""
+    """Raise `DataUnavailable` if files of so many bytes are too large together."""
     total = sum(sizes)
     if total > MOST_MEGABYTES * 10**6:
         raise DataUnavailable(
@@ -53,7 +82,7 @@ def check_sizes(sizes: Sequence[int]) -> None:
 
 
 def by_name(files: Sequence[tuple[str, bytes]]) -> dict[str, bytes]:
-    """The contents by name. Raises `DataUnavailable` if two files have one name."""
+    """Return the contents by name; raises `DataUnavailable` if two files have one name."""
     names = [name for name, _ in files]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -62,7 +91,10 @@ def by_name(files: Sequence[tuple[str, bytes]]) -> dict[str, bytes]:
 
 
 def splits(files: Files) -> tuple[str, ...]:
-    """The parts of an archive among the files, where it has several. Raises `DataUnavailable` if it is damaged."""
+    """Return the parts of an archive among the files, where it has several.
+
+    Raises `DataUnavailable` if it is damaged.
+    """
     packed = [name for name in files if archives.is_archive(name)]
     parts = tuple(archives.read_archive(files[packed[0]], packed[0]).splits) if packed else ()
     return parts if len(parts) > 1 else ()
@@ -76,7 +108,7 @@ def read_items(
     multimodal: bool = False,
     split: str = "",
 ) -> ReadItems:
-    """The items of the files that a model can read. Raises `DataUnavailable` if no data can be read."""
+    """Return the items of the files that a model can read; raises `DataUnavailable` if no data can be read."""
     sources = [name for name in files if _suffix(name) not in IMAGES]
     if len(sources) > 1:
         raise DataUnavailable(MANY_TABLES.format(count=len(sources), names=", ".join(sources)[:200]))
@@ -103,7 +135,7 @@ def _suffix(name: str) -> str:
 
 
 def _fault(example: Example, input_names: Sequence[str], classes: int, *, multimodal: bool) -> str:
-    """Why the model cannot read it, or ""."""
+    """Return why the model cannot read the item, or ""."""
     texts = (example.text, example.pair or "")
     faults = {
         "it has no text.": not example.text.strip(),
@@ -118,7 +150,7 @@ def _fault(example: Example, input_names: Sequence[str], classes: int, *, multim
 
 
 def _with_images(content: bytes, name: str, images: Mapping[str, bytes]) -> Imported:
-    """Of a table with the columns text and image, whose files were given beside it."""
+    """Return the items of a table with the columns text and image, whose files were given beside it."""
     if not tables.is_table(name):
         raise DataUnavailable("Give the names of the images in a table (.csv, .tsv or .parquet), in a column image.")
     items: list[Item] = []
@@ -152,3 +184,121 @@ def _image(cell: str, images: Mapping[str, bytes]) -> InputImage:
     image = InputImage.uploaded(images[name])
     _ = image.size  # raises where it is no image
     return image
+
+
+def sources(model: str, generator_noun: str) -> tuple[str, ...]:
+    """Return what a model offers as items."""
+    offered = {
+        EXAMPLES: any(each.model == model for each in curated_examples()),
+        PAIRS: bool(shipped_pairs(model)),
+        GENERATED: bool(generator_noun),
+    }
+    return tuple(name for name, there in offered.items() if there)
+
+
+def embedded_items(model: str, source: str, labels: tuple[str, ...], noun: str = "", count: int = 0) -> list[Item]:
+    """Return the items of a source; `count` is the number of generated ones."""
+    if source == PAIRS:
+        return [Item(f"pair {number}", example) for number, example in enumerate(shipped_pairs(model), start=1)]
+    if source == GENERATED:
+        names = [f"{noun} {number}" for number in range(1, count + 1)]
+        return [_item(name, tasks.generated_example(name), labels) for name in names]
+    return [_item(each.title, example_of(each), labels) for each in curated_examples() if each.model == model]
+
+
+def _item(name: str, example: Example, labels: tuple[str, ...]) -> Item:
+    """Return the example as an item, with the evidence that is known as its rationale."""
+    known = example.evidence
+    rationale = (Marked(tuple(Span(*span) for span in known.words), (), known.boxes),) if known is not None else None
+    label = labels[example.label] if example.label is not None and example.label < len(labels) else ""
+    return Item(name, replace(example, evidence=None), rationale, label)
+
+
+def create_with_annotations(
+    store: Store, spec: ProjectSpec, items: Sequence[Item], given: Sequence[Annotation], account: Account
+) -> Project:
+    """Store the project, its items and those annotations that fit its tasks, all or nothing.
+
+    No two annotations may have the same item, annotator, task and version. Raises what `projects.create` raises.
+    """
+    with store.begin() as session:
+        project = projects.added(session, spec, items, account)
+        fitting = [each for each in given if each.task in project.tasks]
+        in_order = sorted(fitting, key=lambda one: (one.confirmed, one.version))
+        decided = [each for each in in_order if each.annotator == DECIDED_BY]
+        confirmed = [each for each in in_order if each.annotator != DECIDED_BY]
+        if confirmed:
+            _store(session, project, confirmed)
+        if decided:
+            _store_decisions(session, project, decided)
+        return project
+
+
+def _store_decisions(session: Session, project: Project, given: Sequence[Annotation]) -> None:
+    items = _numbers(session, project)
+    rows = [
+        DecisionRow(
+            project=project.id,
+            item=items[each.item],
+            task=each.task,
+            answer=json.dumps(answer_json(each.answer), ensure_ascii=False),
+            origin=origin[:LONGEST_ORIGIN],
+            decided=each.confirmed,
+            decided_by=by,
+            own_class=each.own_class,
+        )
+        for each in given
+        if each.answer is not None
+        for origin, by in [origin_and_owner(each.comment)]
+    ]
+    session.add_all(rows)
+
+
+def _numbers(session: Session, project: Project) -> dict[str, int]:
+    """Return the numbers of the items by their names."""
+    known = session.execute(select(ItemRow.name, ItemRow.id).where(ItemRow.project == project.id))
+    return {name: number for name, number in known}
+
+
+def _store(session: Session, project: Project, given: Sequence[Annotation]) -> None:
+    """Store the annotations in the order of confirmation."""
+    names = dict.fromkeys(each.annotator for each in given)
+    rows = [AnnotatorRow(project=project.id, person=f"import {name}", name=name) for name in names]
+    session.add_all(rows)
+    session.flush()
+    people = {row.name: row.id for row in rows}
+    items = _numbers(session, project)
+    values: list[dict[str, Any]] = []
+    last: Last = {}
+    for each in given:
+        item, person = items[each.item], people[each.annotator]
+        values.append(answers.imported(project, person, _confirmation(item, each), each))
+        last[item, person] = each
+    session.execute(insert(AnswerRow), values)
+    _assign(session, project, last)
+
+
+def _assign(session: Session, project: Project, last: Last) -> None:
+    """Give a slot of an item to who has finished it, as long as there are slots; a skipped item is free for others."""
+    taken: dict[int, int] = defaultdict(int)
+    rows: list[dict[str, Any]] = []
+    for (item, person), newest in last.items():
+        slot = None
+        if not newest.skipped and taken[item] < project.spec.overlap:
+            slot = taken[item] = taken[item] + 1
+        status = "skipped" if newest.skipped else "done"
+        rows.append({"item": item, "annotator": person, "slot": slot, "status": status})
+    session.execute(insert(AssignmentRow).execution_options(render_nulls=True), rows)  # else one by one
+    by_count: dict[int, list[int]] = defaultdict(list)
+    for item, count in taken.items():
+        by_count[count].append(item)
+    for count, listed in by_count.items():
+        for start in range(0, len(listed), MOST_NAMED):
+            some = ItemRow.id.in_(listed[start : start + MOST_NAMED])
+            session.execute(update(ItemRow).where(some).values(taken=count))
+
+
+def _confirmation(item: int, each: Annotation) -> Confirmation:
+    return Confirmation(
+        item, each.task, each.version, each.answer, each.seconds, each.flagged, each.comment, each.own_class
+    )

@@ -1,7 +1,17 @@
-"""The form of a decision about answers other than marks: a table of what people answered, and a choice per question."""
+"""Decisions about answers other than marks: a table of what people answered, and a choice per question.
+
+What was judged is shown as people saw it, by the component of assets/judged.js, which writes all of it as text:
+
+labels, segments, image   the input, as in app/annotate/payload.py
+cards                     title, and `cells`, the colours of a map
+
+What a component sends back is read here into answers: letters become methods, units become spans. The browser is not
+trusted.
+"""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import streamlit as st
 
@@ -9,21 +19,65 @@ from app import plain_text
 from app.annotate.actions import attempt
 from app.annotate.decisions import OwnerDecision
 from app.annotate.disputes import Dispute, decided_answer, options, title, values, words
-from app.annotate.judged_cards import judged_cards
-from app.annotate.payload import prediction
-from explainers.annotations.records import Answer
+from app.annotate.payload import TaskQuestion, cells, image, prediction, segments, suggestion
+from app.annotate.state import annotate_state
+from app.components import component, newest
+from app.session import value_of
+from explainers.annotations.judged import marks_of
+from explainers.annotations.records import (
+    Answer,
+    Corrected,
+    Inspected,
+    Marked,
+    OneMethod,
+    Ranked,
+    Rated,
+    Rating,
+    Several,
+    Simulated,
+    Verdict,
+)
+from explainers.errors import ExplanationError
 from explainers.report.display_images import display_image
 
+Card = dict[str, Any]
 HELP = "Rows without a difference are filled in. Choose one of the answers in the others, or another one."
 PLACES = "Rows without a difference are filled in. Give every map a place of its own; 1 is the most convincing one."
 CHANGED = "changed"  # the origin of a decision that is nobody's own answer
 Keep = Callable[[Answer, str], None]
+LONGEST_SENTENCE = 2_000  # characters
+INCOMPLETE = "The answer did not arrive complete. Your work is still here. Confirm again."
+
+
+def judged_cards(dispute: Dispute) -> bool:
+    """Draw the maps that were judged; return False where the task is about none."""
+    listed = _cards(dispute)
+    if not listed:
+        return False
+    prepared = dispute.state.prepared
+    content = {
+        "labels": list(prepared.names) if len(prepared.texts) > 1 else [""],
+        "segments": segments(prepared),
+        "image": image(dispute.state.item, prepared),
+        "cards": listed,
+    }
+    state = annotate_state()
+    state.judged_cards = content if state.judged_cards != content else state.judged_cards
+    component("judged")(key="judged", data=newest("judged", state.judged_cards or content))
+    return True
+
+
+def _cards(dispute: Dispute) -> list[Card]:
+    maps = {method: dispute.state.prepared.maps.get(method) for method in values(dispute)}
+    if dispute.task not in ("rank", "simulate"):
+        return []
+    return [{"title": title(method), "cells": cells(scored)} for method, scored in maps.items() if scored is not None]
 
 
 def decision_form(
     dispute: Dispute, earlier: Sequence[OwnerDecision], key: str, keep: Keep, after: Callable[[], None]
 ) -> None:
-    """Draws it. `keep` gets the answer and its origin, then `after` is called."""
+    """Draw the form; `keep` gets the answer and its origin, then `after` is called."""
     show_input(dispute)
     asked, people = values(dispute), list(dispute.answers)
     rows = [{"": title(question), **_others(dispute, question, own, people)} for question, own in asked.items()]
@@ -44,7 +98,7 @@ def decision_form(
 
 
 def show_input(dispute: Dispute) -> None:
-    """What was judged, with the model's answer."""
+    """Draw what was judged, with the model's answer."""
     state = dispute.state
     plain_text.paragraph(plain_text.Bold(prediction(state.prepared)))
     if judged_cards(dispute):
@@ -61,8 +115,8 @@ def _others(dispute: Dispute, question: str, own: dict[str, str], people: Sequen
 
 
 def store_chosen(dispute: Dispute, key: str, keep: Keep, after: Callable[[], None]) -> None:
-    """Stores what stands in the fields of the form. Raises `ExplanationError` where one is empty."""
-    chosen = {question: st.session_state.get(f"{key} {question}") for question in values(dispute)}
+    """Store what stands in the fields of the form; raises `ExplanationError` where one is empty."""
+    chosen = {question: value_of(f"{key} {question}") for question in values(dispute)}
     answer = decided_answer(dispute, chosen)
     given = words(dispute.state, answer).items()
     origin = next(
@@ -73,10 +127,87 @@ def store_chosen(dispute: Dispute, key: str, keep: Keep, after: Callable[[], Non
 
 
 def moment(decision: OwnerDecision) -> str:
-    """Origin, owner and time in words."""
+    """Return origin, owner and time of a decision in words."""
     made = "nobody's own answer" if decision.origin == CHANGED else f"the answer of {decision.origin}"
     return ", ".join(
         filter(
             None, (made, decision.by and f"by {decision.by}", time.strftime("%d %B %H:%M", time.localtime(decision.at)))
         )
     )
+
+
+def read_sent(question: TaskQuestion, sent: Mapping[str, Any]) -> Answer:
+    """Return the answer that the component sent; raises `ExplanationError` if it does not answer the question."""
+    try:
+        return _answer(question, sent)
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise ExplanationError(INCOMPLETE) from error
+
+
+def read_class(question: TaskQuestion, sent: Mapping[str, Any]) -> str:
+    """Return the name of the person's own class, which comes with marks; raises `ExplanationError` without one."""
+    if question.task != "mark" or not question.classes:
+        return ""
+    return question.classes[chosen_class(sent, len(question.classes))]
+
+
+def chosen_class(sent: Mapping[str, Any], classes: int) -> int:
+    """Return the number of the class that the component sent; raises `ExplanationError` if it is none."""
+    label = sent.get("label")
+    if not isinstance(label, int) or not 0 <= label < classes:
+        raise ExplanationError(INCOMPLETE)
+    return label
+
+
+def _answer(question: TaskQuestion, sent: Mapping[str, Any]) -> Answer:
+    letters = question.letters
+    match question.task:
+        case "mark":
+            return _marked(question, sent["marked"])
+        case "rank":
+            if sorted(sent["order"]) != sorted(letters):
+                raise ValueError(sent["order"])
+            return Ranked(tuple(letters[letter] for letter in sent["order"]))
+        case "rate":
+            return Rated(
+                tuple(
+                    Rating(
+                        letter, id, int(sent["scores"][letter]["relatedness"]), int(sent["scores"][letter]["fluency"])
+                    )
+                    for letter, id in letters.items()
+                )
+            )
+        case _:
+            given = tuple(_of_method(question, id, sent["given"][letter]) for letter, id in letters.items())
+            return given[0] if len(given) == 1 else Several(given)
+
+
+def _of_method(question: TaskQuestion, method: str, sent: Mapping[str, Any]) -> OneMethod:
+    if question.task == "inspect":
+        return _inspected(question, method, sent)
+    if question.task == "correct":
+        sentence = str(sent["sentence"]).strip()
+        if not sentence:
+            raise ValueError("no sentence")
+        return Corrected(method, sentence[:LONGEST_SENTENCE])
+    label = int(sent["label"])
+    if not 0 <= label < len(question.prepared.labels):
+        raise ValueError(label)
+    return Simulated(method, label)
+
+
+def _inspected(question: TaskQuestion, method: str, sent: Mapping[str, Any]) -> Inspected:
+    verdict = cast(Verdict, str(sent["verdict"]))
+    if verdict != "correct":
+        return Inspected(method, verdict)
+    proposed = suggestion(question.prepared.maps[method])
+    if sorted(map(int, sent["marked"])) == proposed:
+        raise ValueError("nothing was corrected")
+    return Inspected(method, verdict, _marked(question, sent["marked"]))
+
+
+def _marked(question: TaskQuestion, units: list[Any]) -> Marked:
+    numbers = {int(unit) for unit in units}
+    if not numbers <= set(range(len(question.prepared.units))):
+        raise IndexError(units)
+    return marks_of(numbers, question.prepared.encoding)

@@ -25,8 +25,11 @@ Decided = tuple[int, Task]  # the number of the item, and the task
 
 @dataclass(frozen=True)
 class OwnerDecision:
-    """`origin` is the name of the person whose answer was taken, or how it was made; `by` is the owner's name, empty
-    without login; `at` is in seconds since 1970. Marks are evidence for `own_class`, the name of a class."""
+    """What an owner decided, at `at` seconds since 1970.
+
+    `origin` is the name of the person whose answer was taken, or how it was made; `by` is the owner's name, empty
+    without login. Marks are evidence for `own_class`, the name of a class.
+    """
 
     answer: Answer
     origin: str
@@ -36,18 +39,18 @@ class OwnerDecision:
 
     @property
     def comment(self) -> str:
-        """Origin and owner, for a download."""
+        """Return origin and owner, for a download."""
         return "; ".join(filter(None, (self.origin, f"{BY}{self.by}" if self.by else "")))
 
 
 def origin_and_owner(comment: str) -> tuple[str, str]:
-    """From the `comment` of a decision."""
+    """Return both from the `comment` of a decision."""
     origin, separator, by = comment.rpartition(BY)
     return (origin.removesuffix("; "), by) if separator else (comment, "")
 
 
 def histories(store: Store, project: Project) -> dict[Decided, tuple[OwnerDecision, ...]]:
-    """All decisions on an item and task, the earliest first; the last one counts."""
+    """Return all decisions by item and task, the earliest first; the last one counts."""
     query = select(DecisionRow).where(DecisionRow.project == project.id).order_by(DecisionRow.id)
     result: dict[Decided, list[OwnerDecision]] = defaultdict(list)
     with store.read() as session:
@@ -69,8 +72,10 @@ def decide(
     *,
     own_class: str = "",
 ) -> None:
-    """Stores one more decision; the same one, sent twice, once. `seen` is how many of them the owner knew. Raises
-    `ExplanationError` if there are more, or the project was deleted, and `StoreUnavailable`."""
+    """Store one more decision; the same one, sent twice, once. `seen` is how many of them the owner knew.
+
+    Raises `ExplanationError` if there are more, or the project was deleted, and `StoreUnavailable`.
+    """
     item, task = decided
     with store.begin() as session:
         if locked(session, project.id) is None:
@@ -105,7 +110,7 @@ def _stored(session: Session, project: Project, decided: Decided) -> list[Decisi
 def as_annotations(
     project: Project, decisions: Mapping[Decided, Sequence[OwnerDecision]], items: Mapping[int, str]
 ) -> list[Annotation]:
-    """Of an annotator of their own, each decision a version; `items` are the ids by number."""
+    """Return decisions as an annotator's of their own, each a version; `items` are the ids by number."""
     return [
         Annotation(
             project.spec.name,

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.annotate.method_names import method_name
 from app.annotate.results import AGREED, ItemState, uninfluenced
-from explainers.annotations.judged import answer_codes
+from app.annotate.tables import method_name
+from explainers.annotations.judged import answer_codes, marked_units
 from explainers.annotations.records import (
     Annotation,
     Answer,
@@ -23,7 +23,6 @@ from explainers.annotations.records import (
     one_method_answers,
     single_answers,
 )
-from explainers.annotations.units import marked_units
 from explainers.errors import ExplanationError
 
 DISPUTED: tuple[Task, ...] = (*AGREED, "correct")  # sentences have no agreement, but can differ
@@ -33,8 +32,10 @@ NO_SENTENCE = "Take or write a sentence in every field."
 
 @dataclass(frozen=True)
 class Dispute:
-    """An item and the answers to one task of the people who answered it, by name; for marks also the class for which
-    each person marked them."""
+    """An item and the answers to one task of the people who answered it, by name.
+
+    For marks also the class for which each person marked them.
+    """
 
     state: ItemState
     task: Task
@@ -49,7 +50,7 @@ class Dispute:
 def disputes(
     tasks: Sequence[Task], states: Mapping[str, ItemState], annotations: Sequence[Annotation]
 ) -> dict[Task, list[Dispute]]:
-    """By task, where two people gave different answers to the same question; without tasks that have none."""
+    """Return by task where two people answered the same question differently; no tasks without such items."""
     given: dict[tuple[str, Task], dict[str, Answer]] = {}
     for each in latest(tuple(uninfluenced(annotations))):
         if each.answer is not None and each.item in states:
@@ -74,7 +75,7 @@ def differs(dispute: Dispute) -> bool:
 
 
 def marks(dispute: Dispute) -> dict[str, set[int]]:
-    """The units that each person marked."""
+    """Return the units that each person marked."""
     encoding = dispute.state.prepared.encoding
     return {
         name: marked_units(answer, encoding) for name, answer in dispute.answers.items() if isinstance(answer, Marked)
@@ -82,7 +83,7 @@ def marks(dispute: Dispute) -> dict[str, set[int]]:
 
 
 def values(dispute: Dispute) -> dict[str, dict[str, str]]:
-    """By question, such as a method, what each person answered in words. Marks have no questions."""
+    """Return by question, such as a method, what each person answered in words; marks have no questions."""
     rows: dict[str, dict[str, str]] = {}
     for name, answer in dispute.answers.items():
         for question, word in words(dispute.state, answer).items():
@@ -91,7 +92,7 @@ def values(dispute: Dispute) -> dict[str, dict[str, str]]:
 
 
 def words(state: ItemState, answer: Answer) -> dict[str, str]:
-    """By question the answer in words. Different answers have different words."""
+    """Return the answer by question in words; different answers have different words."""
     result: dict[str, str] = {}
     for each in single_answers(answer):
         match each:
@@ -117,7 +118,7 @@ def marked_words(state: ItemState, marked: Marked) -> str:
 
 
 def title(question: str) -> str:
-    """Of a row: a method's name and, of ratings, the scale."""
+    """Return the title of a row: a method's name and, of ratings, the scale."""
     method, _, scale = question.partition(": ")
     try:
         return ": ".join(filter(None, (method_name(method), scale)))
@@ -126,7 +127,7 @@ def title(question: str) -> str:
 
 
 def options(dispute: Dispute, question: str) -> list[str]:
-    """What can be decided about a question of a task with a form, people's own answers first."""
+    """Return what can be decided about a question of a task with a form, people's own answers first."""
     given = list(dict.fromkeys(values(dispute)[question].values()))
     every: dict[Task, list[str]] = {
         "simulate": list(dispute.state.prepared.labels),
@@ -137,7 +138,10 @@ def options(dispute: Dispute, question: str) -> list[str]:
 
 
 def decided_answer(dispute: Dispute, chosen: Mapping[str, str | None]) -> Answer:
-    """The answer that the words make. Raises `ExplanationError` where one is missing, or a place is given twice."""
+    """Return the answer that the words make.
+
+    Raises `ExplanationError` where one is missing, or a place is given twice.
+    """
     complete = {question: (word or "").strip() for question, word in chosen.items()}
     if set(complete) != set(values(dispute)) or not all(complete.values()):
         raise ExplanationError(NO_SENTENCE if dispute.task == "correct" else INCOMPLETE)
@@ -162,7 +166,7 @@ def _ratings(chosen: Mapping[str, str]) -> Rated:
 
 
 def _single(dispute: Dispute, method: str, word: str) -> OneMethod:
-    """People's own answer of these words, or a new one."""
+    """Return people's own answer of these words, or a new one."""
     for answer in dispute.answers.values():
         for each in one_method_answers(answer):
             if words(dispute.state, each) == {method: word}:

@@ -1,18 +1,45 @@
-"""What an annotator sees while there is no item to work on: it is being prepared, or nothing is left."""
+"""What an annotator sees while there is no item to work on, and what can be downloaded.
+
+An item is being prepared, or nothing is left. One's own work can be downloaded at any time, everybody's once the owner
+has opened the results.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import streamlit as st
 
 from app import plain_text
-from app.annotate import answers, assignment, items
+from app.annotate import (
+    answers,
+    assignment,
+    items,
+    payload,
+    people,
+)
 from app.annotate.answers import Confirmation
-from app.annotate.downloads import own_download
+from app.annotate.decisions import as_annotations, histories
 from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
+from app.annotate.state import Reply, annotate_state
 from app.store import Store
+from explainers.annotations.formats.items_file import EXPORTS, ExportFormat
+from explainers.annotations.records import (
+    Annotation,
+    Answer,
+    Corrected,
+    Inspected,
+    Item,
+    Ranked,
+    Rated,
+    Several,
+    Simulated,
+)
 from explainers.errors import ExplanationError
 
+OWN = "own annotations"
+WITHOUT_NAMES = "Methods have stand-in names here, because this project is blind until its results are opened."
 LOOK = 1.0  # seconds between two looks at an item that is being prepared
-REVISIT, LAST = "annotation revisited", "annotation reply"  # in the session
 SKELETON = 380  # pixels; with the sentence above it as tall as `.crosslight-annotate` is at least
 WAITING = "The model reads this item. It opens by itself."
 FINISHED = "All items are done. Thank you."
@@ -20,8 +47,86 @@ NO_MORE = "No other item is left for you. Confirmed: {done:,}, skipped: {skipped
 NOTHING = "No item is left for you: others have taken the remaining ones."
 
 
+def downloads(store: Store, project: Project) -> None:
+    """Draw the downloads of everybody's work with the owner's decisions; nothing before the results are opened."""
+    if project.opened is None:
+        return
+    st.subheader("Download", anchor=False)
+
+    def everything() -> tuple[list[Item], list[Annotation]]:
+        known = items.all_items(store, project.id)
+        return [item for _, item, _ in known.values()], all_annotations(store, project, known)
+
+    _buttons("all", project, everything)
+
+
+def own_download(store: Store, project: Project, annotator: int) -> None:
+    """Draw the download of what this person confirmed, with stand-in names for methods while the project is blind."""
+    with st.container(key="own-work"), st.popover("Download my annotations", type="tertiary"):
+        if project.hides_methods:
+            st.caption(WITHOUT_NAMES)
+
+        def own() -> tuple[list[Item], list[Annotation]]:
+            name = people.names(store, project.id)[annotator]
+            mine = [each for each in answers.annotations(store, project) if each.annotator == name]
+            used = {each.item for each in mine}
+            listed = [
+                item for id, (_, item, _) in items.all_items(store, project.id, answered=True).items() if id in used
+            ]
+            return listed, [without_names(each, project) for each in mine] if project.hides_methods else mine
+
+        _buttons(OWN, project, own)
+
+
+def _buttons(kind: str, project: Project, content: Callable[[], tuple[list[Item], list[Annotation]]]) -> None:
+    """Draw a button per format; a file is made when its button is pressed."""
+    with st.container(horizontal=True):
+        for each in EXPORTS:
+            st.download_button(
+                each.name,
+                lambda each=each: _file(each, content),  # type: ignore[misc]
+                f"annotations-{project.id}{_ending(each)}",
+                key=f"download {kind} {each.id}",
+                on_click="ignore",
+            )
+
+
+def _ending(format: ExportFormat) -> str:
+    """Return the ending of a file's name; formats that share a suffix are told apart."""
+    return format.suffix if format.suffix == f".{format.id}" else f"-{format.id}{format.suffix}"
+
+
+def _file(format: ExportFormat, content: Callable[[], tuple[list[Item], list[Annotation]]]) -> bytes:
+    return format.write(*content())
+
+
+def all_annotations(store: Store, project: Project, known: Mapping[str, tuple[int, Item, object]]) -> list[Annotation]:
+    """Return everybody's annotations, and all decisions as versions of an annotator of their own."""
+    names = {number: name for name, (number, _, _) in known.items()}
+    return [*answers.annotations(store, project), *as_annotations(project, histories(store, project), names)]
+
+
+def without_names(annotation: Annotation, project: Project) -> Annotation:
+    """Return the annotations with stand-in names in place of the methods'."""
+    return replace(annotation, answer=_without_names(annotation.answer, project.salt))
+
+
+def _without_names(answer: Answer | None, salt: str) -> Answer | None:
+    match answer:
+        case Ranked(methods=methods):
+            return Ranked(tuple(payload.alias(id, salt) for id in methods))
+        case Rated(scores=scores):
+            return Rated(tuple(replace(each, method=payload.alias(each.method, salt)) for each in scores))
+        case Several(answers=several):
+            return Several(tuple(replace(each, method=payload.alias(each.method, salt)) for each in several))
+        case Simulated() | Inspected() | Corrected():
+            return replace(answer, method=payload.alias(answer.method, salt))
+        case _:
+            return answer
+
+
 def wait(store: Store, preparer: Preparer, project: Project, annotator: int, item: int) -> None:
-    """Until the item is prepared, or the reason why it cannot be."""
+    """Wait until the item is prepared, or show the reason why it cannot be."""
     st.fragment(run_every=LOOK)(_look)(store, preparer, item)
     skip_button(store, project, annotator, item)
 
@@ -45,7 +150,7 @@ def _look(store: Store, preparer: Preparer, item: int) -> None:
 
 
 def finished(store: Store, project: Project, annotator: int) -> None:
-    """Nothing is left, except what was skipped."""
+    """Say that nothing is left, except what was skipped."""
     _last_problem()
     done = assignment.progress(store, project.id, annotator, project.spec.overlap)
     if done.done and done.done == project.items:
@@ -54,26 +159,27 @@ def finished(store: Store, project: Project, annotator: int) -> None:
         plain_text.success(NO_MORE.format(done=done.done, skipped=done.skipped))
     else:
         st.info(NOTHING)
+    state = annotate_state()
     skipped, last = answers.skipped_items(store, annotator), answers.before(store, annotator, None)
     with st.container(horizontal=True):
         if skipped:
             label = f"Go through {len(skipped)} skipped"
-            st.button(label, key="skipped items", on_click=st.session_state.update, args=({REVISIT: skipped[0]},))
+            st.button(label, key="skipped items", on_click=state.revisit, args=(skipped[0],))
         if last is not None:
-            st.button("Undo", key="undo at end", on_click=st.session_state.update, args=({REVISIT: last},))
+            st.button("Undo", key="undo at end", on_click=state.revisit, args=(last,))
             own_download(store, project, annotator)
 
 
 def skip_button(store: Store, project: Project, annotator: int, item: int) -> None:
-    """For an item that cannot be shown."""
+    """Draw a button for an item that cannot be shown."""
     st.button("Skip this item", key="skip unread", on_click=_skip, args=(store, project, annotator, item))
     _last_problem()
 
 
 def _last_problem() -> None:
-    problem = (st.session_state.get(LAST) or {}).get("problem")
-    if problem:
-        plain_text.error(problem)
+    reply = annotate_state().reply
+    if reply is not None and reply.problem:
+        plain_text.error(reply.problem)
 
 
 def _skip(store: Store, project: Project, annotator: int, item: int) -> None:
@@ -82,6 +188,6 @@ def _skip(store: Store, project: Project, annotator: int, item: int) -> None:
         task = answers.next_task(stored, project.tasks) or project.tasks[0]
         version = next((each.version for each in stored if each.task == task), 0) + 1
         answers.confirm_new(store, project, annotator, Confirmation(item, task, version, None))
-        st.session_state[REVISIT] = None
+        annotate_state().revisit(None)
     except ExplanationError as error:
-        st.session_state[LAST] = {"reply": "", "problem": str(error), "stored": ""}
+        annotate_state().reply = Reply(problem=str(error))

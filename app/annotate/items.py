@@ -16,7 +16,7 @@ def item_of(row: ItemRow) -> Item:
 
 
 def item(store: Store, number: int) -> tuple[Item, Prepared | None] | None:
-    """An item and what is prepared about it, which may be nothing yet; None where it was deleted."""
+    """Return an item and what is prepared about it, which may be nothing yet; None where it was deleted."""
     with store.read() as session:
         row = session.get(ItemRow, number)
     if row is None:
@@ -25,21 +25,21 @@ def item(store: Store, number: int) -> tuple[Item, Prepared | None] | None:
 
 
 def first_items(store: Store, project: int, count: int) -> list[int]:
-    """The numbers of the first items."""
+    """Return the numbers of the first items."""
     with store.read() as session:
         query = select(ItemRow.id).where(ItemRow.project == project).order_by(ItemRow.number)
         return list(session.scalars(query.limit(count)))
 
 
 def failures(store: Store, project: int) -> dict[str, dict[str, str]]:
-    """By the item's id the methods that failed in every attempt, each with the last reason."""
+    """Return by the item's id the methods that failed in every attempt, each with the last reason."""
     query = select(ItemRow.name, ItemRow.failed).where(ItemRow.project == project, ItemRow.failed != "")
     with store.read() as session:
         return {name: json.loads(failed) for name, failed in session.execute(query.order_by(ItemRow.number))}
 
 
 def answered_unprepared(store: Store, project: int) -> list[int]:
-    """The numbers of items with answers, such as imported ones, that the model has not read yet."""
+    """Return the numbers of items with answers that the model has not read yet, such as imported ones."""
     answered = select(AnswerRow.item).where(AnswerRow.project == project)
     query = select(ItemRow.id).where(ItemRow.project == project, ItemRow.prepared == "", ItemRow.id.in_(answered))
     with store.read() as session:
@@ -47,7 +47,7 @@ def answered_unprepared(store: Store, project: int) -> list[int]:
 
 
 def all_items(store: Store, project: int, *, answered: bool = False) -> dict[str, tuple[int, Item, Prepared | None]]:
-    """By the item's id: its number, the item, and what is prepared about it; on demand only items with an answer."""
+    """Return by the item's id its number, the item, and what is prepared about it; or only items with an answer."""
     query = select(ItemRow).where(ItemRow.project == project).order_by(ItemRow.number)
     if answered:
         query = query.where(ItemRow.id.in_(select(AnswerRow.item).where(AnswerRow.project == project)))

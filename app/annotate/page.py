@@ -1,18 +1,258 @@
-"""Who sees what on the Annotate page: invited annotators their items, owners their projects."""
+"""The Annotate page: who sees what.
+
+Invited annotators see their items. Owners see the list of projects, a new one, and the views of one project, among
+them its people: the invitations, and how far everybody is.
+"""
+
+import time
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from app import plain_text
-from app.annotate import actions, projects, session, workbench
-from app.annotate.owner import owner_page, project_page, work
-from app.annotate.session import AnnotateVisitor
-from app.database.faults import StoreUnavailable
-from app.login.account import Account
+from app.annotate import actions, assignment, items, people, projects, session, workbench
+from app.annotate.actions import attempt
+from app.annotate.people import Invite
+from app.annotate.preparation import Preparer
+from app.annotate.project_form import new_project
+from app.annotate.projects import ONE_BY_ONE, TITLES, Project
+from app.annotate.results_view import results_view
+from app.annotate.session import PARAMETER, AnnotateVisitor
+from app.annotate.state import PEOPLE, RESULTS, SETTINGS, WORK, annotate_state
+from app.annotate.tables import method_name
+from app.annotate.workbench import AHEAD, annotate
+from app.database.connections import StoreUnavailable
+from app.login.gate import Account
 from app.model_pool import ModelPool
+from app.server import hosts
+from app.store import Store
 from explainers.errors import ExplanationError
 
+NAMES = "Names, one per line"
+NAMES_HELP = "A pseudonym for each person, such as A1. It stands in every download."
+NO_NAME = "Write at least one name, such as A1. The name stands beside the annotations."
+MOST_NAMES, LONGEST_NAME = 100, 40  # invitations at once, and characters of a name
+UNUSED = "Send each person their own link. A link is shown here until it is opened; then only its hash is stored."
+FREE = "Items that somebody has opened and not begun go back to the others. Use it when a person has left."
+ROLES = {"annotator": "annotator", "owner": "owner (sees the results, too)"}
+NEW = 0
+VIEWS = (WORK, PEOPLE, RESULTS, SETTINGS)
+EMPTY = "There is no project yet. Make one here; then annotate yourself, or invite others."
+JOIN = "Annotate items yourself, or invite others under People. Your own annotations count as one more person's."
+FAILED = (
+    "{count:,} explanations of {items:,} items could not be computed, also not when they were tried again. People see "
+    "these items without them."
+)
+MOST_REASONS = 5
+DELETE = "Deletes the project, its items and everything that was confirmed in it."
 LEAVE = "This browser forgets your invitation. Open its link to come back; what you confirmed is kept."
 GONE = "This project was deleted by its owner."
+
+
+def people_view(store: Store, project: Project) -> None:
+    _progress(store, project)
+    st.subheader("Invitations", anchor=False)
+    with st.form("invite", border=False, clear_on_submit=True):
+        given = st.text_area(NAMES, key="invite names", height=120, placeholder="A1\nA2\nA3", help=NAMES_HELP)
+        role = st.selectbox("Role", list(ROLES), key="invite role", format_func=ROLES.__getitem__)
+        pressed = st.form_submit_button("Invite", type="primary", key="send invite")
+    names = names_in(given or "")
+    if pressed and names:
+        _say(*invite_all(store, project.id, names, "owner" if role == "owner" else "annotator"))
+    listed = people.invites(store, project.id)
+    shown = _show_links(listed)
+    if pressed and not names and not shown:  # pressed twice, the field is empty and the links are there
+        plain_text.error(NO_NAME)
+    for each in listed:
+        _invite(store, project, each)
+
+
+def names_in(given: str) -> list[str]:
+    """Return the names of the lines that have any, each once."""
+    return list(dict.fromkeys(filter(None, map(str.strip, given.splitlines()))))
+
+
+def invite_all(store: Store, project: int, names: Sequence[str], role: people.Role) -> tuple[list[str], list[str]]:
+    """Invite one after the other; return the names that are invited, and a sentence for each other one."""
+    if len(names) > MOST_NAMES:
+        return [], [f"These are {len(names):,} names. Invite at most {MOST_NAMES} people at once."]
+    invited, problems = [], []
+    for name in names:
+        try:
+            if len(name) > LONGEST_NAME:
+                raise ExplanationError(
+                    f"{name[:LONGEST_NAME]!r} … has more than {LONGEST_NAME} characters. Shorten it."
+                )
+            people.invite(store, project, name, role)
+            invited.append(name)
+        except ExplanationError as error:
+            problems.append(str(error))
+    return invited, problems
+
+
+def _say(invited: Sequence[str], problems: Sequence[str]) -> None:
+    """Show one message about all of them."""
+    if not problems:
+        plain_text.success(f"Invited: {', '.join(invited)}. Send everybody their link.")
+        return
+    done = f"Invited: {', '.join(invited)}. Not invited:" if invited else "Nobody was invited."
+    (plain_text.warning if invited else plain_text.error)("\n".join([done, *problems]))
+
+
+def _show_links(listed: Sequence[Invite]) -> bool:
+    """Draw the links of invitations that nobody has opened, in one block to copy; return False without any."""
+    lines = [f"{each.name}: {_address()}?{PARAMETER}={each.token}" for each in listed if each.token]
+    if not lines:
+        return False
+    plain_text.paragraph("The link of one person" if len(lines) == 1 else f"The links of {len(lines)} people")
+    st.code("\n".join(lines), None, wrap_lines=True)
+    if hosts.is_local(_address()):
+        st.warning(hosts.LOCAL_ONLY)
+    st.caption(UNUSED)
+    return True
+
+
+def _address() -> str:
+    """Return the address of this page, without what follows the question mark."""
+    return str(st.context.url or "annotate").partition("?")[0]
+
+
+def _invite(store: Store, project: Project, each: Invite) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        status = "revoked" if each.revoked else "opened" if each.opened else "not opened yet"
+        made = time.strftime("%d %B", time.localtime(each.created))
+        plain_text.paragraph(f"{each.name}, {each.role}, {status}, made on {made}")
+        if not each.revoked:
+            st.button(
+                "Revoke",
+                key=f"revoke {each.id}",
+                on_click=attempt,
+                args=(people.revoke, store, project.id, each.id),
+                help="The link and the browsers in which it was opened stop working. Annotations stay.",
+            )
+
+
+def _progress(store: Store, project: Project) -> None:
+    names = people.names(store, project.id)
+    if not names:
+        st.caption("Nobody has annotated yet.")
+        return
+    rows = []
+    for number, name in names.items():
+        done = assignment.progress(store, project.id, number, project.spec.overlap)
+        rows.append({"person": name, "confirmed": done.done, "skipped": done.skipped, "of": done.total})
+    st.dataframe(rows, hide_index=True, width="stretch")
+    st.button(
+        "Free unbegun items",
+        key="free items",
+        help=FREE,
+        on_click=attempt,
+        args=(_free, store, project.id, tuple(names)),
+    )
+
+
+def _free(store: Store, project: int, annotators: tuple[int, ...]) -> None:
+    for number in annotators:
+        assignment.release_open(store, project, number)
+
+
+def owner_page(store: Store, preparer: Preparer, pool: ModelPool, visitor: AnnotateVisitor) -> None:
+    """Draw the page of a person who may make projects."""
+    listed = {each.id: each for each in projects.projects(store, visitor.account)}
+    chosen = _choice(listed)
+    if chosen is None:
+        if not listed:
+            st.caption(EMPTY)
+        made = new_project(store, preparer, pool, visitor.account)
+        if made is not None:
+            preparer.want(items.first_items(store, made.id, AHEAD))
+            annotate_state().next_project = made.id
+            st.rerun()
+        return
+    project_page(store, preparer, chosen, visitor)
+
+
+def _choice(listed: dict[int, Project]) -> Project | None:
+    """Return the chosen project; None for a new one."""
+    if not listed:
+        return None
+    state = annotate_state()
+    wanted, state.next_project = state.next_project, None
+    if wanted in listed:
+        state.change(annotation_project=wanted, annotation_view=WORK)
+    if state.controls.annotation_project not in (*listed, NEW):
+        state.change(annotation_project=next(iter(listed)))
+    offered = [*listed, NEW]
+    number = st.selectbox(
+        "Project",
+        offered,
+        format_func=lambda each: listed[each].spec.name if each in listed else "New project …",
+        **state.widget("annotation_project", listed=offered, then=state.another_project),
+    )
+    return listed.get(number)
+
+
+def project_page(store: Store, preparer: Preparer, project: Project, visitor: AnnotateVisitor) -> None:
+    """Draw the views of one project, for its owner."""
+    views: dict[str, Callable[[], None]] = {
+        WORK: lambda: work(store, preparer, project, visitor),
+        PEOPLE: lambda: people_view(store, project),
+        RESULTS: lambda: results_view(store, preparer, project, visitor.name),
+        SETTINGS: lambda: _settings(store, project, visitor),
+    }
+    view = st.segmented_control(
+        "View",
+        VIEWS,
+        required=True,
+        label_visibility="collapsed",
+        **annotate_state().widget("annotation_view", options=VIEWS, initial="default"),
+    )
+    views[view or WORK]()
+
+
+def work(store: Store, preparer: Preparer, project: Project, visitor: AnnotateVisitor) -> None:
+    """Let the visitor annotate; owners say first that they want to, because they would take items from others."""
+    owner = visitor.guest is None or visitor.guest.role == "owner"
+    if owner and not people.has_joined(store, project.id, visitor.person):
+        st.caption(JOIN)
+        st.button(
+            "Annotate myself", key="join", type="primary", on_click=attempt, args=(join, store, project.id, visitor)
+        )
+        return
+    annotate(store, preparer, project, join(store, project.id, visitor))
+
+
+def join(store: Store, project: int, visitor: AnnotateVisitor) -> int:
+    """Return the number of the visitor, who becomes one of the project's people if they are none yet."""
+    name = visitor.guest.name if visitor.guest is not None else ""
+    return people.annotator(store, project, visitor.person, name)
+
+
+def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
+    spec = project.spec
+    tasks = ", ".join(TITLES[task] for task in project.tasks)
+    plain_text.bullets(
+        [
+            f"Model: {spec.model}",
+            f"Data: {spec.source}, {project.items:,} items",
+            f"Tasks: {tasks}",
+            f"Methods: {', '.join(map(method_name, (*spec.methods, *spec.narrators))) or 'none'}",
+            *([f"Methods per item: {spec.methods_per_item}"] if set(spec.tasks) & set(ONE_BY_ONE) else []),
+            *([f"Maps to rank: {min(spec.maps_to_rank, len(spec.methods))}"] if "rank" in spec.tasks else []),
+            f"People per item: {spec.overlap}",
+            f"Blind: {'yes' if spec.blind else 'no'}",
+        ]
+    )
+    failed = items.failures(store, project.id)
+    if failed:
+        plain_text.warning(FAILED.format(count=sum(map(len, failed.values())), items=len(failed)))
+        reasons = {(method, reason) for own in failed.values() for method, reason in own.items()}
+        plain_text.bullets([f"{method_name(method)}: {reason}" for method, reason in sorted(reasons)[:MOST_REASONS]])
+    if visitor.guest is None:
+        with st.popover("Delete the project"):
+            st.write(DELETE)
+            delete = (projects.remove, store, project.id)
+            st.button("Delete it", key=f"delete project {project.id}", on_click=attempt, args=delete)
 
 
 def title() -> None:
@@ -20,7 +260,10 @@ def title() -> None:
 
 
 def show(pool: ModelPool, account: Account) -> None:
-    """Ends with a sentence if the store fails or the visitor may see nothing. An item that was shown stays."""
+    """Draw the page; end with a sentence if the store fails or the visitor may see nothing.
+
+    An item that was shown stays.
+    """
     actions.show_problem()
     shown_before = workbench.shown()
     try:

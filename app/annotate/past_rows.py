@@ -1,8 +1,8 @@
-"""Which annotations of a file can be used: of known methods, each one once; a decision is an answer."""
+"""The rows of a file that can be used as annotations: of known methods, each one once; a decision is an answer."""
 
 from collections.abc import Sequence
 
-from app.annotate.method_names import method_name
+from app.annotate.tables import method_name
 from explainers.annotations.records import (
     Annotation,
     Answer,
@@ -20,7 +20,7 @@ DECIDED_BY = "decision"  # the annotator's name of what an owner decided, in dow
 
 
 def usable(given: Sequence[Annotation]) -> tuple[tuple[Annotation, ...], tuple[str, ...]]:
-    """The annotations that can be stored, and a sentence for each other one."""
+    """Return the annotations that can be stored, and a sentence for each other one."""
     kept: dict[tuple[str, str, str, int], Annotation] = {}
     left_out: list[str] = []
     for each in given:

@@ -11,19 +11,23 @@
     answered     what this person confirmed before, in the form in which the component answers; None without
     flagged, comment, can_undo, revisiting
     reply, problem, stored       the id of the last action that was carried out, and how it ended
-Methods are letters here. Nothing in it tells which method a letter is.
+
+Methods are letters here, which differ between people and items. Nothing in the data tells which method a letter is, and
+without the project's salt nobody can find out.
 """
 
+import hashlib
+import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.annotate import blinding
 from app.annotate.answers import Stored
-from app.annotate.method_names import method_name
 from app.annotate.prepared import Prepared, PreparedMap
 from app.annotate.projects import ONE_BY_ONE, TITLES, Project
-from explainers.annotations.formats.imported import class_number
+from app.annotate.tables import method_name
+from explainers.annotations.formats.own import class_number
+from explainers.annotations.judged import marked_units
 from explainers.annotations.records import (
     Corrected,
     Inspected,
@@ -37,14 +41,13 @@ from explainers.annotations.records import (
     Task,
     one_method_answers,
 )
-from explainers.annotations.units import marked_units
 from explainers.models.inputs.encoding import Encoding
 from explainers.report.colours import colour, strengths, strongest
 from explainers.report.display_images import display_image
 from explainers.report.text import visible
-from explainers.results.attribution import ranking
-from explainers.results.erasure_curves import top_count
+from explainers.results.attribution import ranking, top_count
 
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MOST_CLASSES = 8  # that a sentence names
 THICKEST = 5  # pixels of a map's underline
 SUGGESTED = 20  # percent of the units that are suggested, from the top, those that support the class
@@ -62,9 +65,29 @@ INSTRUCTIONS: dict[Task, str] = {
 PREDICTION_HIDDEN: tuple[Task, ...] = ("mark", "simulate")  # in which the model's answer would influence people
 
 
+def shuffled(methods: Sequence[str], salt: str, *about: object) -> tuple[str, ...]:
+    """Return the methods in an order that is the same for this person, item and task, and independent otherwise."""
+
+    def draw(method: str) -> bytes:
+        message = "\0".join([*map(str, about), method])
+        return hmac.new(salt.encode(), message.encode(), hashlib.sha256).digest()
+
+    return tuple(sorted(methods, key=draw))
+
+
+def lettered(methods: Sequence[str], salt: str, *about: object) -> dict[str, str]:
+    """Return the methods by letter, in the order of display; more methods than letters are no question for a person."""
+    return dict(zip(LETTERS, shuffled(methods, salt, *about), strict=False))
+
+
+def alias(method: str, salt: str) -> str:
+    """Return a name that is the same everywhere in a project and tells nothing about the method."""
+    return f"method-{hmac.new(salt.encode(), method.encode(), hashlib.sha256).hexdigest()[:6]}"
+
+
 @dataclass(frozen=True)
 class TaskQuestion:
-    """What is asked of a person now. `version` is that of the answer that they will give."""
+    """What is asked of a person now; `version` is that of the answer that they will give."""
 
     project: Project
     annotator: int
@@ -81,24 +104,27 @@ class TaskQuestion:
         return f"{self.annotator}.{self.item_number}.{self.task}.{self.version}.{shown}{of}"
 
     def same_as(self, other: "TaskQuestion") -> bool:
-        """Whether it asks the same person the same; explanations may have come in between."""
+        """Return whether it asks the same person the same; explanations may have come in between."""
         mine, theirs = ((e.project.id, e.annotator, e.item_number, e.task, e.version) for e in (self, other))
         return mine == theirs
 
     @property
     def letters(self) -> dict[str, str]:
-        """The methods of this task by letter: those with an explanation. Letters belong to all methods of the project,
-        so that one that comes late takes no other's. Tasks about one method at a time ask about the first ones, which
-        differ between people and items; everybody ranks the same maps of an item."""
+        """Return the methods of this task that have an explanation, by letter.
+
+        Letters belong to all methods of the project, so that one that comes late takes no other's. Tasks about one
+        method at a time ask about the first ones, which differ between people and items; everybody ranks the same maps
+        of an item.
+        """
         judged: Mapping[str, object] = self.prepared.sentences if self.uses_sentences else self.prepared.maps
         spec = self.project.spec
         about = (self.annotator, self.item.id, self.task)
         methods = spec.narrators if self.uses_sentences else spec.methods
         if self.task == "rank":
-            drawn = blinding.shuffled(methods, self.project.salt, self.item.id, self.task)
+            drawn = shuffled(methods, self.project.salt, self.item.id, self.task)
             methods = tuple(id for id in drawn if id in judged)[: spec.maps_to_rank]
-        lettered = blinding.lettered(methods, self.project.salt, *about)
-        letters = {letter if spec.blind else method_name(id): id for letter, id in lettered.items() if id in judged}
+        by_letter = lettered(methods, self.project.salt, *about)
+        letters = {letter if spec.blind else method_name(id): id for letter, id in by_letter.items() if id in judged}
         return dict(list(letters.items())[: spec.methods_per_item]) if self.task in ONE_BY_ONE else letters
 
     @property
@@ -107,18 +133,18 @@ class TaskQuestion:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Among which a person chooses; empty where the task asks for no class, and where the model has only one."""
+        """Return among which classes a person chooses; empty without such a question and for a model with one."""
         labels = self.prepared.labels
         return labels if self.task == "simulate" or (self.task == "mark" and len(labels) > 1) else ()
 
     @property
     def possible(self) -> bool:
-        """Whether enough methods have answered."""
+        """Return whether enough methods have answered."""
         return self.task == "mark" or len(self.letters) >= (2 if self.task == "rank" else 1)
 
 
 def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> dict[str, Any]:
-    """`around` are progress, step, and what else does not depend on the question."""
+    """Return the data of the component; `around` are progress, step, and what else is not of the question."""
     prepared, task, letters = question.prepared, question.task, question.letters
     maps = {} if question.uses_sentences else {letter: prepared.maps[id] for letter, id in letters.items()}
     return {
@@ -149,7 +175,7 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
 
 
 def instruction(task: Task, prepared: Prepared) -> str:
-    """What to do, in the words of this input."""
+    """Return what to do, in the words of this input."""
     *some, last = map(visible, prepared.labels)
     named = 0 < len(some) < MOST_CLASSES
     classes = f": {', '.join(some)} or {last}" if named else " which class it is"
@@ -159,7 +185,7 @@ def instruction(task: Task, prepared: Prepared) -> str:
 
 
 def segments(prepared: Prepared) -> list[list[tuple[str, int]]]:
-    """The texts cut into units and what lies between them (-1)."""
+    """Return the texts cut into units and what lies between them (-1)."""
     result = []
     for number, text in enumerate(prepared.texts):
         pieces: list[tuple[str, int]] = []
@@ -174,7 +200,7 @@ def segments(prepared: Prepared) -> list[list[tuple[str, int]]]:
 
 
 def image(item: Item, prepared: Prepared) -> dict[str, Any] | None:
-    """`src`, `width`, `height`, and `patches` by unit number; None for a text."""
+    """Return `src`, `width`, `height`, and `patches` by unit number; None for a text."""
     if item.example.image is None:
         return None
     display = display_image(item.example.image)
@@ -192,7 +218,7 @@ def prediction(prepared: Prepared) -> str:
 
 
 def cells(scored: PreparedMap) -> dict[str, dict[str, str]]:
-    """The colours of a map, whose strongest unit has the full colour."""
+    """Return the colours of a map, whose strongest unit has the full colour."""
     strong = strengths(scored.scores, scale="method", strongest=strongest([scored.scores]))
     return {
         str(unit): {
@@ -204,7 +230,7 @@ def cells(scored: PreparedMap) -> dict[str, dict[str, str]]:
 
 
 def suggestion(scored: PreparedMap) -> list[int]:
-    """The numbers of the units in the top share that support the class, in the order of the text."""
+    """Return the units in the top share that support the class, in the order of the text."""
     order = ranking(scored.scores).tolist()
     return sorted(unit for unit in order[: top_count(len(order), SUGGESTED)] if scored.scores[unit] > 0)
 

@@ -35,7 +35,7 @@ TOO_MANY = "Too many invalid invitations came from your address. Try again in te
 
 @dataclass(frozen=True)
 class Invite:
-    """`opened` tells whether anybody has used it. `token` is "" from then on, and where it was revoked."""
+    """An invitation; from when somebody has `opened` it, or it was revoked, `token` is ""."""
 
     id: int
     name: str
@@ -64,7 +64,7 @@ class Tries:
     changing: Lock = field(default_factory=Lock)
 
     def note(self, address: str) -> None:
-        """One more. Raises `ExplanationError` where the address has tried too often; forgets who tried long ago."""
+        """Count one more; raises `ExplanationError` where the address has tried too often. Old tries are forgotten."""
         now = time.monotonic()
         with self.changing:
             for old in [each for each, tries in self.by_address.items() if tries[-1] < now - TRY_SECONDS]:
@@ -82,7 +82,7 @@ def digest(token: str) -> str:
 
 
 def invite(store: Store, project: int, name: str, role: Role = "annotator") -> str:
-    """A new invitation; returns its token. Others stay as they are. Raises `ExplanationError` for a used name."""
+    """Make an invitation and return its token; others stay. Raises `ExplanationError` for a used name."""
     name, token = name.strip(), secrets.token_urlsafe(32)
     if not name:
         raise ExplanationError("Say for whom the invitation is, such as A1. The name stands beside the annotations.")
@@ -110,7 +110,7 @@ def invites(store: Store, project: int) -> list[Invite]:
 
 
 def revoke(store: Store, project: int, number: int) -> None:
-    """What was confirmed with it stays."""
+    """End an invitation; what was confirmed with it stays."""
     with store.begin() as session:
         row = session.get(InviteRow, number, with_for_update=True)
         if row is not None and row.project == project:
@@ -118,8 +118,11 @@ def revoke(store: Store, project: int, number: int) -> None:
 
 
 def exchange(store: Store, token: str, tries: Tries, address: str) -> str:
-    """The pass that a browser gets for a token. Raises `ExplanationError` for an invalid or revoked token, with
-    another sentence for an address that has given too many of them; many people may share one."""
+    """Return the pass that a browser gets for a token.
+
+    Raises `ExplanationError` for an invalid or revoked token, with another sentence for an address that has given too
+    many of them; many people may share one.
+    """
     secret = secrets.token_urlsafe(32)
     with store.begin() as session:
         row = session.scalar(select(InviteRow).where(InviteRow.digest == digest(token)))
@@ -133,7 +136,7 @@ def exchange(store: Store, token: str, tries: Tries, address: str) -> str:
 
 
 def guest(store: Store, secret: str) -> Guest | None:
-    """Who has this pass; None where it has ended."""
+    """Return who has this pass; None where it has ended."""
     with store.read() as session:
         own_pass = session.scalar(select(PassRow).where(PassRow.digest == digest(secret)))
         if own_pass is None or own_pass.expires < time.time():
@@ -145,7 +148,10 @@ def guest(store: Store, secret: str) -> Guest | None:
 
 
 def annotator(store: Store, project: int, person: str, name: str = "") -> int:
-    """The number of a person in a project, who joins it now if necessary; without a name, under the next free one."""
+    """Return the number of a person in a project, who joins it now if necessary.
+
+    Without a name they get the next free one.
+    """
     with store.read() as session:
         known = _known(session, project, person)
     if known is not None:
@@ -163,7 +169,7 @@ def annotator(store: Store, project: int, person: str, name: str = "") -> int:
 
 
 def check_admitted(session: Session, annotator: int) -> None:
-    """Raises `ExplanationError` where the invitation of this person was revoked; in the transaction that writes."""
+    """Raise `ExplanationError` where this person's invitation was revoked; in the transaction that writes."""
     person = session.scalar(select(AnnotatorRow.person).where(AnnotatorRow.id == annotator)) or ""
     kind, _, number = person.partition(" ")
     if kind == "invite":
@@ -178,7 +184,7 @@ def has_joined(store: Store, project: int, person: str) -> bool:
 
 
 def names(store: Store, project: int) -> dict[int, str]:
-    """The pseudonyms of a project's people, by their number."""
+    """Return the pseudonyms of a project's people, by their number."""
     with store.read() as session:
         rows = session.execute(select(AnnotatorRow.id, AnnotatorRow.name).where(AnnotatorRow.project == project))
         return {number: name for number, name in rows}

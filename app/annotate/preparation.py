@@ -9,7 +9,7 @@ import json
 import logging
 import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Condition, Thread
@@ -21,12 +21,13 @@ from app.annotate.prepared import Prepared, PreparedMap, read_prepared
 from app.annotate.projects import Project, locked, project
 from app.annotate.tables import ItemRow
 from app.compare.engine import Engine
-from app.compare.runs import Request, Run
+from app.compare.runs import Request
 from app.store import Store
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError, without_folders
 from explainers.models.inputs.requirements import display_input_names
-from explainers.results.comparison import Question
+from explainers.results.comparison import Comparison
+from explainers.results.decision import Decision
 from explainers.results.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -38,7 +39,10 @@ MOST_WAITING = 200  # items; the earliest of them are forgotten, and asked for a
 
 
 class Preparer:
-    """One for all sessions. `want` puts items first; what is prepared already costs nothing."""
+    """The thread that prepares items, one for all sessions.
+
+    `want` puts items first; what is prepared already costs nothing.
+    """
 
     def __init__(self, store: Store, engine: Engine) -> None:
         self.store, self.engine = store, engine
@@ -50,7 +54,7 @@ class Preparer:
         self.thread: Thread | None = None
 
     def want(self, items: Sequence[int]) -> None:
-        """The first of them comes first."""
+        """Prepare these items before all others, the first of them first."""
         with self.changed:
             if self.closed or not items:
                 return
@@ -66,7 +70,7 @@ class Preparer:
         self.changed.notify_all()
 
     def want_missing(self, item: int) -> None:
-        """For an item that is opened: its failed methods are tried again, after what others wait for."""
+        """Try the failed methods of an item that is opened again, after what others wait for."""
         with self.changed:
             if not self.closed and item not in self.opened:
                 self.opened.add(item)
@@ -138,7 +142,7 @@ class Preparer:
         )
 
     def _keep(self, project_number: int, number: int, before: str, prepared: Prepared, asked: Sequence[str]) -> None:
-        """Unless another process was quicker."""
+        """Store what was computed, unless another process was quicker."""
         with self.store.begin() as session:
             owner = locked(session, project_number)  # before the item, as whoever confirms does
             stored = session.scalar(select(ItemRow).where(ItemRow.id == number).with_for_update())
@@ -167,17 +171,16 @@ class Preparer:
             run.lease.renew()
             with self.changed:
                 self.changed.wait_for(lambda: self.closed, LOOK)
-        if run.question is None or run.status != "done":
+        if run.status != "done":
             raise ExplanationError(run.error or "The model did not answer.")
-        return _of_run(run, run.question)
+        return _of_comparison(run.comparison(), run.columns)
 
     def _read(self, name: str, example: Example) -> Prepared:
-        """The model's class alone: one pass."""
+        """Return the model's class alone: one pass."""
         from explainers.comparison.decision import decide  # brings torch
 
         model = self.engine.pool.model(name, partial(_check, self))
-        decision = decide(model, example, label=None, settings=Settings())
-        return _of_question(decision.whole, decision.whole_probabilities)
+        return _of_decision(*decide(model, example, settings=Settings()))
 
 
 def _check(preparer: Preparer) -> None:
@@ -185,30 +188,27 @@ def _check(preparer: Preparer) -> None:
         raise Cancelled("Stopped.")
 
 
-def _of_question(question: Question, probabilities: tuple[float, ...]) -> Prepared:
-    encoding, model = question.encoding, question.model
+def _of_decision(decision: Decision, probabilities: tuple[float, ...]) -> Prepared:
+    encoding, card = decision.encoding, decision.card
     return Prepared(
         texts=encoding.texts,
         units=encoding.units,
-        names=tuple(display_input_names(model.input_names, len(encoding.texts))),
-        labels=tuple(model.labels),
-        label=question.label,
+        names=tuple(display_input_names(card.input_names, len(encoding.texts))),
+        labels=card.labels,
+        label=decision.label,
         probabilities=probabilities,
-        version=model.version,
+        version=card.version,
     )
 
 
-def _of_run(run: Run, question: Question) -> Prepared:
-    read = _of_question(question, run.probabilities)
-    for name, column in run.columns.items():
-        if column.result is not None:
-            attribution = column.result.attribution
-            defined = {id: value for id, value in column.result.metrics.items() if math.isfinite(value)}
-            read.maps[name] = PreparedMap(attribution.scores, attribution.signed, defined)
-        else:
-            read.failures[name] = without_folders(column.failure) or NO_REASON
-    for narrative in run.narratives:
+def _of_comparison(comparison: Comparison, methods: Iterable[str]) -> Prepared:
+    read = _of_decision(comparison.decision, comparison.probabilities)
+    for result in comparison.results:
+        defined = {id: value for id, value in result.metrics.items() if math.isfinite(value)}
+        read.maps[result.method] = PreparedMap(result.attribution.scores, result.attribution.signed, defined)
+    for narrative in comparison.narratives:
         read.sentences[narrative.method] = narrative.text
-    for failure in run.narrator_failures:
-        read.failures[failure.method] = without_folders(failure.reason) or NO_REASON
+    failures = {failure.method: failure.reason for failure in comparison.failures}
+    for id in (*failures, *(method for method in methods if method not in (*read.maps, *failures))):
+        read.failures[id] = without_folders(failures.get(id, "")) or NO_REASON
     return read

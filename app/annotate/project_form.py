@@ -1,25 +1,58 @@
-"""The form for a new project: model, data, tasks and methods, people."""
+"""The form for a new project: model, data, tasks and methods, people.
+
+The model decides what people can be asked, and about which methods and narrators. A task that it cannot serve is
+disabled with the reason.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 import streamlit as st
 
 from app import plain_text
-from app.annotate import embedded_data, projects
-from app.annotate.data_files import SUFFIXES, Files, ReadItems, by_name, check_sizes, read_items, splits
-from app.annotate.past_work import create_with_annotations
+from app.annotate import data_files, projects
+from app.annotate.data_files import (
+    SUFFIXES,
+    Files,
+    ReadItems,
+    by_name,
+    check_sizes,
+    create_with_annotations,
+    read_items,
+    splits,
+)
 from app.annotate.preparation import Preparer
-from app.annotate.projects import LONGEST_NAME, TITLES, Project, ProjectSpec
-from app.annotate.task_form import choose_tasks
-from app.login.account import Account
+from app.annotate.projects import LONGEST_NAME, NEEDS_MAPS, NEEDS_SENTENCES, ORDER, TITLES, Project, ProjectSpec
+from app.annotate.state import annotate_state
+from app.login.gate import Account
 from app.model_info import ModelInfo, model_box, model_info
 from app.model_pool import ModelPool
+from app.session import put, value_of
 from app.store import Store
 from explainers.annotations.records import Annotation, Item, Task
 from explainers.errors import ExplanationError
+from explainers.methods.narrator_specs import NARRATORS
+from explainers.methods.registry import METHODS
+from explainers.methods.spec import MethodSpec
+from explainers.training.artifacts import available_artifacts, check_fitted
 
+QUESTIONS: dict[Task, str] = {
+    "mark": "Which answer is right, and from which words or patches does it follow?",
+    "simulate": "What did the model answer? People see a map without the answer.",
+    "rank": "Which map convinces most?",
+    "rate": "Is the sentence about the input and the answer, is it good language?",
+    "inspect": "Are the units in a method's top 20 % the evidence?",
+    "correct": "What should the generated sentence say?",
+}
+NO_NARRATOR = "Not with this model: no narrator is fitted to it, so it has no sentences."
+ONE_CLASS = "Not with this model: it has a single class, so there is nothing to guess."
+UNFITTED = "Not fitted to this model, so without maps: {names}. Fit them on the Train page."
+PER_ITEM = (
+    "Guessing, checking and correcting ask about so many methods of an item, drawn for every person and item. With all "
+    "of them, people judge the same maps, which agreement needs; but a guess may then rest on the maps before it."
+)
+TO_RANK = "So many maps are drawn for every item, the same for everybody. More of them are hard to keep apart."
 FILES = "Files of your own"
 MEGABYTES = 10
 SENTENCES_SHOWN = 5  # about rows that are left out
@@ -33,13 +66,106 @@ OVERLAP = "How many people annotate each item. Agreement needs two or more."
 GUIDELINE = "What is evidence, and what is not? Shown beside every item, as written here."
 
 
+@dataclass(frozen=True)
+class TaskChoice:
+    """The fields of a `ProjectSpec` that the choice of tasks fills in."""
+
+    tasks: tuple[Task, ...]
+    methods: tuple[str, ...]
+    narrators: tuple[str, ...]
+    methods_per_item: int
+    maps_to_rank: int
+
+
+def choose_tasks(model: str, info: ModelInfo) -> TaskChoice:
+    """Draw the tasks, and of what they need only what was chosen asks for."""
+    fitted = {artifact.method for artifact in available_artifacts(model, info.version, "narrative")}
+    offered = {spec.name: spec.id for spec in NARRATORS if spec.id in fitted}
+    tasks = _tasks(impossible(info, narrators=bool(offered)))
+    methods = _methods(model, info) if set(tasks) & set(NEEDS_MAPS) else ()
+    narrators = _picked("Sentences of", "project narrators", offered) if set(tasks) & set(NEEDS_SENTENCES) else ()
+    left, right = st.columns(2)
+    with left:
+        per_item = _methods_per_item(tasks, methods, narrators)
+    with right if per_item is not None else left:
+        to_rank = _maps_to_rank(methods) if "rank" in tasks else projects.MAPS_TO_RANK
+    return TaskChoice(tasks, methods, narrators, per_item or 1, to_rank)
+
+
+def impossible(info: ModelInfo, *, narrators: bool) -> dict[Task, str]:
+    """Return the tasks that a model cannot serve, each with the reason; `narrators`: whether one is fitted to it."""
+    reasons: dict[Task, str] = {} if narrators else dict.fromkeys(NEEDS_SENTENCES, NO_NARRATOR)
+    return {**reasons, "simulate": ONE_CLASS} if len(info.labels) == 1 else reasons
+
+
+def _tasks(reasons: Mapping[Task, str]) -> tuple[Task, ...]:
+    st.markdown(":small[Tasks, asked in this order]")
+    chosen: list[Task] = []
+    places = [place for _ in ORDER[::2] for place in st.columns(2)]
+    for place, task in zip(places, ORDER, strict=True):
+        key, reason = f"project task {task}", reasons.get(task)
+        ticked = value_of(key)
+        put(key, not reason and (task == "mark" if ticked is None else ticked))
+        with place.container(gap=None):
+            if st.checkbox(TITLES[task], key=key, disabled=bool(reason)):
+                chosen.append(task)
+            st.caption(reason or QUESTIONS[task])
+    return tuple(chosen)
+
+
+def _methods(model: str, info: ModelInfo) -> tuple[str, ...]:
+    """Return the ids of the chosen methods, of those that can explain this model."""
+    general = [spec for spec in METHODS if not spec.needs]
+    unfitted = [spec.name for spec in general if not _is_fitted(spec, model, info.version)]
+    offered = {spec.name: spec for spec in general if spec.name not in unfitted}
+    default = [name for name, spec in offered.items() if spec.default and not spec.is_control]
+    picked = _picked("Maps of", "project methods", {name: spec.id for name, spec in offered.items()}, default)
+    if unfitted:
+        plain_text.caption(UNFITTED.format(names=", ".join(unfitted)))
+    return picked
+
+
+def _is_fitted(spec: MethodSpec, model: str, version: str) -> bool:
+    try:
+        check_fitted(model, version, [spec])
+    except ExplanationError:
+        return False
+    return True
+
+
+def _picked(title: str, key: str, offered: Mapping[str, str], default: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return the ids of the chosen names, by default all."""
+    chosen = list(offered) if default is None else list(default)
+    picked = st.pills(title, list(offered), selection_mode="multi", default=chosen, key=key)
+    return tuple(offered[name] for name in picked or ())
+
+
+def _methods_per_item(tasks: Sequence[Task], methods: Sequence[str], narrators: Sequence[str]) -> int | None:
+    """Return about how many methods guessing, checking and correcting ask; None without a choice."""
+    maps = len(methods) if set(tasks) & {"simulate", "inspect"} else 0
+    most = min(max(maps, len(narrators) if "correct" in tasks else 0), projects.MOST_METHODS)
+    if most < 2:
+        return None
+    return int(st.number_input("Methods per item", 1, most, 1, key="project methods per item", help=PER_ITEM))
+
+
+def _maps_to_rank(methods: Sequence[str]) -> int:
+    most = min(len(methods), projects.MOST_METHODS)
+    if most < 3:
+        return projects.MAPS_TO_RANK
+    default = projects.MAPS_TO_RANK
+    return int(st.number_input("Maps to rank per item", 2, most, default, key="project maps to rank", help=TO_RANK))
+
+
 def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Account) -> Project | None:
-    """Draws the form; returns the project once it is made."""
+    """Draw the form; return the project once it is made."""
+    state = annotate_state()
     left, right = st.columns(2)
     with left:
         name = st.text_input("Name", key="project name", max_chars=LONGEST_NAME)
     with right:
-        model = model_box()
+        model = model_box(state)
+    state.finish()
     info = model_info(pool, model)
     read = _data(model, info)
     asked = choose_tasks(model, info)
@@ -71,20 +197,20 @@ def new_project(store: Store, preparer: Preparer, pool: ModelPool, account: Acco
 
 
 def _source(model: str) -> str:
-    chosen = str(st.session_state.get("project data", FILES))
+    chosen = str(value_of("project data") or FILES)
     return chosen if chosen == FILES else f"{model}: {chosen}"
 
 
 def _data(model: str, info: ModelInfo) -> ReadItems:
-    offered = (*embedded_data.sources(model, info.generator_noun), FILES)
-    if st.session_state.get("project data") not in offered:
-        st.session_state["project data"] = offered[0]
+    offered = (*data_files.sources(model, info.generator_noun), FILES)
+    if value_of("project data") not in offered:
+        put("project data", offered[0])
     chosen = st.segmented_control("Data", offered, required=True, key="project data")
     if chosen == FILES:
         return _files(info)
     count = 0
-    if chosen == embedded_data.GENERATED:
-        count = int(st.number_input("How many", 1, embedded_data.MOST_GENERATED, 40, key="project generated"))
+    if chosen == data_files.GENERATED:
+        count = int(st.number_input("How many", 1, data_files.MOST_GENERATED, 40, key="project generated"))
     items = _embedded(model, chosen or "", info.labels, info.generator_noun, count)
     st.caption(f"{len(items):,} items.")
     return ReadItems(items)
@@ -92,8 +218,8 @@ def _data(model: str, info: ModelInfo) -> ReadItems:
 
 @st.cache_resource(show_spinner="Reading the examples", max_entries=4)
 def _embedded(model: str, source: str, labels: tuple[str, ...], noun: str, count: int) -> tuple[Item, ...]:
-    """Items are never changed, so that all sessions share them."""
-    return tuple(embedded_data.embedded_items(model, source, labels, noun, count))
+    """Return the items of a source; they are never changed, so that all sessions share them."""
+    return tuple(data_files.embedded_items(model, source, labels, noun, count))
 
 
 def _files(info: ModelInfo) -> ReadItems:
@@ -145,7 +271,7 @@ def _summary(read: ReadItems) -> None:
 
 
 def _other_tasks(given: Sequence[Annotation], tasks: tuple[Task, ...]) -> None:
-    """Which annotations of the files are of tasks that are not chosen."""
+    """Return which annotations of the files are of tasks that are not chosen."""
     counts = Counter(each.task for each in given if each.task not in tasks)
     if counts:
         named = ", ".join(f"{TITLES[task]} ({count:,})" for task, count in counts.items())

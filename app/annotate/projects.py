@@ -19,7 +19,7 @@ from app.annotate.tables import (
     PassRow,
     ProjectRow,
 )
-from app.login.account import Account
+from app.login.gate import Account
 from app.store import Store
 from explainers.annotations.record_json import item_line
 from explainers.annotations.records import TASKS, Item, Task
@@ -48,9 +48,12 @@ assert set(ORDER) == set(TASKS)
 
 @dataclass(frozen=True)
 class ProjectSpec:
-    """`methods` are ids of methods, `narrators` of narrators; `overlap` is how many people annotate each item, and
+    """What a project asks, of which methods, and of how many people; raises `ExplanationError` if it cannot be.
+
+    `methods` are ids of methods, `narrators` of narrators; `overlap` is how many people annotate each item, and
     `methods_per_item` about how many methods the tasks `ONE_BY_ONE` ask for each, `maps_to_rank` how many maps of an
-    item are ranked at most. Raises `ExplanationError` if it cannot be carried out."""
+    item are ranked at most.
+    """
 
     name: str
     model: str
@@ -113,23 +116,23 @@ class Project:
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """In the order in which they are asked."""
+        """Return the tasks in the order in which they are asked."""
         return tuple(task for task in ORDER if task in self.spec.tasks)
 
     @property
     def hides_methods(self) -> bool:
-        """Whether nobody may see yet which method is which."""
+        """Return whether nobody may see yet which method is which."""
         return self.spec.blind and self.opened is None
 
 
 def create(store: Store, spec: ProjectSpec, items: Sequence[Item], account: Account) -> Project:
-    """Stores the project with its items. Raises `ExplanationError` if there are none, or too many."""
+    """Store the project with its items; raises `ExplanationError` if there are none, or too many."""
     with store.begin() as session:
         return added(session, spec, items, account)
 
 
 def added(session: Session, spec: ProjectSpec, items: Sequence[Item], account: Account) -> Project:
-    """`create` within a transaction."""
+    """Do as `create` within a transaction."""
     if not items:
         raise DataUnavailable("The project has no data. Give at least one example.")
     if len(items) > MOST_ITEMS:
@@ -162,7 +165,7 @@ def added(session: Session, spec: ProjectSpec, items: Sequence[Item], account: A
 
 
 def projects(store: Store, account: Account) -> list[Project]:
-    """Those of an account, the newest first."""
+    """Return the projects of an account, the newest first."""
     with store.read() as session:
         counted: Any = session.execute(select(ItemRow.project, func.count()).group_by(ItemRow.project))
         counts = dict(iter(counted))
@@ -171,7 +174,7 @@ def projects(store: Store, account: Account) -> list[Project]:
 
 
 def project(store: Store, number: int) -> Project | None:
-    """None where it was deleted."""
+    """Return the project; None where it was deleted."""
     with store.read() as session:
         row = session.get(ProjectRow, number)
         count = session.scalar(select(func.count()).where(ItemRow.project == number)) or 0
@@ -179,7 +182,7 @@ def project(store: Store, number: int) -> Project | None:
 
 
 def open_results(store: Store, number: int) -> None:
-    """From now on the owner sees everybody's work, and which method is which."""
+    """Let the owner see everybody's work from now on, and which method is which."""
     with store.begin() as session:
         row = session.get(ProjectRow, number, with_for_update=True)
         if row is not None and row.opened is None:
@@ -187,7 +190,7 @@ def open_results(store: Store, number: int) -> None:
 
 
 def remove(store: Store, number: int) -> None:
-    """Deletes the project with everything that was confirmed in it."""
+    """Delete the project with everything that was confirmed in it."""
     with store.begin() as session:
         locked(session, number)
         people = select(AnnotatorRow.id).where(AnnotatorRow.project == number)
@@ -200,7 +203,7 @@ def remove(store: Store, number: int) -> None:
 
 
 def locked(session: Session, number: int) -> ProjectRow | None:
-    """Within a transaction that writes: until it ends, nobody else gets an item of this project."""
+    """Return the project's row; until the transaction that writes ends, nobody else gets an item of it."""
     return session.get(ProjectRow, number, with_for_update=True)
 
 
@@ -223,7 +226,7 @@ def _project(row: ProjectRow, items: int) -> Project:
 
 
 def _unique_names(items: Sequence[Item]) -> list[str]:
-    """The ids of the items as they came; one that comes twice gets a number."""
+    """Return the ids of the items as they came; one that comes twice gets a number."""
     given = {item.id for item in items}
     taken: set[str] = set()
     names: list[str] = []

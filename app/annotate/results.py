@@ -11,10 +11,15 @@ import numpy as np
 from app.annotate.payload import PREDICTION_HIDDEN
 from app.annotate.prepared import Prepared
 from app.annotate.projects import ORDER, TITLES, Project
-from explainers.annotations.agreement import AgreementValue
-from explainers.annotations.agreement_overview import of_items, of_pairs, overall
-from explainers.annotations.formats.imported import class_number
-from explainers.annotations.judged import ORDINAL, JudgedItem, judged_answers, judged_classes, judged_item
+from explainers.annotations.agreement import AgreementValue, of_items, of_pairs, overall
+from explainers.annotations.formats.own import class_number
+from explainers.annotations.judged import (
+    ORDINAL,
+    JudgedItem,
+    judged_answers,
+    judged_classes,
+    judged_item,
+)
 from explainers.annotations.preference import (
     Correlation,
     mean_preferences,
@@ -31,7 +36,7 @@ from explainers.annotations.records import (
     latest,
     single_answers,
 )
-from explainers.metrics.intervals import Interval, paired
+from explainers.metrics.bootstrap import Interval, mean_interval
 
 FAITHFULNESS = "aopc_c"  # comprehensiveness
 AGREED: tuple[Task, ...] = ("mark", "simulate", "rank", "rate", "inspect")
@@ -42,8 +47,10 @@ ByMethod = defaultdict[str, dict[str, list[bool]]]  # method → item → one va
 
 @dataclass(frozen=True)
 class ItemState:
-    """An item with what is prepared about it and by person the newest marks on it, and the class for which they are
-    evidence, as the model names it; "" where none was recorded."""
+    """An item with what is prepared about it, and by person the newest marks on it and their class.
+
+    The class is the one for which the marks are evidence, as the model names it; "" where none was recorded.
+    """
 
     number: int
     item: Item
@@ -53,25 +60,25 @@ class ItemState:
 
     @property
     def model_class(self) -> str:
-        """The name of the class that the model predicts, which all methods explain."""
+        """Return the name of the class that the model predicts, which all methods explain."""
         return self.prepared.labels[self.prepared.label]
 
     def own_class(self, name: str) -> str:
-        """A class as the model names it, where it is one of the model's."""
+        """Return a class as the model names it, where it is one of the model's."""
         labels = self.prepared.labels
         number = class_number(name, labels)
         return name if name in labels or number is None else labels[number]
 
     @property
     def true_class(self) -> int | None:
-        """The number of the class that the data state; None where they state none."""
+        """Return the number of the class that the data state; None where they state none."""
         known = self.item.example.label
         return class_number(self.item.label, self.prepared.labels) if known is None and self.item.label else known
 
 
 @dataclass(frozen=True)
 class TaskAgreement:
-    """`title` is what people agree on, `note` a sentence about what is compared."""
+    """How far people agree on one task: `title` is on what, `note` a sentence about what is compared."""
 
     task: Task
     title: str
@@ -82,7 +89,7 @@ class TaskAgreement:
 
 
 def uninfluenced(annotations: Sequence[Annotation]) -> list[Annotation]:
-    """Without marks and guesses that a person confirmed after a later task of that item, which showed them more."""
+    """Return annotations without marks and guesses confirmed after a later task of that item had shown more."""
     first: dict[tuple[str, str, Task], float] = {}
     for each in annotations:
         key = (each.item, each.annotator, each.task)
@@ -98,7 +105,7 @@ def uninfluenced(annotations: Sequence[Annotation]) -> list[Annotation]:
 def item_states(
     items: Mapping[str, tuple[int, Item, Prepared | None]], annotations: Sequence[Annotation]
 ) -> dict[str, ItemState]:
-    """The items that are prepared, by id."""
+    """Return the items that are prepared, by id."""
     states = {
         name: ItemState(number, item, prepared, {}, {})
         for name, (number, item, prepared) in items.items()
@@ -118,8 +125,10 @@ def item_states(
 def agreements(
     project: Project, states: Mapping[str, ItemState], annotations: Sequence[Annotation]
 ) -> list[TaskAgreement]:
-    """Of every task that at least two people answered for the same item: of marking the class itself, and the marks of
-    those who gave the same one."""
+    """Return the agreement on every task that at least two people answered for the same item.
+
+    Of marking, on the class itself, and on the marks of those who gave the same one.
+    """
     listed = [
         _agreement(task, TITLES[task], judged_of(task, states, annotations), _note(states) if task == "mark" else "")
         for task in project.tasks
@@ -140,7 +149,7 @@ def _agreement(task: Task, title: str, judged: tuple[JudgedItem, ...], note: str
 
 
 def _note(states: Mapping[str, ItemState]) -> str:
-    """How many pairs of people gave the same class; "" where none was recorded."""
+    """Return how many pairs of people gave the same class; "" where none was recorded."""
     pairs = [pair for state in states.values() for pair in combinations(filter(None, state.classes.values()), 2)]
     same = sum(one == other for one, other in pairs)
     return SAME_CLASS.format(same=same, pairs=len(pairs)) if pairs else ""
@@ -157,7 +166,7 @@ def judged_of(task: Task, states: Mapping[str, ItemState], annotations: Sequence
 
 
 def preferred(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
-    """Per method the mean place in rankings, the best first, and the mean faithfulness of its maps, over items."""
+    """Return per method the mean place in rankings, best first, and the mean faithfulness of its maps, over items."""
     rows: list[dict[str, object]] = []
     for each in preferences(annotations, "rank"):
         known = [own[each.method] for own in faithfulness(states).values() if each.method in own]
@@ -167,7 +176,7 @@ def preferred(annotations: Sequence[Annotation], states: Mapping[str, ItemState]
                 "rankings": each.judgements,
                 "items": each.interval.texts,
                 "mean place": each.interval,
-                "aopc_c": paired(np.array(known)) if known else None,
+                "aopc_c": mean_interval(np.array(known)) if known else None,
             }
         )
     return rows
@@ -178,7 +187,7 @@ def follows_faithfulness(annotations: Sequence[Annotation], states: Mapping[str,
 
 
 def faithfulness(states: Mapping[str, ItemState]) -> dict[str, dict[str, float]]:
-    """AOPC-C by item and method."""
+    """Return AOPC-C by item and method."""
     return {
         name: {
             id: each.metrics[FAITHFULNESS] for id, each in state.prepared.maps.items() if FAITHFULNESS in each.metrics
@@ -188,7 +197,7 @@ def faithfulness(states: Mapping[str, ItemState]) -> dict[str, dict[str, float]]
 
 
 def ratings(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
-    """Per narrator the mean relatedness and fluency, with intervals over items."""
+    """Return per narrator the mean relatedness and fluency, with intervals over items."""
     rows: dict[str, dict[str, object]] = defaultdict(dict)
     for kind in ("relatedness", "fluency"):
         for each in preferences(annotations, kind):
@@ -197,7 +206,7 @@ def ratings(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
 
 
 def simulations(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
-    """Per method how often people guessed the model's answer from its map: the mean over items."""
+    """Return per method how often people guessed the model's answer from its map: the mean over items."""
     right: ByMethod = defaultdict(lambda: defaultdict(list))
     for each in latest(tuple(uninfluenced(annotations))):
         for answer in single_answers(each.answer):
@@ -210,12 +219,12 @@ def simulations(annotations: Sequence[Annotation], states: Mapping[str, ItemStat
 
 
 def _over_items(values: Mapping[str, Sequence[bool]]) -> Interval:
-    """Of the shares of the items, each of which counts once."""
-    return paired(np.array([np.mean(own) for own in values.values()]))
+    """Return the mean of the shares of the items, each of which counts once."""
+    return mean_interval(np.array([np.mean(own) for own in values.values()]))
 
 
 def verdicts(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
-    """Per method how often its suggestion was accepted, corrected and rejected, and the share of accepted ones."""
+    """Return per method how often its suggestion was accepted, corrected and rejected, and the share accepted."""
     counts: dict[str, dict[str, int]] = defaultdict(lambda: {"accept": 0, "correct": 0, "reject": 0})
     accepted: ByMethod = defaultdict(lambda: defaultdict(list))
     for each in latest(tuple(annotations)):

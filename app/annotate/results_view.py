@@ -1,4 +1,8 @@
-"""The owner's results, closed until the owner opens them: agreement, methods against people, what people prefer."""
+"""The owner's results, closed until the owner opens them.
+
+They are agreement among people, and methods against people: their marks, what they prefer, what they guess from, how
+they rate and check it.
+"""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
@@ -9,20 +13,35 @@ from app import plain_text
 from app.annotate import assignment, items, projects
 from app.annotate.actions import attempt
 from app.annotate.adjudication import adjudicate
-from app.annotate.downloads import downloads
-from app.annotate.method_names import method_name
+from app.annotate.intermission import downloads
 from app.annotate.preparation import MOST_WAITING, Preparer
 from app.annotate.projects import Project
 from app.annotate.results import ItemState, TaskAgreement
-from app.annotate.score_tables import score_tables
-from app.annotate.shown_results import gold_results, shown_results
-from app.compare.url_state import LONGEST_IN_ADDRESS
+from app.annotate.shown_results import GoldResults, ShownResults, Support, gold_results, shown_results
+from app.annotate.tables import method_name
+from app.compare.state import LONGEST_IN_ADDRESS
 from app.store import Store
 from explainers.annotations.agreement import AgreementValue
 from explainers.annotations.preference import DifferentUnits
 from explainers.annotations.records import Annotation
+from explainers.metrics.bootstrap import Interval
 from explainers.report.text import decimals, one_line
 
+FEWEST = 10  # items from which an interval says enough
+PEOPLE = (
+    "A method's scores against the gold marks for the model's answer, as means over items, beside the expected value "
+    "of a random order. Gold is what you decided below; without a decision, the units that at least half of those "
+    "marked who gave the model's answer. The number of their answers stands beside the items."
+)
+SUPPORT = "{same:,} of {answers:,} answers were the model's. "
+WITHOUT = "Left out: {count:,} items with marks, of which none counts for the model's answer. "
+NOBODY = "No item has marks for the model's answer that tell its units apart, so no method can be compared with people."
+FEW_ITEMS = "Fewer than ten items are too few to conclude from; their intervals are too short."
+SCORES = "In brackets: 95 % of a bootstrap over items; one item has none."
+PREFERRED = (
+    "The mean place in people's rankings (1 is the best), beside the mean comprehensiveness (AOPC-C) of the maps. "
+    "Everybody ranks the same maps of an item."
+)
 CLOSED = (
     "Nobody sees the work of others yet, you included. Opening the results shows it to you, computes the agreement, "
     "and names the methods. This cannot be undone."
@@ -52,8 +71,67 @@ MISSING = (
 NO_OTHER = "No item of this kind. It needs marks, maps of a method, and the true class in the data."
 
 
+def score_tables(shown: ShownResults, gold: GoldResults) -> None:
+    _table("Methods against people", f"{_support(gold.support)}{PEOPLE}", gold.against_people)
+    if not gold.against_people and gold.support.answers and any(each.prepared.maps for each in shown.states.values()):
+        st.subheader("Methods against people", anchor=False)
+        st.caption(_support(gold.support) + NOBODY)
+    _table("Preferred maps", PREFERRED, shown.preferred)
+    follows = shown.follows.interval if shown.preferred else None
+    if follows is not None:
+        interval = f"{decimals(follows.low)} … {decimals(follows.high)}"
+        plain_text.caption(
+            f"Does preference follow faithfulness? Spearman's ρ {decimals(follows.mean)} ({interval}), "
+            f"the mean over {follows.texts:,} items; 0 means not at all."
+        )
+    _table(
+        "Guesses of the model's answer",
+        "How many of the guesses were the model's answer, as a mean over items.",
+        shown.simulations,
+    )
+    _table("Ratings of sentences", "From 1 to 5, as means over items.", shown.ratings)
+    verdicts = (
+        "How often each was accepted, corrected and rejected, and the share that was accepted, as a mean over items."
+    )
+    _table("Suggestions", verdicts, shown.verdicts)
+
+
+def _support(rests_on: Support) -> str:
+    """Say on how many answers the gold marks rest."""
+    known = SUPPORT.format(same=rests_on.same, answers=rests_on.answers) if rests_on.answers else ""
+    return known + (WITHOUT.format(count=rests_on.without) if rests_on.without else "")
+
+
+def _table(title: str, caption: str, rows: Sequence[Mapping[str, object]]) -> None:
+    """Draw a table; nothing where there are no rows."""
+    if not rows:
+        return
+    st.subheader(title, anchor=False)
+    st.dataframe([_shown(row) for row in rows], hide_index=True, width="stretch")
+    intervals = [value for row in rows for value in row.values() if isinstance(value, Interval)]
+    few = any(each.texts < FEWEST for each in intervals)
+    st.caption(" ".join(filter(None, (caption, SCORES if intervals else "", FEW_ITEMS if few else ""))))
+
+
+def _shown(row: Mapping[str, object]) -> dict[str, object]:
+    named = {**row, "method": method_name(str(row["method"]))}
+    return {
+        name.replace("auc", "ROC-AUC").replace("iou", "IOU").replace("aopc_c", "AOPC-C").replace("f1", "F1"): _cell(
+            value
+        )
+        for name, value in named.items()
+    }
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, Interval):
+        bounds = f" ({decimals(value.low)} … {decimals(value.high)})" if value.texts > 1 else ""
+        return f"{decimals(value.mean)}{bounds}"
+    return decimals(value) if isinstance(value, float) or value is None else value
+
+
 def results_view(store: Store, preparer: Preparer, project: Project, by: str) -> None:
-    """`by` is the name under which this owner decides."""
+    """Draw the results; `by` is the name under which this owner decides."""
     if project.opened is None:
         _open(store, project)
         return
@@ -75,7 +153,7 @@ def results_view(store: Store, preparer: Preparer, project: Project, by: str) ->
 
 
 def _open(store: Store, project: Project) -> None:
-    """The button that opens the results; while items are open, behind a question."""
+    """Draw the button that opens the results; while items are open, behind a question."""
     st.info(CLOSED)
     still_open = assignment.open_items(store, project.id, project.spec.overlap)
     label, place, action = "Open the results", st.container(), (projects.open_results, store, project.id)
@@ -87,7 +165,7 @@ def _open(store: Store, project: Project) -> None:
 
 
 def _waiting(store: Store, preparer: Preparer, project: Project) -> None:
-    """Items with answers that the model has not read, such as those of a download, are read now."""
+    """Let the model read items with answers that it has not read, such as those of a download."""
     unread = items.answered_unprepared(store, project.id)
     if unread:
         preparer.want(unread[:MOST_WAITING])
@@ -96,7 +174,7 @@ def _waiting(store: Store, preparer: Preparer, project: Project) -> None:
 
 
 def _failures(failed: Mapping[str, Mapping[str, str]]) -> None:
-    """Methods without an explanation of an item, after the last attempt."""
+    """Draw the methods without an explanation of an item, after the last attempt."""
     if not failed:
         return
     st.subheader("Explanations that are missing", anchor=False)
@@ -182,7 +260,10 @@ def _other_reasons(project: Project, listed: Sequence[tuple[ItemState, str, Diff
 
 
 def compare_address(project: Project, state: ItemState) -> str | None:
-    """Of the Compare page with this item; None for what an address cannot hold: an image, or a long text."""
+    """Return the address of the Compare page with this item; None for what an address cannot hold.
+
+    That is an image, or a long text.
+    """
     example = state.item.example
     texts = {"text": example.text, **({"pair": example.pair} if example.pair else {})}
     if example.image is not None or any(len(text) > LONGEST_IN_ADDRESS for text in texts.values()):

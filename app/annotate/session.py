@@ -1,4 +1,4 @@
-"""What all sessions share on the Annotate page, and who looks at it."""
+"""What all sessions of the Annotate page share, and who looks at it."""
 
 from dataclasses import dataclass
 
@@ -8,20 +8,20 @@ from app import plain_text
 from app.annotate import people
 from app.annotate.people import Guest, Tries
 from app.annotate.preparation import Preparer
+from app.annotate.state import annotate_state
 from app.compare.session import engine
 from app.components import component
-from app.login.account import Account
+from app.login.gate import Account
 from app.server import lifetime
 from app.store import Store
 from explainers.errors import ExplanationError
 
 PARAMETER, COOKIE = "invite", "crosslight_annotator"
-PASS, PROBLEM, LEFT = "annotation pass", "invitation problem", "annotation left"  # in the session
 
 
 @dataclass(frozen=True)
 class AnnotateVisitor:
-    """`guest` is set for who came by an invitation."""
+    """Who looks at the page; `guest` is set for who came by an invitation."""
 
     account: Account
     guest: Guest | None
@@ -32,13 +32,13 @@ class AnnotateVisitor:
 
     @property
     def name(self) -> str:
-        """Shown beside what this visitor decides; empty for everybody without login."""
+        """Return what is shown beside this visitor's decisions; empty for everybody without login."""
         return self.guest.name if self.guest is not None else self.account.name
 
 
 @st.cache_resource(show_spinner=False)
 def annotation_store() -> Store:
-    """One for all sessions."""
+    """Return the store of all sessions."""
     return Store()
 
 
@@ -49,37 +49,39 @@ def tries() -> Tries:
 
 @st.cache_resource(show_spinner=False, on_release=Preparer.close)
 def preparer() -> Preparer:
-    """One for all sessions."""
+    """Return the preparer of all sessions."""
     result = Preparer(annotation_store(), engine())
     lifetime.register(result)
     return result
 
 
 def visitor(store: Store, account: Account) -> AnnotateVisitor:
-    """Exchanges an invitation in the address for a pass, which the browser keeps. Stops the page of who has none that
-    is valid any more."""
-    token = st.query_params.get(PARAMETER, "")
+    """Return the visitor; an invitation in the address is exchanged for a pass, which the browser keeps.
+
+    Stops the page of who has none that is valid any more.
+    """
+    state, token = annotate_state(), st.query_params.get(PARAMETER, "")
     if token:
         del st.query_params[PARAMETER]
         try:
-            st.session_state[PASS] = people.exchange(store, token, tries(), _text(st.context.ip_address))
-            st.session_state.update({LEFT: False, PROBLEM: ""})
+            state.secret = people.exchange(store, token, tries(), _text(st.context.ip_address))
+            state.left, state.invitation_problem = False, ""
         except ExplanationError as error:
-            st.session_state[PROBLEM] = str(error)
-    problem = st.session_state.pop(PROBLEM, "")
+            state.invitation_problem = str(error)
+    problem, state.invitation_problem = state.invitation_problem, ""
     if problem:
         plain_text.error(problem)
         st.stop()
-    if st.session_state.get(LEFT):
+    if state.left:
         keep("")
         return AnnotateVisitor(account, None)
-    secret = st.session_state.get(PASS) or _text(st.context.cookies.get(COOKIE))
+    secret = _secret()
     if not secret:
         return AnnotateVisitor(account, None)
     guest = people.guest(store, secret)
     if guest is None:
         keep("")
-        st.session_state.pop(PASS, None)
+        state.secret = ""
         plain_text.error(people.ENDED)
         st.stop()
     if st.context.cookies.get(COOKIE) != secret:
@@ -88,22 +90,27 @@ def visitor(store: Store, account: Account) -> AnnotateVisitor:
 
 
 def check_pass() -> None:
-    """For a callback, which runs before the page looks. Raises `ExplanationError` where the pass has ended."""
-    secret = st.session_state.get(PASS) or _text(st.context.cookies.get(COOKIE))
-    if secret and not st.session_state.get(LEFT) and people.guest(annotation_store(), secret) is None:
+    """Raise `ExplanationError` where the pass has ended; for a callback, which runs before the page looks."""
+    secret = _secret()
+    if secret and not annotate_state().left and people.guest(annotation_store(), secret) is None:
         raise ExplanationError(people.ENDED)
 
 
 def leave() -> None:
-    """This browser forgets the invitation, whose link still works."""
-    st.session_state.update({LEFT: True, PASS: ""})
+    """Let this browser forget the invitation, whose link still works."""
+    annotate_state().left, annotate_state().secret = True, ""
+
+
+def _secret() -> str:
+    """Return the pass of this session, or that which the browser has kept."""
+    return annotate_state().secret or _text(st.context.cookies.get(COOKIE))
 
 
 def _text(value: object) -> str:
-    """What the browser sent; empty where it sent nothing, and in a test."""
+    """Return what the browser sent; empty where it sent nothing, and in a test."""
     return value if isinstance(value, str) else ""
 
 
 def keep(secret: str) -> None:
-    """Lets the browser keep the pass, so that a reload finds it; an empty one is forgotten."""
+    """Let the browser keep the pass, so that a reload finds it; an empty one is forgotten."""
     component("annotator_pass")(key="annotator pass", data={"name": COOKIE, "pass": secret, "days": people.PASS_DAYS})

@@ -10,11 +10,15 @@ from sqlalchemy import ForeignKey, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.store import Base
+from explainers.methods.narrator_specs import NARRATORS, narrator_spec
+from explainers.methods.registry import method_spec
 
 
 class ProjectRow(Base):
-    """`owner` is the id of an account, empty without login. `opened` is when the owner asked for the
-    agreement, `revision` counts how often something was prepared."""
+    """A project; `owner` is the id of an account, empty without login.
+
+    `opened` is when the owner asked for the agreement, `revision` counts how often something was prepared.
+    """
 
     __tablename__ = "annotation_projects"
 
@@ -37,8 +41,11 @@ class ProjectRow(Base):
 
 
 class ItemRow(Base):
-    """`content` is an `Item` as JSON, `taken` how many people have the item, `prepared` the prediction and the
-    explanations, as JSON, empty before they are computed, `failed` the methods that failed for good, as JSON."""
+    """An item; `content` is an `Item` as JSON, `taken` how many people have it.
+
+    `prepared` is the prediction and the explanations, as JSON, empty before they are computed; `failed` the methods
+    that failed for good, as JSON.
+    """
 
     __tablename__ = "annotation_items"
     __table_args__ = (
@@ -57,7 +64,7 @@ class ItemRow(Base):
 
 
 class InviteRow(Base):
-    """`digest` is the SHA-256 of the token, which itself is stored only until somebody opens the link."""
+    """An invitation; `digest` is the SHA-256 of the token, which itself is kept until somebody opens the link."""
 
     __tablename__ = "annotation_invites"
     __table_args__ = (UniqueConstraint("digest"),)
@@ -97,7 +104,7 @@ class AnnotatorRow(Base):
 
 
 class AssignmentRow(Base):
-    """A person has an item: in a slot from 1 to the project's overlap, or without one where the item was skipped."""
+    """That a person has an item: in a slot from 1 to the project's overlap, or in none where the item was skipped."""
 
     __tablename__ = "annotation_assignments"
     __table_args__ = (UniqueConstraint("annotator", "item"), UniqueConstraint("item", "slot"))
@@ -111,8 +118,10 @@ class AssignmentRow(Base):
 
 
 class AnswerRow(Base):
-    """One confirmation. `answer` is JSON, empty where the item was skipped. `own_class` is the name of the class that
-    the marks are evidence for, empty where none was asked for."""
+    """One confirmation; `answer` is JSON, empty where the item was skipped.
+
+    `own_class` is the name of the class that the marks are evidence for, empty where none was asked for.
+    """
 
     __tablename__ = "annotation_answers"
     __table_args__ = (
@@ -137,8 +146,10 @@ class AnswerRow(Base):
 
 
 class DecisionRow(Base):
-    """What an owner decided where annotators differ. The newest one of an item and task counts; `decided_by` is the
-    name of the owner, empty without login; `own_class` is as in `AnswerRow`."""
+    """What an owner decided where annotators differ; the newest one of an item and task counts.
+
+    `decided_by` is the name of the owner, empty without login; `own_class` is as in `AnswerRow`.
+    """
 
     __tablename__ = "annotation_decisions"
 
@@ -151,3 +162,7 @@ class DecisionRow(Base):
     decided: Mapped[float] = mapped_column(default=time.time)
     decided_by: Mapped[str] = mapped_column(default="", server_default="")
     own_class: Mapped[str] = mapped_column(default="", server_default="")
+
+
+def method_name(id: str) -> str:
+    return narrator_spec(id).name if id in NARRATORS.ids else method_spec(id).name

@@ -7,19 +7,23 @@ import streamlit as st
 
 from app import plain_text
 from app.annotate import answers, assignment, items
-from app.annotate.answer_reading import read_class, read_sent
 from app.annotate.answers import Confirmation, Stored
-from app.annotate.downloads import own_download
-from app.annotate.intermission import LAST, REVISIT, finished, skip_button, wait
+from app.annotate.decision_form import read_class, read_sent
+from app.annotate.intermission import (
+    finished,
+    own_download,
+    skip_button,
+    wait,
+)
 from app.annotate.payload import TaskQuestion, payload
 from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
+from app.annotate.state import Reply, annotate_state
 from app.components import component, newest
+from app.session import value_of
 from app.store import Store
 from explainers.errors import ExplanationError
 
-QUESTION, PAYLOAD = "annotation question", "annotation payload"  # in the session
-SHOWN = "annotation shown"  # in the session: whether the last page that could be drawn showed an item
 HELD = "Your marks stay in this page. Confirm again in a moment; nothing counts as stored before the page says so."
 MOVED_ON = "The page had already moved on, so nothing was stored. Go on with the item that is shown."
 NOT_POSSIBLE = "Too few methods could explain this item. Skip it; they are tried again when it is opened again."
@@ -30,10 +34,10 @@ COLUMN = (  # as wide as the task
 
 
 def annotate(store: Store, preparer: Preparer, project: Project, annotator: int) -> None:
-    """Draws what this person is asked now."""
+    """Draw what this person is asked now."""
     st.html(COLUMN)
     if project.spec.guideline:
-        with st.expander("Guideline", expanded=st.session_state.get(LAST) is None, key="guideline"):
+        with st.expander("Guideline", expanded=annotate_state().reply is None, key="guideline"):
             plain_text.paragraph(project.spec.guideline)
     revisited = _revisited(store, project, annotator)
     item = revisited.item if revisited is not None else assignment.current_item(store, project.id, annotator)
@@ -52,8 +56,10 @@ def annotate(store: Store, preparer: Preparer, project: Project, annotator: int)
 def _question(
     store: Store, preparer: Preparer, project: Project, annotator: int, number: int, revisited: Stored | None
 ) -> TaskQuestion | None:
-    """None as long as the item is not prepared. What is shown stays as it is: an explanation that comes later is there
-    when the item is opened again."""
+    """Return the question; None as long as the item is not prepared.
+
+    What is shown stays as it is: an explanation that comes later is there when the item is opened again.
+    """
     item, prepared = items.item(store, number) or (None, None)
     if item is None or prepared is None:
         return None
@@ -62,7 +68,8 @@ def _question(
     task = task or project.tasks[-1]
     version = next((each.version for each in stored if each.task == task), 0) + 1
     question = TaskQuestion(project, annotator, number, item, prepared, task, version)
-    shown = st.session_state.get(QUESTION, (None, None, None))[2]
+    known = annotate_state().question
+    shown = known[2] if known is not None else None
     if shown is not None and shown.possible and shown.same_as(question):
         return replace(question, prepared=shown.prepared)
     if prepared.missing((*project.spec.methods, *project.spec.narrators)):
@@ -71,8 +78,8 @@ def _question(
 
 
 def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stored | None) -> None:
-    st.session_state[QUESTION] = (store, project, question)
-    last: dict[str, str] = st.session_state.get(LAST) or {"reply": "", "problem": "", "stored": ""}
+    state = annotate_state()
+    state.question = (store, project, question)
     done = assignment.progress(store, project.id, question.annotator, project.spec.overlap)
     tasks = project.tasks
     undo_from = revisited.id if revisited is not None else None
@@ -86,29 +93,33 @@ def _ask(store: Store, project: Project, question: TaskQuestion, revisited: Stor
         "can_skip": True,
         "can_undo": answers.before(store, question.annotator, undo_from) is not None,
         "revisiting": revisited is not None and revisited.answer is not None,
-        **last,
+        **(state.reply or Reply())._asdict(),
     }
     content = payload(question, _earlier(store, question), **around)
-    st.session_state[SHOWN] = True
+    state.shows_item = True
     _draw(content)
     if done.done:
         own_download(store, project, question.annotator)
 
 
 def shown() -> bool:
-    """Whether the page showed an item when it was drawn last; false from now on until it does so again."""
-    return bool(st.session_state.pop(SHOWN, False))
+    """Return whether the page showed an item when it was drawn last; False from now on until it does so again."""
+    state = annotate_state()
+    shown, state.shows_item = state.shows_item, False
+    return shown
 
 
 def hold() -> None:
-    """Where the store fails while a person annotates: the item as it was shown, so that no mark is lost. What they
-    confirm is sent to the store, which may be back by then; a button looks for it."""
-    content = st.session_state.get(PAYLOAD)
-    if SHOWN in st.session_state or content is None or QUESTION not in st.session_state:
+    """Show the item as it was while the store fails, so that no mark is lost.
+
+    What people confirm is sent to the store, which may be back by then; a button looks for it.
+    """
+    state = annotate_state()
+    if state.shows_item or state.payload is None or state.question is None:
         return  # it is drawn already, or there is none
-    st.session_state[SHOWN] = True
+    state.shows_item = True
     plain_text.caption(HELD)
-    _draw({**content, **(st.session_state.get(LAST) or {})})
+    _draw({**state.payload, **(state.reply._asdict() if state.reply is not None else {})})
     st.button("Look again", key="store again")
 
 
@@ -117,11 +128,11 @@ def _draw(content: dict[str, Any]) -> None:
 
 
 def _same(content: dict[str, Any]) -> dict[str, Any]:
-    """With the time of its making; equal contents are one."""
-    last = st.session_state.get(PAYLOAD)
-    if last != content:
-        last = st.session_state[PAYLOAD] = content
-    return newest("annotate", last)
+    """Return the payload with the time of its making; equal contents are one."""
+    state = annotate_state()
+    if state.payload is None or state.payload != content:
+        state.payload = content
+    return newest("annotate", state.payload)
 
 
 def _earlier(store: Store, question: TaskQuestion) -> Stored | None:
@@ -130,40 +141,38 @@ def _earlier(store: Store, question: TaskQuestion) -> Stored | None:
 
 
 def done_pressed() -> None:
-    """Carries out what the component sent. An action may be delivered twice, and counts once."""
-    sent = st.session_state["annotate"].get("done")
-    known = st.session_state.get(QUESTION)
-    if not isinstance(sent, dict) or known is None or st.session_state.get(LAST, {}).get("reply") == sent.get("id"):
+    """Carry out what the component sent; an action may be delivered twice, and counts once."""
+    state, sent = annotate_state(), (value_of("annotate") or {}).get("done")
+    if not isinstance(sent, dict) or state.question is None or (state.reply or Reply()).reply == sent.get("id"):
         return
-    store, project, question = known
-    reply = {"reply": str(sent.get("id", "")), "problem": "", "stored": ""}
+    store, project, question = state.question
+    reply = Reply(str(sent.get("id", "")))
     try:
         if sent.get("key") == question.key:
-            reply["stored"] = _carried_out(store, project, question, sent)
+            reply = reply._replace(stored=_carried_out(store, project, question, sent))
         else:
-            reply["problem"] = MOVED_ON
+            reply = reply._replace(problem=MOVED_ON)
     except ExplanationError as error:
-        reply["problem"] = str(error)
-    st.session_state[LAST] = reply
+        reply = reply._replace(problem=str(error))
+    state.reply = reply
 
 
 def _carried_out(store: Store, project: Project, question: TaskQuestion, sent: dict[str, Any]) -> str:
-    """The sentence for the person."""
-    action = sent.get("action")
+    """Return the sentence for the person."""
+    state, action = annotate_state(), sent.get("action")
     if action == "undo":
-        revisited: Stored | None = st.session_state.get(REVISIT)
-        last = revisited.id if revisited is not None else None
-        st.session_state[REVISIT] = answers.before(store, question.annotator, last)
+        last = state.revisited.id if state.revisited is not None else None
+        state.revisit(answers.before(store, question.annotator, last))
         return ""
     if action == "keep":
-        st.session_state[REVISIT] = None
+        state.revisit(None)
         return ""
     answer, own_class = None, ""
     if action != "skip":
         given = sent.get("answer") or {}
         answer, own_class = read_sent(question, given), read_class(question, given)
     confirmation = _confirmation(question, sent, answer, own_class)
-    st.session_state[REVISIT] = None
+    state.revisit(None)
     answers.confirm_new(store, project, question.annotator, confirmation)
     return "Skipped." if answer is None else "Stored."
 
@@ -183,9 +192,9 @@ def _confirmation(question: TaskQuestion, sent: dict[str, Any], answer: Any, own
 
 
 def _revisited(store: Store, project: Project, annotator: int) -> Stored | None:
-    """The confirmed answer to which this person went back."""
-    revisited = st.session_state.get(REVISIT)
-    if not isinstance(revisited, Stored) or revisited.task not in project.tasks:
+    """Return the confirmed answer to which this person went back."""
+    revisited = annotate_state().revisited
+    if revisited is None or revisited.task not in project.tasks:
         return None
     owned = {each.id for each in answers.latest(store, revisited.item, annotator)}
     return revisited if revisited.id in owned else None

@@ -1,27 +1,112 @@
-"""What one run computes: the decision, and the results of its methods as far as they are not remembered."""
+"""What one run computes: the decision, and the results of its methods as far as they are not remembered.
+
+Results are remembered for all sessions, within bounds, and so are the models' answers about the last inputs. The
+metrics under the other erasure operators are remembered by method, so that another choice of methods asks little.
+"""
 
 import time
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING
 
-from app.compare.operator_memory import OperatorMemory
-from app.compare.result_memory import ResultMemory
 from app.compare.runs import Column, Run
 from app.compare.stored_results import StoredAnswer
 from explainers.errors import ExplanationError
+from explainers.methods.registry import method_spec
 from explainers.methods.spec import IMMEDIATE, MethodSpec
-from explainers.models.answer_pool import AnswerPool
+from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Erasure
+from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import Attribution
-from explainers.results.comparison import Failure, MethodResult, RandomControl
-from explainers.results.narrative import Narrative, NarrativeCheck
-from explainers.results.operator_check import OperatorCheck
+from explainers.results.comparison import Comparison
+from explainers.results.events import Event, MethodResult, MethodStarted, OperatorCheck, RandomControl
 from explainers.training.artifacts import find_artifact
 
 if TYPE_CHECKING:
-    from explainers.comparison.decision import Decision
+    from explainers.comparison.decision import Prediction
     from explainers.models.frozen_model import FrozenModel
+
+
+RESULTS_KEPT = 1000
+IMAGES_KEPT = 200 * 2**20  # bytes of the images of remembered results
+
+
+@dataclass(eq=False)
+class ResultMemory:
+    """The keys of results begin with (model version, model name, request)."""
+
+    results: OrderedDict[Hashable, object] = field(default_factory=OrderedDict)
+    pool: PredictionCache = field(default_factory=PredictionCache)
+    changing: Lock = field(default_factory=Lock)
+
+    def recall(self, key: Hashable) -> object | None:
+        with self.changing:
+            if key in self.results:
+                self.results.move_to_end(key)
+            return self.results.get(key)
+
+    def remember(self, key: Hashable, value: object) -> None:
+        with self.changing:
+            self.results[key] = value
+            while len(self.results) > RESULTS_KEPT or self._image_bytes() > IMAGES_KEPT:
+                self.results.popitem(last=False)
+
+    def _image_bytes(self) -> int:
+        """The size of the images about which something is remembered."""
+        images = (key[0][2].example.image for key in self.results)  # type: ignore[index]
+        return sum({id(image): len(image.content) for image in images if image is not None}.values())
+
+
+Values = Mapping[str, float]  # by metric
+Known = tuple[Mapping[str, tuple[float, ...]], Mapping[Hashable, Values]]  # of the random orders, and by key
+
+NOTING = Lock()  # two runs about one input may end at once
+
+
+@dataclass(frozen=True)
+class OperatorMemory:
+    """`question` is the key of an input, `keys` are those of its methods with their weights."""
+
+    memory: ResultMemory
+    question: Hashable
+    keys: Mapping[str, Hashable]
+
+    def recall(self, stored: Sequence[OperatorCheck] = ()) -> tuple[OperatorCheck, ...]:
+        """A check per operator that was tried, of the methods in `keys` that are known; first those that are stored."""
+        remembered = [self._recall(erasure, stored) for erasure in MULTIMODAL_ERASURES]
+        return tuple(check for check in remembered if check.random)
+
+    def note(self, event: object) -> None:
+        """Remembers a check, together with what is known of methods that it does not contain. What is given, and the
+        consensus of the chosen methods, is left out: there would be a new key for each."""
+        if isinstance(event, OperatorCheck) and not event.failure:
+            specs = {method: method_spec(method) for method in event.metrics}
+            named = {
+                method: metrics
+                for method, metrics in event.metrics.items()
+                if not specs[method].is_supplied and not specs[method].is_joint
+            }
+            new = {self.keys[method]: metrics for method, metrics in named.items()}
+            with NOTING:
+                known = self._known(event.erasure)[1]
+                self.memory.remember(self._key(event.erasure), (event.random, {**known, **new}))
+
+    def _recall(self, erasure: Erasure, stored: Sequence[OperatorCheck]) -> OperatorCheck:
+        random, by_key = self._known(erasure)
+        metrics = {method: by_key[key] for method, key in self.keys.items() if key in by_key}
+        for check in (each for each in stored if each.erasure == erasure):
+            metrics = {**metrics, **check.metrics}
+            random = random or check.random
+        return OperatorCheck(erasure, metrics, random)
+
+    def _known(self, erasure: Erasure) -> Known:
+        remembered = self.memory.recall(self._key(erasure))
+        return remembered if isinstance(remembered, tuple) else ({}, {})
+
+    def _key(self, erasure: Erasure) -> Hashable:
+        return self.question, "other operators", erasure
 
 
 def compute(
@@ -30,13 +115,16 @@ def compute(
     """Fills the run, as far as possible with what is `stored`. `fresh` computes also what is remembered."""
     from explainers.comparison.runner import run as compare
 
-    decision = _decide(run, model.pooled(AnswerPool() if fresh else memory.pool))
-    run.whole_probabilities, run.probabilities = decision.whole_probabilities, decision.probabilities
-    run.ablated_inputs = decision.ablated_inputs
-    run.whole, run.question = decision.whole, decision.question  # last: whoever has the question reads the others
+    model = model.pooled(PredictionCache() if fresh else memory.pool)
+    decision, probabilities = _decide(run, model)
+    run.current = Comparison(decision, probabilities, removed=run.request.removed, order=tuple(run.columns))
     run.status = "running"
-    label = model.labels[decision.whole.label]
-    question = (model.version, model.name, replace(run.request.about_input, label=label))
+    label = model.labels[decision.label]
+    question = (
+        model.version,
+        model.name,
+        replace(run.request.about_input, label=label, versus=run.request.versus),
+    )
     keys: dict[str, Hashable] = {
         name: (question, name, _weights(column.spec, model)) for name, column in run.columns.items()
     }
@@ -46,12 +134,13 @@ def compute(
     run.turn.quick = is_quick(run)
     operators = OperatorMemory(memory, question, keys)
     events = compare(
-        decision.question,
+        model,
+        decision,
         missing,
         run.meter,
         control_known=control_known,
         narrators=run.request.narrators,
-        known=[column.result.attribution for column in run.columns.values() if column.result],
+        known=[result.attribution for result in run.comparison().results],
         known_checks=() if fresh else operators.recall(stored.operator_checks if stored else ()),
     )
     for event in events:
@@ -62,25 +151,26 @@ def compute(
 
 def is_quick(run: Run) -> bool:
     """Whether methods of one pass are still to come; they run first."""
-    return any(column.spec.kind in IMMEDIATE and not column.settled for column in run.columns.values())
+    return any(column.spec.kind in IMMEDIATE and not run.is_settled(name) for name, column in run.columns.items())
 
 
-def _decide(run: Run, model: "FrozenModel") -> "Decision":
+def _decide(run: Run, model: "FrozenModel") -> "Prediction":
+    """The decision to explain. That about the whole input goes into the run first: it stays on the page where nothing
+    is left, so that what was removed can be restored."""
     from explainers.comparison.decision import decide
 
     request = run.request
-    predict = partial(decide, model, request.example, label=request.label, settings=request.settings, meter=run.meter)
-    try:
-        return predict(removed=request.removed)
-    except ExplanationError:
-        if request.removed:
-            run.whole = predict().whole  # stays on the page, so that what was removed can be restored
-        raise
+    predict = partial(decide, model, request.example, versus=request.versus, settings=request.settings, meter=run.meter)
+    prediction = predict(label=request.label)
+    run.whole_probabilities, run.whole = prediction.probabilities, prediction.decision
+    if request.removed:
+        return predict(label=model.labels[prediction.decision.label], removed=request.removed)
+    return prediction
 
 
 @dataclass(frozen=True)
 class _Results:
-    """The results of a run as they come, in its columns and in the memory.
+    """The events of a run as they come, in its comparison, in its columns and in the memory.
 
     The keys of methods are those of the beginning: what weights that came later have computed is remembered as a result
     of the earlier ones, and never the other way round.
@@ -93,55 +183,45 @@ class _Results:
     stored: StoredAnswer | None = None
 
     def recall(self, column: Column) -> bool:
-        if self.stored is not None and self.stored.fill_column(column):
-            return True
+        """Whether the method's outcome is stored or remembered; then the run has it."""
+        stored = self.stored.outcome(column.spec.id) if self.stored is not None else None
         remembered = self.memory.recall(self.keys[column.spec.id])
-        if not isinstance(remembered, tuple):
-            return False
-        column.result, column.finished = remembered
-        column.attribution, column.remembered = column.result.attribution, True
-        return True
+        if stored is not None:
+            column.stored = True
+            column.attribution = stored.attribution if isinstance(stored, MethodResult) else None
+            self.run.take(stored)
+        elif isinstance(remembered, tuple):
+            result, column.finished = remembered
+            column.attribution, column.remembered = result.attribution, True
+            self.run.take(result)
+        return self.run.is_settled(column.spec.id)
 
     def recall_control(self) -> bool:
+        """Whether the random control is stored or remembered; then the run has it."""
         stored = self.stored.random_control if self.stored is not None else None
         control = stored or self.memory.recall(self.control_key)
-        self.run.random_control = control if isinstance(control, RandomControl) else None
-        return self.run.random_control is not None
+        if isinstance(control, RandomControl):
+            self.run.take(control)
+        return isinstance(control, RandomControl)
 
-    def take(self, event: object) -> None:
-        from explainers.comparison.runner import MethodStarted
-
+    def take(self, event: Event) -> None:
         run = self.run
-        if isinstance(event, Narrative):
-            run.narratives += (event,)
-        elif isinstance(event, NarrativeCheck):
-            run.narrative_checks += (event,)
-        elif isinstance(event, OperatorCheck):
-            run.operator_checks += (event,)
-        elif isinstance(event, Failure) and event.method not in run.columns:
-            run.narrator_failures += (event,)
-        elif isinstance(event, MethodStarted):
+        if isinstance(event, MethodStarted):
             run.columns[event.method].base = run.meter.used
         elif isinstance(event, Attribution):
             run.columns[event.method].attribution = event
-        elif isinstance(event, Failure):
-            run.columns[event.method].failure = event.reason
-        elif isinstance(event, MethodResult):
-            self._take_result(event)
+        elif isinstance(event, MethodResult) and event.method in run.columns:  # not the consensus of this choice
+            column = run.columns[event.method]
+            column.attribution, column.finished = event.attribution, time.time()
+            self.memory.remember(self.keys[event.method], (event, column.finished))
         elif isinstance(event, RandomControl):
-            run.random_control = event
             self.memory.remember(self.control_key, event)
-
-    def _take_result(self, result: MethodResult) -> None:
-        column = self.run.columns[result.attribution.method]
-        column.attribution, column.finished = result.attribution, time.time()
-        column.result = result
-        self.memory.remember(self.keys[column.spec.id], (result, column.finished))
+        run.take(event)
 
 
 def _weights(spec: MethodSpec, model: "FrozenModel") -> Hashable:
     """Which weights a learned method uses, so that fitting it again invalidates what is remembered; what is given."""
-    if spec.group == "Given":
+    if spec.is_supplied:
         return spec.fixed
     if not spec.learns:
         return None

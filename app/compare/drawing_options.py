@@ -1,15 +1,17 @@
-"""How the heat maps and curves are drawn: the options, and their controls in the sidebar."""
+"""How the heat maps and curves are drawn: the options, and their controls."""
 
 from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from app.compare import image_input
+from app.compare.state import CompareState, compare_state
+from app.streamlit_shims import Container
 from explainers.datasets.example import Evidence, Example
 from explainers.metrics.faithfulness import METRICS
 from explainers.report.colours import PRESETS, Scale
 
 USUAL, EVIDENCE = "usual", ""  # orders of the rows besides the ids of metrics
+SCALES = ("per method", "shared")
 LARGE = "<style>html { font-size: 20px; }</style>"
 
 
@@ -28,38 +30,24 @@ class DrawingOptions:
     evidence: Evidence | None = None
 
 
-def drawing_options(example: Example) -> DrawingOptions:
-    """The controls, in the sidebar. Those for images are drawn only where the example has one."""
-    with st.sidebar:
-        st.subheader("Drawing", anchor=False)
-        options = _general()
-        if st.toggle(
-            "Large type",
-            key="large",
-            bind="query-params",
-            persist_state="session",
-            help="For a projector. The form is folded away.",
-        ):
+def drawing_options(example: Example, line: Container) -> DrawingOptions:
+    """Draw the controls into the line, those for images only where the example has one; and return what is chosen."""
+    state = compare_state()
+    with line.popover("Drawing", key="edit drawing"):
+        options = _general(state)
+        if st.toggle("Large type", help="For a projector. The form is folded away.", **state.widget("large")):
             st.html(LARGE)
-        return options if example.image is None else _for_image(options, example)
+        return options if example.image is None else _for_image(options, example, state)
 
 
-def is_large() -> bool:
-    """Whether the type is large, also before its switch is drawn."""
-    return bool(st.session_state.get("large", st.query_params.get("large") == "true"))
-
-
-def _general() -> DrawingOptions:
+def _general(state: CompareState) -> DrawingOptions:
     percent = st.slider(
         "Top share to outline, %",
         0,
         100,
-        20,
-        5,
-        key="top",
-        bind="query-params",
-        persist_state="session",
+        step=5,
         help="Units with a positive score among the strongest are outlined. Also a line in the curves.",
+        **state.widget("top"),
     )
     orders = {
         "evidence": EVIDENCE,
@@ -69,70 +57,51 @@ def _general() -> DrawingOptions:
     sort = st.selectbox(
         "Sort rows by",
         list(orders),
-        key="sort",
-        bind="query-params",
-        persist_state="session",
-        help="Evidence: AOPC-C minus AOPC-S. The order is made when all methods are done, and stays while words are "
-        "removed.",
+        help="Evidence: by the groups of the answer. The order is made when all methods are done, and stays while "
+        "words are removed.",
+        **state.widget("sort", options=orders, listed=orders),
     )
     preset = st.selectbox(
         "Colours",
         list(PRESETS),
-        key="colours",
-        bind="query-params",
-        persist_state="session",
         format_func=lambda name: PRESETS[name].title,
+        **state.widget("colours", listed=PRESETS),
     )
     scale = st.segmented_control(
         "Scale",
-        ("per method", "shared"),
-        default="per method",
+        SCALES,
         required=True,
-        key="scale",
-        bind="query-params",
-        persist_state="session",
         help="Per method: the strongest unit of each row has the full colour. Shared: one scale for all rows, so that "
         "colours can be compared; methods with small scores look pale.",
+        **state.widget("scale", options=SCALES, initial="default"),
     )
     return DrawingOptions(
         preset or "safe", "shared" if scale == "shared" else "method", percent, orders.get(sort or "", EVIDENCE)
     )
 
 
-def _for_image(options: DrawingOptions, example: Example) -> DrawingOptions:
+def _for_image(options: DrawingOptions, example: Example, state: CompareState) -> DrawingOptions:
     separate = st.toggle(
         "Separate scales for image and text",
-        key="separate",
-        bind="query-params",
-        persist_state="session",
         help="Where the strongest word outweighs every patch, the image looks empty. With scales of their own, compare "
         "colours only within the image and within the text.",
+        **state.widget("separate"),
     )
     opacity = st.slider(
-        "Colours over the image, %",
-        0,
-        100,
-        80,
-        5,
-        key="opacity",
-        bind="query-params",
-        persist_state="session",
-        help="0 shows the image alone.",
+        "Colours over the image, %", 0, 100, step=5, help="0 shows the image alone.", **state.widget("opacity")
     )
-    return replace(options, separate=separate, opacity=opacity, evidence=_evidence(example))
+    return replace(options, separate=separate, opacity=opacity, evidence=_evidence(example, state))
 
 
-def _evidence(example: Example) -> Evidence | None:
-    """What the correct answer follows from, where that is known and switched on."""
-    reference = image_input.reference(example)
+def _evidence(example: Example, state: CompareState) -> Evidence | None:
+    """Return what the correct answer follows from, where that is known and switched on."""
+    reference = state.reference(example)
     if reference is None or reference.evidence is None:
         return None
     switched_on = st.toggle(
         "Show the true evidence",
-        key="evidence",
-        bind="query-params",
-        persist_state="session",
         help="Outlines the objects and underlines the words from which the correct answer follows by the generator's "
         "rules. A faithful explanation need not agree with them: the model may use other evidence.",
+        **state.widget("evidence"),
     )
     return reference.evidence if switched_on else None

@@ -1,47 +1,188 @@
 """The section "Duel": two methods that disagree, and what the model says when the units they claim are removed.
 
-The pair is in the address as `duel=first.second`, by ids; without it, it is the pair at the top of the sheet. The
-section has the same height before, while and after the model is asked.
+The pair is in the address as `duel=first.second`, by ids; without it, it is the first that an experiment separates, and
+where there is none the section is one folded line. A duel is drawn as a sentence, and p(class) without and with only
+the units of either side and random ones.
 """
 
+import numpy as np
 import streamlit as st
 
-from app.compare.duel_drawing import duel_html
-from app.compare.duel_runs import DuelState, Pair, duel_state
+from app import plain_text
 from app.compare.engine import Engine
-from app.compare.runs import Run
-from explainers.comparison.claims import can_duel
+from app.compare.follow_ups import duel_of, opening_duel, pair_of
+from app.compare.runs import FollowUp, Run
+from app.compare.state import compare_state
+from app.session import put, value_of
+from explainers.comparison.claims import Pair, can_duel
 from explainers.methods.registry import method_spec
-from explainers.report.duel import duel_sentence, no_duel_sentence
-from explainers.report.text import one_line
+from explainers.report.duel import duel_sentence, no_duel_sentence, random_units
+from explainers.report.text import (
+    decimals,
+    escaped,
+    join_names,
+    one_line,
+    quoted_among,
+    target_name,
+)
+from explainers.results.events import Duel, DuelSide
+from explainers.results.settings import RANDOM_ORDERS
 
-PARAMETER = "duel"  # in the address
-BOXES = "duel boxes"  # in the session: number, methods and pair of the boxes that are drawn
+EMPTY = '<span class="duel-track"></span><span class="duel-p">…</span>'
+STYLE = """<style>
+.duel { max-width: 60rem; font-variant-numeric: tabular-nums; }
+.duel-sentence { height: 4.6rem; line-height: 1.5rem; overflow-y: auto; margin: 0; overflow-wrap: anywhere; }
+.duel-none { visibility: hidden; } /* two methods are still to be chosen */
+.duel-row { display: grid; grid-template-columns: minmax(0, 1.3fr) minmax(0, 1fr) minmax(0, 1fr); gap: 0 1.5rem;
+            height: 3.1rem; align-items: center; border-bottom: 1px solid rgba(128, 128, 128, 0.3); }
+.duel-row.duel-head { height: 1.8rem; font-size: 0.8rem; opacity: 0.75; }
+.duel-who { min-width: 0; line-height: 1.3; }
+.duel-who b, .duel-who span { display: block; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
+.duel-who b { font-weight: 500; }
+.duel-wins b { font-weight: 700; }
+.duel-who span { font-size: 0.85rem; opacity: 0.8; }
+.duel-bar { display: grid; grid-template-columns: 1fr 2.6rem; gap: 0.6rem; align-items: center; min-width: 0; }
+.duel-track { position: relative; height: 0.7rem; border-radius: 3px; background: rgba(128, 128, 128, 0.2); }
+.duel-track i { position: absolute; top: 0; bottom: 0; left: 0; border-radius: 3px; background: #8a8f98; }
+.duel-wins .duel-track i { background: #2f7fc4; }
+.duel-track s { position: absolute; top: -0.25rem; bottom: -0.25rem; width: 2px; background: currentColor; }
+.duel-p { text-align: right; }
+.duel-note { height: 2.6rem; line-height: 1.3rem; font-size: 0.8rem; opacity: 0.75; margin: 0.4rem 0 0;
+             overflow-y: auto; overflow-wrap: anywhere; }
+@media (max-width: 640px) {
+  .duel-sentence { height: 12rem; }
+  .duel-row, .duel-row.duel-head { grid-template-columns: 1fr 1fr; gap: 0 1rem; height: 5.2rem; align-content: center; }
+  .duel-row.duel-head { height: 1.8rem; }
+  .duel-head .duel-who { display: none; }
+  .duel-who { grid-column: 1 / -1; padding-bottom: 0.3rem; }
+  .duel-note { height: 5.2rem; }
+}
+</style>"""
+
+
+def duel_html(run: Run, methods: Pair | None, duel: Duel | None, sentence: str, problem: str) -> str:
+    """The duel, of the same height in every state. `problem` stands in place of the note."""
+    rows = [_side(run, duel, number, method) for number, method in enumerate(methods or ("", ""))]
+    hidden = "" if methods is not None or run.active else ' class="duel-none" aria-hidden="true"'
+    head = _row("duel-head", "", '<span role="columnheader">without them</span>', "with only them", header=True)
+    return (
+        f'{STYLE}<div class="duel"><p class="duel-sentence" role="status">{escaped(sentence)}</p>'
+        f'<div role="table" aria-label="Duel"{hidden}>{head}{"".join(rows)}{_random(run, duel)}</div>'
+        f'<p class="duel-note">{escaped(problem or _note(run, duel))}</p></div>'
+    )
+
+
+def _row(kind: str, who: str, without: str, only: str, *, header: bool = False) -> str:
+    if header:
+        return (
+            f'<div class="duel-row {kind}" role="row"><span class="duel-who" role="columnheader">{who}</span>'
+            f'{without}<span role="columnheader">{only}</span></div>'
+        )
+    cells = "".join(f'<div class="duel-bar" role="cell">{cell}</div>' for cell in (without, only))
+    return f'<div class="duel-row {kind}" role="row"><div class="duel-who" role="rowheader">{who}</div>{cells}</div>'
+
+
+def _side(run: Run, duel: Duel | None, number: int, method: str) -> str:
+    name = method_spec(method).name if method else "…"
+    if duel is None:
+        return _row("", _who(name, "…"), EMPTY, EMPTY)
+    side = duel.sides[number]
+    kind = "duel-wins" if duel.winner == side.method else ""
+    return _row(
+        kind,
+        _who(name, _units(run, side)),
+        _bar(side.removed, duel.full),
+        _bar(side.kept, duel.full),
+    )
+
+
+def _random(run: Run, duel: Duel | None) -> str:
+    if duel is None:
+        return _row("", _who("Random", "…"), EMPTY, EMPTY)
+    units = random_units(run.comparison(), len(duel.sides[0].units))
+    removed, kept = float(np.mean(duel.random_removed)), float(np.mean(duel.random_kept))
+    return _row(
+        "",
+        _who("Random", f"{units}, mean of {len(duel.random_removed)}"),
+        _bar(removed, duel.full),
+        _bar(kept, duel.full),
+    )
+
+
+def _who(name: str, units: str) -> str:
+    return f'<b>{escaped(name)}</b><span title="{escaped(units)}">{escaped(units)}</span>'
+
+
+def _units(run: Run, side: DuelSide) -> str:
+    return join_names([quoted_among(run.comparison(), unit) for unit in side.units])
+
+
+def _bar(p: float, full: float) -> str:
+    """p, and a line at p of the whole input."""
+    return (
+        f'<span class="duel-track"><i style="width: {100 * p:.1f}%"></i>'
+        f'<s style="left: {100 * full:.1f}%"></s></span><span class="duel-p">{decimals(p)}</span>'
+    )
+
+
+def _note(run: Run, duel: Duel | None) -> str:
+    if duel is None:
+        return ""
+    label = target_name(run.comparison().decision)
+    return (
+        f"Bars: probability of {label}. Line: with all units, {decimals(duel.full)}. Test: the ends of "
+        f"{RANDOM_ORDERS} random orders are as far apart with p = {decimals(duel.p)}."
+    )
+
+
+BOXES = ("duel first", "duel second")  # keys of the two widgets
 WAITING = "The duel begins when all methods are done."
 CHOOSE = "Choose two methods that disagree: the model is asked without the few units that only one of them ranks high."
 TOO_FEW = "A duel needs two methods that rank units for this class."
 ASKING = "Asking the model …"
+FOLDED = "Duel: no experiment with a few units separates two methods that are better than random here"
 
 
-def show(engine: Engine, run: Run, pair: Pair | None) -> bool:
-    """Starts the duel of a run that is over, and tells whether its result was still to come when it was drawn. `pair`
-    are the methods at the top of the sheet, None if there are none."""
-    st.header("Duel", anchor=False)
+def show(engine: Engine, run: Run) -> bool:
+    """Start the duel of a run that is over, and return whether its result was still to come when it was drawn."""
     methods = contenders(run)
     if len(methods) < 2:
+        st.header("Duel", anchor=False)
         st.caption(TOO_FEW)
         return False
+    opening = None if run.active or compare_state().controls.duel else opening_duel(engine, run)
+    pair = pair_of(opening.result) if opening is not None and opening.result is not None else None
     chosen, problem = chosen_pair(methods, pair)
-    _boxes(methods, chosen, pair, disabled=run.active)
-    state = None if run.active or chosen is None else duel_state(engine, run, chosen)
-    waits = state is not None and state.active  # before it is drawn: the result may come meanwhile
-    st.html(duel_html(run, state, _sentence(run, state), "" if run.active else problem))
+    searching = opening is not None and opening.active
+    decided = not run.active and not searching
+    state = compare_state()
+    if decided:
+        state.duel_folded = opening is not None and chosen is None
+    folded = state.duel_folded  # as it was, until the next duel is decided
+    with st.expander(FOLDED if decided else "Duel") if folded else st.container():
+        if not folded:
+            st.header("Duel", anchor=False)
+        if opening is not None and opening.error:
+            plain_text.error(opening.error)
+        _boxes(methods, chosen, pair, disabled=run.active or searching)
+        fought = None if run.active or chosen is None else duel_of(engine, run, chosen)
+        waits = searching or (fought is not None and fought.active)  # before it is drawn: the result may come meanwhile
+        draw(run, chosen, fought, problem, searching=searching)
     return waits
+
+
+def draw(
+    run: Run, methods: Pair | None, fought: FollowUp[Duel] | None, problem: str = "", *, searching: bool = False
+) -> None:
+    """Draws the duel of two methods as far as it is known."""
+    sentence = ASKING if searching else _sentence(run, methods, fought)
+    shown, result = (methods, fought.result) if fought is not None else (None, None)
+    st.html(duel_html(run, shown, result, sentence, "" if run.active else problem))
 
 
 def contenders(run: Run) -> list[str]:
     """Ids of the methods that rank units for the explained class, in the order of display; at first of all methods."""
-    if run.active or run.question is None:
+    if run.active or run.decision is None:
         return [name for name, column in run.columns.items() if column.spec.explains or column.spec.is_given]
     comparison = run.comparison()
     return [name for name in run.columns if can_duel(comparison, name)]
@@ -50,7 +191,7 @@ def contenders(run: Run) -> list[str]:
 def chosen_pair(methods: list[str], pair: Pair | None) -> tuple[Pair | None, str]:
     """That of the address, or else `pair`; and a sentence where the address asks for what is not possible."""
     default = pair if pair is not None and set(pair) <= set(methods) else None
-    address = st.query_params.get(PARAMETER, "")
+    address = compare_state().controls.duel
     if not address:
         return default, ""
     first, _, second = address.partition(".")
@@ -60,48 +201,43 @@ def chosen_pair(methods: list[str], pair: Pair | None) -> tuple[Pair | None, str
 
 
 def _boxes(methods: list[str], chosen: Pair | None, pair: Pair | None, *, disabled: bool) -> None:
-    """The two boxes: new ones where what they show has changed, and not because a person chose in them."""
-    number, *shown = st.session_state.get(BOXES, (0, [], None))
-    if shown != [methods, chosen]:
-        number += 1
-        st.session_state[BOXES] = (number, methods, chosen)
-    keys = (f"duel first {number}", f"duel second {number}")
+    """The two boxes. They get the pair where that has changed, so that one choice waits for the other."""
+    state = compare_state()
+    renewed = state.duel_boxes != (methods, chosen) or all(value_of(key) is None for key in BOXES)
+    state.duel_boxes = (methods, chosen)
     with st.container(horizontal=True):
-        for label, key, method in zip(("One method", "Another method"), keys, chosen or ("", ""), strict=True):
+        for label, key, method in zip(("One method", "Another method"), BOXES, chosen or (None, None), strict=True):
+            if renewed:
+                put(key, method)
             st.selectbox(
                 label,
                 methods,
-                index=methods.index(method) if method else None,
+                index=None,
                 key=key,
                 format_func=lambda method: method_spec(method).name,
                 on_change=_chosen,
-                args=(keys, pair),
+                args=(methods, pair),
                 placeholder="Choose a method",
                 disabled=disabled,
             )
 
 
-def _chosen(keys: tuple[str, str], pair: Pair | None) -> None:
-    """Writes the pair into the address, unless it is the one that is shown anyway."""
-    first, second = (st.session_state[key] for key in keys)
-    if first is None or second is None:
-        return
-    number, methods, _ = st.session_state[BOXES]
-    st.session_state[BOXES] = (number, methods, (first, second))
-    if (first, second) != pair:
-        st.query_params[PARAMETER] = f"{first}.{second}"
-    elif PARAMETER in st.query_params:
-        del st.query_params[PARAMETER]
+def _chosen(methods: list[str], pair: Pair | None) -> None:
+    """Takes the two methods, unless they are the pair that is shown anyway."""
+    first, second = (value_of(key) for key in BOXES)
+    if first is not None and second is not None:
+        compare_state().duel_boxes = (methods, (first, second))
+        compare_state().change(duel="" if (first, second) == pair else f"{first}.{second}")
 
 
-def _sentence(run: Run, state: DuelState | None) -> str:
-    if run.active or run.question is None:
+def _sentence(run: Run, methods: Pair | None, fought: FollowUp[Duel] | None) -> str:
+    if run.active or run.decision is None:
         return WAITING
-    if state is None:
+    if methods is None or fought is None:
         return CHOOSE
-    if state.active or state.error:
-        return ASKING if state.active else state.error
+    if fought.active or fought.error:
+        return ASKING if fought.active else fought.error
     comparison = run.comparison()
-    if state.duel is None:
-        return no_duel_sentence(comparison, state.methods)
-    return duel_sentence(comparison, state.duel)
+    if fought.result is None:
+        return no_duel_sentence(comparison, methods)
+    return duel_sentence(comparison, fought.result)

@@ -1,32 +1,33 @@
 """Runs comparisons in the background, a few at a time, and remembers their results for all sessions.
 
 A page asks for a `Run` and looks at it as often as it likes; nothing here knows Streamlit. Each run has a thread of its
-own, which computes only while it is its turn. The modules that bring torch with them are imported there, so that the
-page is drawn while they load.
+own, which computes only while it is its turn, and so has each follow-up of a run that is over. The modules that bring
+torch with them are imported there, so that the page is drawn while they load. `ProgressWatch` tells the server's health
+check which runs hang.
 """
 
 import logging
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Thread
 
+import psutil  # type: ignore[import-untyped]
+
 from app.compare import computation
-from app.compare.leases import Lease
-from app.compare.progress import ProgressWatch
-from app.compare.result_memory import ResultMemory
-from app.compare.runs import Column, Request, Run
+from app.compare.computation import ResultMemory
+from app.compare.fair_scheduler import FairScheduler, Turn
+from app.compare.run_log import log_run
+from app.compare.runs import Column, FollowUp, Key, Lease, Request, Result, Run
 from app.compare.stored_results import StoredAnswer, fill, stored_answer
-from app.compare.turns import Turn, Turns
 from app.model_pool import DRAWN, ModelPool
-from app.operations.run_log import log_run
 from app.server import memory
+from explainers.attribution.given import guess_spec
 from explainers.errors import Cancelled, ExplanationError
-from explainers.methods.given_specs import guess_spec
 from explainers.methods.registry import applicable, select
 from explainers.models.bundle_cards import bundle_names
-from explainers.models.meter import Meter
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,53 @@ LONGEST_QUEUE = 64  # runs on their way; further ones are refused
 QUEUE_VARIABLE = "CROSSLIGHT_QUEUE"
 GRACE = 5.0  # seconds within which stopped runs end
 BUSY = "The server is busy with {} comparisons. Try again in a moment."
+STILL = 45.0  # seconds without progress; with the ten seconds between two looks a fault is reported within a minute
+LONG = 600.0  # seconds for what reports no progress: loading a model, or one batch of a large model
+
+Trace = tuple[object, ...]
+
+
+@dataclass(eq=False)
+class ProgressWatch:
+    """Remembers since when each run has been as it is.
+
+    A run moves while its status changes, it asks the model, columns settle, or its thread computes (a fit outside the
+    model). A run that waits for its turn stands still with good reason as long as any other run moves.
+    """
+
+    traces: dict[Run, tuple[Trace, float]] = field(default_factory=dict)
+
+    def standing(self, runs: list[Run], now: float | None = None) -> list[Run]:
+        """Looks at `runs` at the time `now` (seconds, monotonic) and returns those that hang."""
+        now = time.monotonic() if now is None else now
+        computed = _processor_seconds()
+        seen: dict[Run, tuple[Trace, float]] = {}
+        for run in runs:
+            trace = (run.status, run.meter.used, run.meter.in_batch, run.settled, int(_computed(run, computed)))
+            before = self.traces.get(run)
+            seen[run] = before if before is not None and before[0] == trace else (trace, now)
+        self.traces = seen
+        still = {run: now - since for run, (_, since) in seen.items()}
+        moves = any(seconds <= STILL or self._may_take_long(run) for run, seconds in still.items())
+        return [
+            run
+            for run, seconds in still.items()
+            if seconds > LONG or (seconds > STILL and not self._may_take_long(run) and not (run.turn.waits and moves))
+        ]
+
+    @staticmethod
+    def _may_take_long(run: Run) -> bool:
+        return run.status == "loading" or run.meter.in_batch
+
+
+def _processor_seconds() -> dict[int, float]:
+    """Seconds of processor time by the system's number of a thread of this process."""
+    return {thread.id: thread.user_time + thread.system_time for thread in psutil.Process().threads()}
+
+
+def _computed(run: Run, computed: dict[int, float]) -> float:
+    thread: Thread | None = run.thread
+    return computed.get(thread.native_id or 0, 0.0) if thread is not None else 0.0
 
 
 class Engine:
@@ -42,7 +90,7 @@ class Engine:
 
     def __init__(self, pool: ModelPool) -> None:
         self.pool = pool
-        self.turns = Turns(AT_ONCE)
+        self.turns = FairScheduler(AT_ONCE)
         self.progress = ProgressWatch()
         self.memory = ResultMemory()
         self.queue: list[Run] = []  # those on their way
@@ -81,23 +129,28 @@ class Engine:
         """How many runs compute before this one does."""
         return self.turns.ahead_of(run.turn)
 
-    def later(self, run: Run, meter: Meter, work: Callable[[], None]) -> None:
-        """Computes more for a run that is over, in turn with the others; `meter` counts and stops it."""
+    def submit_follow_up(
+        self, run: Run, key: Key, work: Callable[[FollowUp[Result]], None], initial: Result | None = None
+    ) -> FollowUp[Result]:
+        """Return what is computed under `key` for a run that is over. The first call starts it, in turn with others.
+
+        `work` writes the result, which is `initial` until then. What was stopped is forgotten, so that it is computed
+        again as soon as somebody looks.
+        """
+        known: FollowUp[Result] | None = run.follow_ups.get(key)
+        if known is not None:
+            return known
+        follow_up = run.follow_ups[key] = FollowUp(result=initial)
         turn = Turn(quick=False)
 
-        def check_later() -> None:
-            if self.closed or run.lease.expired or meter.cancel.is_set():
+        def still_wanted() -> None:
+            if self.closed or run.lease.expired or follow_up.meter.cancel.is_set():
                 raise Cancelled("Stopped.")
 
-        def in_turn() -> None:
-            try:
-                work()
-            finally:
-                self.turns.leave(turn)
-
-        meter.give_way = partial(self.turns.pause, turn, check_later)
-        meter.step_aside = partial(self.turns.leave, turn)
-        self._start("curves", in_turn)
+        follow_up.meter.give_way = partial(self.turns.pause, turn, still_wanted)
+        follow_up.meter.step_aside = partial(self.turns.leave, turn)
+        self._start("follow-up", partial(self._follow_up, run, key, follow_up, work, turn))
+        return follow_up
 
     def snapshot(self) -> dict[str, object]:
         """Numbers and model names for the server's owner; nothing that was typed."""
@@ -152,10 +205,29 @@ class Engine:
             self.turns.leave(run.turn)
             run.seconds = time.perf_counter() - began - run.meter.waited
             self.queue.remove(run)
-            run.status = status  # last, because whoever looks takes the run for ended from here on
+            run.end(status)
             log_run(run)
             if not self.queue:
                 memory.release()
+
+    def _follow_up(
+        self, run: Run, key: Key, follow_up: FollowUp[Result], work: Callable[[FollowUp[Result]], None], turn: Turn
+    ) -> None:
+        try:
+            work(follow_up)
+        except Cancelled:
+            run.follow_ups.pop(key, None)
+            follow_up.error = "Stopped."
+        except ExplanationError as error:
+            follow_up.error = str(error)
+        except BaseException as error:  # a programming error: the reader gets a sentence, the log the traceback
+            from explainers.comparison.runner import internal_error
+
+            log.exception("a computation after a comparison failed")
+            follow_up.error = internal_error(error)
+        finally:
+            self.turns.leave(turn)
+            follow_up.active = False
 
     def _compute(self, run: Run, fresh: bool, stored: StoredAnswer | None) -> None:
         still_wanted = partial(check, run)

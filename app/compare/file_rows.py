@@ -4,24 +4,19 @@ A row appears where the input that is explained is one of the file's. The file s
 another page is shown, until it is replaced or removed.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import streamlit as st
 
 from app import plain_text
-from app.compare import url_state
-from explainers.annotations.foreign_attributions import people_spec
+from app.compare.state import CompareState, FileRows, RowFile, compare_state
+from app.session import value_of
 from explainers.annotations.formats.archives import is_archive, read_archive
+from explainers.annotations.formats.attributions_file import people_spec, read_scores
 from explainers.annotations.formats.items_file import parse_items
-from explainers.annotations.formats.scores_file import read_scores
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.methods.spec import MethodSpec
 
 TYPES = ["jsonl", "json", "csv", "tsv", "parquet", "zip", "gz", "tgz"]
-PART, INPUT, STATE = "row part", "row input", "file rows"  # in the session
-UPLOADERS = "row uploaders"  # how many were emptied: only another key empties one
 PREFERRED_PART, NAME_LENGTH, LISTED = "test", 60, 3
 LABEL = "Scores or marks"
 HELP = (
@@ -30,48 +25,30 @@ HELP = (
 )
 NONE_HERE = "The input above is not in the file. Choose one of its inputs."
 NOTHING = "The file has no scores, and no texts with marks."
-Input = tuple[str, str]  # both texts, the second empty where there is none
-
-
-@dataclass(frozen=True)
-class FileRows:
-    """The rows of every input of a file, its parts if it is an archive with several, and sentences about bad rows."""
-
-    rows: Mapping[Input, tuple[MethodSpec, ...]]
-    problems: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RowFile:
-    """An uploaded file; `problem` is a sentence where it cannot be used."""
-
-    name: str
-    content: bytes
-    parts: tuple[str, ...] = ()
-    part: str = ""
-    read: FileRows | None = None
-    problem: str = ""
 
 
 def controls() -> None:
     """The uploader, and which input of the file to explain."""
     with st.expander("Rows from a file"):
-        st.file_uploader(LABEL, TYPES, key=_uploader(), on_change=_uploaded, help=HELP)
-        file: RowFile | None = st.session_state.get(STATE)
+        state = compare_state()
+        st.file_uploader(LABEL, TYPES, key=_uploader(state), on_change=_uploaded, help=HELP)
+        file = state.row_file
         if file is None:
             return
         if file.parts:
-            st.selectbox("Part", file.parts, index=file.parts.index(file.part), key=PART, on_change=_part_chosen)
+            st.selectbox(
+                "Part", file.parts, index=file.parts.index(file.part), key=_part(state), on_change=_part_chosen
+            )
         if file.problem:
             plain_text.error(file.problem)
         if file.read is not None:
-            _inputs(file.read)
+            _inputs(file.read, state)
         st.button("Remove the file", key="remove row file", on_click=_removed)
 
 
 def rows(example: Example) -> tuple[MethodSpec, ...]:
     """The rows of the file for this input."""
-    file: RowFile | None = st.session_state.get(STATE)
+    file = compare_state().row_file
     if file is None or file.read is None:
         return ()
     return file.read.rows.get((example.text, example.pair or ""), ())
@@ -79,7 +56,7 @@ def rows(example: Example) -> tuple[MethodSpec, ...]:
 
 def read_rows(name: str, content: bytes, part: str = "") -> FileRows:
     """Raises `DataUnavailable` for a file that has neither scores nor marks."""
-    collected: dict[Input, tuple[MethodSpec, ...]] = {}
+    collected: dict[tuple[str, str], tuple[MethodSpec, ...]] = {}
     scores = read_scores(content, name, part)
     if scores is not None:
         problems = scores.problems()
@@ -109,50 +86,55 @@ def opened(name: str, content: bytes, part: str = "") -> RowFile:
         return RowFile(name, content, parts, part, problem=str(error))
 
 
-def _inputs(read: FileRows) -> None:
+def _inputs(read: FileRows, state: CompareState) -> None:
     inputs = list(read.rows)
     names = [" / ".join(filter(None, each)).replace("\n", " ") for each in inputs]
     st.selectbox(
         "Input",
         range(len(inputs)),
         format_func=lambda number: f"{number + 1}. {names[number][:NAME_LENGTH]}",
-        key=INPUT,
+        key=_input(state),
     )
     st.button("Explain this input", key="explain row input", on_click=_input_chosen)
-    text, pair = (st.session_state.get(name, "") for name in url_state.TEXTS)
+    text, pair = state.controls.texts
     if (text, pair) not in read.rows and (text, "") not in read.rows:
         st.caption(NONE_HERE)
     if read.problems:
         plain_text.bullets((*read.problems[:LISTED], *(["…"] if len(read.problems) > LISTED else [])))
 
 
-def _uploader() -> str:
-    return f"row file {st.session_state.get(UPLOADERS, 0)}"
+def _uploader(state: CompareState) -> str:
+    return f"row file {state.row_files_removed}"
+
+
+def _part(state: CompareState) -> str:
+    return f"row part {state.row_files}"
+
+
+def _input(state: CompareState) -> str:
+    return f"row input {state.row_files}"
 
 
 def _uploaded() -> None:
-    file = st.session_state[_uploader()]
-    _forget()
-    if file is not None:
-        st.session_state[STATE] = opened(file.name, file.getvalue())
+    state = compare_state()
+    file = value_of(_uploader(state))
+    state.row_file = opened(file.name, file.getvalue()) if file is not None else None
+    state.row_files += 1
 
 
 def _part_chosen() -> None:
-    file: RowFile = st.session_state[STATE]
-    st.session_state[STATE] = opened(file.name, file.content, st.session_state[PART])
+    state = compare_state()
+    if state.row_file is not None:
+        state.row_file = opened(state.row_file.name, state.row_file.content, value_of(_part(state)))
 
 
 def _input_chosen() -> None:
-    file: RowFile = st.session_state[STATE]
-    if file.read is not None:
-        url_state.own_texts(list(file.read.rows)[st.session_state[INPUT]])
+    state = compare_state()
+    if state.row_file is not None and state.row_file.read is not None:
+        state.own_texts(list(state.row_file.read.rows)[value_of(_input(state))])
 
 
 def _removed() -> None:
-    _forget()
-    st.session_state[UPLOADERS] = st.session_state.get(UPLOADERS, 0) + 1
-
-
-def _forget() -> None:
-    for name in (STATE, PART, INPUT):
-        st.session_state.pop(name, None)
+    state = compare_state()
+    state.row_file = None
+    state.row_files_removed += 1

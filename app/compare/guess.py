@@ -1,92 +1,61 @@
-"""Guess first: a person marks the units that matter to them before any explanation is shown.
+"""With "Guess first" a person marks the units that matter to them before any explanation is shown.
 
-The switch is in the address as `guess=first`. The marks belong to a model, an input and a kind of unit, and are
-forgotten when one of these changes.
+The marks belong to a model, an input and a kind of unit, and are forgotten when one of these changes.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 import streamlit as st
 
-from app.compare import image_overlay
+from app.compare import heat_maps
 from app.compare.runs import Request, Run
 from app.compare.score_sheet import labels, segments
+from app.compare.state import Guess, compare_state
 from app.components import component, newest
+from app.session import value_of
 from explainers.datasets.example import Example
 from explainers.models.inputs.encoding import UnitKind
+from explainers.report.guess import guess_sentence
 
-PARAMETER, FIRST = "guess", "first"  # in the address
-SWITCH, STATE = "guess first", "guess"  # in the session
+WAITING_FOR_METHODS = "{} compared when all methods are done."
 HELP = "Mark what you think matters before you see any explanation. Your order then becomes a row among the methods."
 MARK = "Which {0} decide? Mark them, the most important first. Then see what the methods say."
 
 
-@dataclass(frozen=True)
-class Guess:
-    """`marked` are unit numbers of the whole input, the most important first; `moment` is that of the last change.
-
-    `id` tells the browser, without what the guess is about, that another one has begun."""
-
-    about: tuple[str, Example, UnitKind]
-    marked: tuple[int, ...] = ()
-    moment: float = 0.0
-    shown: bool = False  # whether the person has asked for the explanations
-    id: str = field(default_factory=lambda: uuid4().hex)
-
-
 def switch() -> None:
-    """The toggle. Without its being switched on, no order is asked for or compared."""
-    if SWITCH not in st.session_state:
-        st.session_state[SWITCH] = st.session_state.get(f"kept {SWITCH}", st.query_params.get(PARAMETER) == FIRST)
-    on = st.toggle("Guess first", key=SWITCH, help=HELP)
-    st.session_state[f"kept {SWITCH}"] = on  # a widget's value is lost when it is no longer drawn
-    if on and st.query_params.get(PARAMETER) != FIRST:
-        st.query_params[PARAMETER] = FIRST
-    elif not on and PARAMETER in st.query_params:
-        del st.query_params[PARAMETER]
-
-
-def follow_address() -> None:
-    """After the browser's Back; before the switch is drawn."""
-    st.session_state[SWITCH] = st.session_state[f"kept {SWITCH}"] = st.query_params.get(PARAMETER) == FIRST
-
-
-def is_on() -> bool:
-    """Also before the switch is drawn."""
-    kept = st.session_state.get(f"kept {SWITCH}", st.query_params.get(PARAMETER) == FIRST)
-    return bool(st.session_state.get(SWITCH, kept))
+    """Draw the toggle. Without its being switched on, no order is asked for or compared."""
+    st.toggle("Guess first", help=HELP, **compare_state().widget("guess_first"))
 
 
 def order(model: str, example: Example, unit: UnitKind) -> tuple[int, ...]:
     """The marks about this input, once the explanations are shown; what was marked about another one is forgotten."""
-    guess = _guess((model, example, unit))
-    return guess.marked if is_on() and guess.shown else ()
+    guess = _guessed((model, example, unit))
+    return guess.marked if compare_state().controls.guess_first and guess.shown else ()
 
 
 def waiting(run: Run) -> bool:
     """Whether the explanations are hidden until the person asks for them."""
-    guess = st.session_state.get(STATE)
-    asked = isinstance(guess, Guess) and guess.about == _about(run.request) and guess.shown
-    return is_on() and not asked
+    state = compare_state()
+    asked = state.guess is not None and state.guess.about == _about(run.request) and state.guess.shown
+    return state.controls.guess_first and not asked
 
 
-def show(run: Run) -> None:
+def show_guess(run: Run) -> None:
     """The input once, to be marked, and the buttons below it."""
-    guess = _guess(_about(run.request))
+    guess = _guessed(_about(run.request))
     component("guess")(key="guess marks", data=newest("guess", _payload(run, guess)), on_marked_change=_marked)
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Show the explanations", key="guess show", type="primary", disabled=run.whole is None)
         st.button("Clear", key="guess clear", on_click=_clear, disabled=not guess.marked)
     if pressed:  # not in a callback: a fragment would go on without this function, and never run the whole page
-        st.session_state[STATE] = replace(guess, shown=True)
+        compare_state().guess = replace(guess, shown=True)
         st.rerun(scope="app")  # the request has another row now
 
 
 def _payload(run: Run, guess: Guess) -> dict[str, Any]:
     """`about` is the guess's id, `marked` in order, `moment` that of the last mark; the others as in the sheet."""
-    image = image_overlay.image_data(run)
+    image = heat_maps.image_data(run)
     what = "words" if run.request.settings.unit == "word" else "tokens"
 
     def make() -> dict[str, Any]:
@@ -107,26 +76,37 @@ def _about(request: Request) -> tuple[str, Example, UnitKind]:
     return request.model, request.example, request.settings.unit
 
 
-def _guess(about: tuple[str, Example, UnitKind]) -> Guess:
-    guess = st.session_state.get(STATE)
-    if not isinstance(guess, Guess) or guess.about != about:
-        guess = st.session_state[STATE] = Guess(about)
-    return guess
+def _guessed(about: tuple[str, Example, UnitKind]) -> Guess:
+    state = compare_state()
+    if state.guess is None or state.guess.about != about:
+        state.guess = Guess(about)
+    return state.guess
 
 
 def _marked() -> None:
     """Takes the marks as the component has them. They may be delivered twice, and count once; those of another guess
     came too late."""
-    guess, marked = st.session_state.get(STATE), st.session_state["guess marks"].get("marked")
-    run: Run | None = st.session_state.get("run")
-    if marked is None or not isinstance(guess, Guess) or run is None or run.whole is None:
+    state, marked = compare_state(), (value_of("guess marks") or {}).get("marked")
+    if marked is None or state.guess is None or state.run is None or state.run.whole is None:
         return
-    if marked["about"] == guess.id and marked["moment"] > guess.moment:
-        units = range(len(run.whole.encoding.units))
+    if marked["about"] == state.guess.id and marked["moment"] > state.guess.moment:
+        units = range(len(state.run.whole.encoding.units))
         numbers = dict.fromkeys(int(number) for number in marked["units"])
         kept = tuple(number for number in numbers if number in units)
-        st.session_state[STATE] = replace(guess, marked=kept, moment=marked["moment"])
+        state.guess = replace(state.guess, marked=kept, moment=marked["moment"])
 
 
 def _clear() -> None:
-    st.session_state[STATE] = replace(st.session_state[STATE], marked=())
+    state = compare_state()
+    if state.guess is not None:
+        state.guess = replace(state.guess, marked=())
+
+
+def place(run: Run) -> str:
+    """Return how a person's order and people's marks compare, as soon as the methods are done; empty without them."""
+    if not any(column.spec.is_given for column in run.columns.values()):
+        return ""
+    done = run.decision is not None and not run.active
+    return (guess_sentence(run.comparison()) if done else "") or WAITING_FOR_METHODS.format(
+        "Your order is" if run.request.guess else "People's marks are"
+    )

@@ -1,4 +1,7 @@
-"""The colours of a heat map: what each unit's score looks like, and what the colours mean."""
+"""The colours of a heat map: what each unit's score looks like, and what the colours mean.
+
+What the cards need to draw an image under the colours of its patches, as plain data. Positions are in percent.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,11 +9,11 @@ from typing import Any
 
 from app.compare.drawing_options import DrawingOptions
 from app.compare.runs import Run
+from explainers.datasets.example import Evidence
 from explainers.models.inputs.encoding import Unit
 from explainers.report.colours import colour, strengths, strongest
-from explainers.report.text import one_line
-from explainers.results.attribution import Attribution, ranking
-from explainers.results.erasure_curves import top_count
+from explainers.report.display_images import DisplayImage, display_image
+from explainers.results.attribution import Attribution, ranking, top_count
 
 THICKEST = 5  # pixels of the underline
 LONGEST_LABEL = 24  # characters, in a legend
@@ -37,7 +40,7 @@ class Strongest:
 
 
 def cells(run: Run, attribution: Attribution, options: DrawingOptions, ends: Strongest) -> dict[str, dict[str, Any]]:
-    """By unit number in the whole input, which differs from the number among the remaining units."""
+    """The cells by unit number in the whole input, which differs from the number among the remaining units."""
     key = (attribution, options.preset, options.scale, options.separate, options.percent, ends)
     return run.view(f"cells {attribution.method}", key, lambda: _cells(run, attribution, options, ends))
 
@@ -83,14 +86,11 @@ def remaining(run: Run) -> Sequence[int]:
     return [index for index in range(total) if index not in run.request.removed]
 
 
-def legend(
-    attribution: Attribution, options: DrawingOptions, ends: Strongest, labels: Sequence[str]
-) -> list[dict[str, str]]:
-    """The ends of the scale with their numbers, as drawn: what full colour means, and for which class."""
+def legend(attribution: Attribution, options: DrawingOptions, ends: Strongest, name: str) -> list[dict[str, str]]:
+    """The ends of the scale with their numbers, as drawn: what full colour means; `name` is what is explained."""
     if options.separate and attribution.encoding.multimodal:
         return []  # there are two scales
     end = ends.unit if options.scale == "shared" else max(map(abs, attribution.scores), default=0.0)
-    name = one_line(labels[attribution.label], LONGEST_LABEL) if labels else "the class"
     both = [(-1.0, f"against {name}"), (1.0, f"for {name}")] if attribution.signed else [(1.0, "most")]
     return [
         {
@@ -118,3 +118,36 @@ def score_text(score: float, spread: float, *, signed: bool) -> str:
     rounded = round(score, 4) + 0.0  # no minus zero
     number = f"{rounded:{'+' if signed and rounded else ''}.4f}"
     return f"{number} ± {spread:.4f}" if spread else number
+
+
+def image_data(run: Run) -> dict[str, Any] | None:
+    """`src`, `width` and `height`; `patches` by unit number: left, top, width, height, name. None for a text."""
+    image = run.request.example.image
+    if image is None or (run.whole is not None and not run.whole.encoding.multimodal):
+        return None
+    display = display_image(image)
+    return {"src": display.uri, "width": display.width, "height": display.height, "patches": _patches(run, display)}
+
+
+def _patches(run: Run, display: DisplayImage) -> dict[str, tuple[float, float, float, float, str]]:
+    """Empty until the model has read the image."""
+    units = run.whole.encoding.units if run.whole is not None else ()
+    return {
+        str(number): (*display.percent_box(unit.box), f"patch {unit.text}")
+        for number, unit in enumerate(units)
+        if unit.box is not None
+    }
+
+
+def evidence_data(run: Run, evidence: Evidence | None) -> dict[str, Any]:
+    """The `boxes` in the image and the numbers of the `words` from which the correct answer follows."""
+    if evidence is None or run.request.example.image is None:
+        return {"boxes": [], "words": []}
+    display = display_image(run.request.example.image)
+    units = run.whole.encoding.units if run.whole is not None else ()
+    words = [
+        number
+        for number, unit in enumerate(units)
+        if unit.kind == "word" and any(unit.start < end and start < unit.end for start, end in evidence.words)
+    ]
+    return {"boxes": [display.percent_box(box) for box in evidence.boxes], "words": words}

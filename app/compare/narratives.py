@@ -12,6 +12,8 @@
     about     per narrator its name, idea, caution, deviations, reading and seconds
     reasons   reference explanations of this example, and whose they are: people's, or the generator's
 Nothing in it is HTML: the component writes all of it as text.
+
+Which words of the input a sentence mentions, in whatever form, and where they stand in it.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -19,20 +21,57 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.compare.mentioned_words import mentioned, pieces
+from app.compare.heat_maps import remaining
 from app.compare.runs import Run
 from app.components import component, newest
 from explainers.errors import without_folders
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec, narrator_spec
-from explainers.report.narrative_checks import QUESTIONS, CheckLine, check_lines
-from explainers.report.narrative_verdict import BEING_GENERATED, sentence_verdict
-from explainers.report.narratives import NOTE, grouped, names_of
+from explainers.narrative.content_words import WORD, content, stem
+from explainers.report.narratives import (
+    BEING_GENERATED,
+    NOTE,
+    QUESTIONS,
+    CheckLine,
+    check_lines,
+    grouped,
+    names_of,
+    sentence_verdict,
+)
+from explainers.report.narrator_overview import QUESTION, TrackRecord, track_record
 from explainers.report.text import one_line, visible
-from explainers.report.track_record import QUESTION, TrackRecord, track_record
 from explainers.training.artifacts import available_artifacts
 
 if TYPE_CHECKING:
-    from explainers.results.narrative import Narrative
+    from explainers.results.events import Failure
+    from explainers.results.narrative import Narrative, NarrativeCheck
+
+
+def mentioned(run: Run, narrative: "Narrative") -> dict[str, tuple[str, list[int]]]:
+    """Map each stem to a word of the input that the sentence mentions, with all its unit numbers in the whole text."""
+    if run.whole is None:
+        return {}
+    units, numbers = run.whole.encoding.units, remaining(run)
+    words: dict[str, tuple[str, list[int]]] = {}
+    for index in narrative.mentions:
+        number = numbers[index]
+        if units[number].kind == "patch":  # its name was not written by the narrator
+            continue
+        for word in content(units[number].text)[:1]:
+            words.setdefault(stem(word), (visible(units[number].text), []))[1].append(number)
+    return words
+
+
+def pieces(text: str, words: dict[str, tuple[str, list[int]]]) -> list[tuple[str, list[int]]]:
+    """The sentence cut into words and what lies between them; each with the units that it mentions."""
+    result: list[tuple[str, list[int]]] = []
+    end = 0
+    for match in WORD.finditer(text):
+        units = next((words[stem(word)][1] for word in content(match[0]) if stem(word) in words), [])
+        if units:
+            result += [(visible(text[end : match.start()]), []), (visible(match[0]), units)]
+            end = match.end()
+    return [*result, (visible(text[end:]), [])]
+
 
 NOT_KNOWN = "not known"
 RESERVED = 3  # most of the time narrators that read the same agree
@@ -51,8 +90,8 @@ def show(run: Run, explanations: Sequence[str] = ()) -> None:
 
 def payload(run: Run, explanations: Sequence[str] = ()) -> dict[str, Any]:
     """Built again only where something visible has changed."""
-    before = None if run.previous is None else (run.previous.narratives, run.previous.narrative_checks)
-    known = run.narratives, run.narrator_failures, run.narrative_checks
+    before = None if run.previous is None else (_narratives(run.previous), _narrative_checks(run.previous))
+    known = _narratives(run), _failures(run), _narrative_checks(run)
     key = (tuple(explanations), id(run.whole), run.status, run.probabilities, known, before)
     return run.view("narratives", key, lambda: _payload(run, explanations))
 
@@ -75,7 +114,7 @@ def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
 
 def _verdict(run: Run, specs: Sequence[NarratorSpec], records: Mapping[str, TrackRecord | None]) -> str:
     """Not before every sentence was checked."""
-    if run.active and len(run.narratives) + len(run.narrator_failures) < len(specs):
+    if run.active and len(_narratives(run)) + len(_failures(run)) < len(specs):
         return BEING_GENERATED
     return sentence_verdict(_checked(run), records)
 
@@ -121,16 +160,16 @@ def _shown(entry: Entry) -> Hashable:
 
 def _expected(run: Run) -> set[str]:
     """The narrators of the run: those that are done, and those to come."""
-    done = {each.method for each in run.narratives} | {each.method for each in run.narrator_failures}
+    done = {each.method for each in _narratives(run)} | {each.method for each in _failures(run)}
     if run.request.narrators is not None:
         return done | set(run.request.narrators)
-    name, version = (run.request.model, "") if run.whole is None else (run.whole.model.name, run.whole.model.version)
+    name, version = (run.request.model, "") if run.whole is None else (run.whole.card.name, run.whole.card.version)
     fitted = available_artifacts(name, version, "narrative")  # also before the model is loaded, so nothing jumps
     return done | {artifact.method for artifact in fitted}
 
 
 def _entry(run: Run, spec: NarratorSpec) -> Entry:
-    failure = next((each.reason for each in run.narrator_failures if each.method == spec.id), "")
+    failure = run.failure(spec.id)
     origin = run if failure or _narrative(run, spec) or run.previous is None else run.previous
     narrative = _narrative(origin, spec)
     status = "failed" if failure else "done" if narrative else "waiting" if run.active else "stopped"
@@ -149,7 +188,20 @@ def _entry(run: Run, spec: NarratorSpec) -> Entry:
 
 
 def _narrative(run: Run, spec: NarratorSpec) -> "Narrative | None":
-    return next((each for each in run.narratives if each.method == spec.id), None)
+    return next((each for each in _narratives(run) if each.method == spec.id), None)
+
+
+def _narratives(run: Run) -> "tuple[Narrative, ...]":
+    return () if run.current is None else run.current.narratives
+
+
+def _narrative_checks(run: Run) -> "tuple[NarrativeCheck, ...]":
+    return () if run.current is None else run.current.narrative_checks
+
+
+def _failures(run: Run) -> "tuple[Failure, ...]":
+    """Those of narrators."""
+    return () if run.current is None else tuple(each for each in run.current.failures if each.method not in run.columns)
 
 
 def _waiting(answer: str) -> dict[str, str]:
@@ -185,13 +237,13 @@ def checks(run: Run, narrative: "Narrative") -> list[dict[str, str]]:
 
 def _checked(run: Run) -> dict[str, list[CheckLine]]:
     """What was checked of every sentence of this run; nothing before the first one."""
-    return {each.method: _check_lines(run, each) for each in run.narratives} if run.whole is not None else {}
+    return {each.method: _check_lines(run, each) for each in _narratives(run)} if run.whole is not None else {}
 
 
 def _check_lines(run: Run, narrative: "Narrative") -> list[CheckLine]:
-    """Of a run that was stopped before they came, none is waited for."""
-    check = next((each for each in run.narrative_checks if each.method == narrative.method), None)
-    labels = run.whole.model.labels if run.whole is not None else ()
+    """The lines of the checks; a run that was stopped waits for none."""
+    check = next((each for each in _narrative_checks(run) if each.method == narrative.method), None)
+    labels = run.whole.card.labels if run.whole is not None else ()
     lines = check_lines(narrative, check, predicted(run), labels)
     return [
         CheckLine(line.question, "none", "not checked", "Stopped before it was checked.")
@@ -215,4 +267,4 @@ def reading(run: Run, narrative: "Narrative") -> str:
 
 
 def _label(run: Run, label: int) -> str:
-    return one_line(run.whole.model.labels[label]) if run.whole is not None else "the class"
+    return one_line(run.whole.card.labels[label]) if run.whole is not None else "the class"

@@ -1,18 +1,28 @@
-"""The parts of the page that are text and tables. What came from a person or a model's author is escaped here."""
+"""The parts of the page that are text, tables and one plot. What came from a person or a model's author is escaped
+here; nothing is computed that is not in the comparison."""
 
 from html import escape
+from typing import TYPE_CHECKING
 
+import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from app import plain_text
-from app.compare import history, row_order, url_state
-from app.compare.drawing_options import EVIDENCE
+from app.compare import row_order
+from app.compare.drawing_options import EVIDENCE, DrawingOptions
 from app.compare.runs import Run
-from explainers.metrics.agreement import AGREEMENTS
-from explainers.report.ablated_inputs import ablated_inputs_line
-from explainers.report.sections import metrics_table
+from app.compare.state import compare_state
+from explainers.methods.registry import method_spec
+from explainers.metrics.agreement import AGREEMENTS, Agreement
+from explainers.report.colours import colour
+from explainers.report.document import metrics_table
 from explainers.report.summary import agreement_sentence
-from explainers.report.text import one_line
+from explainers.report.text import ablated_inputs_line, one_line, target_name
+
+if TYPE_CHECKING:
+    from explainers.results.comparison import Comparison
+
 
 BARS_SHOWN = 8
 PAIR_ABLATED = (
@@ -24,6 +34,10 @@ IMAGE_ABLATED = (
     "model did not need it."
 )
 PREDICTED = ' class="predicted"'
+UNSIGNED = "Unsigned methods: the deeper, the more important. They say nothing about for or against."
+OUTLINED = "Outlined: the units with the highest scores, as many in every row. What speaks against is never outlined."
+BAND = "Grey bands: 95 % of the random orders. They are drawn to compare; the one test is that of the answer."
+CURVES = "Curves: the probability while the top units are removed, and with only them"
 STYLE = """<style>
 .bars { display: grid; grid-template-columns: minmax(5rem, max-content) 1fr 7.5rem; gap: 0.15rem 0.75rem;
         align-items: center; max-width: 44rem; min-height: 3.2rem; align-content: center; }
@@ -31,13 +45,17 @@ STYLE = """<style>
 .bars .track div { background: var(--st-primary-color, #2166ac); height: 100%; border-radius: 3px; }
 .bars .predicted { font-weight: 600; }
 .bars span { overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
-.stMain .st-key-state.st-key-state { height: 5.2rem; min-height: 5.2rem; }
+.keys { display: flex; flex-wrap: wrap; gap: 0.1rem 1.1rem; font-size: 0.8rem; opacity: 0.85; }
+.keys span { cursor: help; white-space: nowrap; }
+.keys i { display: inline-block; width: 1.1rem; height: 0.8rem; border-radius: 2px; margin-right: 0.35rem;
+        vertical-align: -0.1rem; }
 .metrics .wide { overflow-x: auto; }
 .metrics table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.92rem; width: 100%; }
 .metrics th, .metrics td { text-align: right; padding: 0.3rem 0.6rem; border: none;
         border-bottom: 1px solid rgba(128, 128, 128, 0.3); white-space: nowrap; }
 .metrics th:first-child, .metrics td:first-child { text-align: left; }
 .metrics .best { font-weight: 700; }
+.metrics .group td { font-size: 0.85rem; opacity: 0.8; padding-top: 0.7rem; border-bottom: none; text-align: left; }
 .metrics .pale { opacity: 0.72; }
 .metrics .note { font-size: 0.85rem; opacity: 0.8; margin: 0.5rem 0 0; }
 </style>"""
@@ -49,7 +67,7 @@ def prediction(run: Run) -> None:
     if shown.whole is None or not shown.probabilities:
         st.html(STYLE + '<div class="bars"><span>…</span><div class="track"></div><span></span></div>')
         return
-    labels = shown.whole.model.labels
+    labels = shown.whole.card.labels
     before = shown.whole_probabilities or shown.probabilities
     order = sorted(range(len(labels)), key=lambda index: -before[index])  # so that removing a word moves no class
     predicted = max(range(len(labels)), key=lambda index: shown.probabilities[index])
@@ -72,15 +90,15 @@ def about_prediction(run: Run, correct: int | None) -> None:
     shown = run if run.probabilities or run.previous is None else run.previous
     if shown.whole is None or not shown.probabilities:
         return
-    labels, before = shown.whole.model.labels, shown.whole_probabilities or shown.probabilities
+    labels, before = shown.whole.card.labels, shown.whole_probabilities or shown.probabilities
     now = max(range(len(labels)), key=lambda index: shown.probabilities[index])
     lines, tooltip = [], ""
-    if shown.question is not None and shown.question.label != now:
-        explained = one_line(labels[shown.question.label])
+    if shown.current is not None and not shown.current.explains_predicted:
+        explained = target_name(shown.current.decision)
         lines.append(f"The model predicts {one_line(labels[now])}; the explanations are for {explained}.")
-    if shown.ablated_inputs is not None:
+    if shown.current is not None and shown.current.ablated_inputs is not None:
         tooltip = IMAGE_ABLATED if shown.request.example.image is not None else PAIR_ABLATED
-        lines.append(f"{ablated_inputs_line(shown.ablated_inputs)}.")
+        lines.append(f"{ablated_inputs_line(shown.current.ablated_inputs)}.")
     if correct is not None:
         predicted = max(range(len(labels)), key=lambda index: before[index])
         agrees = "The model agrees." if predicted == correct else f"The model predicts {labels[predicted]}."
@@ -97,9 +115,40 @@ def _bar(label: str, before: float | None, now: float, *, predicted: bool) -> st
     )
 
 
+def legend(run: Run, drawing: DrawingOptions) -> None:
+    """What colours, outlines and the short heads of the sheet mean, each with a sentence where the pointer rests."""
+    key = (drawing.preset, drawing.percent, run.request.settings.erasure)
+    with st.container(key="legend"):
+        st.html(STYLE + run.view("legend", key, lambda: _legend(run, drawing)))
+
+
+def _legend(run: Run, drawing: DrawingOptions) -> str:
+    def fill(strength: float, *, signed: bool) -> str:
+        return f"background:{colour(strength, preset=drawing.preset, signed=signed)}"
+
+    erasure = run.request.settings.erasure
+    keys = (
+        (fill(0.8, signed=False), "important", UNSIGNED),
+        (fill(0.8, signed=True), "for", "Signed methods: the unit speaks for the explained class."),
+        (fill(-0.8, signed=True), "against", "Signed methods: the unit speaks against the explained class."),
+        ("outline:1px solid currentColor", f"top {drawing.percent} %", OUTLINED),
+        ("border-bottom:4px solid currentColor", "strength", "Underlined: the thicker, the larger the score."),
+        ("background:rgba(128,128,128,0.3)", "random orders", BAND),
+        ("", "removed · kept", f"{CURVES} (erased by {erasure})."),
+        ("", "agree", "Mean Spearman's ρ with the ranks of the other methods."),
+        ("", "s", "Seconds of computing."),
+    )
+    return f'<div class="keys" role="note" aria-label="Legend">{"".join(_key(*each) for each in keys)}</div>'
+
+
+def _key(style: str, name: str, meaning: str) -> str:
+    swatch = f'<i style="{style}"></i>' if style else ""
+    return f'<span title="{escape(meaning)}">{swatch}{escape(name)}</span>'
+
+
 def changes(run: Run, sort: str) -> None:
     """What has been removed so far, and the way back. Always as high, so that nothing below it moves."""
-    count = len(run.request.removed)
+    count, state = len(run.request.removed), compare_state()
     multimodal = run.request.example.image is not None
     with st.container(horizontal=True, vertical_alignment="center"):
         unit = "a word or patch" if multimodal else "a word"
@@ -108,20 +157,20 @@ def changes(run: Run, sort: str) -> None:
             st.caption(erased)
         else:
             st.caption(f"Press {unit} to remove it everywhere. Point at it for its exact score in every row.")
-        st.button("Undo", on_click=history.undo, disabled=not history.can_undo(), key="undo")
-        st.button("Restore all", on_click=url_state.restore_all, disabled=not count, key="back")
+        st.button("Undo", on_click=state.undo, disabled=not state.steps, key="undo")
+        st.button("Restore all", on_click=state.restore_all, disabled=not count, key="back")
         if sort == EVIDENCE:
             st.button(
                 "Sort again",
                 on_click=row_order.sort_again,
                 disabled=row_order.is_sorted(run, sort),
                 key="sort again",
-                help="The rows stay where they are while words are removed. Sorts them by the present evidence.",
+                help="The rows stay where they are while words are removed. Sorts them by the present answer.",
             )
 
 
 def table(run: Run) -> None:
-    """Methods by metrics, as in the exported page: bold where a method leads, pale where it is within chance."""
+    """Methods by metrics, as in the exported page: bold where supported, pale where not distinguishable from random."""
     html = run.view("table", run.settled, lambda: metrics_table(run.comparison()))
     st.html(f'<div class="metrics">{html}</div>')
 
@@ -132,15 +181,44 @@ def agreement(run: Run) -> None:
         st.caption("Agreement needs two finished methods.")
         return
     plain_text.paragraph(run.view("who agrees", run.settled, lambda: agreement_sentence(run.comparison())))
-    if not st.toggle("Show the matrix", key="agree", bind="query-params", persist_state="session"):
+    state = compare_state()
+    if not st.toggle("Show the matrix", **state.widget("agree")):
         return
-    from app.compare import charts  # brings Plotly
-
     measures = {measure.name: measure for measure in AGREEMENTS}
     with st.container(width=720):
         name = st.selectbox(
-            "Agreement by", list(measures), key="agreement", bind="query-params", persist_state="session"
+            "Agreement by", list(measures), **state.widget("agreement", options=measures, listed=measures)
         )
         measure = measures[name or AGREEMENTS[0].name]
-        figure = run.view("agreement", (run.settled, measure.id), lambda: charts.agreement(run.comparison(), measure))
+        figure = run.view("agreement", (run.settled, measure.id), lambda: agreement_chart(run.comparison(), measure))
         st.plotly_chart(figure, key="matrix", config={"displaylogo": False})
+
+
+def agreement_chart(comparison: "Comparison", measure: Agreement) -> go.Figure:
+    """The matrix of one agreement measure between all pairs of methods; not with a random or a person's order."""
+    specs = {each.attribution.method: method_spec(each.attribution.method) for each in comparison.results}
+    methods = {method: spec for method, spec in specs.items() if not spec.is_random and not spec.is_given}
+    attributions = [
+        each.attribution
+        for each in comparison.results
+        if each.attribution.method in methods and (each.attribution.signed or not measure.signed_only)
+    ]
+    names = [methods[each.method].name for each in attributions]
+    values = np.array([[measure.score(one.scores, other.scores) for other in attributions] for one in attributions])
+    figure = go.Figure(
+        go.Heatmap(
+            x=names,
+            y=names,
+            z=values,
+            zmin=-1,
+            zmax=1,
+            colorscale=[[0, "#b35806"], [0.5, "#f7f7f7"], [1, "#2166ac"]],
+            text=[["–" if np.isnan(value) else f"{value:.2f}" for value in row] for row in values],
+            texttemplate="%{text}",
+            hovertemplate="%{y} and %{x}: %{text}<extra></extra>",
+            showscale=False,
+        )
+    )
+    figure.update_yaxes(autorange="reversed")
+    figure.update_layout(height=420, margin={"l": 10, "r": 10, "t": 10, "b": 10})
+    return figure

@@ -1,22 +1,36 @@
-"""The numbers in a row of the score sheet: metrics against the random orders, the curve, agreement with the others."""
+"""The numbers in a row of the score sheet: metrics against the random orders, the curve, agreement with the others.
+
+The erasure curves of all methods as plain data, and the component that draws them (assets/curves.js).
+
+titles, axes  of the two plots
+percent       where the vertical line stands; 0 for none
+reverse       whether the curves of the reverse order are drawn too
+random        shares, and per experiment mean, low and high of the random orders; None before they are there
+lines         id, name, colour, dash, featured, shares, removed, kept, and reverse with shares and values
+"""
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from app.compare.runs import Run
+from app.components import component, newest
 from explainers.methods.registry import method_spec
 from explainers.metrics.agreement import spearman
-from explainers.metrics.faithfulness import METRICS, verdict_metric
+from explainers.metrics.faithfulness import METRICS, decisive_metrics
 from explainers.metrics.spec import MetricSpec
-from explainers.report.text import decimals
+from explainers.report.colours import line_of
+from explainers.report.text import decimals, target_name
 
 if TYPE_CHECKING:
     from explainers.report.metric_rows import MetricRow
-    from explainers.results.comparison import Comparison, RandomControl
-    from explainers.results.erasure_curves import ErasureCurves
+    from explainers.results.attribution import ErasureCurves
+    from explainers.results.comparison import Comparison
+    from explainers.results.events import MethodResult, RandomControl
+
 
 EXPERIMENTS = ("removed", "kept")
 BAND = (0.025, 0.975)  # quantiles over the random orders
@@ -36,13 +50,13 @@ class RowNumbers:
 
 
 def columns() -> tuple[MetricSpec, ...]:
-    """The metrics that stand in closed rows: those that decide the verdict, and then the others."""
-    first = (verdict_metric("removing"), verdict_metric("keeping"))
+    """The metrics that stand in closed rows: those that decide the answer, and then the others."""
+    first = decisive_metrics()
     return (*first, *(metric for metric in METRICS if metric not in first))
 
 
 def row_numbers(run: Run) -> RowNumbers:
-    """Of the run, and of the one before where this one has no result yet."""
+    """The numbers of the run, and of the one before where this one has no result yet."""
     own = _of_run(run)
     if run.previous is None or not run.active:
         return own
@@ -52,7 +66,7 @@ def row_numbers(run: Run) -> RowNumbers:
 
 
 def _of_run(run: Run) -> RowNumbers:
-    if run.question is None:
+    if run.decision is None:
         return RowNumbers([_head(metric, [], ()) for metric in columns()], None, {})
     return run.view("row numbers", run.settled, lambda: _row_numbers(run.comparison()))
 
@@ -68,7 +82,7 @@ def _row_numbers(comparison: "Comparison") -> RowNumbers:
     ]
     by_method = {
         result.attribution.method: {
-            "metrics": _metrics(rows.get(result.attribution.method), known=control is not None),
+            "metrics": _metrics(rows.get(result.method)),
             "curve": curve_values(result.curves),
             "agreement": _agreement(comparison, result.attribution.method),
         }
@@ -104,8 +118,8 @@ def _head(metric: MetricSpec, values: list[float], random: tuple[float, ...]) ->
     }
 
 
-def _metrics(row: "MetricRow | None", *, known: bool) -> dict[str, dict[str, Any]]:
-    """By metric: the text, the value, and whether it is beyond the random band ("yes", "no", or "" if not known)."""
+def _metrics(row: "MetricRow | None") -> dict[str, dict[str, Any]]:
+    """Return by metric the text, the exact one, and the value."""
     if row is None:
         return {}
     return {
@@ -113,8 +127,6 @@ def _metrics(row: "MetricRow | None", *, known: bool) -> dict[str, dict[str, Any
             "text": decimals(row.metrics[metric.id], 2),
             "exact": _exact(row, metric),
             "value": None if math.isnan(row.metrics[metric.id]) else _number(row.metrics[metric.id]),
-            "beyond": "" if not known or row.optimised else "yes" if metric.id in row.beats_random else "no",
-            "best": metric.id in row.best,
         }
         for metric in columns()
     }
@@ -147,7 +159,7 @@ def _agreement(comparison: "Comparison", method: str) -> str:
     values = [
         spearman(own, each.attribution.scores)
         for each in comparison.results
-        if each.attribution.method != method and specs[each.attribution.method].explains
+        if each.method != method and specs[each.method].explains and not specs[each.method].is_joint
     ]
     defined = [value for value in values if not math.isnan(value)]
     return decimals(float(np.mean(defined))) if defined else ""
@@ -159,3 +171,40 @@ def rounded(values: Any) -> list[float]:
 
 def _number(value: float) -> float:
     return round(value, 4) + 0.0
+
+
+LONGEST_LABEL = 30  # characters of the class
+
+
+def show(data: dict[str, Any]) -> None:
+    component("curves")(key="curves", data=newest("curves", data))
+
+
+def payload(
+    comparison: "Comparison", *, featured: Collection[str], percent: int, reverse: bool, units: str
+) -> dict[str, Any]:
+    """The sheet of what is finished; the random order is drawn as the mean of several."""
+    erasure, control = comparison.decision.settings.erasure, comparison.random_control
+    label = target_name(comparison.decision, LONGEST_LABEL)
+    return {
+        "titles": [f"p({label}) without the most important", f"p({label}) with only the most important"],
+        "axes": [f"% of the {units} removed ({erasure})", f"% of the {units} kept (others: {erasure})"],
+        "percent": percent,
+        "reverse": reverse,
+        "random": random_values(control) if control is not None else None,
+        "lines": [_line(result, result.attribution.method in featured) for result in comparison.displayed_results],
+    }
+
+
+def _line(result: "MethodResult", featured: bool) -> dict[str, Any]:
+    spec, line = method_spec(result.attribution.method), line_of(result.attribution.method)
+    shares, values = result.curves.reverse
+    return {
+        "id": spec.id,
+        "name": spec.name,
+        "colour": line.colour,
+        "dash": line.dash,
+        "featured": featured,
+        **curve_values(result.curves),
+        "reverse": {"shares": rounded(shares), "values": rounded(values)},
+    }

@@ -1,60 +1,76 @@
-"""The order of the rows: by evidence as soon as all methods are done, and from then on the same, so that nothing jumps.
+"""The order of the rows: the consensus, and then by the groups of the answer as soon as all methods are done.
 
-The order belongs to a question (model, input, class, methods); words that are removed do not change it.
+From then on order and groups stay the same, so that nothing jumps: they belong to a question (model, input, class,
+methods), and words that are removed do not change them until somebody sorts again.
 """
 
-from typing import NamedTuple
-
-import streamlit as st
+from collections.abc import Mapping
 
 from app.compare.drawing_options import EVIDENCE
-from app.compare.runs import Column, Run
-from app.compare.verdicts import verdict_of
+from app.compare.runs import Run, answer_of
+from app.compare.state import RowOrder, compare_state
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.faithfulness import METRICS
+from explainers.report.answer import group_meaning, group_title
+from explainers.results.answer import CONSENSUS
 
 FEATURED = 3  # rows in full besides those of a person and of the random order
-SORTED = "row order"  # its name in the session
-
-
-class RowOrder(NamedTuple):
-    """All methods, and those that are shown in full at first."""
-
-    methods: tuple[str, ...]
-    featured: frozenset[str]
 
 
 def row_order(run: Run, sort: str) -> RowOrder:
     """The order that was fixed for this question; before all methods are done, the usual one."""
     key = question_key(run, sort)
-    fixed: tuple[object, RowOrder] | None = st.session_state.get(SORTED)
+    fixed = compare_state().row_order
     if fixed is not None and fixed[0] == key:
         return fixed[1]
     order = current_order(run, sort)
     if run.status == "done":
-        st.session_state[SORTED] = (key, order)
+        compare_state().row_order = (key, order)
     return order
 
 
 def question_key(run: Run, sort: str) -> tuple[object, ...]:
     request = run.request
-    return request.model, request.example, request.label, request.settings.unit, tuple(run.columns), sort
+    return (
+        request.model,
+        request.example,
+        request.label,
+        request.versus,
+        request.settings.unit,
+        tuple(run.columns),
+        sort,
+    )
 
 
 def current_order(run: Run, sort: str) -> RowOrder:
-    """By the results so far."""
-    verdict = verdict_of(run)
-    methods = tuple(run.columns)
+    """Return the order by the results so far."""
+    answer, methods = answer_of(run), tuple(run.columns)
     if sort in METRICS.ids:
-        methods = tuple(sorted(methods, key=lambda name: _by_metric(run.columns[name], sort)))
+        methods = tuple(sorted(methods, key=lambda name: _by_metric(run, name, sort)))
     elif sort == EVIDENCE and run.status == "done":
-        methods = tuple(sorted(methods, key=lambda name: _position(name, verdict.order)))
-    candidates = [*verdict.best[:1], *filter(None, [verdict.dissenter])] if run.status == "done" else []
-    return RowOrder(methods, featured(run, candidates, methods))
+        methods = tuple(sorted(methods, key=lambda name: _position(name, answer.order)))
+    first = [*answer.supported[:1], *(method for method, _ in answer.differs[:1])] if run.status == "done" else []
+    return RowOrder((CONSENSUS, *methods), featured(run, first, methods) | {CONSENSUS}, groups(run))
+
+
+def groups(run: Run) -> Mapping[str, Mapping[str, str]]:
+    """Return by method its group in the answer with title and meaning; none before the run is done."""
+    answer = answer_of(run)
+    if run.status != "done" or answer.status == "pending":
+        return {}
+    comparison = run.comparison()
+    return {
+        method: {
+            "group": answer.group(method),
+            "title": group_title(answer, comparison, method),
+            "meaning": group_meaning(answer, comparison, method),
+        }
+        for method in answer.order
+    }
 
 
 def featured(run: Run, first: list[str], methods: tuple[str, ...]) -> frozenset[str]:
-    """The winner and the dissenter if there are any, a learned method, and then whatever comes first."""
+    """Return the first supported and the first differing method, a learned one, and then whatever comes first."""
     specs = [run.columns[name].spec for name in methods]
     explaining = [spec for spec in specs if spec.explains and not spec.is_control and not spec.is_given]
     chosen = [name for name in first if name in methods]
@@ -63,7 +79,7 @@ def featured(run: Run, first: list[str], methods: tuple[str, ...]) -> frozenset[
     if not set(chosen) & set(learned):
         chosen += learned[:1]
     chosen += [spec.id for spec in (*explaining, *specs) if spec.id not in chosen and not spec.is_random]
-    always = [spec.id for spec in specs if spec.is_random or spec.group == "Given"]
+    always = [spec.id for spec in specs if spec.is_random or spec.is_supplied]
     return frozenset([*dict.fromkeys(chosen)][:FEATURED] + always)
 
 
@@ -74,19 +90,23 @@ def _picked_weights(spec: MethodSpec) -> bool:
 
 def sort_again() -> None:
     """Forgets the order, so that it follows the present results."""
-    st.session_state.pop(SORTED, None)
+    compare_state().row_order = None
 
 
 def is_sorted(run: Run, sort: str) -> bool:
     """Whether the rows stand as the present results would have them."""
-    return run.status != "done" or row_order(run, sort).methods == current_order(run, sort).methods
+    if run.status != "done":
+        return True
+    fixed, current = row_order(run, sort), current_order(run, sort)
+    return (fixed.methods, fixed.groups) == (current.methods, current.groups)
 
 
 def _position(name: str, order: tuple[str, ...]) -> tuple[int, int]:
     return (0, order.index(name)) if name in order else (1, 0)
 
 
-def _by_metric(column: Column, metric: str) -> tuple[bool, float]:
-    if column.result is None or column.spec.optimised or metric not in column.result.metrics:
+def _by_metric(run: Run, method: str, metric: str) -> tuple[bool, float]:
+    result = run.result(method)
+    if result is None or run.columns[method].spec.optimised or metric not in result.metrics:
         return True, 0.0  # what was optimised on the metrics is not ranked by them
-    return False, -METRICS.get(metric).sign * column.result.metrics[metric]
+    return False, -METRICS.get(metric).sign * result.metrics[metric]

@@ -1,30 +1,46 @@
-"""A comparison on its way: the request, the results so far, and the views that the page has made of them."""
+"""A comparison on its way: the request, the comparison so far, and the views that the page has made of it.
+
+The page renews the lease of a run with every look: it tells whether anybody still looks.
+"""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from threading import Thread
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from threading import Lock, Thread
+from typing import Any, Generic, Literal, TypeVar
 
-from app.compare.leases import Lease
-from app.compare.turns import Turn
-from explainers.comparison.verdict import verdict
+from app.compare.fair_scheduler import Turn
+from explainers.comparison.answer import answered
+from explainers.comparison.stored_results import StoredResult
 from explainers.datasets.example import Example
 from explainers.methods.spec import MethodSpec
 from explainers.models.meter import Meter
-from explainers.results.ablated_inputs import AblatedInputs
+from explainers.results.answer import Answer
 from explainers.results.attribution import Attribution
-from explainers.results.comparison import Comparison, Failure, MethodResult, Question, RandomControl
-from explainers.results.duel import Duel
-from explainers.results.narrative import Narrative, NarrativeCheck
-from explainers.results.operator_check import OperatorCheck
+from explainers.results.comparison import Comparison
+from explainers.results.decision import Decision
+from explainers.results.events import Event, MethodResult
 from explainers.results.settings import Settings
 
-if TYPE_CHECKING:
-    from app.compare.duel_runs import DuelState
-    from app.compare.interaction_runs import InteractionState
-    from app.compare.modality_curves import ModalityCurves
-    from explainers.comparison.stored_results import StoredResult
+GONE = 10.0  # seconds without a look, from a tab that is closed or disconnected
+ELSEWHERE = 150.0  # the same from an open tab: at another page, or hidden, where browsers tick once a minute
+
+
+@dataclass(eq=False)
+class Lease:
+    """`connected` tells whether the tab is still there."""
+
+    connected: Callable[[], bool] = lambda: True
+    renewed: float = field(default_factory=time.monotonic)
+
+    def renew(self) -> None:
+        self.renewed = time.monotonic()
+
+    @property
+    def expired(self) -> bool:
+        unseen = time.monotonic() - self.renewed
+        return unseen > GONE and (unseen > ELSEWHERE or not self.connected())
+
 
 Status = Literal["waiting", "loading", "running", "done", "stopped", "failed"]
 View = TypeVar("View")
@@ -32,7 +48,8 @@ View = TypeVar("View")
 
 @dataclass(frozen=True)
 class Request:
-    """All that a comparison depends on. `label` is None for the predicted class, `removed` are unit numbers."""
+    """All that a comparison depends on. `label` is None for the predicted class; with `versus` it is explained rather
+    than that other class; `removed` are unit numbers."""
 
     model: str
     example: Example
@@ -43,63 +60,73 @@ class Request:
     narrators: tuple[str, ...] | None = None  # None: all that are fitted to the model
     guess: tuple[int, ...] = ()  # numbers of the units that the person marked, the most important first
     given: tuple[MethodSpec, ...] = ()  # rows from a file: scores made elsewhere, people's marks
+    versus: str | None = None
 
     @property
     def about_input(self) -> "Request":
         """Without class, methods, narrators and what is given: what the model's answers depend on."""
-        return replace(self, label=None, methods=(), narrators=None, guess=(), given=())
+        return replace(self, label=None, versus=None, methods=(), narrators=None, guess=(), given=())
 
 
 @dataclass
 class Column:
-    """One method of a run. `base` are the answers that the run had used when the method started."""
+    """What a run alone knows of one of its methods; what was measured is in its comparison.
+
+    `attribution` is the last estimate, or the final one. `base` are the answers that the run had used when the method
+    started. `finished` is the time.time() of the computation, to tell the age of a remembered result.
+    """
 
     spec: MethodSpec
     attribution: Attribution | None = None
-    result: MethodResult | None = None
-    failure: str = ""
     base: int | None = None
-    finished: float = 0.0  # time.time() of the computation, to tell the age of a remembered result
+    finished: float = 0.0
     remembered: bool = False
     stored: bool = False  # taken from the results that come with the project
 
-    @property
-    def settled(self) -> bool:
-        return self.result is not None or bool(self.failure)
+
+Result = TypeVar("Result")
+Key = tuple[str, ...]  # what a follow-up computes, and about what: ("duel", "lime", "aml")
+
+
+@dataclass(eq=False)
+class FollowUp(Generic[Result]):
+    """What is computed on demand for a run that is over; written by one worker, read by one page.
+
+    `result` may grow while it is `active`, and stays None where there is nothing to tell.
+    """
+
+    meter: Meter = field(default_factory=Meter)
+    result: Result | None = None
+    active: bool = True
+    error: str = ""
 
 
 @dataclass(eq=False)  # two sessions may ask the same: their runs are still two
 class Run:
-    """Written by one worker, read by one page, which alone uses `views`."""
+    """Written by one worker, and after its end by follow-ups; read by one page, which alone uses `views`.
+
+    `whole` is the input as typed, with nothing removed, and `whole_probabilities` are those of it. `current` is the
+    comparison with what is known so far and the answer to it, None before the prediction.
+    """
 
     request: Request
     columns: dict[str, Column]
     meter: Meter = field(default_factory=Meter)
     status: Status = "waiting"
     error: str = ""
-    whole: Question | None = None  # the input as typed, nothing removed
+    whole: Decision | None = None
     whole_probabilities: tuple[float, ...] = ()
-    question: Question | None = None  # what is explained: the input without the removed units
-    probabilities: tuple[float, ...] = ()
-    ablated_inputs: AblatedInputs | None = None
-    random_control: RandomControl | None = None
-    narratives: tuple[Narrative, ...] = ()  # cheap, so they are not remembered
-    narrator_failures: tuple[Failure, ...] = ()
-    narrative_checks: tuple[NarrativeCheck, ...] = ()
-    operator_checks: tuple[OperatorCheck, ...] = ()
-    modality_curves: "dict[str, ModalityCurves]" = field(default_factory=dict)  # by kind of unit
-    duels: "dict[tuple[str, str], DuelState]" = field(default_factory=dict)  # by ids of the two methods
-    stored_duels: tuple[Duel, ...] = ()  # those that come with the project
-    interactions: "InteractionState | None" = None  # once somebody has asked for them
+    current: Comparison | None = None
+    follow_ups: dict[Key, FollowUp[Any]] = field(default_factory=dict)
     lease: Lease = field(default_factory=Lease, repr=False)
     turn: Turn = field(default_factory=Turn, repr=False)
     thread: Thread | None = field(default=None, repr=False)
     abandoned: bool = False  # stopped because nobody looked; it starts again as soon as somebody does
-    started: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
-    stored: "StoredResult | None" = field(default=None, repr=False)  # with which it was filled, without a model
+    stored: StoredResult | None = field(default=None, repr=False)  # with which it was filled, without a model
     previous: "Run | None" = field(default=None, repr=False)  # about the same input: shown until this one has results
     views: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)
+    changing: Lock = field(default_factory=Lock, repr=False)  # of `current`
 
     @property
     def active(self) -> bool:
@@ -107,8 +134,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether all that was asked for is there; the verdict on what was stopped, or has failed, stays "
-        "provisional."""
+        """Return whether all that was asked for is there; else the answer stays provisional."""
         return self.status == "done"
 
     @property
@@ -117,12 +143,8 @@ class Run:
 
     def stop(self) -> None:
         self.meter.cancel.set()
-        for curves in list(self.modality_curves.values()):  # the page may add one
-            curves.meter.cancel.set()
-        for duel in list(self.duels.values()):
-            duel.meter.cancel.set()
-        if self.interactions is not None:
-            self.interactions.meter.cancel.set()
+        for follow_up in list(self.follow_ups.values()):  # the page may add one
+            follow_up.meter.cancel.set()
         if self.status == "waiting":
             self.status = "stopped"  # at once; the worker passes it over
 
@@ -131,12 +153,61 @@ class Run:
         self.abandoned = True
         self.stop()
 
+    def take(self, event: Event) -> None:
+        """Add what the event says to the comparison, and answer it again."""
+        with self.changing:
+            if self.current is None:
+                raise ValueError("the run has no prediction yet")
+            changed = self.current.with_event(event)
+            if changed is not self.current:
+                self.current = answered(changed, finished=self.finished)
+
+    def end(self, status: Status) -> None:
+        """Sets the status with which the run is over; whoever looks takes it for ended from here on."""
+        with self.changing:
+            if self.current is not None:
+                self.current = answered(self.current, finished=status == "done")
+            self.status = status
+
+    @property
+    def decision(self) -> Decision | None:
+        """Return what is explained: the input without the removed units; None before the prediction."""
+        return None if self.current is None else self.current.decision
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """Return those of the explained input; none before the prediction."""
+        return () if self.current is None else self.current.probabilities
+
+    def result(self, method: str) -> MethodResult | None:
+        """Return what was measured about the method; None before it was."""
+        return None if self.current is None else self.current.result(method)
+
+    def failure(self, method: str) -> str:
+        """Return why the method, or narrator, has failed; empty where it has not."""
+        return "" if self.current is None else self.current.failure(method)
+
+    def is_settled(self, method: str) -> bool:
+        """Return whether the method has a result or has failed."""
+        return self.result(method) is not None or bool(self.failure(method))
+
+    @property
+    def settled_methods(self) -> tuple[str, ...]:
+        """Return the ids of the methods that have a result or have failed."""
+        return tuple(method for method in self.columns if self.is_settled(method))
+
     @property
     def settled(self) -> tuple[object, ...]:
-        """Equal as long as the same results are known."""
-        columns = tuple(name for name, column in self.columns.items() if column.settled)
-        checks = len(self.narrative_checks), len(self.operator_checks)
-        return columns, self.random_control is not None, len(self.narratives), len(self.narrator_failures), *checks
+        """Return a value that stays equal as long as the same results are known."""
+        current = self.current
+        if current is None:
+            return ((),)
+        sentences = len(current.narratives), len(current.narrative_checks), len(current.failures)
+        joint = (
+            current.consensus.attribution.scores if current.consensus is not None else ()
+        )  # changes with every method
+        known = current.random_control is not None, joint, len(current.operator_checks)
+        return self.settled_methods, *known, *sentences
 
     def view(self, name: str, key: object, make: Callable[[], View]) -> View:
         """What `make` returns, made anew only where `key` differs from that of the last call with this `name`."""
@@ -147,27 +218,13 @@ class Run:
         return view
 
     def comparison(self) -> Comparison:
-        """What is finished so far, with the one verdict on it, for page, plots, tables and downloads."""
-        if self.question is None:
+        """Return what is known so far, with the one answer to it, for page, plots, tables and downloads."""
+        if self.current is None:
             raise ValueError("the run has no prediction yet")
-        duels = tuple(state.duel for state in list(self.duels.values()) if state.duel is not None)
-        return self.view("comparison", (self.settled, self.finished, duels), lambda: self._comparison(duels))
+        return self.current
 
-    def _comparison(self, duels: tuple[Duel, ...]) -> Comparison:
-        if self.question is None:
-            raise ValueError("the run has no prediction yet")
-        columns = list(self.columns.values())  # read once: the worker goes on
-        comparison = Comparison(
-            self.question,
-            self.probabilities,
-            tuple(column.result for column in columns if column.result),
-            self.random_control,
-            (*(Failure(each.spec.id, each.failure) for each in columns if each.failure), *self.narrator_failures),
-            self.request.removed,
-            self.ablated_inputs,
-            self.narratives,
-            self.narrative_checks,
-            self.operator_checks,
-            duels,
-        )
-        return replace(comparison, verdict=verdict(comparison, finished=self.finished))
+
+def answer_of(run: Run) -> Answer:
+    """Return that of the run's comparison; pending before there is a prediction."""
+    answer = None if run.current is None else run.current.answer
+    return answer or Answer("pending", provisional=True)

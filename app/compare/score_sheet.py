@@ -12,71 +12,239 @@
     metrics   per metric with a column: id, name, meaning, low and high (ends of its bars), band of the random orders
     random    shares, and per experiment the mean and the 95 % band of the random orders; None before they are there
     rows      id, name, colour, kind, status, note, range, progress 0…1, old, aside, featured, cells by unit number,
-              metrics by id, tag, curve, agreement, seconds, shares, and detail, which is shown where a row is opened
+              group in the answer with its title and meaning, metrics by id, curve, agreement, seconds, shares, and
+              detail, which is shown where a row is opened
     a cell    colour, line (thickness of the underline), score, rank, of, top (whether it is in the top k)
-Nothing in it is HTML: the component writes all of it as text.
+Nothing in it is HTML: the component writes all of it as text. A closed row says little besides its heat map and its
+numbers; an opened one what the method is and how it was computed.
 """
 
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from app.compare import image_overlay, row_numbers, row_order
+import streamlit as st
+
+from app.compare import heat_maps, row_numbers, row_order
 from app.compare.drawing_options import DrawingOptions
-from app.compare.heat_maps import Strongest, cells
-from app.compare.row_texts import RowTexts, detail, row_texts
+from app.compare.heat_maps import (
+    LONGEST_LABEL,
+    Strongest,
+    cells,
+    legend,
+    score_range,
+)
 from app.compare.runs import Column, Run
-from app.compare.verdicts import verdict_of
+from app.compare.state import RowOrder
 from app.components import component, newest
 from app.model_info import info_on_card
+from explainers.comparison.consensus import FEWEST_METHODS
+from explainers.errors import without_folders
+from explainers.methods.registry import method_spec
+from explainers.methods.spec import MethodSpec
 from explainers.models.inputs.requirements import display_input_names
 from explainers.report.colours import line_of
-from explainers.report.text import visible
-from explainers.report.unit_names import share_line
+from explainers.report.text import decimals, one_line, share_line, target_name, visible
+from explainers.results.answer import CONSENSUS
+from explainers.results.attribution import Attribution
+
+UNPREDICTABLE = 20  # model calls before which the remaining time is not estimated
+
+
+class RowTexts(NamedTuple):
+    """`aside` says why a method takes no part in the answer, where it did not answer for the class in question."""
+
+    kind: str
+    status: str
+    progress: float
+    note: str
+    range: str
+    aside: str
+    problem: str
+    seconds: str
+
+
+def row_texts(run: Run, column: Column) -> RowTexts:
+    status, attribution = status_of(run, column), column.attribution
+    return RowTexts(
+        kind(column),
+        status,
+        progress(run, column),
+        note(run, column, status),
+        score_range(attribution) if attribution is not None else "",
+        aside(run, column),
+        without_folders(run.failure(column.spec.id)),
+        f"{attribution.seconds:.2f}" if attribution is not None and not column.spec.is_joint else "",
+    )
+
+
+def status_of(run: Run, column: Column) -> str:
+    if run.failure(column.spec.id):
+        return "failed"
+    if run.result(column.spec.id) is not None:
+        return "done"
+    if not run.active:
+        return "stopped"
+    return "running" if column.base is not None else "waiting"
+
+
+def kind(column: Column) -> str:
+    spec = column.spec
+    return f"{'signed' if spec.signed else 'unsigned'}, {spec.kind}{', a control' if spec.is_control else ''}"
+
+
+def aside(run: Run, column: Column) -> str:
+    """What the method explains, where that is not what was asked."""
+    if run.current is None:
+        return ""
+    decision, predicted = run.current.decision, run.current.predicted
+    if column.spec.can_explain(decision.target, predicted):
+        return ""
+    only = column.spec.explains_predicted_only
+    label = one_line(decision.card.labels[predicted if only else decision.label], LONGEST_LABEL)
+    return f"explains {label}, {'the predicted class' if only else f'not {target_name(decision, LONGEST_LABEL)}'}"
+
+
+def progress(run: Run, column: Column) -> float:
+    """0…1."""
+    settled = run.is_settled(column.spec.id)
+    if settled or column.base is None or run.decision is None:
+        return float(settled)
+    settings = run.request.settings
+    passes = column.spec.passes(len(run.decision.encoding.units), settings.samples, settings.steps)
+    return min(1.0, (run.meter.used - column.base) / max(passes, 1))
+
+
+def note(run: Run, column: Column, status: str) -> str:
+    """How far the method is."""
+    if status == "running":
+        share = progress(run, column)
+        left = ""
+        if run.meter.calls > UNPREDICTABLE and 0 < share < 1 and column.base is not None:
+            per_call = run.meter.seconds / run.meter.calls
+            left = f", about {per_call * (run.meter.used - column.base) * (1 / share - 1):.0f} s left"
+        return f"{'estimate, ' if column.attribution else ''}{share:.0%}{left}"
+    if status == "stopped":
+        return "stopped before it was done" if run.status == "stopped" else ""
+    return "waiting" if status == "waiting" else ""
+
+
+def detail(run: Run, column: Column, options: DrawingOptions, ends: Strongest) -> dict[str, Any]:
+    """What an opened row shows: what the method is, how it was computed, and what its colours mean."""
+    spec, attribution = column.spec, column.attribution
+    name = target_name(run.decision, LONGEST_LABEL) if run.decision is not None else "the class"
+    return {
+        "idea": spec.idea,
+        "caution": spec.caution,
+        "source": spec.source,
+        "deviations": list(spec.deviations),
+        "facts": facts(run, column, attribution) if attribution is not None else [],
+        "legend": legend(attribution, options, ends, name) if attribution is not None else [],
+    }
+
+
+def facts(run: Run, column: Column, attribution: Attribution) -> list[str]:
+    """Cost, settings, the method's own estimate of its error, and where the result comes from."""
+    spec, settings = column.spec, run.request.settings
+    calls = f"{attribution.model_calls:,} model call{'' if attribution.model_calls == 1 else 's'}"
+    if attribution.new_calls not in (None, attribution.model_calls):
+        calls = f"{calls}, {attribution.new_calls:,} of them new"
+    lines = [f"{attribution.seconds:.2f} s, {calls}", f"erased by {settings.erasure}, seed {settings.seed}"]
+    if attribution.samples_at_most:
+        lines.append(settled_after(attribution))
+    elif attribution.samples:
+        lines.append(f"{attribution.samples:,} {spec.counted}")
+    if attribution.spread:
+        lines.append(f"standard deviation of a score at most {decimals(max(attribution.spread), 3)}")
+    if attribution.gap is not None:
+        lines.append(f"completeness gap {attribution.gap:.3f}")
+    if column.remembered:
+        lines.append(f"remembered from {age(column.finished)} ago")
+    return lines
+
+
+def settled_after(attribution: Attribution) -> str:
+    """Such as "settled after 320 of at most 2,000 samples"."""
+    most = f"{attribution.samples_at_most:,}"
+    if attribution.stage == "estimate" or attribution.samples == attribution.samples_at_most:
+        return f"{attribution.samples:,} of at most {most} samples"
+    return f"settled after {attribution.samples:,} of at most {most} samples"
+
+
+def age(moment: float) -> str:
+    """In steps, so that rows do not change every second."""
+    seconds = max(0, int(time.time() - moment))
+    return f"{seconds // 60} min" if seconds >= 60 else f"{seconds // 10 * 10} s"
+
 
 MOST_UNREAD = 1000  # characters
 MOST_IN_MATRIX = 40  # units
-DISSENTS = "Among the methods beyond the random orders, its ranks agree least with those of the first one named."
+WIDE_LINE, NARROW_LINE = 125, 50  # characters
+NO_GROUP = {"group": "", "title": "", "meaning": ""}
 Triggered = Callable[[], None]
 
 
 def show(run: Run, options: DrawingOptions, *, view: str, narrow: bool, callbacks: dict[str, Triggered]) -> None:
     """Draws the sheet. `callbacks` are called when the component reports: "toggled" a unit, "narrow" or "view"."""
     data = newest("sheet", payload(run, options, view=view, narrow=narrow))
+    st.html(reserved(data))
     component("sheet")(key="sheet", data=data, **{f"on_{name}_change": call for name, call in callbacks.items()})
+
+
+def reserved(data: dict[str, Any]) -> str:
+    """Return the style by which the sheet has its place before its script has come: how many rows are open, how many
+    further lines their text takes on a wide and on a narrow screen, and how many lines name folded ones or a group."""
+    rows = data["rows"] if data["view"] == "rows" else []
+    groups = dict.fromkeys((row["group"], row["title"]) for row in rows)
+    folded = {(row["group"], row["title"]) for row in rows if not row["featured"]}
+    full = sum(row["featured"] for row in rows)
+    lines = len(folded) + sum(bool(title) for _, title in groups)
+    lengths = [sum(len(piece) for piece, _ in segment) for segment in data["segments"]]
+    wide, narrow = (sum(length // line for length in lengths) for line in (WIDE_LINE, NARROW_LINE))
+    places = f"--full: {full}; --wide: {wide}; --narrow: {narrow}; --folded: {lines};"
+    return f"<style>.st-key-sheet {{ {places} }}</style>"
 
 
 def payload(run: Run, options: DrawingOptions, *, view: str = "rows", narrow: bool = False) -> dict[str, Any]:
     """Built again only where something visible has changed."""
-    texts = {name: row_texts(run, column) for name, column in list(run.columns.items())}
-    shown = {name: displayed(run, column) for name, column in list(run.columns.items())}
+    texts = {name: row_texts(run, column) for name, column in sheet_columns(run).items()}
+    shown = {name: displayed(run, column) for name, column in sheet_columns(run).items()}
     order = row_order.row_order(run, options.sort)
     attributions = tuple(column.attribution for _, column in shown.values())
     key = (options, narrow, view, id(run.whole), tuple(texts.values()), attributions, order, run.settled, run.active)
     return run.view("sheet", key, lambda: _payload(run, options, texts, order) | {"narrow": narrow, "view": view})
 
 
+def sheet_columns(run: Run) -> dict[str, Column]:
+    """Return the columns of the run, before them the consensus where there is one or it is still to come."""
+    columns = dict(list(run.columns.items()))  # the worker may add one
+    members = [column for column in columns.values() if column.spec.comparable and not column.spec.is_random]
+    joint = run.result(CONSENSUS)
+    if len(members) < FEWEST_METHODS or (joint is None and not run.active):
+        return columns
+    return {CONSENSUS: Column(method_spec(CONSENSUS), joint.attribution if joint is not None else None), **columns}
+
+
 def displayed(run: Run, column: Column) -> tuple[Run, Column]:
     """The column, or that of the run before as long as this one has no scores, with the run that it is of."""
-    before = run.previous
-    earlier = before.columns.get(column.spec.id) if before is not None else None
-    if before is None or earlier is None or column.attribution is not None or column.failure or not earlier.settled:
+    before, method = run.previous, column.spec.id
+    if before is None or column.attribution is not None or run.failure(method) or not before.is_settled(method):
         return run, column
-    return before, earlier
+    return before, sheet_columns(before)[method]
 
 
-def _payload(
-    run: Run, options: DrawingOptions, texts: dict[str, RowTexts], order: row_order.RowOrder
-) -> dict[str, Any]:
-    columns = {name: displayed(run, run.columns[name]) for name in order.methods if name in texts}
+def _payload(run: Run, options: DrawingOptions, texts: dict[str, RowTexts], order: RowOrder) -> dict[str, Any]:
+    own = sheet_columns(run)
+    columns = {name: displayed(run, own[name]) for name in order.methods if name in texts and name in own}
     # what is no explanation does not stretch the scale that the others share
-    scored = [each for _, each in columns.values() if each.spec.explains or len(columns) == 1]
+    scored = [each for _, each in columns.values() if shares_scale(each.spec) or len(columns) == 1]
     strongest = Strongest.of([each.attribution for each in scored if each.attribution is not None])
     numbers = row_numbers.row_numbers(run)
     return {
         "labels": labels(run),
         "segments": segments(run),
-        "image": image_overlay.image_data(run),
-        "evidence": image_overlay.evidence_data(run, options.evidence),
+        "image": heat_maps.image_data(run),
+        "evidence": heat_maps.evidence_data(run, options.evidence),
         "opacity": options.opacity / 100,
         "removed": list(run.request.removed),
         "matrix": run.whole is not None and len(run.whole.encoding.units) <= MOST_IN_MATRIX,
@@ -84,7 +252,7 @@ def _payload(
         "random": numbers.random,
         "rows": [
             _row(run, name, columns[name], texts[name], options, strongest)
-            | {"featured": name in order.featured, "tag": tag(run, name)}
+            | {"featured": name in order.featured, **order.groups.get(name, NO_GROUP)}
             | numbers.of(name)
             for name in columns
         ],
@@ -110,24 +278,15 @@ def _row(
     }
 
 
-def tag(run: Run, method: str) -> dict[str, str] | None:
-    """The part of a method in the verdict: its kind, "best" or "dissents", the words, and what they mean."""
-    verdict = verdict_of(run)
-    if run.status != "done" or verdict.certainty not in ("clear", "tied"):
-        return None
-    if method in verdict.best:
-        leads = [experiment for experiment, methods in verdict.leading if method in methods]
-        words = f"leads by {leads[0]}" if verdict.divided and len(leads) == 1 else "best supported"
-        return {"kind": "best", "text": words, "meaning": "Named by the verdict."}
-    if method == verdict.dissenter:
-        return {"kind": "dissents", "text": "differs most", "meaning": DISSENTS}
-    return None
+def shares_scale(spec: MethodSpec) -> bool:
+    """Return whether the row's scores set the ends of a scale that rows share."""
+    return spec.explains and not spec.is_joint
 
 
 def labels(run: Run) -> list[str]:
     """The names of the texts, also before the model is loaded."""
     if run.whole is not None:
-        return list(display_input_names(run.whole.model.input_names, len(run.whole.encoding.texts)))
+        return list(display_input_names(run.whole.card.input_names, len(run.whole.encoding.texts)))
     return list(display_input_names(info_on_card(run.request.model).input_names, len(texts_of(run))))
 
 

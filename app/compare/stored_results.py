@@ -1,25 +1,30 @@
-"""Runs that are filled from the comparisons that come with the project, without a model."""
+"""Runs that are filled from the comparisons that come with the project, without a model.
+
+The examples that a model's box offers: those that come with it, and those of its generator.
+"""
 
 import logging
-from collections.abc import Container
+import re
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from app import model_info
-from app.compare.runs import Column, Request, Run
+from app.compare.runs import Request, Run
+from explainers.comparison.answer import consensus_members
 from explainers.comparison.stored_results import StoredResult, read_stored, weights
 from explainers.datasets.curated_examples import CuratedExample, curated_examples, example_of
+from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import select
-from explainers.results.comparison import Question, RandomControl
-from explainers.results.operator_check import OperatorCheck
-from explainers.results.stored_model import StoredModel
+from explainers.models import tasks
+from explainers.models.bundle_cards import bundle_names, generator_noun
+from explainers.results.answer import CONSENSUS
+from explainers.results.comparison import Comparison
+from explainers.results.events import Duel, Event, Failure, MethodResult, OperatorCheck, RandomControl
+from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.training.artifacts import available_artifacts
-
-if TYPE_CHECKING:
-    from app.model_pool import ModelPool
 
 log = logging.getLogger(__name__)
 
@@ -31,17 +36,12 @@ class StoredAnswer:
     result: StoredResult
     valid: frozenset[str]
 
-    def fill_column(self, column: Column) -> bool:
-        """Whether the method was stored, and the column is filled."""
-        comparison, method = self.result.comparison, column.spec.id
+    def outcome(self, method: str) -> MethodResult | Failure | None:
+        """What is stored of the method: its result, or why it has failed; None where that is not valid any more."""
         if method not in self.valid:
-            return False
-        failure = next((each.reason for each in comparison.failures if each.method == method), "")
-        result = next((each for each in comparison.results if each.attribution.method == method), None)
-        if result is not None:
-            column.result, column.attribution = result, result.attribution
-        column.failure, column.stored = failure, bool(failure) or result is not None
-        return column.stored
+            return None
+        failures = (failure for failure in self.result.comparison.failures if failure.method == method)
+        return self.result.comparison.result(method) or next(failures, None)
 
     @property
     def random_control(self) -> RandomControl | None:
@@ -49,7 +49,7 @@ class StoredAnswer:
 
     @property
     def operator_checks(self) -> tuple[OperatorCheck, ...]:
-        """Of the methods that are still valid."""
+        """The checks, for the methods that are still valid."""
         return tuple(of_methods(check, self.valid) for check in self.result.comparison.operator_checks)
 
 
@@ -59,31 +59,50 @@ def stored_answer(request: Request) -> StoredAnswer | None:
     stored = _read(curated) if curated is not None and not request.removed else None
     if stored is None:
         return None
-    question = stored.comparison.question
-    same_class = request.label in (None, question.model.labels[question.label])
-    same_model = model_info.info_on_card(request.model).version == stored.model.version
-    if not (same_class and same_model and request.settings == question.settings):
+    decision = stored.comparison.decision
+    same_class = request.label in (None, stored.comparison.label) and request.versus is None
+    same_model = model_info.info_on_card(request.model).version == stored.card.version
+    if not (same_class and same_model and request.settings == decision.settings):
         return None
     return StoredAnswer(stored, _valid(stored))
 
 
 def fill(run: Run, answer: StoredAnswer) -> bool:
     """Whether everything that the run asks for is stored; then the run is done. Otherwise it is as it was."""
-    comparison, narrators = answer.result.comparison, _narrators(run.request, answer)
-    columns = {name: Column(column.spec) for name, column in run.columns.items()}
-    if narrators is None or not all(answer.fill_column(column) for column in columns.values()):
+    stored, narrators = answer.result.comparison, _narrators(run.request, answer)
+    outcomes = {method: answer.outcome(method) for method in run.columns}
+    if narrators is None or None in outcomes.values() or not _same_consensus(stored, run.columns):
         return False
-    run.columns, run.stored = columns, answer.result
-    run.whole = run.question = comparison.question
-    run.whole_probabilities = run.probabilities = comparison.probabilities
-    run.ablated_inputs, run.random_control = comparison.ablated_inputs, comparison.random_control
-    run.narratives = tuple(each for each in comparison.narratives if each.method in narrators)
-    run.narrative_checks = tuple(each for each in comparison.narrative_checks if each.method in narrators)
-    run.narrator_failures = tuple(each for each in comparison.failures if each.method in narrators)
-    run.operator_checks = tuple(of_methods(check, columns) for check in comparison.operator_checks)
-    run.stored_duels = comparison.duels
-    run.status = "done"
+    run.stored, run.whole, run.whole_probabilities = answer.result, stored.decision, stored.probabilities
+    for method, outcome in outcomes.items():
+        column = run.columns[method]
+        column.stored, column.attribution = True, outcome.attribution if isinstance(outcome, MethodResult) else None
+    comparison = Comparison(stored.decision, stored.probabilities, order=tuple(run.columns))
+    for event in _asked(stored, {CONSENSUS, *run.columns, *narrators}):
+        comparison = comparison.with_event(event)
+    run.current = comparison
+    run.end("done")
     return True
+
+
+def _same_consensus(stored: Comparison, asked: Container[str]) -> bool:
+    """Return whether all methods of the stored consensus are asked for; then it is theirs."""
+    return all(member.method in asked for member in consensus_members(stored))
+
+
+def _asked(stored: Comparison, ids: Container[str]) -> Iterator[Event]:
+    """The events of a stored comparison as far as they are about these methods and narrators; without its duels, which
+    are shown where somebody asks for them."""
+    for event in stored.events():
+        match event:
+            case MethodResult() | Failure() | Narrative() | NarrativeCheck() if event.method not in ids:
+                continue
+            case Duel():
+                continue
+            case OperatorCheck():
+                yield of_methods(event, ids)
+            case _:
+                yield event
 
 
 def of_methods(check: OperatorCheck, methods: Container[str]) -> OperatorCheck:
@@ -95,23 +114,11 @@ def _narrators(request: Request, answer: StoredAnswer) -> frozenset[str] | None:
     """Those that the request asks for; None where one of them was not stored."""
     stored, wanted = answer.result, request.narrators
     if wanted is None:
-        fitted = available_artifacts(request.model, stored.model.version, "narrative")
+        fitted = available_artifacts(request.model, stored.card.version, "narrative")
         wanted = tuple(artifact.method for artifact in fitted)
     done = {each.method for each in stored.comparison.narratives}
     done |= {each.method for each in stored.comparison.failures}
     return frozenset(wanted) if set(wanted) <= done & answer.valid else None
-
-
-def asked_question(pool: "ModelPool", run: Run) -> Question:
-    """The run's question with a model that can be asked: where the run was stored, it is loaded and reads the input."""
-    if run.question is None:
-        raise ValueError("the run has no prediction yet")
-    if not isinstance(run.question.model, StoredModel):
-        return run.question
-    from explainers.comparison.question import checked_encoding  # brings torch
-
-    model, request = pool.model(run.request.model), run.request
-    return replace(run.question, model=model, encoding=checked_encoding(model, request.example, request.settings.unit))
 
 
 def _curated(request: Request) -> CuratedExample | None:
@@ -134,10 +141,44 @@ def _valid(stored: StoredResult) -> frozenset[str]:
     comparison = stored.comparison
     specs = select(dict.fromkeys([*comparison.methods, *_failed_methods(stored)]))
     narrators = [spec.id for spec in NARRATORS]
-    now = weights(stored.model.name, stored.model.version, specs, narrators)
+    now = weights(stored.card.name, stored.card.version, specs, narrators)
     ids = [*(spec.id for spec in specs), *narrators]
     return frozenset(id for id in ids if now.get(id) == stored.weights.get(id))
 
 
 def _failed_methods(stored: StoredResult) -> list[str]:
     return [each.method for each in stored.comparison.failures if each.method not in NARRATORS.ids]
+
+
+__all__ = ["CuratedExample", "curated_examples", "example_of"]
+
+OWN_TEXT = "your own text"
+GENERATED = re.compile(r"(\w+) ([0-9]{1,6})")  # the name of a generated example: noun and seed
+
+
+def named(title: str) -> CuratedExample | None:
+    return next((example for example in curated_examples() if example.title == title), None)
+
+
+def titles(model: str, *, multimodal: bool = False) -> list[str]:
+    """The examples of a model, or of the one that it was made from; where it has none, all of its kind."""
+    of_model = [each.title for each in curated_examples() if f"{model}-".startswith(f"{each.model}-")]
+    of_kind = [each.title for each in curated_examples() if bool(each.image) is multimodal]
+    return [*(of_model or of_kind), OWN_TEXT]
+
+
+def generator_nouns() -> tuple[str, ...]:
+    """What the generators of the embedded models call their examples."""
+    return tuple(filter(None, map(generator_noun, bundle_names())))
+
+
+def is_generated(name: str) -> bool:
+    """Whether this is the name of a generated example, such as "scene 7"."""
+    match = GENERATED.fullmatch(name)
+    return match is not None and match[1] in generator_nouns()
+
+
+@lru_cache(maxsize=64)
+def generated_example(name: str) -> Example:
+    """The generated image of this name with its statement."""
+    return tasks.generated_example(name)

@@ -1,4 +1,7 @@
-"""The results of a run as they come in: prediction, verdict, score sheet, sentences; and below them the rest."""
+"""The results of a run as they come in: prediction, answer, score sheet, sentences; and below them the rest.
+
+How far each method agrees with people's marks on this input, beside what a random order is expected to reach.
+"""
 
 import time
 from typing import NamedTuple
@@ -7,22 +10,60 @@ import streamlit as st
 
 from app import plain_text
 from app.compare import (
+    answer_head,
+    follow_ups,
     guess,
-    history,
-    image_input,
     measurements,
     narratives,
     panels,
-    people_agreement,
     score_sheet,
     session,
-    url_state,
-    verdict_strip,
 )
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
 from app.compare.runs import Run
+from app.compare.state import compare_state
 from app.model_info import info_on_card
+from explainers.attribution.given import PEOPLE
+from explainers.methods.registry import method_spec
+from explainers.metrics.plausibility import PLAUSIBILITY, is_defined, plausibility, plausibility_by_chance
+
+TITLE = "Agreement with people's marks"
+CAPTION = (
+    "Higher is closer to the units that at least half of the people marked. This says how plausible a map is, not how "
+    "faithful: people may look at other units than the model."
+)
+CHANCE = "Random order, expected"
+
+
+def show(run: Run) -> None:
+    """Nothing without people's marks, and where all units are marked or none."""
+    rows = run.view("people agreement", run.settled, lambda: table(run))
+    if rows:
+        st.subheader(TITLE, anchor=False)
+        columns = {name: st.column_config.NumberColumn(format="%.3f") for name in rows[0] if name != "method"}
+        st.dataframe(rows, hide_index=True, column_config=columns, width="content", key="people agreement")
+        st.caption(CAPTION)
+
+
+def table(run: Run) -> list[dict[str, str | float]]:
+    """A row per finished method, and the chance values last."""
+    people = run.columns.get(PEOPLE.id)
+    if people is None or people.attribution is None:
+        return []
+    import numpy as np
+
+    truth = np.array(people.attribution.scores) >= 0.5
+    if not is_defined(truth):
+        return []
+    values = [
+        (method_spec(result.method).display_name, plausibility(truth, result.attribution.scores))
+        for result in run.comparison().results
+        if result.method != PEOPLE.id
+    ]
+    named = [*values, (CHANCE, plausibility_by_chance(truth))]
+    return [{"method": name, **{metric.name: own[metric.id] for metric in PLAUSIBILITY}} for name, own in named]
+
 
 QUICKEST, WAITING, SLOWEST = 0.5, 1.0, 3.0  # seconds between two redraws of a run that is on its way
 PER_RUN = 0.1  # more seconds for each run on its way, so that many tabs do not keep the server busy with drawing
@@ -41,12 +82,11 @@ class Drawn(NamedTuple):
 
 
 def live(engine: Engine, run: Run, drawing: DrawingOptions) -> None:
-    """Draws the run: prediction, verdict and sheet again and again as long as it is on its way, plots less often."""
-    drawn = Drawn(
-        run.active, run.settled, tick(engine, run), time.monotonic(), url_state.is_narrow(), url_state.sheet_view()
-    )
+    """Draws the run: prediction, answer and sheet again and again as long as it is on its way, plots less often."""
+    state = compare_state()
+    drawn = Drawn(run.active, run.settled, tick(engine, run), time.monotonic(), state.narrow, state.controls.view)
     st.fragment(run_every=drawn.tick)(_upper_half)(engine, run, drawing, drawn)
-    pending = measurements.pending(displayed(run))
+    pending = follow_ups.pending(displayed(run))
     st.fragment(run_every=WAITING if pending else None)(_measurements)(engine, run, drawing, pending)
 
 
@@ -60,34 +100,38 @@ def tick(engine: Engine, run: Run) -> float | None:
 def displayed(run: Run) -> Run | None:
     """The run, or the last good one if this one failed before the prediction."""
     if run.status == "failed" and run.whole is None:
-        last: Run | None = st.session_state.get("last good run")
-        return last
+        return compare_state().last_good_run
     return run
 
 
 def _upper_half(engine: Engine, run: Run, drawing: DrawingOptions, drawn: Drawn) -> None:
     """All that changes with every tick. Draws the whole page again where more has changed."""
-    if st.session_state["run"] is not run or run.abandoned or history.undone():
+    state = compare_state()
+    if state.run is not run or run.abandoned or state.take_undone():
         st.rerun(scope="app")
     run.lease.renew()
     active = run.active
     if run.whole is not None:
-        url_state.drop_unknown_units(len(run.whole.encoding.units))
-    _head(engine, run)
+        state.drop_unknown_units(len(run.whole.encoding.units))
     visible = displayed(run)
-    if visible is not None and guess.waiting(visible):
-        guess.show(visible)
+    _problems(run, visible)
+    waiting = visible is not None and guess.waiting(visible)
+    if visible is not None and not waiting:
+        _follow(run, drawn)
+        answer_head.show(visible)
+    _prediction(engine, run, visible)
+    if visible is not None and waiting:
+        guess.show_guess(visible)
     elif visible is not None:
-        _explanations(run, visible, drawing, drawn)
+        _explanations(visible, drawing, drawn)
     pause = TICKS_PER_PLOT * (drawn.tick or 0.0)
     more = run.settled != drawn.settled and time.monotonic() - drawn.moment >= pause
     if drawn.active and (more or not active):
         st.rerun(scope="app")
 
 
-def _head(engine: Engine, run: Run) -> None:
-    """The prediction beside the state of the run."""
-    visible = displayed(run)
+def _problems(run: Run, visible: Run | None) -> None:
+    """What went wrong, and what is shown instead."""
     if run.status == "failed":
         plain_text.error(run.error)
     if visible is not None and visible is not run:
@@ -97,10 +141,15 @@ def _head(engine: Engine, run: Run) -> None:
             plain_text.warning(
                 f"Below: the last comparison that worked. It is of another model, {visible.request.model}."
             )
+
+
+def _prediction(engine: Engine, run: Run, visible: Run | None) -> None:
+    """The prediction beside the state of the run."""
     left, right = st.columns([3, 2], vertical_alignment="center")
     with left:
         if visible is not None:
-            panels.prediction(visible)
+            with st.container(key="prediction"):
+                panels.prediction(visible)
     with right:
         _status(engine, run)
     if visible is not None:
@@ -113,28 +162,38 @@ def _correct_class(run: Run) -> int | None:
     """Its number, where the generator of the model's own data tells it."""
     if run.request.example.image is None or not info_on_card(run.request.model).generator_noun:
         return None
-    reference = image_input.reference(run.request.example)
+    reference = compare_state().reference(run.request.example)
     return reference.label if reference is not None else None
 
 
-def _explanations(run: Run, visible: Run, drawing: DrawingOptions, drawn: Drawn) -> None:
-    """The verdict, the score sheet and the sentences."""
-    changed = st.session_state["removed"] != run.request.removed
-    if changed or url_state.is_narrow() != drawn.narrow or url_state.sheet_view() != drawn.view:
+def _follow(run: Run, drawn: Drawn) -> None:
+    """Draws the whole page again where words were removed or the sheet has another form."""
+    state = compare_state()
+    changed = state.controls.removed != run.request.removed
+    if changed or (state.narrow, state.controls.view) != (drawn.narrow, drawn.view):
         st.rerun(scope="app")
-    verdict_strip.show(visible)
-    callbacks = {"toggled": url_state.unit_clicked, "narrow": url_state.resized, "view": url_state.view_chosen}
+
+
+def _explanations(visible: Run, drawing: DrawingOptions, drawn: Drawn) -> None:
+    """The score sheet with its legend, and the sentences."""
+    state = compare_state()
+    panels.legend(visible, drawing)
+    callbacks = {"toggled": state.unit_clicked, "narrow": state.resized, "view": state.view_chosen}
     score_sheet.show(visible, drawing, view=drawn.view, narrow=drawn.narrow, callbacks=callbacks)
     panels.changes(visible, drawing.sort)
-    people_agreement.show(visible)
-    reference = image_input.reference(visible.request.example)
+    with st.expander("Metrics", key="metrics"):
+        if visible.decision is not None:
+            panels.table(visible)
+    show(visible)
+    reference = state.reference(visible.request.example)
     narratives.show(visible, reference.explanations if reference is not None else ())
 
 
 def _measurements(engine: Engine, run: Run, drawing: DrawingOptions, was_pending: bool) -> None:
     visible = displayed(run)
-    if visible is None or visible.question is None or guess.waiting(visible):
+    if visible is None or visible.decision is None or guess.waiting(visible):
         return
+    compare_state().finish()
     run.lease.renew()
     visible.lease.renew()  # curves of the last comparison that worked may still be computed
     waits = measurements.show(engine, visible, drawing, disabled=run.active)
@@ -147,7 +206,7 @@ def _status(engine: Engine, run: Run) -> None:
     status = run.status  # read once: the worker may be done a moment later
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right", key="state"):
         if status in ("waiting", "loading", "running"):
-            settled = sum(column.settled for column in run.columns.values())
+            settled = len(run.settled_methods)
             ahead = engine.ahead_of(run)
             progress = {
                 "waiting": f"{ahead} other comparison{'s' if ahead != 1 else ''} first" if ahead else "Starting",
@@ -159,7 +218,7 @@ def _status(engine: Engine, run: Run) -> None:
             st.progress(settled / max(len(run.columns), 1), text=progress[status])
             st.button("Stop", on_click=run.stop, key="stop")
         elif status == "done":
-            st.caption(_how(run))
+            st.caption(how(run))
             st.button("Compute again", on_click=session.again, args=(engine, run), key="again")
         elif status == "stopped":
             st.caption("Stopped. Finished results stay.")
@@ -169,12 +228,13 @@ def _status(engine: Engine, run: Run) -> None:
             st.button("Try again", on_click=session.go_on, args=(engine, run), key="again")
 
 
-def _how(run: Run) -> str:
+def how(run: Run) -> str:
+    """Return what a finished run took, and what of it was known before."""
     if not run.columns:
         return f"The prediction alone in {run.seconds:.1f} s."
     methods = f"{len(run.columns)} method{'s' if len(run.columns) != 1 else ''}"
     if run.stored is not None and all(column.stored for column in run.columns.values()):
-        return f"{methods}, stored results (Crosslight {run.stored.model.crosslight})."
+        return f"{methods}, stored results (Crosslight {run.stored.card.crosslight})."
     known = sum(column.remembered or column.stored for column in run.columns.values())
     if known == len(run.columns):
         return f"{methods}, remembered from before."

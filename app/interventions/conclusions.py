@@ -7,12 +7,11 @@ from explainers.methods.narrator_specs import narrator_spec
 from explainers.report.text import join_names, one_line
 
 if TYPE_CHECKING:
-    from explainers.metrics.intervals import Interval
-    from explainers.narrative.counterfactual_check import CounterfactualCheck, NarratorCheck
-    from explainers.narrative.interchange_check import InterchangeCheck
-    from explainers.narrative.interchange_rates import InterchangeRates
+    from explainers.metrics.bootstrap import Interval
+    from explainers.narrative.counterfactual import CounterfactualCheck, NarratorCheck
+    from explainers.narrative.interchange_check import InterchangeCheck, InterchangeRates
 
-TRIED = 100  # draws, by `explainers.narrative.changing_draws`
+TRIED = 100  # draws, by `explainers.narrative.counterfactual`
 FOLLOWED, ARRIVED, STAYED, SILENT = (
     "followed the model",
     "arrived at the model's new class, but had not stated the old one",
@@ -22,7 +21,7 @@ FOLLOWED, ARRIVED, STAYED, SILENT = (
 
 
 def of_interchange(check: "InterchangeCheck", labels: Sequence[str]) -> str:
-    """Whether the intervention changes the model's class, and whether both classifiers agree afterwards."""
+    """Return whether the intervention changes the model's class, and whether both classifiers agree afterwards."""
     (before, _, after), (_, _, read) = check.model.classes, check.reader.classes
     moved = (
         f"The intervention moves the model from {one_line(labels[before])} to {one_line(labels[after])}"
@@ -35,7 +34,7 @@ def of_interchange(check: "InterchangeCheck", labels: Sequence[str]) -> str:
 
 
 def of_draws(draw: int, changing: Sequence[int], *, opened: bool) -> str:
-    """How many draws change the model's class; `opened` says that the page opens with this base, source and draw."""
+    """Return how many draws change the model's class; `opened`: the page opens with this base, source and draw."""
     tried = f"the draws 0 to {TRIED - 1}"
     if not changing:
         return f"None of {tried} changes the model's class for this base and source."
@@ -50,8 +49,8 @@ def of_draws(draw: int, changing: Sequence[int], *, opened: bool) -> str:
 
 
 def of_no_change(count: int, layer: str) -> str:
-    """What was tried where no exchange was found to begin with, for a set of `count` examples."""
-    from explainers.narrative.changing_draws import OPENING_DRAWS, OPENING_EXAMPLES  # brings torch
+    """Return what was tried where no exchange was found to begin with, for a set of `count` examples."""
+    from explainers.narrative.counterfactual import OPENING_DRAWS, OPENING_EXAMPLES  # brings torch
 
     return (
         f"No exchange was found to begin with: in {layer}, none of the draws 0 to {OPENING_DRAWS - 1} changes the "
@@ -60,7 +59,7 @@ def of_no_change(count: int, layer: str) -> str:
 
 
 def of_counterfactual(check: "CounterfactualCheck") -> str:
-    """Which sentences followed the model to its new class."""
+    """Return which sentences followed the model to its new class."""
     if not check.met:
         return "The model did not reach the other class, so nothing follows about the sentences."
     outcomes = {each.method: _outcome(check, each) for each in check.narrators}
@@ -77,7 +76,7 @@ def of_counterfactual(check: "CounterfactualCheck") -> str:
 
 
 def _unmoved(check: "CounterfactualCheck") -> str:
-    """Whose class followed, and nothing else of the sentence."""
+    """Return of whom only the class followed, and nothing else of the sentence; empty if of nobody."""
     from explainers.narrative.sentences import reason_of  # brings torch
 
     names = [
@@ -93,7 +92,7 @@ def _unmoved(check: "CounterfactualCheck") -> str:
 
 
 def of_following(rates: "InterchangeRates", reader: str) -> str:
-    """How often C2 followed, in a sentence; empty where nothing was to follow."""
+    """Return how often C2 followed, in a sentence; empty where nothing was to follow."""
     if rates.followed is None:
         return ""
     moved, count = rates.followed.texts, round(rates.followed.mean * rates.followed.texts)
@@ -112,7 +111,7 @@ def _outcome(check: "CounterfactualCheck", narrator: "NarratorCheck") -> str:
 
 
 def of_stated(stated: int | None, model: int, labels: Sequence[str]) -> str:
-    """The class that a sentence states, beside the model's."""
+    """Return the class that a sentence states, beside the model's."""
     if stated is None:
         return "states no class"
     comparison = "as the model" if stated == model else f"the model predicts {one_line(labels[model])}"
@@ -120,7 +119,7 @@ def of_stated(stated: int | None, model: int, labels: Sequence[str]) -> str:
 
 
 def over_set(rates: "InterchangeRates") -> list[dict[str, str]]:
-    """A row per share."""
+    """Return a row per share, with its interval."""
     rows: list[tuple[str, Interval | None]] = [
         ("C1 and C2 agree before the intervention", rates.before),
         ("the intervention changes C1's class", rates.changed),

@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import plain_text
-from app.interventions import bars, checks, computations, conclusions, inputs
+from app.interventions import (
+    computations,
+    conclusions,
+    heading,
+    inputs,
+)
 from app.interventions.computations import HeadInfo, NarratedModel
 from app.interventions.inputs import PlainInput, PlainInputs
 from app.model_pool import ModelPool
@@ -13,7 +18,7 @@ from app.plain_text import Bold
 from explainers.methods.narrator_specs import narrator_spec
 
 if TYPE_CHECKING:
-    from explainers.narrative.counterfactual_check import CounterfactualCheck, NarratorCheck
+    from explainers.narrative.counterfactual import CounterfactualCheck, NarratorCheck
 
 LONGER = " So the search did not find the smallest change, which is at most that distance."
 ABREAST = 3  # cards of narrators
@@ -39,7 +44,7 @@ def show(pool: ModelPool, narrated: NarratedModel, head: HeadInfo, among: PlainI
     if "words" in read:
         st.caption(OF_WORDS)
     with computations.spinner("Searching for the change, and generating sentences before and after it"):
-        check = checks.counterfactual(pool, narrated, base, among)
+        check = computations.counterfactual(pool, narrated, base, among)
     target = head.labels[check.target]
     neighbour = among[check.neighbour]
     plain_text.caption(f"Nearest example of another class ({target}): {inputs.in_line(neighbour)}")
@@ -47,7 +52,7 @@ def show(pool: ModelPool, narrated: NarratedModel, head: HeadInfo, among: PlainI
     left, right = st.columns(2)
     with left:
         st.markdown("**The model (C1)**, before and after")
-        st.html(bars.changed(head.labels, check.before, check.after))
+        st.html(heading.changed(head.labels, check.before, check.after))
     with right:
         reached = "reached" if check.met else "not reached"
         plain_text.paragraph(

@@ -3,9 +3,10 @@
 import streamlit as st
 
 from app import plain_text
-from app.interventions import inputs, opening
+from app.interventions import inputs
 from app.interventions.computations import NarratedModel
 from app.interventions.inputs import PlainInput, PlainInputs
+from app.interventions.state import LAST, SETS, interventions_state
 from explainers.datasets.pair_sets import MOST, read_pairs, shipped_pairs
 from explainers.datasets.tables import SUFFIXES
 from explainers.datasets.user_texts import listed
@@ -14,27 +15,23 @@ from explainers.errors import DataUnavailable
 SHIPPED, OWN = "everyday pairs", "your own pairs"
 TYPED = "typed below"
 MEGABYTES = 5
-GENERATED, FIRST, LAST = 60, 101, 999_000  # examples of a generated set, and the numbers it may begin with
+GENERATED = 60  # examples of a generated set
 
 
 def chosen(narrated: NarratedModel) -> PlainInputs:
-    """The set. As long as there is none, the page says so and stops."""
+    """Return the set of examples; as long as there is none, say so and stop the page."""
     return _generated(narrated.generator_noun) if narrated.generator_noun else _pairs(narrated.model)
 
 
 def _generated(noun: str) -> PlainInputs:
     first = st.number_input(
         f"First of {GENERATED} generated examples",
-        0,
-        LAST,
-        FIRST,
-        GENERATED,
-        key="set from",
-        bind="query-params",
-        persist_state="session",
+        *SETS,
+        step=GENERATED,
         width=260,
         help="The generator draws every example from its number. Another number gives another set. The examples are "
         "taken without their labels: the model's own predictions count.",
+        **interventions_state().widget("set_from"),
     )
     return inputs.generated_inputs(noun, int(first), GENERATED)
 
@@ -45,12 +42,9 @@ def _pairs(model: str) -> PlainInputs:
     name = st.segmented_control(
         "Set of examples",
         offered,
-        default=offered[0],
         required=True,
-        key="set",
-        bind="query-params",
-        persist_state="session",
         help="Sixty short pairs come with the project. They have no labels: the model's own predictions count.",
+        **interventions_state().widget("set_", options=offered, default=offered[0], initial="default"),
     )
     return shipped if name == SHIPPED else _uploaded()
 
@@ -76,7 +70,7 @@ def _uploaded() -> PlainInputs:
 
 
 def base_and_source(among: PlainInputs, first: tuple[int, int]) -> tuple[PlainInput, PlainInput]:
-    """Two examples, side by side; `first` are the numbers in the set of those that are shown at first."""
+    """Return two examples, chosen side by side; `first` are the numbers in the set of those shown at first."""
     left, right = st.columns(2)
     with left:
         base = _box(among, "Base", "This example is changed.", first[0])
@@ -87,13 +81,10 @@ def base_and_source(among: PlainInputs, first: tuple[int, int]) -> tuple[PlainIn
 
 def _box(among: PlainInputs, name: str, help_text: str, first: int) -> PlainInput:
     names = [inputs.list_entry(number, plain) for number, plain in enumerate(among, start=1)]
-    kind = " image" if among[0].image else ""  # the choice for one kind of models is none for the other
-    key = name.lower()
-    widget = f"{key}{kind}"
-    start = 0 if opening.moved(widget, names[first]) else first
-    picked = st.selectbox(
-        name, [*names, TYPED], start, key=widget, bind="query-params", persist_state="session", help=help_text
-    )
+    kind = "_image" if among[0].image else ""  # the choice for one kind of models is none for the other
+    key, offered = name.lower(), [*names, TYPED]
+    widget = interventions_state().widget(f"{key}{kind}", options=offered, default=names[first], listed=offered)
+    picked = st.selectbox(name, offered, help=help_text, **widget)
     if picked != TYPED and picked in names:
         plain = among[names.index(picked)]
     else:
@@ -104,29 +95,29 @@ def _box(among: PlainInputs, name: str, help_text: str, first: int) -> PlainInpu
 
 
 def _typed_pair(key: str, first: PlainInput) -> PlainInput:
-    premise = st.text_input("Premise", first.text, key=f"{key} premise", persist_state="session")
-    hypothesis = st.text_input("Hypothesis", first.pair, key=f"{key} hypothesis", persist_state="session")
+    state = interventions_state()
+    premise = st.text_input("Premise", **state.widget(f"{key}_premise", default=first.text))
+    hypothesis = st.text_input("Hypothesis", **state.widget(f"{key}_hypothesis", default=first.pair))
     return PlainInput(_required(premise, "premise", key), _required(hypothesis, "hypothesis", key))
 
 
 def _typed_text(key: str, first: PlainInput) -> PlainInput:
-    """Another text about a generated image."""
+    """Return another text about a generated image."""
     noun, _, seed = first.image.rpartition(" ")
+    state = interventions_state()
     number = st.number_input(
         "Number of the generated image",
         0,
         LAST + GENERATED - 1,
-        int(seed),
-        1,
-        key=f"{key} number",
-        persist_state="session",
+        step=1,
+        **state.widget(f"{key}_number", default=int(seed)),
     )
-    text = st.text_input("Text about the image", first.text, key=f"{key} text", persist_state="session")
+    text = st.text_input("Text about the image", **state.widget(f"{key}_text", default=first.text))
     return PlainInput(_required(text, "text", key), image=f"{noun} {int(number)}")
 
 
 def _required(typed: str | None, what: str, key: str) -> str:
-    """Without spaces around it. Where there is nothing the page says so and stops."""
+    """Return the text without spaces around it; where there is none, say so and stop the page."""
     text = (typed or "").strip()
     if not text:
         st.error(f"The {what} of the {key} is missing. Type at least one word.")

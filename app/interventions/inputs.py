@@ -1,4 +1,7 @@
-"""The examples of the page as plain values, by which results are cached, and what models and people see of them."""
+"""The examples of the Interventions page as plain values, and what models and people see of them.
+
+Results are cached by these values.
+"""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -32,13 +35,13 @@ def generated(name: str) -> Example:
 
 
 def example_of(plain: PlainInput) -> Example:
-    """What the model reads, without label and reasons."""
+    """Return what the model reads, without label and reasons."""
     image = generated(plain.image).image if plain.image else None
     return Example(plain.text, plain.pair or None, image=image)
 
 
 def generated_inputs(noun: str, first: int, count: int) -> PlainInputs:
-    """Examples of the generator with this noun, by consecutive numbers."""
+    """Return examples of the generator with this noun, by consecutive numbers."""
     names = [f"{noun} {number}" for number in range(first, first + count)]
     return tuple(PlainInput(generated(name).text, image=name) for name in names)
 
@@ -48,14 +51,14 @@ def in_line(plain: PlainInput) -> str:
 
 
 def list_entry(number: int, plain: PlainInput) -> str:
-    """As it stands in a list; its number, or that of its image, makes it unique."""
+    """Return the example as it stands in a list; its number, or that of its image, makes it unique."""
     if plain.image:
         return f"{plain.image}: {one_line(plain.text, 2 * SHORT)}"
     return f"{number}. {one_line(plain.text, SHORT)} → {one_line(plain.pair, SHORT)}"
 
 
 def show(plain: PlainInput) -> None:
-    """Both texts, or the image with its text beside it."""
+    """Draw both texts, or the image with its text beside it."""
     if not plain.image:
         plain_text.paragraph(f"{plain.text}\n→ {plain.pair}")
         return
@@ -65,7 +68,7 @@ def show(plain: PlainInput) -> None:
 
 
 def show_image(plain: PlainInput) -> None:
-    """Nothing for a pair of texts."""
+    """Draw the image; nothing for a pair of texts."""
     image = example_of(plain).image
     if image is not None:
         display = display_image(image)

@@ -1,22 +1,49 @@
-"""The upper half of the Interventions page: neurons of the source replace those of the base, in the model and in C2."""
+"""The upper half of the Interventions page: neurons of the source replace those of the base, in the model and in C2.
+
+A person chooses the narrator, the layer and its neurons. Beside the result stands how many steps of training it takes
+until every neuron of a layer took part in an exchange (CAuSE, Appendix C).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import plain_text
-from app.interventions import bars, checks, computations, conclusions, coverage, interchange_controls
-from app.interventions.computations import HeadInfo, NarratedModel
+from app.interventions import (
+    computations,
+    conclusions,
+    heading,
+)
+from app.interventions.computations import FirstExchange, HeadInfo, NarratedModel
 from app.interventions.inputs import PlainInput, PlainInputs
-from app.interventions.interchange_controls import NAMES, Exchange
-from app.interventions.opening import FirstExchange
+from app.interventions.state import DRAWS, RANDOM, TYPED, interventions_state
 from app.model_pool import ModelPool
 from app.plain_text import Bold
 from explainers.methods.narrator_specs import narrator_spec
+from explainers.report.text import join_names
 
+if TYPE_CHECKING:
+    from explainers.narrative.recipe import NarratorRecipe
+
+
+NAMES = ("state", "hidden 1", "hidden 2")  # of the layers
 IDEA = (
     "C1 is the model's head. C2 is the second classifier of the narrator's training: it reads the output of the "
     "narrator and nothing else. In both, the same neurons of the base take the values that the source gives them. If "
     "the narrator carries what the model decides by, C2 changes its class when C1 does."
 )
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What is exchanged, and with which narrator; `draw` is the seed of the neurons, None where they were typed."""
+
+    method: str
+    layer: int
+    neurons: tuple[int, ...]
+    draw: int | None
 
 
 def show(
@@ -27,45 +54,45 @@ def show(
     both: tuple[PlainInput, PlainInput],
     opening: FirstExchange,
 ) -> None:
-    """`both` are base and source."""
+    """Draw the half; `both` are base and source."""
     st.header("Interchange intervention", anchor=False)
     st.write(IDEA)
     with_reader = [method for method in narrated.methods if narrator_spec(method).has_reader]
     if not with_reader:
         st.info("No narrator of this model has a second classifier. Fit cause_phi_ts or cause.")
         return
-    chosen = interchange_controls.chosen(with_reader, head, opening)
-    method, layer, neurons = chosen.method, chosen.layer, chosen.neurons
+    exchange = chosen(with_reader, head, opening)
+    method, layer, neurons = exchange.method, exchange.layer, exchange.neurons
     with computations.spinner("Replacing neurons of the base by those of the source"):
-        check = checks.interchange(pool, narrated, method, *both, layer, neurons)
+        check = computations.interchange(pool, narrated, method, *both, layer, neurons)
     left, right = st.columns(2)
     with left:
         st.markdown("**The model (C1)**, before and after")
-        st.html(bars.changed(head.labels, check.model.base, check.model.exchanged))
+        st.html(heading.changed(head.labels, check.model.base, check.model.exchanged))
     with right:
         plain_text.paragraph(Bold(f"C2, reading {narrator_spec(method).name}"), ", before and after")
-        st.html(bars.changed(head.labels, check.reader.base, check.reader.exchanged))
+        st.html(heading.changed(head.labels, check.reader.base, check.reader.exchanged))
     plain_text.paragraph(Bold(conclusions.of_interchange(check, head.labels)))
     changing: tuple[int, ...] = ()
-    if chosen.draw is not None:
+    if exchange.draw is not None:
         with computations.spinner("Trying other draws"):
-            changing = checks.changing_draws(pool, narrated, *both, layer)
+            changing = computations.changing_draws(pool, narrated, *both, layer)
         at_first = (among[opening.base], among[opening.source], head.first_layer, opening.draw)
-        opened = opening.changes and (*both, layer, chosen.draw) == at_first
-        plain_text.caption(conclusions.of_draws(chosen.draw, changing, opened=opened))
-    if not opening.changes and (chosen.draw is None or not changing):
+        opened = opening.changes and (*both, layer, exchange.draw) == at_first
+        plain_text.caption(conclusions.of_draws(exchange.draw, changing, opened=opened))
+    if not opening.changes and (exchange.draw is None or not changing):
         plain_text.caption(conclusions.of_no_change(len(among), NAMES[head.first_layer]))
     for name, sentence in zip(("Base", "Source", "The mixed state"), check.sentences, strict=True):
         if sentence:
             plain_text.caption(f"{name}, generated: “{sentence}”")
-    plain_text.caption(coverage.neuron_coverage(narrated, method, layer, head.sizes))
-    _over_set(pool, narrated, chosen, among)
+    plain_text.caption(neuron_coverage(narrated, method, layer, head.sizes))
+    _over_set(pool, narrated, exchange, among)
 
 
 def _over_set(pool: ModelPool, narrated: NarratedModel, chosen: Exchange, among: PlainInputs) -> None:
     st.subheader("Over the whole set", anchor=False)
     with computations.spinner(f"Generating sentences for {len(among)} examples, and exchanging neurons among them"):
-        rates = checks.interchange_over_set(pool, narrated, chosen.method, among, chosen.layer, chosen.neurons)
+        rates = computations.interchange_over_set(pool, narrated, chosen.method, among, chosen.layer, chosen.neurons)
     plain_text.paragraph(Bold(conclusions.of_following(rates, narrator_spec(chosen.method).name)))
     st.table(conclusions.over_set(rates), border="horizontal", hide_index=True)
     sample = f"a fixed sample of {rates.sampled:,} of" if rates.sampled < rates.all_pairs else "all"
@@ -74,3 +101,121 @@ def _over_set(pool: ModelPool, narrated: NarratedModel, chosen: Exchange, among:
         f"{len(chosen.neurons)} neurons, the same in each. Intervals: bootstrap over the examples, which pairs share. "
         "The third row has to beat the fourth: where an intervention changes little, agreement is no achievement."
     )
+
+
+def chosen(with_reader: list[str], head: HeadInfo, first: FirstExchange) -> Exchange:
+    """Return what a person chose; at first the last narrator, the first hidden layer and the draw of the opening."""
+    left, middle, right = st.columns([3, 2, 2])
+    names = {narrator_spec(method).name: method for method in with_reader}
+    with left:
+        name = st.segmented_control(
+            "Narrator",
+            list(names),
+            required=True,
+            help="Those that were trained with a second classifier.",
+            wrap=True,
+            **interventions_state().widget("narrator", options=names, default=list(names)[-1], initial="default"),
+        )
+    with middle:
+        layer = _layer(head)
+    with right:
+        neurons, draw = _neurons(head.sizes[layer], first.draw)
+    return Exchange(names.get(name or "", with_reader[-1]), layer, neurons, draw)
+
+
+def _layer(head: HeadInfo) -> int:
+    layers = NAMES[: len(head.sizes)]  # without their sizes: the choice and its address hold for other models too
+    layer = st.segmented_control(
+        "Layer",
+        layers,
+        required=True,
+        help="The state, which both the head and the narrator read, or a hidden layer of the head. From a mixed "
+        "state the narrator generates a new sentence; for a narrator that reads the tokens too, the last layer's "
+        "are shifted by the same change, those of the middle layer stay.",
+        **interventions_state().widget("layer", options=layers, default=layers[head.first_layer], initial="default"),
+    )
+    return layers.index(layer) if layer in layers else head.first_layer
+
+
+def _neurons(size: int, first: int) -> tuple[tuple[int, ...], int | None]:
+    """Return the neurons, and their draw if they were drawn; `first` is the draw that is shown at first."""
+    how = st.segmented_control(
+        f"Neurons (of {size})",
+        (RANDOM, TYPED),
+        required=True,
+        **interventions_state().widget("which", options=(RANDOM, TYPED), initial="default"),
+    )
+    return (_typed(size), None) if how == TYPED else _drawn(size, first)
+
+
+def _typed(size: int) -> tuple[int, ...]:
+    from explainers.narrative.interchange import parse_neurons  # brings torch
+
+    numbers = st.text_input(
+        "Numbers and ranges",
+        max_chars=400,
+        help=f"From 0 to {size - 1}.",
+        **interventions_state().widget("neurons"),
+    )
+    with computations.spinner("Reading the numbers"):
+        return parse_neurons(numbers or "", size)
+
+
+def _drawn(size: int, first: int) -> tuple[tuple[int, ...], int]:
+    from explainers.narrative.interchange_check import random_neurons  # brings torch
+
+    seed = st.number_input("Seed of the draw", *DRAWS, step=1, **interventions_state().widget("draw", default=first))
+    return random_neurons(size, int(seed)), int(seed)
+
+
+def neuron_coverage(narrated: NarratedModel, method: str, layer: int, sizes: tuple[int, ...]) -> str:
+    """Return which neurons took part in the training of these weights; `sizes`: of the state and each hidden layer."""
+    return coverage_of(computations.narrator_card(narrated, method), narrator_spec(method).name, layer, sizes)
+
+
+def coverage_of(card: Mapping[str, Any], name: str, layer: int, sizes: tuple[int, ...]) -> str:
+    """Return the same from the weights' card."""
+    from explainers.narrative.recipe import NarratorRecipe
+    from explainers.training.settings import recipe_on_card
+
+    recipe = recipe_on_card(NarratorRecipe, "cause", card["recipe"])
+    if recipe.losses != "cause":
+        return f"{name} was trained without exchanges of neurons."
+    drawn = _state_sentence(recipe, name) if layer == 0 else _layer_sentences(recipe, name, layer, sizes, card)
+    places = ["the head's hidden layers"]
+    if recipe.exchanges_in_state:
+        places += ["the state", *([f"layer {recipe.layer} of the encoder"] if recipe.layer else [])]
+    return f"{drawn} Only neurons of {join_names(places)} were ever changed, none in the rest of the network."
+
+
+def _state_sentence(recipe: "NarratorRecipe", name: str) -> str:
+    if not recipe.exchanges_in_state:
+        return f"In the training of {name} the state was never exchanged."
+    return (
+        f"In the training of {name} the state was moved as exchanges in the first hidden layer require; its own "
+        "neurons were not drawn."
+    )
+
+
+def _layer_sentences(
+    recipe: "NarratorRecipe", name: str, layer: int, sizes: tuple[int, ...], card: Mapping[str, Any]
+) -> str:
+    from explainers.narrative.interchange import steps_to_cover  # brings torch
+
+    hidden = len(sizes) - 1
+    where = f"one of the head's {hidden} hidden layers" if hidden > 1 else "the head's hidden layer"
+    steps = steps_to_cover(sizes[layer], recipe.share / hidden)
+    return (
+        f"In the training of {name} a step exchanged {recipe.share * 100:.0f} % of the neurons of {where}, so after "
+        f"{steps:,} steps all {sizes[layer]} neurons of this layer have taken part with a probability of 99.999 % (the "
+        f"paper's Appendix C).{_steps_made(recipe, card)}"
+    )
+
+
+def _steps_made(recipe: "NarratorRecipe", card: Mapping[str, Any]) -> str:
+    """Return how many steps had exchanges until the weights were kept; empty where the card has no number of items."""
+    if "items" not in card:
+        return ""
+    epochs = int(card.get("validation", {}).get("epoch", recipe.epochs)) - recipe.phi_epochs
+    steps = replace(recipe, epochs=epochs).steps(card["items"]["learned from"])
+    return f" These weights had {steps:,} such steps."

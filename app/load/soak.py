@@ -6,16 +6,12 @@ A tab asks for one to three comparisons and is closed at a random moment, often 
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
-from app.load.report import MOST_SENTENCES, spread
-from app.load.scenario import TEXTS_PER_TAB, Ended, LoadPlan, compared, text_of, warmed_up
-from app.load.server import Sample, Watched
-from app.load.tab import ConnectionLost, opened
-from app.load.watch import watched
+from app.load.client import ConnectionLost, opened
+from app.load.measure import MOST_SENTENCES, TEXTS_PER_TAB, Ended, LoadPlan, compared, spread, text_of, warmed_up
+from app.load.server import Sample, Watched, watched
 
 LOOK = 10.0  # seconds between two samples
 SETTLED = 300.0  # seconds after which memory should be flat
@@ -126,24 +122,3 @@ class Visitor:
     def _text(self) -> str:
         self.texts += 1
         return text_of(self.plan.seed, self.number, self.texts)
-
-
-def soak_lines(summary: dict[str, Any]) -> Sequence[str]:
-    """For a terminal."""
-    left = "unknown" if summary["left_over"] is None else str(summary["left_over"])
-    settled, last, quiet = summary["threads"]
-    return (
-        f"{summary['tabs']} tabs in {summary['seconds']} s, {summary['comparisons']} comparisons seen to their end, "
-        f"{summary['errors']} errors, {summary['refused']} refused.",
-        f"Memory: {summary['memory_at_start']:,} MB at the start, {summary['memory_settled']:,} MB once settled, "
-        f"{summary['memory_at_end']:,} MB at the end (at most {summary['peak_memory']:,} MB).",
-        f"Mean memory of each five minutes: {', '.join(f'{mean:,.0f}' for mean in means(summary))} MB.",
-        f"Threads: {settled} once settled, {last} at the end, {quiet} without tabs.",
-        f"{QUIET:.0f} s after the last tab: {left} runs, {summary['idle_load']:.0%} of one core.",
-    )
-
-
-def means(summary: dict[str, Any]) -> list[float]:
-    """The mean memory of each full five minutes, MB."""
-    samples, window = summary["memory_by_sample"], int(SETTLED / LOOK)
-    return [fmean(samples[begin : begin + window]) for begin in range(0, len(samples) - window + 1, window)]

@@ -28,7 +28,7 @@ def seconds_of_writes(url: str, synchronous: Synchronous, writers: int) -> list[
         for _ in range(WRITES // writers):
             began = time.perf_counter()
             with store.begin() as session:
-                session.add(Job(method="", model="", variant="", texts=0, command=[], folder="", error="x" * 500))
+                session.add(Job(method="", model="", variant="", texts=0, spec_json="", folder="", error="x" * 500))
             seconds.append(time.perf_counter() - began)
         store.close()
 

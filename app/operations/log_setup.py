@@ -29,7 +29,7 @@ class OwnHandler(logging.StreamHandler[Any]):
 
 
 def set_up_log() -> None:
-    """May be called again and again. The level is that of CROSSLIGHT_LOG, else INFO."""
+    """Set the log up, once however often it is called; the level is that of CROSSLIGHT_LOG, else INFO."""
     wanted = os.environ.get(LEVEL_VARIABLE, "INFO").strip().upper()
     for name in NAMES:
         logger = logging.getLogger(name)

@@ -19,7 +19,7 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from app.operations.watch import Watch
-from explainers.results.manifest import VERSION
+from explainers.installation import VERSION
 from explainers.training.artifacts import store
 
 EVERY = 10.0  # seconds between two writings
@@ -32,8 +32,10 @@ Status = dict[str, Any]
 
 
 class StatusWriter:
-    """Writes what `collect` returns, which is JSON, and what is known of the process. If `collect` hangs or fails, the
-    file grows old."""
+    """Writes what `collect` returns, which is JSON, and what is known of the process.
+
+    If `collect` hangs or fails, the file grows old.
+    """
 
     def __init__(self, collect: Collect) -> None:
         self.collect = collect
@@ -42,7 +44,7 @@ class StatusWriter:
         self.watch = Watch("status", self.write, pause=EVERY)
 
     def start(self) -> "StatusWriter":
-        """Removes what apps of this machine that were killed have left."""
+        """Begin to write; before that, remove what apps of this machine that were killed have left."""
         for path, status in _written():
             if not _lives(status):
                 path.unlink(missing_ok=True)
@@ -50,12 +52,12 @@ class StatusWriter:
         return self
 
     def close(self) -> None:
-        """Returns when nothing is written any more, and removes the file."""
+        """Return when nothing is written any more and the file is removed."""
         self.watch.close()
         self.path.unlink(missing_ok=True)
 
     def write(self) -> float:
-        """Returns the seconds until the next writing."""
+        """Write once; return the seconds until the next time."""
         status: Status = {
             "version": VERSION,
             "process": os.getpid(),
@@ -79,7 +81,7 @@ def folder() -> Path:
 
 
 def statuses() -> list[Status]:
-    """Those of the apps of this machine, or container; of apps that have ended only if there is no other."""
+    """Return what the apps of this machine, or container, wrote; of ended apps only if there is no other."""
     written = [status for _, status in _written()]
     return [status for status in written if _lives(status)] or written
 
@@ -97,7 +99,7 @@ def _written() -> list[tuple[Path, Status]]:
 
 
 def _lives(status: Status) -> bool:
-    """Whether the very process runs; its number may belong to another one by now."""
+    """Return whether the very process runs; its number may belong to another one by now."""
     try:
         created = psutil.Process(int(status["process"])).create_time()
         return bool(created == status.get("created", created))  # an earlier version does not tell it
@@ -106,7 +108,7 @@ def _lives(status: Status) -> bool:
 
 
 def fault(status: Status, now: float) -> str:
-    """What is wrong with the app in a sentence; empty if it is well."""
+    """Return what is wrong with the app in a sentence; empty if it is well."""
     age = now - float(status["written"])
     if not _lives(status):
         return f"The app has ended; its last status is {age:.0f} s old."
@@ -118,7 +120,7 @@ def fault(status: Status, now: float) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 if every app of this machine is well, 1 if one is not or there is none."""
+    """Return 0 if every app of this machine is well, 1 if one is not or there is none."""
     parser = argparse.ArgumentParser(prog="python -m app.operations.status", description="What the app is doing.")
     parser.add_argument("--json", action="store_true", help="one object for each app, in a list")
     as_json = parser.parse_args(arguments).json

@@ -10,8 +10,11 @@ LONGEST_PAUSE = 60.0  # seconds between two attempts while it fails
 
 
 class Watch:
-    """Calls `look`, which returns the seconds until the next call. While it raises, the pauses double from `pause`
-    seconds to a minute; the log has one traceback of a series and one line for each further kind of failure."""
+    """Calls `look`, which returns the seconds until the next call.
+
+    While it raises, the pauses double from `pause` seconds to a minute; the log has one traceback of a series and one
+    line for each further kind of failure.
+    """
 
     def __init__(self, name: str, look: Callable[[], float], pause: float = 0.5) -> None:
         self.name, self.look, self.pause = name, look, pause
@@ -24,18 +27,18 @@ class Watch:
         self.thread.start()
 
     def call(self) -> None:
-        """Ends the pause."""
+        """End the pause."""
         self.called.set()
 
     def close(self) -> None:
-        """Returns when the thread has ended."""
+        """Return when the thread has ended."""
         self.closing.set()
         self.called.set()
         if self.thread.is_alive():
             self.thread.join()
 
     def attempt(self) -> float:
-        """Looks once. Returns the seconds until the next time."""
+        """Look once; return the seconds until the next time."""
         try:
             pause = self.look()
         except Exception as error:  # a full disk or a lost database must not end the watch

@@ -4,37 +4,36 @@ Alone, bets and marks are in the session. In a group they are kept with the grou
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
-import streamlit as st
+from app.reading.state import OwnWork, reading_state
 
-ALONE = "reading alone"  # in the session
 ME = "me"
 
 
 class Audience(Protocol):
-    """What the parts of a step ask. `place` is the story and the number of the step."""
+    """What the parts of a step ask; `place` is the story and the number of the step."""
 
     @property
     def place(self) -> tuple[str, int]: ...
     @property
     def presents(self) -> bool:
-        """Whether this person reveals the answers; true for a person alone."""
+        """Return whether this person reveals the answers; True for a person alone."""
 
     @property
     def together(self) -> bool:
-        """Whether there is a group."""
+        """Return whether there is a group."""
 
     @property
     def awaited(self) -> bool:
-        """Whether there is anybody who could bet or mark."""
+        """Return whether there is anybody who could bet or mark."""
 
     @property
     def revealed(self) -> bool: ...
     @property
     def me(self) -> str:
-        """By whom this person's bet is found in `bets`; empty for who only presents."""
+        """Return the key of this person's bet in `bets`; empty for who only presents."""
 
     def bets(self) -> Mapping[str, int]: ...
     def marks(self) -> Mapping[str, tuple[int, ...]]: ...
@@ -45,39 +44,35 @@ class Audience(Protocol):
 
 @dataclass
 class Alone:
-    """What one person has bet and marked in this session, by the place."""
+    """One person alone: their bets and marks in this session, by the place."""
 
     place: tuple[str, int]
     presents: bool = True
     together: bool = False
     awaited: bool = True
     me: str = ME
-    kept: dict[tuple[str, int], dict[str, object]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.kept = st.session_state.setdefault(ALONE, self.kept)
 
     @property
-    def _here(self) -> dict[str, object]:
-        return self.kept.setdefault(self.place, {})
+    def _here(self) -> OwnWork:
+        return reading_state().alone.setdefault(self.place, OwnWork())
 
     @property
     def revealed(self) -> bool:
-        return bool(self._here.get("revealed", False))
+        return self._here.revealed
 
     def bets(self) -> Mapping[str, int]:
-        choice = self._here.get("bet")
-        return {ME: choice} if isinstance(choice, int) else {}
+        choice = self._here.bet
+        return {} if choice is None else {ME: choice}
 
     def marks(self) -> Mapping[str, tuple[int, ...]]:
-        units = self._here.get("marks")
-        return {ME: units} if isinstance(units, tuple) else {}
+        units = self._here.marks
+        return {} if units is None else {ME: units}
 
     def bet(self, choice: int) -> None:
-        self._here["bet"] = choice
+        self._here.bet = choice
 
     def mark(self, units: tuple[int, ...]) -> None:
-        self._here["marks"] = units
+        self._here.marks = units
 
     def reveal(self) -> None:
-        self._here["revealed"] = True
+        self._here.revealed = True

@@ -1,16 +1,20 @@
-"""A bet: the question with its choices, and after the reveal the computed answer over everybody's bets."""
+"""A bet: the question with its choices, and after the reveal the computed answer over everybody's bets.
 
-from collections.abc import Sequence
+A bet is decided by numbers of the comparison on the screen or by stored ones (`observed`).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import plain_text
 from app.compare.engine import Engine
-from app.reading import bets, live
+from app.reading import live
 from app.reading.audience import Audience
-from app.reading.questions import example_of_state
-from app.reading.story import Bet, LiveExample
+from app.reading.observed import is_observed, level, observed
+from app.reading.story import Bet, LiveExample, example_of_state
 from explainers.report.quantities import filled
 from explainers.report.text import decimals, escaped
 
@@ -32,8 +36,40 @@ STYLE = """<style>
 </style>"""
 
 
+def right_choices(bet: Bet, comparison: "Comparison | None") -> tuple[int, ...]:
+    """Return the numbers of the right choices: of the leading one, and of all that are level with it.
+
+    Raises `UnknownQuantity`, and `ValueError` where no range holds the number.
+    """
+    if bet.pick == "range":
+        value = observed(comparison, bet.quantity)
+        return (next(at for at, choice in enumerate(bet.choices) if choice.at_least <= value < choice.below),)
+    names = [choice.quantity for choice in bet.choices]
+    values = [observed(comparison, name) for name in names]
+    best = names[values.index(max(values) if bet.pick == "largest" else min(values))]
+    return tuple(number for number, name in enumerate(names) if level(comparison, name, best))
+
+
+def is_stored(bet: Bet) -> bool:
+    """Return whether the answer follows from stored numbers alone, so that nobody has to wait for the example."""
+    return not any(is_observed(name) for name in (bet.quantity, *(choice.quantity for choice in bet.choices)) if name)
+
+
+def values(bet: Bet, comparison: "Comparison | None") -> tuple[float, ...]:
+    """Return by choice the number that was compared; of a range, the one number that decides."""
+    if bet.pick == "range":
+        return (observed(comparison, bet.quantity),)
+    return tuple(observed(comparison, choice.quantity) for choice in bet.choices)
+
+
+def counts(bet: Bet, chosen: Iterable[int]) -> tuple[int, ...]:
+    """Return how often each choice was bet on."""
+    given = Counter(chosen)
+    return tuple(given[number] for number in range(len(bet.choices)))
+
+
 def show(engine: Engine, bet: Bet, state: LiveExample, audience: Audience) -> None:
-    """Before the reveal the run is only started, so that its answer is there when it is asked for."""
+    """Draw the bet; before the reveal the run is only started, so that its answer is there when it is asked for."""
     if not audience.revealed:  # on a phone there is no way back to the step that showed it
         example = example_of_state(state)
         for text in filter(None, (example.text, example.pair)):
@@ -43,11 +79,11 @@ def show(engine: Engine, bet: Bet, state: LiveExample, audience: Audience) -> No
     if not audience.revealed:
         _choices(bet, audience)
         return
-    if bets.is_stored(bet):
+    if is_stored(bet):
         _answer(bet, None, audience)
     elif run is None or run.active:
         st.caption(COMPUTING)
-    elif run.question is not None:
+    elif run.decision is not None:
         _answer(bet, run.comparison(), audience)
     live.show(engine, state)
 
@@ -82,11 +118,11 @@ def _choices(bet: Bet, audience: Audience) -> None:
 
 
 def _answer(bet: Bet, comparison: "Comparison | None", audience: Audience) -> None:
-    """The choices with the number of bets on each, the right one marked, and the numbers that decided."""
-    right, given = bets.answer(bet, comparison), audience.bets()
-    counted = bets.counts(bet, given.values())
+    """Draw the choices with the number of bets on each, the right one marked, and the numbers that decided."""
+    right, given = right_choices(bet, comparison), audience.bets()
+    counted = counts(bet, given.values())
     st.html(STYLE + _bars([choice.text for choice in bet.choices], counted, right))
-    numbers = bets.values(bet, comparison)
+    numbers = values(bet, comparison)
     shown = (
         [f"{choice.text}: {decimals(value, 3)}" for choice, value in zip(bet.choices, numbers, strict=True)]
         if len(numbers) > 1
@@ -96,17 +132,22 @@ def _answer(bet: Bet, comparison: "Comparison | None", audience: Audience) -> No
     st.markdown(filled(bet.because))
 
 
-def _verdict(bet: Bet, right: int, mine: int | None) -> str:
-    if mine is None:
-        return f"The answer: {bet.choices[right].text}."
-    return "Your bet was right." if mine == right else f"The answer: {bet.choices[right].text}."
+def _verdict(bet: Bet, right: Sequence[int], mine: int | None) -> str:
+    if mine in right:
+        return "Your bet was right." if len(right) == 1 else f"Your bet was right: {_level(bet, right)}."
+    return f"The answer: {bet.choices[right[0]].text}." if len(right) == 1 else f"The answer: {_level(bet, right)}."
 
 
-def _bars(texts: Sequence[str], counted: Sequence[int], right: int) -> str:
-    """HTML; every text is escaped."""
+def _level(bet: Bet, right: Sequence[int]) -> str:
+    *first, last = (bet.choices[number].text for number in right)
+    return f"{', '.join(first)} and {last} are level"
+
+
+def _bars(texts: Sequence[str], counted: Sequence[int], right: Sequence[int]) -> str:
+    """Return bars as HTML in which every text is escaped."""
     most = max(*counted, 1)
     rows = [
-        f'<span class="{"right" if number == right else ""}">{"✓ " if number == right else ""}{escaped(text)}</span>'
+        f'<span class="{"right" if number in right else ""}">{"✓ " if number in right else ""}{escaped(text)}</span>'
         f'<div class="track"><i style="width: {100 * count / most:.0f}%"></i></div><span>{count}</span>'
         for number, (text, count) in enumerate(zip(texts, counted, strict=True))
     ]

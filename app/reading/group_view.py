@@ -1,9 +1,15 @@
-"""A group's pages: the presenter's, which leads, and the one that follows it on everybody's phone."""
+"""A group's pages: the presenter's, which leads, and the one that follows it on everybody's phone.
 
+Bets and marks of a step are the group's. Its notes can be taken along as a Markdown file, in which what people wrote is
+quoted and escaped.
+"""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import segno
 import streamlit as st
@@ -11,23 +17,19 @@ import streamlit as st
 from app import plain_text
 from app.compare import session
 from app.plain_text import Bold
-from app.reading import group_notes, navigation, pace, steps
-from app.reading.group_rules import LONGEST_NOTE, GroupView, place_name
-from app.reading.groups import Groups
+from app.reading import pace, steps
+from app.reading.groups import LONGEST_NOTE, GroupNote, Groups, GroupView, place_name
 from app.reading.reader import story_of
+from app.reading.state import Presented, reading_state
 from app.reading.story import Step, Story
-from app.reading.together import PROBLEM, Together, attempt
 from app.server import hosts
 from app.store import Store
 from explainers.errors import ExplanationError
+from explainers.report.text import one_line
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$&:])")
+LONGEST = 600  # characters of a note on its line
 GROUP, KEY = "group", "key"  # in the address
-DRAWN = "reading drawn"  # in the session: group, story and step that the presenter's page showed last
-LOOKED_AT = "group looked at"  # story and step of the page whose look at the group began this run
-VISITOR = "group visitor"  # in the session
 TICK = 0.5  # seconds between two looks at the group
 JOIN = "Open this address on a phone, or scan the code. Whoever opens it follows the step that you show."
 KEEP = "The address of this page holds your key. Do not pass it on: whoever has it can present."
@@ -35,46 +37,118 @@ NOTE_LABEL = "A note for the group"
 PEOPLE = "Group {}: {}"
 
 
+def place_title(place: str) -> str:
+    """Return a title such as "AML: learn the mask, step 3: One pass, beside five hundred"."""
+    id, _, number = place.rpartition("/")
+    story = story_of(id)
+    if story is None or not number.isdigit() or not 1 <= int(number) <= len(story.steps):
+        return place
+    return f"{story.title}, step {number}: {story.steps[int(number) - 1].title}"
+
+
+def markdown(view: GroupView, notes: Sequence[GroupNote]) -> str:
+    """Return the notes: headings in the order in which they were first written about, a bullet per note."""
+    day = time.strftime("%Y-%m-%d", time.gmtime(view.created))
+    lines = [f"# Notes of the reading group {view.code}, {day}", ""]
+    for place in dict.fromkeys(note.place for note in notes):
+        lines += [f"## {place_title(place)}", ""]
+        lines += [f"- {escaped_markdown(note.text)}" for note in notes if note.place == place]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def escaped_markdown(text: str) -> str:
+    """Return the text on one line, with every sign that Markdown knows escaped."""
+    return SPECIAL.sub(r"\\\1", one_line(text, LONGEST))
+
+
+@dataclass(frozen=True)
+class Together:
+    """The members of a group; `key` is the presenter's, empty for the others; `me` is empty for the presenter."""
+
+    groups: Groups
+    view: GroupView
+    key: str = ""
+    me: str = ""
+    together: bool = True
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.view.story, self.view.step
+
+    @property
+    def presents(self) -> bool:
+        return bool(self.key)
+
+    @property
+    def awaited(self) -> bool:
+        return self.view.people > 0
+
+    @property
+    def revealed(self) -> bool:
+        return self.view.place in self.view.revealed
+
+    def bets(self) -> Mapping[str, int]:
+        return self.groups.bets(self.view.code, self.view.place)
+
+    def marks(self) -> Mapping[str, tuple[int, ...]]:
+        return self.groups.marks(self.view.code, self.view.place)
+
+    def bet(self, choice: int) -> None:
+        attempt(lambda: self.groups.bet(self.view.code, self.me, self.view.place, choice))
+
+    def mark(self, units: tuple[int, ...]) -> None:
+        attempt(lambda: self.groups.mark(self.view.code, self.me, self.view.place, units))
+
+    def reveal(self) -> None:
+        attempt(lambda: self.groups.reveal(self.view.code, self.key, self.view.place))
+
+
+def attempt(work: Callable[[], None]) -> None:
+    """Do it in a callback: what cannot be done is said when the page is drawn."""
+    try:
+        work()
+    except ExplanationError as error:
+        reading_state().problem = str(error)
+
+
 @st.cache_resource(show_spinner=False)
 def groups() -> Groups:
-    """One for all sessions. Raises `ExplanationError` if no database can be named."""
+    """Return the groups of all sessions; raises `ExplanationError` if no database can be named."""
     return Groups(Store())
 
 
 def present(story: Story, number: int) -> None:
-    """In a callback: begins a group, whose presenter this page becomes."""
+    """Begin a group in a callback; this page becomes its presenter's."""
 
     def begin() -> None:
         code, key = groups().start(story.id, number, st.context.ip_address or _session())
-        st.query_params.update(
-            {GROUP: code, KEY: key, navigation.STORY: story.id, navigation.STEP: str(number), "large": "true"}
-        )
+        st.query_params.update({GROUP: code, KEY: key, pace.STORY: story.id, pace.STEP: str(number), "large": "true"})
 
     attempt(begin)
 
 
 def leave() -> None:
-    """In a callback: goes on alone with the same step."""
+    """Go on alone with the same step, in a callback."""
     for name in (GROUP, KEY, "large"):
         if name in st.query_params:
             del st.query_params[name]
 
 
 def _session() -> str:
-    """By which the wrong codes of one visitor are counted; an address may be that of a whole class."""
-    name: str = st.session_state.setdefault(VISITOR, uuid4().hex)
-    return name
+    """Return by what the wrong codes of one visitor are counted; an address may be that of a whole class."""
+    return reading_state().visitor
 
 
 def problem() -> None:
-    """What a button could not do."""
-    text = st.session_state.pop(PROBLEM, "")
+    """Show what a button could not do."""
+    text = reading_state().take_problem()
     if text:
         plain_text.error(text)
 
 
 def show() -> None:
-    """The page of the group that the address names."""
+    """Draw the page of the group that the address names."""
     code, key = st.query_params.get(GROUP, ""), st.query_params.get(KEY, "")
     try:
         view = groups().look(code, _session())
@@ -95,35 +169,39 @@ def _presented(group: Groups, view: GroupView, key: str) -> None:
         return
     step = story.steps[number - 1]
     with st.container(horizontal=True, vertical_alignment="center", key="presenter"):
-        navigation.buttons(story, number, listed=False)
-        pace.show(view.place, timer=True, move=partial(navigation.move, story, number), begun=view.created)
+        pace.buttons(story, number, listed=False)
+        pace.show(story, number, timer=True, keys=True, begun=view.created)
         with st.popover("Invite"):
             _invitation(view.code)
         with st.popover("My notes"):
             st.markdown(step.notes or "No notes for this step.")
         st.button("End", key="end", on_click=leave, help="Goes on alone. The group and its notes are kept for a day.")
-    navigation.heading(story, number)
+    pace.heading(story, number)
     st.fragment(run_every=TICK)(_watch)(group, view, step, bool(_given(group, view, step)))
     steps.show(session.engine(), step, Together(group, view, key=key))
     _notes(group, view)
 
 
 def _led(group: Groups, view: GroupView, key: str) -> GroupView:
-    """The group after this page has led it: a button, a key or the browser's Back has changed the address since the
-    page was last drawn. Where the address is as it was, the group leads, which another page of the presenter moved.
+    """Return the group after this page has led it.
 
-    A look at the group may carry the address from before a Back that has moved the group already: it leads nowhere."""
-    story = story_of(st.query_params.get(navigation.STORY, ""))
-    asked = (story.id, navigation.step_number(story)) if story is not None else (view.story, view.step)
-    code, *drawn = st.session_state.get(DRAWN, ("",))
-    looked_at = st.session_state.pop(LOOKED_AT, None)
-    if asked != (view.story, view.step):
-        if code == view.code and asked not in (tuple(drawn), looked_at):
+    A button or a key has asked for a step, or the browser's Back has changed the address since the page was last drawn.
+    Where the address is as it was, the group leads, which another page of the presenter moved. A look at the group may
+    carry the address from before a Back that has moved the group already: it leads nowhere.
+    """
+    state, here = reading_state(), (view.story, view.step)
+    drawn, looked_at, state.looked_at = state.presented, state.looked_at, None
+    pressed, state.asked = state.asked, None
+    story = story_of(st.query_params.get(pace.STORY, ""))
+    asked = pressed or ((story.id, pace.step_number(story)) if story is not None else here)
+    known = (drawn.story, drawn.step) if drawn is not None and drawn.group == view.code else asked
+    if asked != here:
+        if pressed or asked not in (known, looked_at):
             group.move(view.code, key, *asked)
             view = group.look(view.code)
         else:
-            navigation.go(view.story, view.step)
-    st.session_state[DRAWN] = (view.code, view.story, view.step)
+            pace.set_address(*here)
+    state.presented = Presented(view.code, view.story, view.step)
     return view
 
 
@@ -134,8 +212,8 @@ def _followed(group: Groups, view: GroupView) -> None:
     story = story_of(view.story)
     if story is None:
         return
-    pace.show(view.place, timer=False)
-    navigation.heading(story, view.step)
+    pace.show(story, view.step, timer=False, keys=False)
+    pace.heading(story, view.step)
     step = story.steps[view.step - 1]
     st.fragment(run_every=TICK)(_watch)(group, view, step)
     steps.show(session.engine(), step, Together(group, view, me=me))
@@ -153,22 +231,25 @@ def _note_form(group: Groups, view: GroupView, me: str) -> None:
 
 
 def _given(group: Groups, view: GroupView, step: Step) -> "Mapping[str, object]":
-    """Bets or marks of the group on this step, by participant."""
+    """Return bets or marks of the group on this step, by participant."""
     if step.bet is not None:
         return group.bets(view.code, view.place)
     return group.marks(view.code, view.place) if _asks(step) else {}
 
 
 def _watch(group: Groups, drawn: GroupView, step: Step, answered: bool | None = None) -> None:
-    """Twice a second: follows the presenter, and counts. The presenter's page, which knows whether anybody had
-    `answered`, is drawn again for the first who follows and the first who answers."""
+    """Follow the presenter twice a second, and count.
+
+    The presenter's page, which knows whether anybody had `answered`, is drawn again for the first who follows and the
+    first who answers.
+    """
     try:
         view = group.look(drawn.code)
     except ExplanationError as error:
         plain_text.error(str(error))
         return
     if (view.place, view.revealed) != (drawn.place, drawn.revealed):
-        st.session_state[LOOKED_AT] = (drawn.story, drawn.step)
+        reading_state().looked_at = (drawn.story, drawn.step)
         st.rerun(scope="app")
     given = _given(group, view, step)
     if answered is not None and (bool(given), view.people > 0) != (answered, drawn.people > 0):
@@ -183,7 +264,7 @@ def _asks(step: Step) -> bool:
 
 
 def _notes(group: Groups, view: GroupView) -> None:
-    """Those of this step, and all of them as a file."""
+    """Draw the notes of this step, and all of them as a file."""
     notes = group.notes(view.code)
     here = [note.text for note in notes if note.place == place_name(view.story, view.step)]
     if here:
@@ -192,7 +273,7 @@ def _notes(group: Groups, view: GroupView) -> None:
     if notes:
         st.download_button(
             "All notes, Markdown",
-            data=group_notes.markdown(view, notes),
+            data=markdown(view, notes),
             file_name=f"reading-{view.code}.md",
             mime="text/markdown",
             on_click="ignore",
@@ -211,7 +292,7 @@ def _invitation(code: str) -> None:
 
 
 def qr_code(address: str) -> bytes:
-    """A PNG file, made here."""
+    """Return the address as a QR code in a PNG file, made here."""
     file = BytesIO()
     segno.make(address, error="m").save(file, kind="png", scale=8, border=3)
     return file.getvalue()

@@ -1,28 +1,186 @@
-"""The live example of a step: its runs of the Compare page's engine, drawn again as long as they are on their way."""
+"""The live example of a step: its runs of the Compare page's engine, drawn again as long as they are on their way.
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import NamedTuple
+Each part is drawn by the Compare page's own modules.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import streamlit as st
 
 from app import plain_text
-from app.compare import session, url_state
+from app.compare import (
+    answer_head,
+    duel,
+    narratives,
+    panels,
+    row_numbers,
+    row_order,
+    score_sheet,
+)
+from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
-from app.compare.leases import Lease
-from app.compare.runs import Request, Run
-from app.reading.parts import PARTS, Shown, duel_of, removed_units
-from app.reading.questions import request_of, reversed_order
-from app.reading.story import LiveExample
+from app.compare.follow_ups import duel_of
+from app.compare.row_numbers import curve_values
+from app.compare.runs import FollowUp, Lease, Request, Run
+from app.compare.state import compare_state
+from app.compare.views import how
+from app.components import component, newest
+from app.reading.figure_line import figure_sentences
+from app.reading.state import Erased, reading_state
+from app.reading.story import LiveExample, Part, curated, request_of, reversed_order
+from app.session import value_of
+from app.streamlit_shims import connection
+from explainers.attribution.given import GUESS
+from explainers.comparison.claims import Pair
 from explainers.methods.registry import method_spec
+from explainers.results.answer import CONSENSUS
+from explainers.results.events import Duel
 
-RUNS = "reading runs"  # in the session
+ERASE = "Press a word to erase it in every row, and again to restore it."
+PERSON = "Person {}"
+PALE = "#b08a63"  # the curves of single people
 KEPT = 3  # runs of a session: the step's own, with an order, and the one before
 MOST_PEOPLE = 12  # curves of single people
 TICK = 0.5  # seconds between two looks at a run that is on its way
 WAIT = "Computing: {} of {} methods done."
 LOADING = "Loading the model …"
 ELSEWHERE = "Computing on another page of the group …"
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What is drawn; `name` is that of a given order in `run`, `people` are runs with the order of one person each."""
+
+    engine: Engine
+    run: Run
+    state: LiveExample
+    name: str = ""
+    people: tuple[Run, ...] = ()
+
+
+def removed_units(state: LiveExample) -> tuple[int, ...]:
+    """Return what the person has erased in this step."""
+    erased = reading_state().erased
+    return erased.units if erased is not None and erased.example == state else ()
+
+
+def _clicked(state: LiveExample) -> None:
+    """Erase the unit, or restore it; a click may be delivered twice, and counts once."""
+    page, clicked = reading_state(), (value_of("sheet") or {}).get("toggled")
+    if clicked is not None and clicked != page.last_click:
+        page.last_click = clicked
+        page.erased = Erased(state, tuple(sorted(set(removed_units(state)) ^ {int(clicked["unit"])})))
+
+
+def _prediction(shown: Shown) -> None:
+    panels.prediction(shown.run)
+    panels.about_prediction(shown.run, None)
+
+
+def _answer(shown: Shown) -> None:
+    answer_head.show(shown.run, actions=False)
+
+
+def _sheet(shown: Shown) -> None:
+    run, example, page = shown.run, curated(shown.state), compare_state()
+    options = DrawingOptions(evidence=example.evidence if example is not None else None)
+    data = score_sheet.payload(run, options, view=page.controls.view, narrow=page.narrow)
+    key = (id(data), shown.name, shown.state)
+    own = run.view("reading sheet", key, lambda: renamed(of_step(data, "rows", shown.state), "rows", shown.name))
+    st.html(score_sheet.reserved(own))
+    component("sheet")(
+        key="sheet",
+        data=newest("sheet", own),
+        on_toggled_change=partial(_clicked, shown.state),
+        on_narrow_change=page.resized,
+        on_view_change=page.view_chosen,
+    )
+    st.caption(ERASE)
+
+
+def renamed(data: dict[str, Any], part: str, name: str) -> dict[str, Any]:
+    """Return the payload with another name for the given order."""
+    rows = [row | {"name": name} if name and row["id"] == GUESS.id else row for row in data[part]]
+    return data | {part: rows}
+
+
+def of_step(data: dict[str, Any], part: str, state: LiveExample) -> dict[str, Any]:
+    """Return the payload with the rows of the step's own methods, the consensus and a given order only."""
+    shown = {CONSENSUS, GUESS.id, *state.methods}
+    return data | {part: [row for row in data[part] if row["id"] in shown]}
+
+
+def _curves(shown: Shown) -> None:
+    run = shown.run
+    if run.decision is None:
+        return
+
+    def make() -> dict[str, Any]:
+        featured = row_order.row_order(run, "").featured
+        units = "units" if run.request.example.image is not None else "words"
+        data = row_numbers.payload(run.comparison(), featured=featured, percent=20, reverse=False, units=units)
+        named = renamed(of_step(data, "lines", shown.state), "lines", shown.name)
+        return named | {"lines": [*named["lines"], *lines_of(shown.people)]}
+
+    key = (run.settled, run.active, shown.name, shown.state, tuple(each.settled for each in shown.people))
+    row_numbers.show(run.view("reading curves", key, make))
+
+
+def lines_of(people: tuple[Run, ...]) -> list[dict[str, Any]]:
+    """Return a pale curve for everybody whose order is measured; none for one person, whose order is a row already."""
+    results = [run.result(GUESS.id) for run in people]
+    return [
+        {
+            "id": f"{GUESS.id}-{number}",
+            "name": PERSON.format(number),
+            "colour": PALE,
+            "dash": "dot",
+            "featured": False,
+            **curve_values(result.curves),
+            "reverse": {"shares": [], "values": []},
+        }
+        for number, result in enumerate(results, start=1)
+        if result is not None and len(people) > 1
+    ]
+
+
+def _sentences(shown: Shown) -> None:
+    example = curated(shown.state)
+    narratives.show(shown.run, example.explanations if example is not None else ())
+
+
+def _duel(shown: Shown) -> None:
+    duel.draw(shown.run, _pair(shown), duel_in_step(shown))
+
+
+def _pair(shown: Shown) -> Pair:
+    first, second = shown.state.duel
+    return first, second
+
+
+def duel_in_step(shown: Shown) -> FollowUp[Duel] | None:
+    """Return the duel of the step, None before its run is over; the first call starts it."""
+    if "duel" not in shown.state.show or shown.run.active or shown.run.decision is None:
+        return None
+    return duel_of(shown.engine, shown.run, _pair(shown))
+
+
+def _marks(_shown: Shown) -> None:
+    """Draw nothing: marks are drawn by the step itself, before the explanations."""
+
+
+PARTS: dict[Part, Callable[[Shown], None]] = {
+    "prediction": _prediction,
+    "answer": _answer,
+    "sheet": _sheet,
+    "curves": _curves,
+    "sentences": _sentences,
+    "duel": _duel,
+    "marks": _marks,
+}
 
 
 class DrawnStep(NamedTuple):
@@ -35,11 +193,11 @@ class DrawnStep(NamedTuple):
 
 
 def run_of(engine: Engine, request: Request, *, kept: int = KEPT) -> Run:
-    """The session's run for a request; all but the last `kept` are stopped."""
-    runs: dict[Request, Run] = st.session_state.setdefault(RUNS, {})
+    """Return the session's run for a request; all but the last `kept` are stopped."""
+    runs = reading_state().runs
     run = runs.pop(request, None)
     if run is None or run.abandoned:
-        run = engine.submit(request, lease=Lease(session.connection()))
+        run = engine.submit(request, lease=Lease(connection()))
         _take_over(run, list(runs.values()))
     run.lease.renew()
     runs[request] = run
@@ -49,10 +207,12 @@ def run_of(engine: Engine, request: Request, *, kept: int = KEPT) -> Run:
 
 
 def elsewhere(engine: Engine, state: LiveExample, order: tuple[int, ...] = ()) -> bool:
-    """Whether another page, such as another phone of the group, computes the same just now: then its results are waited
-    for, because they are remembered for all."""
+    """Return whether another page, such as another phone of the group, computes the same just now.
+
+    Then its results are waited for, because they are remembered for all.
+    """
     request = request_of(state, removed_units(state), order)
-    own = st.session_state.get(RUNS, {})
+    own = reading_state().runs
     return request not in own and any(run.request == request and run.wanted for run in list(engine.queue))
 
 
@@ -63,7 +223,7 @@ def _wait_for_others(engine: Engine, state: LiveExample, order: tuple[int, ...])
 
 
 def _take_over(run: Run, others: list[Run]) -> None:
-    """Shows what is known of the same input until the new run has results."""
+    """Show what is known of the same input until the new run has results."""
     for other in reversed(others):
         same = (other.request.model, other.request.example) == (run.request.model, run.request.example)
         if same and other.whole is not None and run.status != "done":
@@ -72,7 +232,7 @@ def _take_over(run: Run, others: list[Run]) -> None:
 
 
 def current(engine: Engine, state: LiveExample, order: tuple[int, ...] = (), *, kept: int = KEPT) -> Run:
-    """The run of a step, with a given `order`, or the reversed one of a method as soon as that is known."""
+    """Return the run of a step, with a given `order`, or the reversed one of a method as soon as that is known."""
     removed = removed_units(state)
     run = run_of(engine, request_of(state, removed, order), kept=kept)
     if state.reversed and not run.active and not order:
@@ -88,8 +248,10 @@ def show(
     name: str = "",
     people: Iterable[tuple[int, ...]] = (),
 ) -> None:
-    """Draws the parts of the step, again and again while the run is on its way. `name` is that of the given order;
-    `people` are the orders of single people, whose curves are drawn too."""
+    """Draw the parts of the step, again and again while the run is on its way.
+
+    `name` is that of the given order; `people` are the orders of single people, whose curves are drawn too.
+    """
     if elsewhere(engine, state, order):
         st.fragment(run_every=TICK)(_wait_for_others)(engine, state, order)
         return
@@ -99,19 +261,24 @@ def show(
     runs = () if run.active else tuple(_alone(engine, state, each, kept) for each in orders)
     name = f"{method_spec(state.reversed).name}, reversed" if state.reversed and not order else name
     shown = Shown(engine, run, state, name, runs)
-    drawn = DrawnStep(waits(shown), removed_units(state), url_state.is_narrow(), url_state.sheet_view())
+    drawn = DrawnStep(waits(shown), removed_units(state), *_sheet_form())
     st.fragment(run_every=TICK if drawn.waits else None)(_draw)(shown, drawn)
 
 
 def _alone(engine: Engine, state: LiveExample, order: tuple[int, ...], kept: int) -> Run:
-    """One person's order without the methods, which are measured already."""
+    """Return one person's order without the methods, which are measured already."""
     return run_of(engine, request_of(replace(state, methods=(), narrators=()), removed_units(state), order), kept=kept)
 
 
+def _sheet_form() -> tuple[bool, str]:
+    """Return whether the page is narrow, and the view of the sheet."""
+    return compare_state().narrow, compare_state().controls.view
+
+
 def waits(shown: Shown) -> bool:
-    """Whether anything is still to come; the first call starts the duel."""
-    duelling = duel_of(shown)
-    return shown.run.active or any(each.active for each in shown.people) or (duelling is not None and duelling.active)
+    """Return whether anything is still to come; the first call starts the duel."""
+    fought = duel_in_step(shown)
+    return shown.run.active or any(each.active for each in shown.people) or (fought is not None and fought.active)
 
 
 def _draw(shown: Shown, drawn: DrawnStep) -> None:
@@ -119,7 +286,7 @@ def _draw(shown: Shown, drawn: DrawnStep) -> None:
     for each in (run, *shown.people):
         each.lease.renew()
     still = waits(shown)  # before it is drawn: a result may come meanwhile
-    now = DrawnStep(drawn.waits, removed_units(state), url_state.is_narrow(), url_state.sheet_view())
+    now = DrawnStep(drawn.waits, removed_units(state), *_sheet_form())
     if run.abandoned or now != drawn or (drawn.waits and not still):
         st.rerun(scope="app")
     with st.container(key="reading_state"):
@@ -128,11 +295,24 @@ def _draw(shown: Shown, drawn: DrawnStep) -> None:
         return
     for part in state.show:
         PARTS[part](shown)
+    _sentences_below(shown)
+
+
+def _sentences_below(shown: Shown) -> None:
+    """Draw what the numbers of the finished figure say."""
+    run = shown.run
+    if run.status != "done" or run.decision is None:
+        return
+    sentences = figure_sentences(run.comparison(), shown.state, shown.name, erased=bool(run.request.removed))
+    if sentences:
+        plain_text.paragraph(" ".join(sentences))
 
 
 def _status(run: Run) -> None:
     if run.status == "failed":
         plain_text.error(run.error)
     elif run.active:
-        settled = sum(column.settled for column in run.columns.values())
+        settled = len(run.settled_methods)
         plain_text.caption(WAIT.format(settled, len(run.columns)) if run.whole is not None else LOADING)
+    else:
+        plain_text.caption(how(run))  # a line in every state, so that nothing below it moves

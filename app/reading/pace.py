@@ -1,64 +1,107 @@
-"""The component that takes arrow keys and a clicker, shows the time, and keeps the anonymous name of a browser.
+"""How a story is gone through: the address, the buttons, and a component for keys and time.
 
-place        story and step; its timer begins anew when this changes
+The component takes arrow keys and a clicker, shows the time, and keeps the anonymous name of a browser:
+
+story, step  where the page is; its timer begins anew when this changes
+steps        the number of steps that keys move between, 0 if they move nothing
+heard        the last press that was heard
 begun        when all of it began, seconds since 1970
 timer        whether the time is shown
-moves        whether keys move between steps
 participant  the name that the server knows; the browser confirms it, or reports the one that it has
 """
 
-import time
-from collections.abc import Callable
-from typing import Any
-from uuid import uuid4
+from functools import partial
 
 import streamlit as st
 
 from app.components import component
-from app.reading.group_rules import PARTICIPANT
+from app.reading.groups import PARTICIPANT
+from app.reading.state import reading_state
+from app.reading.story import Story
+from app.session import value_of
 
 KEY = "reading pace"
-NAME, SETTLED = "reading participant", "reading participant settled"  # in the session
-BEGUN, PRESSED = "reading begun", "reading last press"
+STORY, STEP = "story", "step"  # in the address
 
 
 def participant() -> str:
-    """The anonymous name of this browser."""
-    name: str = st.session_state.setdefault(NAME, uuid4().hex)
-    return name
+    """Return the anonymous name of this browser."""
+    return reading_state().participant
 
 
 def is_settled() -> bool:
-    """Whether the browser has confirmed the name, so that a reload and a second tab are not counted as other people."""
-    return bool(st.session_state.get(SETTLED, False))
+    """Return whether the browser has confirmed the name, so that a reload and a second tab count once."""
+    return reading_state().settled
 
 
-def show(place: str, *, timer: bool, move: Callable[[int], None] | None = None, begun: float = 0.0) -> None:
-    """Draws the timer, and calls `move` with 1 or -1 when a key is pressed."""
+def show(story: Story, step: int, *, timer: bool, keys: bool, begun: float = 0.0) -> None:
+    """Draw the timer; with `keys`, arrows and a clicker move between the steps."""
+    state = reading_state()
     data = {
-        "place": place,
-        "begun": begun or st.session_state.setdefault(BEGUN, time.time()),
+        "story": story.id,
+        "step": step,
+        "steps": len(story.steps) if keys else 0,
+        "heard": state.last_press,
+        "begun": begun or state.begun,
         "timer": timer,
-        "moves": move is not None,
         "participant": participant(),
     }
-    component("pace")(
-        key=KEY, data=data, on_pressed_change=lambda: _pressed(place, move), on_named_change=lambda: _named()
-    )
+    pressed = partial(_pressed, story) if keys else None
+    component("pace")(key=KEY, data=data, on_pressed_change=pressed, on_named_change=_named)
 
 
-def _pressed(place: str, move: Callable[[int], None] | None) -> None:
-    """A press may be delivered twice, and counts once; one that was meant for another step came too late."""
-    pressed: dict[str, Any] | None = st.session_state[KEY].get("pressed")
-    if pressed is None or move is None or pressed == st.session_state.get(PRESSED):
+def _pressed(story: Story) -> None:
+    """Go where a press leads, which may be delivered twice; the browser counts on from presses that were not heard."""
+    state, pressed = reading_state(), (value_of(KEY) or {}).get("pressed")
+    if pressed is None or pressed["moment"] == state.last_press:
         return
-    st.session_state[PRESSED] = pressed
-    if pressed["step"] == place:
-        move(1 if pressed["by"] == 1 else -1)
+    state.last_press = pressed["moment"]
+    if pressed["story"] == story.id and 1 <= pressed["step"] <= len(story.steps):
+        go(story.id, pressed["step"])
 
 
 def _named() -> None:
-    name = st.session_state[KEY].get("named")
+    name = (value_of(KEY) or {}).get("named")
     if isinstance(name, str) and PARTICIPANT.fullmatch(name):
-        st.session_state[NAME] = name
-        st.session_state[SETTLED] = True
+        reading_state().participant, reading_state().settled = name, True
+
+
+def step_number(story: Story) -> int:
+    """Return the step of the address; 1 where it names none or one that does not exist."""
+    text = st.query_params.get(STEP, "1")
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 1
+    return number if 1 <= number <= len(story.steps) else 1
+
+
+def go(story: str, step: int) -> None:
+    """Go to a step in a callback; the empty story is the list."""
+    reading_state().asked = (story, step)
+    set_address(story, step)
+
+
+def set_address(story: str, step: int) -> None:
+    """Change the address, which the browser's Back undoes; the empty story is the list."""
+    if story:
+        st.query_params.update({STORY: story, STEP: str(step)})
+    else:
+        st.query_params.clear()
+
+
+def move(story: Story, number: int, by: int) -> None:
+    """Go one step on or back, where there is one."""
+    if 1 <= number + by <= len(story.steps):
+        go(story.id, number + by)
+
+
+def buttons(story: Story, number: int, *, listed: bool = True) -> None:
+    if listed:
+        st.button("All stories", key="list", on_click=go, args=("", 0))
+    st.button("Previous", key="previous", on_click=move, args=(story, number, -1), disabled=number == 1)
+    last = number == len(story.steps)
+    st.button("Next", key="next", type="primary", on_click=move, args=(story, number, 1), disabled=last)
+
+
+def heading(story: Story, number: int) -> None:
+    st.title(story.title, anchor=False)
+    with st.container(key="story progress"):
+        st.progress(number / len(story.steps), text=f"Step {number:d} of {len(story.steps)}")

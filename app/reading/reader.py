@@ -1,4 +1,4 @@
-"""Reads assets/reading/<id>/story.toml, and refuses whatever does not fit the dataclasses of `story`."""
+"""The files assets/reading/<id>/story.toml as stories; whatever does not fit the dataclasses of `story` is refused."""
 
 import tomllib
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from app.reading.story import Kind, Step, Story
-from explainers.datasets.curated_examples import ASSETS
 from explainers.errors import ExplanationError
+from explainers.installation import ASSETS
 
 FOLDER = ASSETS / "reading"
 FILE = "story.toml"
@@ -32,7 +32,7 @@ class StoryUnreadable(ExplanationError):
 
 @cache
 def stories() -> tuple[Story, ...]:
-    """All that come with the project, in the order of the list. Raises `StoryUnreadable`."""
+    """Return all stories of the project, in the order of the list; raises `StoryUnreadable`."""
     return tuple(read_story(FOLDER / id / FILE) for id in ORDER if (FOLDER / id / FILE).is_file())
 
 
@@ -41,7 +41,7 @@ def story_of(id: str) -> Story | None:
 
 
 def read_story(path: Path) -> Story:
-    """The story of a file. Raises `StoryUnreadable`."""
+    """Return the story of a file; raises `StoryUnreadable`."""
     name = f"{path.parent.name}/{path.name}"
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -56,7 +56,7 @@ def read_story(path: Path) -> Story:
 
 
 def decoded(wanted: Any, value: Any, where: str) -> Any:
-    """The value as an object of the type `wanted`: a dataclass, a tuple of one type, a literal, or a plain type."""
+    """Return the value as a `wanted`: a dataclass, a tuple of one type, a literal, or a plain type."""
     origin, inner = get_origin(wanted), get_args(wanted)
     if is_dataclass(wanted):
         return _record(wanted, value, where)
@@ -90,7 +90,7 @@ def _record(wanted: Any, value: Any, where: str) -> Any:
 
 
 def _check(step: Step, where: str) -> None:
-    """What the types do not say."""
+    """Check what the types do not say."""
     needed = NEEDS.get(step.kind, "")
     if needed and not getattr(step, needed):
         raise StoryUnreadable(f"{where}: a step of the kind {step.kind!r} needs the field {needed!r}.")

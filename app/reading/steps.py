@@ -1,16 +1,54 @@
-"""One step on the page: text, equations, bet, live example, the paper's table beside ours, questions."""
+"""One step on the page: text, equations, bet, live example, the paper's table beside ours, questions.
 
-from collections.abc import Sequence
+A table says what became of the paper's claims on our numbers. In some steps people mark their own words before they see
+any explanation; their order becomes a row.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from html import escape
 
 import streamlit as st
 
+from app import plain_text
+from app.compare import guess, heat_maps, score_sheet
 from app.compare.engine import Engine
-from app.reading import bet_view, live, marks, paper_table
+from app.compare.runs import Run
+from app.compare.state import Guess
+from app.components import component, newest
+from app.plain_text import Bold
+from app.reading import bet_view, live
 from app.reading.audience import Audience
-from app.reading.story import Equation, Kind, Step
-from explainers.report.quantities import filled
+from app.reading.state import reading_state
+from app.reading.story import Equation, Finding, Kind, LiveExample, Outcome, PaperTable, Step, request_of
+from app.session import value_of
+from explainers.report.quantities import UnknownQuantity, filled, holds, stored_quantity
+from explainers.report.text import decimals, escaped
 
+WITH_INTERVALS = ("evaluation/", "consistency/", "simulatability/", "narrators/")
+WORDS: dict[Outcome, str] = {"replicated": "replicated", "partly": "partly replicated", "not": "not replicated"}
+COLOURS = {"replicated": "#21a35b", "partly": "#d9a400", "not": "#d92d3a"}
+NOTE = "± is half of the 95 % bootstrap interval. Other models and other data: compare orders, not heights."
+STYLE = """<style>
+.reading-table { overflow-x: auto; }
+.reading-table table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.95rem; }
+.reading-table th, .reading-table td { text-align: right; padding: 0.3rem 0.8rem; white-space: nowrap;
+  border: none; border-bottom: 1px solid rgba(128, 128, 128, 0.3); }
+.reading-table tr.reading-name { display: none; }
+.reading-table tr.reading-name td { border-bottom: none; padding: 0.6rem 0 0; font-weight: 600; }
+.reading-name span { position: sticky; left: 0; }
+@media (max-width: 640px) { /* a row's name stands above its numbers and stays while they are scrolled */
+  .reading-table tr.reading-name { display: table-row; }
+  .reading-table th:first-child, .reading-table tr:not(.reading-name) td:first-child { display: none; }
+}
+.reading-table th:first-child, .reading-table td:first-child { text-align: left; }
+.reading-finding { border-left: 0.25rem solid var(--tone); padding: 0.4rem 0.9rem; margin: 0.5rem 0; max-width: 60rem; }
+.reading-finding b { display: block; }
+</style>"""
+TASK = guess.MARK.format("words")
+SHOW, WAIT = "Show the explanations", "The presenter shows the explanations."
+YOURS, EVERYBODYS = "Your order", "The group's order"
 KINDS: dict[Kind, str] = {
     "claim": "The claim",
     "equation": "The equation",
@@ -22,8 +60,132 @@ KINDS: dict[Kind, str] = {
 }
 
 
+def outcome(finding: Finding) -> Outcome:
+    """Return the outcome as the checks say: all hold, some, or none; raises `UnknownQuantity`."""
+    results = [holds(check) for check in finding.checks]
+    return "replicated" if all(results) else "partly" if any(results) else "not"
+
+
+def our_number(name: str, places: int = 3) -> str:
+    """Return our number as text, with the interval's half width where there is one; empty without a number."""
+    if not name:
+        return ""
+    value = decimals(stored_quantity(name), places)
+    if not name.startswith(WITH_INTERVALS) or name.endswith(("/low", "/high")):
+        return value
+    try:
+        low, high = (stored_quantity(f"{name}/{bound}") for bound in ("low", "high"))
+    except UnknownQuantity:
+        return value
+    return value if low == high == stored_quantity(name) else f"{value} ± {decimals((high - low) / 2, places)}"
+
+
+def show_paper_table(table: PaperTable) -> None:
+    st.html(STYLE + markup(table))
+    plain_text.caption(f"Paper: {table.source}. Ours: {table.ours}. {NOTE}")
+    for finding in table.findings:
+        _finding(finding)
+
+
+def markup(table: PaperTable) -> str:
+    """Return HTML in which every text is escaped: a row per method, for each column the paper's number and ours."""
+    head = "".join(f"<th>paper: {escaped(each)}</th><th>ours: {escaped(each)}</th>" for each in table.columns)
+    rows = "".join(
+        f'<tr class="reading-name"><td colspan="{2 * len(table.columns)}"><span>{escaped(row.name)}</span></td></tr>'
+        f"<tr><td>{escaped(row.name)}</td>"
+        + "".join(
+            f"<td>{escaped(paper or '–')}</td><td>{escaped(our_number(ours) or '–')}</td>"
+            for paper, ours in zip(row.paper, row.ours, strict=True)
+        )
+        + "</tr>"
+        for row in table.rows
+    )
+    table_html = f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<div class="reading-table" tabindex="0" role="region" aria-label="Paper and ours">{table_html}</div>'
+
+
+def _finding(finding: Finding) -> None:
+    result = outcome(finding)
+    with st.container(border=True):
+        plain_text.paragraph(Bold(finding.claim))
+        st.html(f'<span style="color: {COLOURS[result]}">●</span> <b>{escaped(WORDS[result])}</b>')
+        st.markdown(filled(finding.because))
+
+
+def show_marks(engine: Engine, state: LiveExample, audience: Audience) -> None:
+    """Draw the input to be marked; after the reveal the explanations, with the order of all as a row."""
+    given = audience.marks()
+    if audience.revealed:
+        order = common_order(given.values())
+        people = given.values() if audience.together else ()
+        live.show(engine, state, order, EVERYBODYS if audience.together else YOURS, people)
+        return
+    run = live.run_of(engine, request_of(state))
+    if run.active and run.whole is None:
+        st.fragment(run_every=live.TICK)(_wait)(run)
+        return
+    if audience.me:
+        _to_mark(run, state, given.get(audience.me, ()), audience)
+    if audience.presents:
+        waits = audience.together and audience.awaited and not given
+        st.button(SHOW, key="show marks", type="primary", on_click=audience.reveal, disabled=waits)
+    else:
+        st.caption(WAIT)
+
+
+def _wait(run: Run) -> None:
+    st.caption(live.LOADING)
+    run.lease.renew()
+    if run.whole is not None or not run.active:
+        st.rerun(scope="app")
+
+
+def _to_mark(run: Run, state: LiveExample, marked: tuple[int, ...], audience: Audience) -> None:
+    page = reading_state()
+    about = (state.model, run.request.example, run.request.settings.unit)
+    if page.guess is None or page.guess.about != about:
+        page.guess = Guess(about, marked)
+    current = page.guess
+    data = {
+        "about": current.id,
+        "labels": score_sheet.labels(run),
+        "segments": score_sheet.segments(run),
+        "image": heat_maps.image_data(run),
+        "marked": list(current.marked),
+        "moment": current.moment,
+        "task": TASK,
+    }
+    same = run.view("reading guess", (id(run.whole), current), lambda: data)
+    component("guess")(key="guess marks", data=newest("guess", same), on_marked_change=partial(_marked, run, audience))
+
+
+def _marked(run: Run, audience: Audience) -> None:
+    """Take the marks as the component has them; they may be delivered twice, and count once."""
+    page, marked = reading_state(), (value_of("guess marks") or {}).get("marked")
+    current = page.guess
+    if marked is None or current is None or run.whole is None:
+        return
+    if marked["about"] == current.id and marked["moment"] > current.moment:
+        units = range(len(run.whole.encoding.units))
+        kept = tuple(number for number in dict.fromkeys(int(each) for each in marked["units"]) if number in units)
+        page.guess = replace(current, marked=kept, moment=marked["moment"])
+        audience.mark(kept)
+
+
+def common_order(orders: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the units by Borda's count, the most points first, ties in the order of the text.
+
+    Of k marked units the first gets k / k points, the last 1 / k.
+    """
+    points: dict[int, float] = {}
+    for order in orders:
+        for place, unit in enumerate(order):
+            points[unit] = points.get(unit, 0.0) + (len(order) - place) / len(order)
+    return tuple(sorted(points, key=lambda unit: (-points[unit], unit)))
+
+
 def show(engine: Engine, step: Step, audience: Audience) -> None:
-    """Draws a step for one person, a presenter or a follower."""
+    """Draw a step for one person, a presenter or a follower."""
     st.html(f'<p class="reading-kind">{escape(KINDS[step.kind])}</p>')
     st.header(step.title, anchor=False)
     st.markdown(filled(step.text))
@@ -31,11 +193,11 @@ def show(engine: Engine, step: Step, audience: Audience) -> None:
     if step.bet is not None and step.state is not None:
         bet_view.show(engine, step.bet, step.state, audience)
     elif step.state is not None and "marks" in step.state.show:
-        marks.show(engine, step.state, audience)
+        show_marks(engine, step.state, audience)
     elif step.state is not None:
         live.show(engine, step.state)
     if step.table is not None:
-        paper_table.show(step.table)
+        show_paper_table(step.table)
     _questions(step.questions)
 
 

@@ -1,20 +1,30 @@
-"""What a story is made of: the steps in which a group reads a paper, as the files in assets/reading hold them."""
+"""What a story is made of: the steps in which a group reads a paper, as the files in assets/reading hold them.
 
-from dataclasses import dataclass
+A step's live example says what the Compare page's engine is asked.
+"""
+
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
+from app.compare.runs import Request, Run
+from app.compare.stored_results import CuratedExample, curated_examples, example_of, stored_answer
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
+from explainers.methods.registry import method_spec
 from explainers.models.inputs.encoding import Erasure
+from explainers.results.attribution import ranking
+from explainers.results.settings import Settings
 
 Kind = Literal["claim", "equation", "live", "bet", "break", "table", "discussion"]
-Part = Literal["prediction", "verdict", "sheet", "curves", "sentences", "duel", "marks"]
+Part = Literal["prediction", "answer", "sheet", "curves", "sentences", "duel", "marks"]
 Pick = Literal["largest", "smallest", "range"]
 Outcome = Literal["replicated", "partly", "not"]
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """LaTeX without dollar signs, and what it stands for."""
+    """A symbol in LaTeX without dollar signs, and what it stands for."""
 
     symbol: str
     meaning: str
@@ -22,7 +32,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Equation:
-    """LaTeX, its number in the paper, and all its symbols."""
+    """A formula in LaTeX, its number in the paper, and all its symbols."""
 
     formula: str
     source: str
@@ -30,11 +40,24 @@ class Equation:
 
 
 @dataclass(frozen=True)
+class Expectation:
+    """What the text of a step leads one to expect of its figure: that `above` is the larger of two quantities.
+
+    `text` is the middle of a sentence, "Expected: …. Here: 0.485 against 0.388, as expected."
+    """
+
+    text: str
+    above: str
+    below: str
+
+
+@dataclass(frozen=True)
 class LiveExample:
     """What the Compare page would be asked. The input is a curated `example` (its title), or `text` with `pair`.
 
     `removed` are unit numbers; `reversed` is a method whose order is also measured from its end; `duel` are two
-    methods; an empty `label` is the predicted class. `show` are the parts that are drawn, in their order.
+    methods; an empty `label` is the predicted class. `show` are the parts that are drawn, in their order; `expected` is
+    compared with their numbers in the sentences below.
     """
 
     model: str
@@ -49,6 +72,7 @@ class LiveExample:
     reversed: str = ""
     duel: tuple[str, ...] = ()
     show: tuple[Part, ...] = ("prediction", "sheet", "curves")
+    expected: tuple[Expectation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,8 +87,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Bet:
-    """A question whose answer is computed: the choice with the largest or smallest quantity, or the range that holds
-    `quantity`. `because` explains the answer."""
+    """A question whose answer is computed; `because` explains the answer.
+
+    It is the choice with the largest or smallest quantity, or the range that holds `quantity`.
+    """
 
     question: str
     pick: Pick
@@ -75,7 +101,7 @@ class Bet:
 
 @dataclass(frozen=True)
 class PaperRow:
-    """The paper's numbers as printed (empty where it has none), and quantities for ours (empty where we have none)."""
+    """The paper's numbers as printed (empty without one), and quantities for ours (empty without one)."""
 
     name: str
     paper: tuple[str, ...]
@@ -94,7 +120,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """The paper's table beside ours. `source` and `ours` say where the numbers come from."""
+    """The paper's table beside ours; `source` and `ours` say where the numbers come from."""
 
     source: str
     ours: str
@@ -105,7 +131,7 @@ class PaperTable:
 
 @dataclass(frozen=True)
 class Step:
-    """`text` is Markdown, in which `[[quantity]]` stands for one of our numbers; `notes` are for the presenter."""
+    """A step; `text` is Markdown in which `[[quantity]]` is one of our numbers, `notes` are for the presenter."""
 
     kind: Kind
     title: str
@@ -120,7 +146,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Story:
-    """`id` is the name of its folder; `source` is the paper, or whom the story is for."""
+    """A story; `id` is the name of its folder, `source` is the paper, or whom the story is for."""
 
     id: str
     title: str
@@ -128,3 +154,52 @@ class Story:
     minutes: int
     summary: str
     steps: tuple[Step, ...]
+
+
+def request_of(state: LiveExample, removed: tuple[int, ...] = (), order: tuple[int, ...] = ()) -> Request:
+    """Return what the Compare page's engine is asked for a step.
+
+    `removed` are units that the person has erased besides the step's own, `order` is a given one. Where all is stored,
+    the methods that the step does not show are asked for as well, after its own. Raises
+    `ExplanationError` if there is no such example.
+    """
+    gone = tuple(sorted(set(state.removed) ^ set(removed)))
+    settings = Settings(erasure=state.erasure)
+    asked = Request(
+        state.model, example_of_state(state), state.label or None, state.methods, settings, gone, state.narrators, order
+    )
+    return asked if order else replace(asked, methods=(*state.methods, *_stored_besides(asked)))
+
+
+def _stored_besides(asked: Request) -> tuple[str, ...]:
+    """Return the other methods that are stored for the same question, none where any of its own is not: the stored
+    consensus is that of all, so that with them nothing has to be computed."""
+    answer = stored_answer(asked)
+    if answer is None or any(answer.outcome(method) is None for method in asked.methods):
+        return ()
+    methods = (each.attribution.method for each in answer.result.comparison.results)
+    return tuple(each for each in methods if each not in asked.methods and not method_spec(each).is_joint)
+
+
+def curated(state: LiveExample) -> CuratedExample | None:
+    return next((each for each in curated_examples() if (each.model, each.title) == (state.model, state.example)), None)
+
+
+def example_of_state(state: LiveExample) -> Example:
+    """Return the input; raises `ExplanationError` if there is no such example."""
+    if state.text:
+        return Example(state.text, state.pair or None)
+    example = curated(state)
+    if example is None:
+        raise ExplanationError(f"There is no example {state.example!r} for the model {state.model!r}.")
+    return replace(example_of(example), label=None, explanations=(), evidence=None)
+
+
+def reversed_order(run: Run, method: str) -> tuple[int, ...]:
+    """Return all units from the method's last to its first, by number; empty before the method is done."""
+    column = run.columns.get(method)
+    if column is None or column.attribution is None:
+        return ()
+    total = len(run.whole.encoding.units) if run.whole is not None else 0
+    left = [number for number in range(total) if number not in run.request.removed]
+    return tuple(left[int(unit)] for unit in ranking(column.attribution.scores)[::-1])

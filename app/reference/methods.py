@@ -1,4 +1,7 @@
-"""What every method and metric means, from the registries: the page has no text of its own about them."""
+"""The Methods page: what every method and metric means and what was measured with it, all from the registries.
+
+The page has no text of its own about them. For a learned method it lists what has been fitted, with the coefficients.
+"""
 
 import json
 from typing import Any
@@ -6,15 +9,18 @@ from typing import Any
 import streamlit as st
 
 from app import plain_text
+from app.components import coefficients
+from app.model_info import model_info
 from app.model_pool import ModelPool
 from app.plain_text import Bold
-from app.reference import fitted_weights
+from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NarratorSpec
 from explainers.methods.registry import METHODS, groups
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.report.evaluation_tables import EVALUATION, NOTE, evaluation_cells, evidence_cells, row_name
+from explainers.training.artifacts import Artifact, available_artifacts
 
 DIFFERENCES = "**Where the paper, its code and this implementation differ.**"
 
@@ -25,6 +31,8 @@ def title() -> None:
         "No explanation is the truth about a model. Each method answers its own question. This page says which, and "
         "when not to believe the answer."
     )
+    for sentence in (*METHODS.faults, *METRICS.faults):
+        plain_text.warning(sentence)
 
 
 def methods(pool: ModelPool) -> None:
@@ -34,18 +42,52 @@ def methods(pool: ModelPool) -> None:
             with st.expander(spec.name):
                 describe(spec)
                 if spec.learns:
-                    fitted_weights.weights(pool, spec)
+                    weights(pool, spec)
                 plain_text.caption(f"{'Signed' if spec.signed else 'Unsigned'} scores, {spec.kind}. {spec.source}")
 
 
 def describe(spec: MethodSpec | NarratorSpec) -> None:
-    """What an expander says of a method or a narrator."""
+    """Draw what an expander says of a method or a narrator."""
     plain_text.paragraph(spec.idea)
     st.latex(spec.formula)
     plain_text.paragraph(Bold("When not to believe it."), f" {spec.caution}")
     if spec.deviations:
         st.write(DIFFERENCES)
         plain_text.bullets(spec.deviations)
+
+
+def weights(pool: ModelPool, spec: MethodSpec) -> None:
+    """Draw a row per set of weights with the command that makes it, and the coefficients where there are any."""
+    artifacts = [
+        (model, artifact)
+        for model in bundle_names()
+        for artifact in available_artifacts(model, model_info(pool, model).version)
+        if artifact.method == spec.weights_of
+    ]
+    if not artifacts:
+        st.caption("Not fitted to any embedded model yet. Fit it on the Train page.")
+        return
+    try:
+        st.dataframe([_row(model, artifact) for model, artifact in artifacts], hide_index=True)
+    except ExplanationError as error:
+        plain_text.warning(str(error))
+        return
+    if spec.has_coefficients:
+        coefficients({f"{model}: {artifact.variant}": artifact for model, artifact in artifacts}, key="methods")
+
+
+def _row(model: str, artifact: Artifact) -> dict[str, object]:
+    card = artifact.card
+    validation, seconds = card.get("validation", {}), card.get("seconds", {})
+    return {
+        "model": model,
+        "weights": f"{artifact.method}:{artifact.variant}",
+        **{f"{metric.name}, validation": validation.get(metric.id) for metric in METRICS if metric.validated},
+        "parameters": card.get("parameters"),
+        "seconds": seconds.get("all") if isinstance(seconds, dict) else seconds,
+        "warnings": " ".join(card.get("warnings", [])),
+        "command": card.get("command"),
+    }
 
 
 def metrics() -> None:
@@ -61,7 +103,7 @@ def metrics() -> None:
 
 
 def evaluations() -> None:
-    """The tables of the embedded models, as the command below each of them wrote them."""
+    """Draw the tables of the embedded models, as the command below each of them wrote them."""
     for model in bundle_names():
         path = BUNDLES / model / EVALUATION
         if path.is_file():
@@ -83,7 +125,7 @@ def _evaluation(model: str, table: dict[str, Any]) -> None:
 
 
 def _evidence(rows: list[dict[str, Any]], erasure: str) -> None:
-    """How well each method matches the evidence for the label, where that is known."""
+    """Draw how well each method matches the evidence for the label, where that is known."""
     cells = evidence_cells(rows, erasure)
     if cells:
         st.subheader("Do the methods find the evidence?", anchor=False)

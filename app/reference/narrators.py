@@ -1,4 +1,4 @@
-"""Explanations in words: what every narrator is, and its metrics, from the registry."""
+"""The Methods page about explanations in words: what every narrator is, and its metrics, from the registry."""
 
 import json
 from typing import Any
@@ -7,15 +7,18 @@ import streamlit as st
 
 from app import plain_text
 from app.reference.methods import DIFFERENCES, describe
-from explainers.methods import ccmr
+from explainers.methods import narrator_specs
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models.bundle_cards import BUNDLES, bundle_names
-from explainers.report.narrator_card import notes
-from explainers.report.narrator_overview import advice, overview_cells
-from explainers.report.narrator_tables import gain_lines, narrator_cells
-from explainers.report.sentence_tables import sentence_cells
-from explainers.report.tournament_tables import TITLE, tournament_note, tournament_tables
-from explainers.report.track_record import judged_reasons
+from explainers.report.narrator_overview import advice, judged_reasons, notes, overview_cells
+from explainers.report.narrator_tables import (
+    TITLE,
+    gain_lines,
+    narrator_cells,
+    sentence_cells,
+    tournament_note,
+    tournament_tables,
+)
 
 EVALUATION = "narrative/evaluation.json"
 NOTE = (
@@ -42,15 +45,15 @@ def cards() -> None:
 
 
 def metric() -> None:
-    """The metric of narrators whose protocol differs from the published one."""
-    with st.expander(ccmr.NAME):
-        plain_text.paragraph(ccmr.MEANING)
+    """Draw the metric of narrators whose protocol differs from the published one."""
+    with st.expander(narrator_specs.NAME):
+        plain_text.paragraph(narrator_specs.MEANING)
         st.write(DIFFERENCES)
-        plain_text.bullets(ccmr.DEVIATIONS)
+        plain_text.bullets(narrator_specs.DEVIATIONS)
 
 
 def evaluations() -> None:
-    """The tables of the embedded models' narrators, as the command below each of them wrote them."""
+    """Draw the tables of the embedded models' narrators, as the command below each of them wrote them."""
     for model, table in _tables().items():
         st.header(f"In words, on {table['data']['pairs']:,} held-out examples of {model}", anchor=False)
         for cells in (narrator_cells(table["rows"]), *sentence_cells(table["rows"], table.get("baselines", ()))):
@@ -63,13 +66,13 @@ def evaluations() -> None:
 
 
 def _tables() -> dict[str, dict[str, Any]]:
-    """The stored evaluations by model."""
+    """Return the stored evaluations by model."""
     paths = {model: BUNDLES / model / EVALUATION for model in bundle_names()}
     return {model: json.loads(path.read_text(encoding="utf-8")) for model, path in paths.items() if path.is_file()}
 
 
 def _tournament(tournament: dict[str, Any]) -> None:
-    """Nothing for an evaluation without one."""
+    """Draw the tournament; nothing for an evaluation without one."""
     tables = tournament_tables(tournament)
     if tables:
         st.subheader(TITLE, anchor=False)

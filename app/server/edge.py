@@ -1,22 +1,26 @@
 """What a request passes before Streamlit sees it: allowed names only, no foreign pages, no messages for developers."""
 
+import base64
+import hashlib
 import logging
+import re
 import sys
+from functools import cache
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.server.headers import security_headers
+from app.server.first_paint import is_visit, plainly, with_style
 from app.server.hosts import HOSTS_VARIABLE, allowed_hosts, is_allowed, is_same_origin
-from app.server.messages import refused
 from app.server.preloads import link_header
+from app.streamlit_shims import INDEX, METRICS, refused
 from explainers.errors import ExplanationError
 
 log = logging.getLogger(__name__)
 
-CLOSED = ("/_stcore/metrics",)
+INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 PROTOCOL_ERROR = 1002  # the code of a WebSocket's end
 HOST_REFUSED = (
     "This server does not answer to the name in the request. Open it as localhost or 127.0.0.1, "
@@ -30,7 +34,7 @@ CLOSED_REFUSED = "This address is closed.\n"
 
 
 def middleware() -> list[Middleware]:
-    """For the app. Ends the process with a sentence if the settings are wrong."""
+    """Return the middleware of the app; end the process with a sentence if the settings are wrong."""
     try:
         return [Middleware(Edge, hosts=allowed_hosts())]
     except ExplanationError as error:
@@ -38,7 +42,7 @@ def middleware() -> list[Middleware]:
 
 
 class Edge:
-    """An ASGI middleware around the whole app."""
+    """An ASGI middleware around the whole app, which refuses requests and messages that no user needs."""
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...]) -> None:
         self.app = app
@@ -55,18 +59,20 @@ class Edge:
             await PlainTextResponse(sentence, status)(scope, receive, send)
         elif scope["type"] == "websocket":
             await self.app(scope, _filtered(receive, send), send)
+        elif is_visit(scope):
+            await self.app(plainly(scope), receive, with_style(send))
         else:
             await self.app(scope, receive, send)
 
     def refusal(self, scope: Scope) -> tuple[int, str]:
-        """Status and sentence; 0 if the request may pass. A WebSocket needs an Origin, which every browser sends."""
+        """Return status and sentence, 0 if the request may pass; a WebSocket needs an Origin, as browsers send it."""
         headers = Headers(scope=scope)
         host, origin = headers.get("host"), headers.get("origin")
         if len(headers.getlist("host")) != 1 or not is_allowed(host, self.hosts):
             return 400, HOST_REFUSED
         if not is_same_origin(origin, host) if origin is not None else scope["type"] == "websocket":
             return 403, ORIGIN_REFUSED
-        if scope["path"].rstrip("/").endswith(CLOSED):
+        if scope["path"].rstrip("/").endswith(METRICS):
             return 404, CLOSED_REFUSED
         return 0, ""
 
@@ -84,7 +90,7 @@ def _with_headers(send: Send) -> Send:
 
 
 def _filtered(receive: Receive, send: Send) -> Receive:
-    """Passes on what an app's user needs. What is refused is logged once per kind and connection."""
+    """Return a `receive` that passes on what a user needs, and logs what it refuses once per kind and connection."""
     logged: set[str] = set()
 
     async def receive_filtered() -> Message:
@@ -104,3 +110,37 @@ def _filtered(receive: Receive, send: Send) -> Receive:
                 log.warning("refused a message: %s", kind)
 
     return receive_filtered
+
+
+@cache
+def security_headers() -> dict[str, str]:
+    """Return the headers by name; the policy is the strictest with which Streamlit's pages and components work."""
+    policy = {
+        "default-src": "'none'",
+        # Components are loaded from blob: addresses that the page itself makes.
+        "script-src": f"'self' blob: {' '.join(inline_scripts())}".strip(),
+        "style-src": "'self' 'unsafe-inline'",  # Streamlit styles with elements made at run time
+        "img-src": "'self' data: blob:",
+        "font-src": "'self' data:",  # formulas bring theirs along
+        "connect-src": "'self'",
+        "manifest-src": "'self'",
+        "frame-ancestors": "'none'",
+        "object-src": "'none'",
+        "base-uri": "'self'",
+        "form-action": "'self'",
+    }
+    return {
+        "Content-Security-Policy": "; ".join(f"{name} {sources}" for name, sources in policy.items()),
+        "X-Frame-Options": "DENY",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",  # the address of a page contains typed texts
+        "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+    }
+
+
+def inline_scripts() -> tuple[str, ...]:
+    """Return the hashes by which the policy allows the scripts in Streamlit's own page, and no others."""
+    digests = (hashlib.sha256(script).digest() for script in INLINE_SCRIPT.findall(INDEX.read_bytes()))
+    return tuple(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -1,5 +1,8 @@
-"""Which names the server answers to. A page of another site can make its own name point at this machine (DNS
-rebinding), and a page on another port of this machine can open connections; both are told apart by Host and Origin."""
+"""The names that the server answers to.
+
+A page of another site can make its own name point at this machine (DNS rebinding), and a page on another port of this
+machine can open connections; both are told apart by Host and Origin.
+"""
 
 import os
 import re
@@ -18,7 +21,7 @@ HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 
 
 def allowed_hosts() -> tuple[str, ...]:
-    """The names of this machine and those of CROSSLIGHT_HOSTS. Raises `ExplanationError` for what is no name."""
+    """Return the names of this machine and of CROSSLIGHT_HOSTS; raises `ExplanationError` for what is no name."""
     given = [part.strip().lower() for part in os.environ.get(HOSTS_VARIABLE, "").split(",")]
     for name in filter(None, given):
         if not NAME.fullmatch(name):
@@ -30,18 +33,18 @@ def allowed_hosts() -> tuple[str, ...]:
 
 
 def is_local(address: str) -> bool:
-    """Whether only this machine can open the address."""
+    """Return whether only this machine can open the address."""
     return (urlsplit(address).hostname or "localhost") in (*LOCAL, "::1")
 
 
 def is_allowed(host: str | None, allowed: tuple[str, ...]) -> bool:
-    """Whether a Host header, with any port or none, names one of the allowed hosts."""
+    """Return whether a Host header, with any port or none, names one of the allowed hosts."""
     match = HOST.fullmatch((host or "").lower())
     name = match["name"].rstrip(".") if match is not None else ""
     return any(name.endswith(each[1:]) if each.startswith("*.") else name == each for each in allowed)
 
 
 def is_same_origin(origin: str, host: str | None) -> bool:
-    """Whether the page that sends the request came from the very address, port included, that it asks."""
+    """Return whether the page that sends the request came from the very address that it asks, port included."""
     scheme, separator, authority = origin.lower().partition("://")
     return scheme in ("http", "https") and bool(separator) and authority == (host or "").lower()

@@ -1,5 +1,8 @@
-"""The life of the server: while it runs it tells how its parts are, at its end they are stopped, and nothing keeps the
-process alive for long. A part is the engine or the jobs; trainings are processes of their own, which go on."""
+"""The life of the server: while it runs it tells how its parts are, and at its end they are stopped.
+
+A part is the engine or the jobs; trainings are processes of their own, which go on. Nothing keeps the process alive for
+long.
+"""
 
 import logging
 import os
@@ -11,30 +14,29 @@ from weakref import WeakSet
 
 import anyio.to_thread
 
+from app import streamlit_shims
 from app.operations.log_setup import set_up_log
 from app.operations.status import StatusWriter
-from app.server import memory, preloads, sockets
+from app.server import memory, preloads
 
 log = logging.getLogger(__name__)
 
 LONGEST = 8.0  # seconds after which the process ends whatever still runs
+_parts: "WeakSet[Part]" = WeakSet()
 
 
 class Part(Protocol):
     def snapshot(self) -> Mapping[str, object]:
-        """Numbers for the server's owner, as JSON; nothing that was typed."""
+        """Return numbers for the server's owner, as JSON; nothing that was typed."""
         ...
 
     def close(self) -> None:
-        """Within a few seconds."""
+        """Stop within a few seconds."""
         ...
 
 
-_parts: "WeakSet[Part]" = WeakSet()
-
-
 def register(part: Part) -> None:
-    """Its snapshot is part of the status file, and it is closed when the server ends."""
+    """Put the part's snapshot into the status file, and close it when the server ends."""
     _parts.add(part)
 
 
@@ -44,11 +46,13 @@ def snapshot() -> dict[str, object]:
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[None]:
-    """For the app."""
+    """Set the server up, and close its parts at the end."""
     os.umask(0o077)  # what the app and its trainings write is for their owner alone
     set_up_log()
     memory.bound_arenas()
-    sockets.send_at_once()
+    streamlit_shims.send_at_once()
+    for sentence in streamlit_shims.moved():
+        log.warning(sentence)
     preloads.import_page()
     status = StatusWriter(snapshot).start()
     yield

@@ -1,4 +1,4 @@
-"""Memory that is free goes back to the system. Only Linux's C library is told; elsewhere nothing happens."""
+"""Free memory goes back to the system: Linux's C library is told so; elsewhere nothing happens."""
 
 import ctypes
 import sys
@@ -10,14 +10,14 @@ ARENAS = 2  # as many as comparisons that compute at once; the default is eight 
 
 
 def bound_arenas() -> None:
-    """Every run has a thread of its own, so that without a bound what is kept grows for a long time."""
+    """Bound what the C library keeps: every run has a thread of its own, and each thread would get an arena."""
     function = _function("mallopt")
     if function is not None:
         function(M_ARENA_MAX, ARENAS)
 
 
 def release() -> None:
-    """Takes some milliseconds."""
+    """Give back what is free now; takes some milliseconds."""
     function = _function("malloc_trim")
     if function is not None:
         function(0)

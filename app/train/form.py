@@ -1,23 +1,93 @@
-"""The upper half of the Train page: which method, for which model, with which settings; and the button to start."""
+"""The upper half of the Train page: which method, for which model, with which settings; and the button to start.
 
+The form for the hyperparameters is made from the fields of the method's recipe: label, meaning, choices and bounds.
+"""
+
+import math
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
 from app import plain_text
-from app.login.account import Account
+from app.login.gate import Account
 from app.model_info import model_box, model_info
 from app.model_pool import ModelPool
-from app.train.hyperparameters import check_settings, recipes, settings
-from app.train.jobs import RESUME_FLAG, Jobs
+from app.store import Job
+from app.train.jobs import Jobs
 from app.train.log import duration, read
-from app.train.submission import device_arguments
+from app.train.state import train_state
+from app.train.submission import device
 from app.train.texts_form import SubmittedTexts
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
 from explainers.training.artifacts import available_artifacts, own_folder
 from explainers.training.fit_spec import VARIANT, FitSpec
+from explainers.training.settings import Setting, settings_of, typed, with_hyperparameters
+
+SEED = "seed"  # which stands beside the settings
+USUAL = ("epochs", "learning_rate", "batch")  # what a person changes first
+
+
+@st.cache_resource(show_spinner="Loading the methods that learn")
+def recipes() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The methods that learn, as dataclasses of their settings, and the settings of the shipped variants."""
+    from explainers.models.libraries import import_transformers
+
+    import_transformers()  # with torch, after the page was drawn
+    from explainers.learned.recipes import RECIPES, SHIPPED
+
+    return RECIPES, SHIPPED
+
+
+def settings(method: str, variant: str) -> tuple[int, tuple[tuple[str, str], ...]]:
+    """The seed, and what differs from what the command line would take by itself for this method and variant."""
+    every, shipped = recipes()
+    recipe, standard = every[method], shipped.get(method, {}).get(variant, {})
+    st.caption(recipe.__doc__ or "")
+    by_name = {setting.name: setting for setting in settings_of(recipe)}
+    about_seed = by_name.pop(SEED)
+    usual_first = sorted(by_name.values(), key=lambda one: USUAL.index(one.name) if one.name in USUAL else len(USUAL))
+    cells = [cell for _ in range(0, len(by_name) + 1, 3) for cell in st.columns(3)]
+    with cells[0]:
+        widget = train_state().widget("train_seed")
+        seed = st.number_input(about_seed.label, 0, 9999, step=1, help=about_seed.meaning, **widget)
+    changed = []
+    for cell, setting in zip(cells[1:], usual_first, strict=False):
+        with cell:
+            value = _widget(method, setting)
+        if value != standard.get(setting.name, setting.default):
+            changed.append((setting.name, typed(value)))
+    return int(seed), tuple(changed)
+
+
+def check_settings(method: str, variant: str, changed: tuple[tuple[str, str], ...]) -> None:
+    """Raises `ExplanationError` if a training with these settings would be refused."""
+    by_name, shipped = recipes()
+    with_hyperparameters(by_name[method], method, shipped.get(method, {}).get(variant, {}) | dict(changed))
+
+
+def _widget(method: str, setting: Setting) -> Any:
+    """Chosen by the type; what it returns has that type."""
+    default, least, most = setting.default, setting.least, setting.most
+    rest: dict[str, Any] = {
+        "key": f"set {method} {setting.name}",
+        "persist_state": "session",
+        "help": f"{setting.meaning} On the command line: `--set {setting.name}=…`",
+    }
+    if setting.choices:
+        return st.selectbox(setting.label, setting.choices, index=setting.choices.index(default), **rest)
+    if setting.kind == "boolean":
+        return st.checkbox(setting.label, default, **rest)
+    if setting.kind == "string":
+        return st.text_input(setting.label, default, max_chars=100, **rest)
+    number: type[int] | type[float] = int if setting.kind == "integer" else float
+    step = 10.0 ** math.floor(math.log10(abs(default))) if number is float and default else 0.01
+    bounds = {"min_value": least, "max_value": most, "value": default, "step": max(step, 1) if number is int else step}
+    values: dict[str, Any] = {name: value if value is None else number(value) for name, value in bounds.items()}
+    return number(st.number_input(setting.label, format="%d" if number is int else "%g", **values, **rest))
 
 
 def title() -> None:
@@ -31,29 +101,29 @@ def title() -> None:
 
 def fit_spec(pool: ModelPool) -> FitSpec:
     """Model, method, the name of the result, and the settings."""
+    state = train_state()
     first, second, third = st.columns(3)
     with first:
-        model = model_box()
+        model = model_box(state)
     with second:
         method_box = st.empty()  # filled when the methods are loaded, which takes a while
     with third:
         variant = st.text_input(
             "Name of the result",
-            "mine",
             max_chars=40,
-            key="train variant",
-            persist_state="session",
             help="The Compare page shows the result under this name. Small letters, digits, points and dashes.",
+            **state.widget("train_variant"),
         )
     by_name, _shipped = recipes()
+    if state.controls.train_method not in by_name:
+        state.change(train_method=next(iter(by_name)))
     with method_box:
         method = st.selectbox(
             "Method",
             list(by_name),
-            key="train method",
-            persist_state="session",
             format_func=method_name,
             help="The Methods page says what each of them learns.",
+            **state.widget("train_method", listed=by_name),
         )
     name = (variant or "").strip()
     with st.expander("Settings"):
@@ -94,7 +164,8 @@ def start(jobs: Jobs, spec: FitSpec, submitted: SubmittedTexts, account: Account
     st.caption("The same on the command line:")
     file = "texts.csv" if any(text.pair for text in submitted.texts) else "texts.txt"
     data = "" if submitted.generated else file
-    st.code(spec.shell_command(data, extra=device_arguments()), None, wrap_lines=True)
+    with st.container(key="train command"):
+        st.code(replace(spec, data=data, device=device()).shell_command(), None, wrap_lines=True)
 
 
 def _expected_time(jobs: Jobs, spec: FitSpec, texts: int) -> str:
@@ -111,13 +182,21 @@ def _expected_time(jobs: Jobs, spec: FitSpec, texts: int) -> str:
 
 
 def _seconds(jobs: Jobs, spec: FitSpec) -> Iterator[tuple[float, float]]:
-    """Of earlier trainings of the same method and model, the latest first: the seconds per text and epoch, and those
+    """Earlier trainings of this method and model, the latest first: seconds per text and epoch, and those
     that loading and predicting took. A resumed one does not tell the latter."""
     for job in jobs.all():
-        if (job.method, job.model) != (spec.method, spec.model) or job.status != "done" or RESUME_FLAG in job.command:
+        if (job.method, job.model) != (spec.method, spec.model) or job.status != "done" or _resumed(job):
             continue
         log = read(job.run_folder)
         if log is not None and log.epochs and log.texts and job.started and job.finished:
             learning = log.epochs[-1].seconds
             besides = max(job.finished - job.started - learning, 0.0)
             yield learning / (log.texts * log.epochs[-1].number), besides
+
+
+def _resumed(job: Job) -> bool:
+    """Also where its spec cannot be read, so that nothing is known about it."""
+    try:
+        return job.spec.resume
+    except ExplanationError:
+        return True

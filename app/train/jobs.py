@@ -1,4 +1,4 @@
-"""Trainings as jobs: each is a process of its own, started from the command line that a person would type.
+"""Trainings as jobs: each is a process of its own, started from its spec as JSON.
 
 Their state is in the store, so that a reload, a restart or a crash of the app does them no harm: a
 process that still runs is watched again, one that died can be resumed from its last checkpoint. One trains at a
@@ -11,18 +11,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.login.account import ANYBODY, Account
+from app.login.gate import ANYBODY, Account
 from app.operations.watch import Watch
-from app.store import Job, Store
+from app.store import Job, JobKind, Store
 from app.train import processes
 from app.train.submission import (
     checked,
-    device_arguments,
     discard,
     discard_weights,
     own_weights,
@@ -37,7 +36,6 @@ from explainers.training.fit_spec import FitSpec
 log = logging.getLogger(__name__)
 
 EXPLAINERS = (sys.executable, "-m", "explainers")
-RESUME_FLAG = "--resume"
 PAUSE, LONG_PAUSE = 0.5, 30.0  # seconds between two checks, with a training on its way and without
 
 
@@ -60,8 +58,8 @@ class Jobs:
     `ExplanationError` if the store fails."""
 
     def __init__(self, store: Store, command: Sequence[str] = EXPLAINERS) -> None:
-        self.store, self.command = store, tuple(command)
-        self.supervisor = Supervisor(store)
+        self.store = store
+        self.supervisor = Supervisor(store, command)
         self.watch = Watch("jobs", self._look, PAUSE)
         self.tidy = False
 
@@ -79,9 +77,11 @@ class Jobs:
         with self.store.read() as session:
             return list(session.scalars(select(Job).order_by(Job.id.desc())))
 
-    def overview(self, account: Account = ANYBODY) -> Overview:
-        every = self.all()
-        active = [job.id for job in reversed(every) if job.active]
+    def overview(self, account: Account = ANYBODY, kind: JobKind = "fit") -> Overview:
+        """The trainings, or the evaluations; both wait in one queue."""
+        queue = self.all()
+        active = [job.id for job in reversed(queue) if job.active]
+        every = [job for job in queue if job.kind == kind]
         done = [job for job in reversed(every) if job.status == "done"]
         latest = {(job.method, job.model, job.variant): job.id for job in done}
         return Overview(
@@ -115,16 +115,20 @@ class Jobs:
             model=spec.model,
             variant=spec.variant,
             texts=len(texts),
-            command=[*self.command, *spec.arguments(), *device_arguments(), "--folder", str(folder)],
+            spec_json=spec.as_json(),
             folder=str(folder),
             owner=account.id,
             owner_name=account.name,
         )
+        return self.enqueue(job)
+
+    def enqueue(self, job: Job) -> Job:
+        """Queues a job whose folder is written. Where that fails, the folder goes."""
         try:
             with self.store.begin() as session:
                 session.add(job)
         except BaseException:  # raised again: whatever stopped it, no text may stay on the disk
-            discard(folder)
+            discard(job.run_folder)
             raise
         self.watch.call()
         return job
@@ -141,7 +145,8 @@ class Jobs:
         """Queues a training again; it continues from its last checkpoint."""
         with self._changing(number, account) as (_, job):
             if job is not None and job.status in ("failed", "cancelled"):
-                job.command = job.command if RESUME_FLAG in job.command else [*job.command, RESUME_FLAG]
+                if job.kind == "fit":  # an evaluation always goes on where it stopped
+                    job.spec_json = replace(job.spec, resume=True).as_json()
                 job.status, job.error, job.exit_code, job.finished = "waiting", "", None, None
                 processes.forget_end(job.run_folder)
         self.watch.call()

@@ -62,7 +62,7 @@ class Log:
 
     def add_epoch(self, line: dict[str, Any]) -> None:
         metrics = {str(name): float(value) for name, value in line["validation"].items()}
-        warnings = tuple(str(warning) for warning in line.get("alarms", ()))
+        warnings = tuple(str(warning) for warning in line.get("warnings", ()))
         self.epochs.append(Epoch(float(line["epoch"]), int(line["step"]), float(line["seconds"]), metrics, warnings))
 
 

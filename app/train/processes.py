@@ -11,9 +11,8 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-import explainers
+from explainers.installation import IMPORTED_FROM
 
-PROJECT = Path(explainers.__file__).parents[1]
 OUTPUT, ERRORS, EXIT_CODE = "stdout.txt", "stderr.txt", "exit_code.txt"
 SHELL = ("/bin/sh", "-c", f'trap : TERM; "$@"; code=$?; echo $code >"$0/{EXIT_CODE}"; exit $code')  # $0 is the folder
 REFUSED = 2  # how a command ends that says what is wrong with its input
@@ -26,7 +25,7 @@ FRAME = " │╭╮╰╯─\t"  # what the command line draws around its errors
 
 def start(command: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
     """Begins the command in a group of its own; what it says goes to files in `folder`. No shell reads its words."""
-    path = os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH", ""))))
+    path = os.pathsep.join(filter(None, (str(IMPORTED_FROM), os.environ.get("PYTHONPATH", ""))))
     environment = {**os.environ, "PYTHONPATH": path, "OMP_WAIT_POLICY": "PASSIVE", "PYTHONIOENCODING": "utf-8"}
     forget_end(folder)
     with (folder / OUTPUT).open("wb") as output, (folder / ERRORS).open("wb") as errors:
@@ -40,30 +39,29 @@ def start(command: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
         )
 
 
-def alive(pid: int, command: Sequence[str]) -> bool:
-    """Whether the process with this number runs, and is the one of this command."""
+def alive(pid: int, arguments: Sequence[str]) -> bool:
+    """Whether the process with this number runs, and its command ends with these arguments."""
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             return False
-        return _runs(process.cmdline(), command)
+        return _ends_with(process.cmdline(), arguments)
     except psutil.Error:
         return False
 
 
-def number_of(command: Sequence[str]) -> int | None:
-    """The process that runs this command, None if there is none: for one whose number was not kept."""
+def number_of(arguments: Sequence[str]) -> int | None:
+    """The process with these arguments, None if there is none: for one whose number was not kept."""
     for process in psutil.process_iter(["cmdline", "status"]):
         words = process.info["cmdline"] or []
-        if words[: len(SHELL)] == list(SHELL) and _runs(words, command) and alive(process.pid, command):
+        if words[: len(SHELL)] == list(SHELL) and _ends_with(words, arguments) and alive(process.pid, arguments):
             return int(process.pid)
     return None
 
 
-def _runs(words: list[str], command: Sequence[str]) -> bool:
-    """Whether a process of these words is the shell of the command, or the command itself."""
-    arguments = list(command[1:])  # the first may be another path to the same Python
-    return words[len(words) - len(arguments) :] == arguments
+def _ends_with(words: list[str], arguments: Sequence[str]) -> bool:
+    """Whether a command line is that of the shell, or of the command that it has started."""
+    return words[len(words) - len(arguments) :] == list(arguments)
 
 
 def exit_code(folder: Path) -> int | None:

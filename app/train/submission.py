@@ -19,17 +19,16 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.model_names import resolve_model_name
 from explainers.training.artifacts import own_folder, store
-from explainers.training.fit_spec import VARIANT, FitSpec
+from explainers.training.fit_spec import AUTO, VARIANT, FitSpec
 
 log = logging.getLogger(__name__)
 
 ABANDONED_AFTER = 600.0  # seconds; by then a folder's job is in the store
 
 
-def device_arguments() -> list[str]:
-    """The command line's flag for the device on which the app computes, if one was chosen."""
-    device = os.environ.get(DEVICE_VARIABLE, "")
-    return ["--device", device] if device else []
+def device() -> str:
+    """The device on which the app computes."""
+    return os.environ.get(DEVICE_VARIABLE) or AUTO
 
 
 def runs() -> Path:
@@ -38,23 +37,24 @@ def runs() -> Path:
 
 
 def checked(spec: FitSpec) -> FitSpec:
-    """The spec with the real path of its model. Raises `ExplanationError` if it cannot be carried out."""
+    """The spec with the real path of its model, and the app's device. Raises `ExplanationError` if it cannot be carried
+    out."""
     if not VARIANT.fullmatch(spec.variant):
         raise ExplanationError(
             "The name of the result needs a small letter or a digit first; then small letters, digits, points, dashes "
             "and underscores may follow, 40 in all."
         )
-    return replace(spec, model=resolve_model_name(spec.model, roots()))
+    return replace(spec, model=resolve_model_name(spec.model, roots()), device=device())
 
 
 def written(spec: FitSpec, texts: Sequence[Example]) -> tuple[Path, FitSpec]:
-    """A new folder that no other user of the machine may read, and the spec with the file of its texts, if any. Where
-    that fails, nothing of them stays."""
+    """A new folder that no other user of the machine may read, and the spec with it and the file of its texts, if any.
+    Where that fails, nothing of them stays."""
     folder = None
     try:
         runs().mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f"{spec.method}-{spec.variant}-", dir=runs()))
-        return folder, replace(spec, data=str(_texts(folder, texts)) if texts else "")
+        return folder, replace(spec, folder=str(folder), data=str(_texts(folder, texts)) if texts else "")
     except OSError as error:
         if folder is not None:
             discard(folder)

@@ -8,14 +8,16 @@ import json
 import logging
 import subprocess
 import time
+from collections.abc import Sequence
 from threading import RLock
 from typing import Any, cast
 
 from sqlalchemy import CursorResult, func, select, update
 from sqlalchemy.orm import Session, aliased
 
-from app.store import Job, Store
+from app.store import SPEC, Job, Store
 from app.train import processes
+from explainers.errors import ExplanationError
 
 log = logging.getLogger(__name__)
 
@@ -26,10 +28,10 @@ NOT_STARTED = "The process cannot be started: {}. Start a new training."
 
 
 class Supervisor:
-    """`lock` is held by whoever changes a job."""
+    """`command` is what stands before the arguments of a job; `lock` is held by whoever changes one."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, command: Sequence[str]) -> None:
+        self.store, self.command = store, tuple(command)
         self.lock = RLock()
         self.children: dict[int, subprocess.Popen[bytes]] = {}  # by process number: those that were started here
         self.dying: dict[int, float] = {}  # by process number: when it is ended for good
@@ -54,7 +56,7 @@ class Supervisor:
         """Asks a cancelled job's process to end, and ends it when it does not; forgets it when it is gone."""
         if job.pid is None:
             return
-        if job.pid not in self.dying and processes.alive(job.pid, job.command):
+        if job.pid not in self.dying and processes.alive(job.pid, job.arguments):
             processes.end(job.pid)
             self.dying[job.pid] = time.monotonic() + GRACE
         elif job.pid in self.dying and processes.group_alive(job.pid) and time.monotonic() < self.dying[job.pid]:
@@ -83,9 +85,12 @@ class Supervisor:
     def _launch(self, job: Job) -> int | str:
         """The number of the job's new process, or why there is none."""
         try:
-            child = processes.start(job.command, job.run_folder)
-        except (OSError, ValueError) as error:  # ValueError: a sign that no command line can hold
-            return NOT_STARTED.format(error.strerror if isinstance(error, OSError) else error)
+            (job.run_folder / SPEC).write_text(job.checked_json, encoding="utf-8")
+            child = processes.start([*self.command, *job.arguments], job.run_folder)
+        except ExplanationError as error:
+            return f"{error} Start a new training."
+        except OSError as error:
+            return NOT_STARTED.format(error.strerror)
         self.children[child.pid] = child
         return child.pid
 
@@ -107,10 +112,10 @@ class Supervisor:
     def _check(self, job: Job) -> None:
         """Sees whether a running job has ended."""
         if job.pid is None:
-            job.pid = processes.number_of(job.command)  # its app crashed before it could store the number
+            job.pid = processes.number_of(job.arguments)  # its app crashed before it could store the number
         child = self.children.get(job.pid or 0)
         code = child.returncode if child else None
-        if code is None and (child or (job.pid is not None and processes.alive(job.pid, job.command))):
+        if code is None and (child or (job.pid is not None and processes.alive(job.pid, job.arguments))):
             return
         code = processes.exit_code(job.run_folder) if code is None else code
         if job.pid is None and code is None:

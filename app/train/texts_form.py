@@ -7,6 +7,7 @@ import streamlit as st
 
 from app import plain_text
 from app.model_info import ModelInfo
+from app.train.state import train_state
 from explainers.datasets.example import Example
 from explainers.datasets.user_texts import FEWEST, SUFFIXES, check_texts, parse_lines, parse_texts
 from explainers.errors import DataUnavailable
@@ -56,10 +57,9 @@ def _texts(info: ModelInfo) -> SubmittedTexts:
     with left:
         typed = st.text_area(
             f"Pairs, one per line: {first}, tab, {second}" if info.pairs else "Texts, one per line",
-            key="train texts",
             height=232,
-            persist_state="session",
             placeholder=TWO_PAIRS if info.pairs else TWO_TEXTS,
+            **train_state().widget("train_texts"),
         )
     with right:
         file = st.file_uploader(

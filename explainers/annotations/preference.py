@@ -11,7 +11,7 @@ import numpy as np
 
 from explainers.annotations.records import Annotation, Ranked, Rated, latest
 from explainers.metrics.agreement import spearman
-from explainers.metrics.intervals import Interval, paired
+from explainers.metrics.bootstrap import Interval, mean_interval
 from explainers.metrics.plausibility import f1, is_defined
 
 Kind = Literal["rank", "relatedness", "fluency"]
@@ -50,7 +50,7 @@ class DifferentUnits:
 
 
 def judgements(annotations: Sequence[Annotation], kind: Kind) -> dict[str, dict[str, list[float]]]:
-    """By item and method how people judged, each in the newest version."""
+    """Map each item and method to how people judged, each in the newest version."""
     values: dict[str, dict[str, list[float]]] = {}
     for each in latest(tuple(annotations)):
         pairs: list[tuple[str, float]] = []
@@ -69,13 +69,13 @@ def preferences(annotations: Sequence[Annotation], kind: Kind) -> tuple[Preferen
     rows = []
     for method in dict.fromkeys(method for own in by_item.values() for method in own):
         items = [own[method] for own in by_item.values() if method in own]
-        interval = paired(np.array([np.mean(values) for values in items]))
+        interval = mean_interval(np.array([np.mean(values) for values in items]))
         rows.append(Preference(method, kind, interval, sum(map(len, items))))
     return tuple(sorted(rows, key=lambda row: row.interval.mean * (1 if kind in LOWER_IS_BETTER else -1)))
 
 
 def mean_preferences(annotations: Sequence[Annotation], kind: Kind) -> ByItem:
-    """By item and method the mean over people, of ranks with a minus, so that higher is better in any kind."""
+    """Map each item and method to the mean over people, of ranks with a minus, so that higher is better in any kind."""
     sign = -1 if kind in LOWER_IS_BETTER else 1
     by_item = judgements(annotations, kind)
     return {
@@ -96,7 +96,7 @@ def preference_follows(
         one, other = tuple(own[each] for each in methods), tuple(metric[item][each] for each in methods)
         if len(set(one)) > 1 and len(set(other)) > 1:
             values.append(spearman(one, other))
-    return Correlation(paired(np.array(values))) if values else Correlation(None, FEW_METHODS)
+    return Correlation(mean_interval(np.array(values))) if values else Correlation(None, FEW_METHODS)
 
 
 def right_for_other_reasons(

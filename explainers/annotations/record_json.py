@@ -3,37 +3,49 @@
 {"project": …, "item": …, "annotator": …, "task": "mark", "version": 1, "seconds": 4.2, "confirmed": 1790000000.0,
  "skipped": false, "flagged": false, "comment": "", "own_class": "positive",
  "answer": {"spans_of_text": [[0, 4]], "spans_of_pair": [], "patches": []}}
+
+Types and names are those of the records' fields. The files of other tools have no record of ours: `field` and its
+neighbours check theirs one by one.
 """
 
 import base64
 import binascii
 import json
-from dataclasses import asdict
-from typing import Any, cast
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, cast
 
-from explainers.annotations.fields import Content, field, json_object, optional, typed, whole_numbers
-from explainers.annotations.records import (
-    ANSWERS,
-    Annotation,
-    Answer,
-    Corrected,
-    Inspected,
-    Item,
-    Marked,
-    OneMethod,
-    Ranked,
-    Rated,
-    Rating,
-    Several,
-    Simulated,
-    Span,
-    Task,
-    Verdict,
-)
+from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
+
+from explainers.annotations.records import ANSWERS, TASKS, Annotation, Answer, Item, Marked, Several, Task
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.datasets.tables import parsed_json
-from explainers.errors import DataUnavailable
+from explainers.errors import DataUnavailable, refused_fields
+
+LARGEST = 1e300  # whole numbers beyond it may not become floats
+Content = dict[str, Any]
+Record = TypeVar("Record")
+NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
+
+
+@dataclass(frozen=True)
+class ItemObject:
+    """An item as JSON: the example's fields beside those of the item, and its image as a file in base64."""
+
+    id: StrictStr
+    text: StrictStr
+    pair: StrictStr | None = None
+    image: StrictStr | None = None
+    number: Annotated[StrictInt | None, Field(alias="class")] = None
+    label: StrictStr = ""
+    explanations: tuple[StrictStr, ...] = ()
+    rationale: tuple[Marked, ...] | None = None
+
+
+ANNOTATION, ITEM = TypeAdapter(Annotation), TypeAdapter(ItemObject)
+ADAPTERS: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in (*ANSWERS.values(), Several)}
 
 
 def annotation_line(annotation: Annotation) -> str:
@@ -55,140 +67,98 @@ def parse_item(line: str) -> Item:
 
 
 def annotation_json(annotation: Annotation) -> Content:
-    fields = {name: value for name, value in vars(annotation).items() if name != "answer"}
-    return {**fields, "answer": None if annotation.answer is None else answer_json(annotation.answer)}
+    return cast(Content, ANNOTATION.dump_python(annotation, mode="json"))
 
 
 def answer_json(answer: Answer) -> Content:
-    if isinstance(answer, Marked):
-        return marked_json(answer)
-    if isinstance(answer, Inspected):
-        marked = None if answer.marked is None else marked_json(answer.marked)
-        return {"method": answer.method, "verdict": answer.verdict, "marked": marked}
-    if isinstance(answer, Several):
-        return {"answers": [answer_json(each) for each in answer.answers]}
-    if isinstance(answer, Rated):
-        return {"scores": [asdict(score) for score in answer.scores]}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(answer).items()}
-
-
-def marked_json(marked: Marked) -> Content:
-    return {
-        "spans_of_text": [[span.start, span.end] for span in marked.spans_of_text],
-        "spans_of_pair": [[span.start, span.end] for span in marked.spans_of_pair],
-        "patches": [list(box) for box in marked.patches],
-    }
+    return cast(Content, ADAPTERS[type(answer)].dump_python(answer, mode="json"))
 
 
 def item_json(item: Item) -> Content:
     """An image becomes its file in base64."""
-    example = item.example
-    return {
-        "id": item.id,
-        "text": example.text,
-        "pair": example.pair,
-        "image": None if example.image is None else base64.b64encode(_image_file(example.image)).decode(),
-        "class": example.label,
-        "label": item.label,
-        "explanations": list(example.explanations),
-        "rationale": None if item.rationale is None else [marked_json(marked) for marked in item.rationale],
-    }
+    example, image = item.example, None
+    if example.image is not None:
+        image = base64.b64encode(example.image.content or example.image.png()).decode()
+    row = ItemObject(
+        item.id, example.text, example.pair, image, example.label, item.label, example.explanations, item.rationale
+    )
+    return cast(Content, ITEM.dump_python(row, mode="json", by_alias=True))
 
 
 def read_annotation(content: Any) -> Annotation:
     """Raises `DataUnavailable` with a sentence for a missing field, a wrong type and an impossible value."""
     row = json_object(content, "an annotation")
-    task = cast(Task, field(row, "task", str))
-    try:
-        return Annotation(
-            project=field(row, "project", str),
-            item=field(row, "item", str),
-            annotator=field(row, "annotator", str),
-            task=task,
-            version=field(row, "version", int),
-            seconds=field(row, "seconds", float),
-            confirmed=field(row, "confirmed", float),
-            answer=None if row.get("answer") is None else read_answer(task, row["answer"]),
-            skipped=field(row, "skipped", bool, False),
-            flagged=field(row, "flagged", bool, False),
-            comment=field(row, "comment", str, ""),
-            own_class=field(row, "own_class", str, ""),
-        )
-    except ValueError as error:
-        raise DataUnavailable(str(error)) from error
+    if row.get("answer") is not None:
+        row["answer"] = read_answer(row.get("task", ""), row["answer"])
+    return _read(ANNOTATION, {"answer": None, **row})
 
 
 def read_answer(task: Task, content: Any) -> Answer:
     """Raises `DataUnavailable` as `read_annotation`."""
     row = json_object(content, "an answer")
-    try:
-        if task not in ANSWERS:
-            raise ValueError(f"A task is one of {', '.join(ANSWERS)}, not {task!r}.")
-        if task == "mark":
-            return read_marked(row)
-        if task == "rate":
-            return Rated(tuple(_rating(json_object(each, "a rating")) for each in field(row, "scores", list)))
-        if task == "rank":
-            return Ranked(tuple(typed(each, str, "methods") for each in field(row, "methods", list)))
-        if "answers" in row:
-            return Several(tuple(_one_method(task, each) for each in field(row, "answers", list)))
-        return _one_method(task, row)
-    except ValueError as error:
-        raise DataUnavailable(str(error)) from error
-
-
-def _one_method(task: Task, content: Any) -> OneMethod:
-    """Raises `DataUnavailable` or `ValueError` with a sentence."""
-    row = json_object(content, "an answer")
-    method = field(row, "method", str)
-    if task == "simulate":
-        return Simulated(method, field(row, "label", int))
-    if task == "correct":
-        return Corrected(method, field(row, "sentence", str))
-    marked = None if row.get("marked") is None else read_marked(row["marked"])
-    return Inspected(method, cast(Verdict, field(row, "verdict", str)), marked)
+    if task not in TASKS:
+        raise DataUnavailable(f"A task is one of {', '.join(TASKS)}, not {task!r}.")
+    if "answers" not in row:
+        return cast(Answer, _read(ADAPTERS[ANSWERS[task]], row))
+    several = field(row, "answers", list)
+    return cast(Answer, _read(ADAPTERS[Several], {"answers": [read_answer(task, each) for each in several]}))
 
 
 def read_marked(content: Any) -> Marked:
     """Raises `DataUnavailable` as `read_annotation`."""
-    row = json_object(content, "marks")
-    text, pair, patches = (field(row, name, list, []) for name in ("spans_of_text", "spans_of_pair", "patches"))
-    try:
-        return Marked(
-            tuple(Span(*whole_numbers(span, 2)) for span in text),
-            tuple(Span(*whole_numbers(span, 2)) for span in pair),
-            tuple(cast(tuple[int, int, int, int], whole_numbers(box, 4)) for box in patches),
-        )
-    except ValueError as error:
-        raise DataUnavailable(str(error)) from error
+    return cast(Marked, _read(ADAPTERS[Marked], json_object(content, "marks")))
 
 
 def read_item(content: Any) -> Item:
     """Raises `DataUnavailable` as `read_annotation`."""
-    row = json_object(content, "an item")
-    rationale = optional(row, "rationale", list)
-    sentences = tuple(typed(each, str, "explanations") for each in field(row, "explanations", list, []))
-    image = optional(row, "image", str)
+    row = _read(ITEM, json_object(content, "an item"))
     try:
-        example = Example(
-            field(row, "text", str),
-            optional(row, "pair", str),
-            optional(row, "class", int),
-            sentences,
-            None if image is None else InputImage.uploaded(base64.b64decode(image.encode("ascii"), validate=True)),
-        )
-        marked = None if rationale is None else tuple(read_marked(each) for each in rationale)
-        return Item(field(row, "id", str), example, marked, field(row, "label", str, ""))
+        image = None
+        if row.image is not None:
+            image = InputImage.uploaded(base64.b64decode(row.image.encode("ascii"), validate=True))
+        example = Example(row.text, row.pair, row.number, row.explanations, image)
+        return Item(row.id, example, row.rationale, row.label)
     except (binascii.Error, UnicodeEncodeError) as error:
         raise DataUnavailable("The field image is not base64.") from error
     except ValueError as error:
         raise DataUnavailable(str(error)) from error
 
 
-def _image_file(image: InputImage) -> bytes:
-    return image.content or image.png()
+def _read(adapter: TypeAdapter[Record], row: Content) -> Record:
+    try:
+        return adapter.validate_python(row)
+    except ValidationError as error:
+        raise DataUnavailable(refused_fields(error)) from error
 
 
-def _rating(row: Content) -> Rating:
-    shown, method = field(row, "shown", str), field(row, "method", str)
-    return Rating(shown, method, field(row, "relatedness", int), field(row, "fluency", int))
+def json_object(content: Any, name: str) -> Content:
+    """Raises `DataUnavailable` unless it is an object; `name` says what was expected."""
+    if not isinstance(content, Mapping):
+        raise DataUnavailable(f"It is not {name}, but {kind_name(content)}.")
+    return dict(content)
+
+
+def field(row: Content, name: str, kind: type, default: Any = ...) -> Any:
+    """The value of a field, which must be of this type, or the default where it is missing."""
+    if name not in row and default is ...:
+        raise DataUnavailable(f"The field {name} is missing.")
+    return typed(row.get(name, default), kind, name)
+
+
+def optional(row: Content, name: str, kind: type) -> Any:
+    return None if row.get(name) is None else typed(row[name], kind, name)
+
+
+def typed(value: Any, kind: type, name: str) -> Any:
+    """The value; whole numbers count as floats, booleans as neither. Raises `DataUnavailable` for another type."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if kind is float and (whole or isinstance(value, float)):
+        return float(value) if abs(value) < LARGEST else math.inf
+    if (kind is int and whole) or (kind is not int and isinstance(value, kind)):
+        return value
+    raise DataUnavailable(f"The field {name} is {NAMES[kind]}, not {kind_name(value)}.")
+
+
+def kind_name(value: Any) -> str:
+    names = {**NAMES, dict: "an object", type(None): "nothing"}
+    return next(name for kind, name in names.items() if type(value) is kind)

@@ -5,13 +5,15 @@ Every record checks itself when it is made and raises `ValueError` with a senten
 
 import re
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, PlainSerializer, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from explainers.datasets.example import Example
 
 Task = Literal["mark", "rate", "rank", "simulate", "inspect", "correct"]
 Verdict = Literal["accept", "correct", "reject"]
-Box = tuple[int, int, int, int]  # left, top, right and bottom (exclusive)
+Box = tuple[StrictInt, StrictInt, StrictInt, StrictInt]  # left, top, right and bottom (exclusive)
 TASKS: tuple[Task, ...] = get_args(Task)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 LARGEST = 2**31 - 1  # of whole numbers in a database
@@ -25,20 +27,34 @@ ItemText = Example  # a text, a pair, or an image with a text
 class Span:
     """The code points `start` to `end` (exclusive) of one text."""
 
-    start: int
-    end: int
+    start: StrictInt
+    end: StrictInt
 
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.end:
             raise ValueError(f"A span needs 0 ≤ start < end, not {self.start} and {self.end}.")
 
 
+def _span(pair: Any) -> Any:
+    """Return the span of a list of its two ends, as JSON has it; a span itself stays."""
+    if isinstance(pair, list | tuple):
+        if [type(end) for end in pair] != [int, int]:
+            raise ValueError(f"A span is a list of two whole numbers, not {list(pair)}.")
+        return Span(*pair)
+    return pair
+
+
+SpanPair = Annotated[
+    Span, BeforeValidator(_span), PlainSerializer(lambda span: [span.start, span.end], return_type=list[int])
+]
+
+
 @dataclass(frozen=True)
 class Marked:
     """What a person marked as evidence. All three empty: nothing in the input is evidence."""
 
-    spans_of_text: tuple[Span, ...] = ()
-    spans_of_pair: tuple[Span, ...] = ()
+    spans_of_text: tuple[SpanPair, ...] = ()
+    spans_of_pair: tuple[SpanPair, ...] = ()
     patches: tuple[Box, ...] = ()
 
     def __post_init__(self) -> None:
@@ -51,10 +67,10 @@ class Marked:
 class Rating:
     """One sentence, shown under the name `shown`, judged 1 to 5 without knowing its `method`."""
 
-    shown: str
-    method: str
-    relatedness: int
-    fluency: int
+    shown: StrictStr
+    method: StrictStr
+    relatedness: StrictInt
+    fluency: StrictInt
 
     def __post_init__(self) -> None:
         for name, score in (("relatedness", self.relatedness), ("fluency", self.fluency)):
@@ -76,7 +92,7 @@ class Rated:
 class Ranked:
     """Method ids, the best first."""
 
-    methods: tuple[str, ...]
+    methods: tuple[StrictStr, ...]
 
     def __post_init__(self) -> None:
         _check_methods(self.methods)
@@ -86,15 +102,15 @@ class Ranked:
 class Simulated:
     """The class number that a person expects of the model after seeing one method's map alone."""
 
-    method: str
-    label: int
+    method: StrictStr
+    label: StrictInt
 
 
 @dataclass(frozen=True)
 class Inspected:
     """A verdict on a method's rationale; `marked` is the corrected one, or None where there is no correction."""
 
-    method: str
+    method: StrictStr
     verdict: Verdict
     marked: Marked | None = None
 
@@ -109,8 +125,8 @@ class Inspected:
 class Corrected:
     """A method's sentence as a person would have written it."""
 
-    method: str
-    sentence: str
+    method: StrictStr
+    sentence: StrictStr
 
 
 OneMethod = Simulated | Inspected | Corrected
@@ -174,18 +190,18 @@ class Annotation:
     person gave the input and marked evidence for; "" where none was recorded.
     """
 
-    project: str
-    item: str
-    annotator: str
+    project: StrictStr
+    item: StrictStr
+    annotator: StrictStr
     task: Task
-    version: int
-    seconds: float
-    confirmed: float
+    version: StrictInt
+    seconds: StrictFloat
+    confirmed: StrictFloat
     answer: Answer | None
-    skipped: bool = False
-    flagged: bool = False
-    comment: str = ""
-    own_class: str = ""
+    skipped: StrictBool = False
+    flagged: StrictBool = False
+    comment: StrictStr = ""
+    own_class: StrictStr = ""
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:

@@ -57,8 +57,10 @@ def pair_interactions(
     erasure: Erasure = "mask",
     seed: int = 0,
 ) -> PairInteractions:
-    """Of the units `among`, by default all, from at most `samples` masks; exact where these are all. Raises
-    `ExplanationError` if they are too few."""
+    """Interactions of the units `among`, by default all, from at most `samples` masks; exact where these are all.
+
+    Raises `ExplanationError` if they are too few.
+    """
     numbers = sorted(range(len(encoding.units)) if among is None else among)
     units = len(numbers)
     if units < 2:
@@ -81,7 +83,7 @@ def pair_interactions(
 
 
 def coefficient_count(units: int) -> int:
-    """Of the regression: one for nothing, one for each unit, one for each pair."""
+    """The number of coefficients of the regression: one for nothing, one for each unit, one for each pair."""
     return 1 + units + units * (units - 1) // 2
 
 

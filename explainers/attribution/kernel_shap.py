@@ -1,4 +1,4 @@
-"""KernelSHAP (Lundberg and Lee, 2017), its fit through Captum: Shapley values by regression on sampled coalitions.
+"""KernelSHAP (Lundberg and Lee, 2017): Shapley values by regression, with scikit-learn, on sampled coalitions.
 
     P(|z| = k) ∝ (n-1) / (k (n-k)),   argmin_s Σ_z (p(label | z) - b - z·s)²   with b = p(∅) and Σ s = p(x) - p(∅)
 
@@ -9,21 +9,47 @@ are drawn as in Captum, by the kernel's weight, or with `sampling="shared"` are 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import captum  # noqa: F401 (before its parts: two threads that import them in turn would fail)
 import numpy as np
-from captum._utils.models.linear_model import SkLearnLinearRegression
 
-from explainers.attribution.mask_samples import Floats, IndependentMasks, Masks, MaskSample, SharedMasks
+from explainers.attribution.mask_samples import (
+    Floats,
+    IndependentMasks,
+    Masks,
+    MaskSample,
+    SharedMasks,
+)
 from explainers.attribution.shared_masks import shared_masks, size_weights
-from explainers.attribution.surrogate import last_of, refine, single_unit
-from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.methods.spec import MethodSpec
 from explainers.results.attribution import Attribution
-from explainers.results.sampling import Sampling
-from explainers.results.settings import SETTLED_BY, UNTIL_SETTLED
+from explainers.results.settings import SETTLED_BY, UNTIL_SETTLED, Sampling
 
-CERTAIN = 1e6  # Captum's weight of the two ends, which the regression must meet
+if TYPE_CHECKING:
+    from explainers.models.frozen_model import FrozenModel
+    from explainers.models.inputs.encoding import Encoding, Erasure
+
+CERTAIN = 1e6  # the weight of the two ends, which the regression must meet
+
+KERNEL_SHAP = MethodSpec(
+    id="kernel_shap",
+    name="KernelSHAP",
+    group="Perturbation",
+    kind="sampled",
+    signed=True,
+    idea="Estimates each word's Shapley value, its average effect over all orders of adding the words.",
+    caution="Do not believe single scores when the spread is as large as they are: long texts need more samples.",
+    formula=r"\phi_u=\sum_{S\not\ni u}\frac{|S|!\,(n-|S|-1)!}{n!}\,(p(S\cup u)-p(S))",
+    source="Lundberg and Lee, NeurIPS 2017; paired sampling: Covert and Lee, AISTATS 2021",
+    implementation=f"{__name__}:KernelShap",
+    colour="#e100c3",
+    passes=lambda units, samples, _steps: max(samples or SETTLED_BY, min(20 * units, 2000)),
+    deviations=(
+        "Captum draws single coalitions; here each comes with its complement.",
+        "With shared sampling sizes are uniform, no coalition comes twice, half of them are those of the random "
+        "control, and the kernel is divided by the chance of a coalition to be among them.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -36,19 +62,22 @@ class KernelShap:
     samples: int = 500
     per_unit: int = 20
     most: int = 2000
-    erasure: Erasure = "mask"
+    erasure: "Erasure" = "mask"
     seed: int = 0
     sampling: Sampling = "captum"
 
-    def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
-        return last_of(self.refine(model, encoding, label))
+    def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
+        *_, last = self.refine(model, encoding, label)
+        return last
 
-    def refine(self, model: FrozenModel, encoding: Encoding, label: int) -> Iterator[Attribution]:
+    def refine(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Iterator[Attribution]:
+        from explainers.attribution.surrogate import refine, single_unit
+
         if len(encoding.units) == 1:
-            yield single_unit("kernel_shap", model, encoding, label, self.erasure)
+            yield single_unit(KERNEL_SHAP, model, encoding, label, self.erasure)
             return
         yield from refine(
-            "kernel_shap",
+            KERNEL_SHAP,
             model,
             encoding,
             label,
@@ -56,7 +85,6 @@ class KernelShap:
             erasure=self.erasure,
             ridge=0.0,
             seed=self.seed,
-            final=SkLearnLinearRegression(),
             settle=self.samples == UNTIL_SETTLED,
         )
 
@@ -70,7 +98,7 @@ class KernelShap:
         return IndependentMasks(masks, weights, np.arange(len(masks)) // 2)
 
     def count(self, units: int) -> int:
-        """Of masks, at most."""
+        """The number of masks, at most."""
         samples = SETTLED_BY if self.samples == UNTIL_SETTLED else self.samples
         return max(samples, min(self.per_unit * units, self.most))
 

@@ -1,26 +1,52 @@
-"""LIME (Ribeiro et al., 2016), its fit through Captum: a weighted ridge regression on random masks of the units.
+"""LIME (Ribeiro et al., 2016): a weighted ridge regression, by scikit-learn, on random masks of the units.
 
     argmin_s Σ_z π(z) (p(label | z) - b - z·s)² + ridge ‖s‖²,   π(z) = √exp(-d(z)² / width²),   d = 1 - cos(1, z)
 
-Masks are drawn as in the authors' package: the number of erased units is uniform, which ones is random. Captum's own
-default (Lasso with α = 0.01) returns zeros for every word when the target is a probability, so it is not used.
+Masks are drawn as in the authors' package: the number of erased units is uniform, which ones is random. Lasso with
+α = 0.01, Captum's default, returns zeros for every word when the target is a probability, so it is not used.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import captum  # noqa: F401 (before its parts: two threads that import them in turn would fail)
 import numpy as np
-from captum._utils.models.linear_model import SkLearnRidge
 
-from explainers.attribution.mask_samples import Floats, IndependentMasks, Masks, MaskSample, SharedMasks
+from explainers.attribution.mask_samples import (
+    Floats,
+    IndependentMasks,
+    Masks,
+    MaskSample,
+    SharedMasks,
+)
 from explainers.attribution.shared_masks import shared_masks, size_weights
-from explainers.attribution.surrogate import last_of, refine, single_unit
-from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.methods.spec import MethodSpec
 from explainers.results.attribution import Attribution
-from explainers.results.sampling import Sampling
-from explainers.results.settings import SETTLED_BY, UNTIL_SETTLED
+from explainers.results.settings import SETTLED_BY, UNTIL_SETTLED, Sampling
+
+if TYPE_CHECKING:
+    from explainers.models.frozen_model import FrozenModel
+    from explainers.models.inputs.encoding import Encoding, Erasure
+
+LIME = MethodSpec(
+    id="lime",
+    name="LIME",
+    group="Perturbation",
+    kind="sampled",
+    signed=True,
+    idea="Fits a linear model to the probabilities of texts with random words erased.",
+    caution="Do not believe ranks that lie within ± the spread: another seed would order them otherwise. Words that "
+    "only act together are split arbitrarily.",
+    formula=r"\arg\min_s \sum_z \pi(z)\,(p(y\mid z)-b-z\cdot s)^2+\lambda\lVert s\rVert^2",
+    source="Ribeiro et al., KDD 2016",
+    implementation=f"{__name__}:Lime",
+    colour="#e17800",
+    passes=lambda _units, samples, _steps: samples or SETTLED_BY,
+    deviations=(
+        "With shared sampling the masks are also those of KernelSHAP, half of them those of the random control. A "
+        "mask is weighted by how often the authors draw its size, divided by its chance to be among them.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -33,19 +59,22 @@ class Lime:
     samples: int = 500
     width: float = 0.25
     ridge: float = 1.0
-    erasure: Erasure = "mask"
+    erasure: "Erasure" = "mask"
     seed: int = 0
     sampling: Sampling = "captum"
 
-    def attribute(self, model: FrozenModel, encoding: Encoding, label: int) -> Attribution:
-        return last_of(self.refine(model, encoding, label))
+    def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
+        *_, last = self.refine(model, encoding, label)
+        return last
 
-    def refine(self, model: FrozenModel, encoding: Encoding, label: int) -> Iterator[Attribution]:
+    def refine(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Iterator[Attribution]:
+        from explainers.attribution.surrogate import refine, single_unit
+
         if len(encoding.units) == 1:
-            yield single_unit("lime", model, encoding, label, self.erasure)
+            yield single_unit(LIME, model, encoding, label, self.erasure)
             return
         yield from refine(
-            "lime",
+            LIME,
             model,
             encoding,
             label,
@@ -53,7 +82,6 @@ class Lime:
             erasure=self.erasure,
             ridge=self.ridge,
             seed=self.seed,
-            final=SkLearnRidge(alpha=self.ridge),
             settle=self.samples == UNTIL_SETTLED,
         )
 
@@ -66,7 +94,7 @@ class Lime:
 
     @property
     def count(self) -> int:
-        """Of masks, at most."""
+        """The number of masks, at most."""
         return SETTLED_BY if self.samples == UNTIL_SETTLED else self.samples
 
     def kernel(self, masks: Masks) -> Floats:

@@ -19,9 +19,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from explainers.attribution.random_order import control_orders
-from explainers.results.attribution import ranking
-from explainers.results.erasure_curves import first_counts
+from explainers.attribution.controls import control_orders
+from explainers.results.attribution import metric_counts, ranking
 from explainers.results.settings import RANDOM_ORDERS
 
 Floats = NDArray[np.float64]
@@ -96,14 +95,14 @@ def _new(candidates: Iterable[Iterator[Masks]]) -> Iterator[Masks]:
 
 
 def _control_prefixes(units: int, seed: int, counts: NDArray[np.int_]) -> Iterator[Iterator[Masks]]:
-    """Of each order the units at its beginning, at the counts with which the control's curves begin.
+    """For each order the units at its beginning, at the counts of the control's curves.
 
     `counts` notes how many masks of every size there were, (units + 1,), so that others can make up for it.
     """
     shuffle = np.random.default_rng([seed, units, PREFIXES])
     for order in control_orders(units, seed):
         place = np.argsort(ranking(order))
-        for count in shuffle.permutation(first_counts(units)[1:-1]):
+        for count in shuffle.permutation(metric_counts(units)[1:-1]):
             np.add.at(counts, [count, units - count], 1)
             yield iter([place < count])
 

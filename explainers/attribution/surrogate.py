@@ -1,22 +1,20 @@
 """What LIME and KernelSHAP share: a linear surrogate of the model on random masks, refined in stages.
 
 All masks are drawn at the start from one seed. They go through the model in stages, each stage gives an estimate, and
-the last one is fitted by Captum on all of them. The spread comes from refitting with the weights of other samples as
-they might have been drawn, which costs no further pass.
+the last one is fitted by scikit-learn on all of them. The spread comes from refitting with the weights of other samples
+as they might have been drawn, which costs no further pass; these many fits and the estimates solve the same equations
+by `quick_fit`.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
-import torch
-from captum import attr
-from captum._utils.models.linear_model import SkLearnLinearModel
 from numpy.typing import NDArray
-from torch import Tensor
+from sklearn.linear_model import LinearRegression, Ridge
 
-from explainers.attribution.mask_samples import MaskSample
-from explainers.attribution.settling import Look, batch_ends, settled
-from explainers.metrics.erasure import Answers
+from explainers.attribution.mask_samples import Look, MaskSample, batch_ends, settled
+from explainers.methods.spec import MethodSpec
+from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.results.attribution import Attribution, floats
@@ -25,7 +23,14 @@ STAGES = (0.1, 0.25, 0.5)  # shares of the samples after which an estimate is sh
 
 
 def fit(masks: Floats, values: Floats, weights: Floats, ridge: float) -> Floats:
-    """Weighted least squares with an unpenalised intercept: argmin Σ w (y - b - m·s)² + ridge ‖s‖²; returns s."""
+    """Weighted least squares with an unpenalised intercept: argmin Σ w (y - b - m·s)² + ridge ‖s‖²; returns s (n,)."""
+    model = Ridge(alpha=ridge) if ridge else LinearRegression()
+    coefficients: Floats = model.fit(masks, values, sample_weight=weights).coef_
+    return coefficients
+
+
+def quick_fit(masks: Floats, values: Floats, weights: Floats, ridge: float) -> Floats:
+    """As `fit` to the last digits, from the normal equations: ten times as quick or more."""
     total = weights.sum()
     centred = masks - weights @ masks / total  # (N, n)
     target = values - weights @ values / total  # (N,)
@@ -34,30 +39,8 @@ def fit(masks: Floats, values: Floats, weights: Floats, ridge: float) -> Floats:
     return coefficients
 
 
-def through_captum(masks: Floats, values: Floats, weights: Floats, model: SkLearnLinearModel) -> Floats:
-    """The same fit by Captum's `LimeBase`, to which the masks and their probabilities are replayed."""
-
-    def replay(_original: Tensor, **_kwargs: object) -> Iterator[Tensor]:
-        yield from torch.from_numpy(masks).float()[:, None]
-
-    weight_of = iter(torch.from_numpy(weights).float())
-    probabilities = torch.from_numpy(values).float()
-    lime = attr.LimeBase(
-        forward_func=lambda _masks: probabilities,
-        interpretable_model=model,
-        similarity_func=lambda *_args, **_kwargs: next(weight_of),
-        perturb_func=replay,
-        perturb_interpretable_space=True,
-        from_interp_rep_transform=lambda sample, _original, **_kwargs: sample,
-        to_interp_rep_transform=None,
-    )
-    with torch.random.fork_rng(devices=[]):  # Captum's data loader draws a seed that it never uses
-        scores = lime.attribute(torch.ones(1, masks.shape[1]), n_samples=len(masks), perturbations_per_eval=len(masks))
-    return np.asarray(scores.reshape(-1), dtype=float)
-
-
 def refine(
-    name: str,
+    spec: MethodSpec,
     model: FrozenModel,
     encoding: Encoding,
     label: int,
@@ -66,30 +49,29 @@ def refine(
     erasure: Erasure,
     ridge: float,
     seed: int,
-    final: SkLearnLinearModel,
     settle: bool = False,
 ) -> Iterator[Attribution]:
     """Estimates after each stage, then the final one: after all masks, or with `settle` when more change nothing."""
     masks = sample.masks
     values = np.zeros(len(masks))
-    answers, looks = Answers(model, encoding, erasure), list[Look]()
+    answers, looks = MaskedPredictor(model, encoding, erasure), list[Look]()
     done = 0
     for until in batch_ends(len(masks), masks.shape[1]) if settle else _stages(sample):
         values[done:until] = model.probabilities(encoding, masks[done:until], erasure)[:, label]
         done = until
         rows, targets, weights = masks[:until].astype(float), values[:until], sample.weights(until)
-        scores = fit(rows, targets, weights, ridge)
+        scores = quick_fit(rows, targets, weights, ridge)
         looks.append(Look(answers, floats(scores), label))
         last = until == len(masks) or (settle and settled(looks))
         if last:
-            scores = through_captum(rows, targets, weights, final)
+            scores = fit(rows, targets, weights, ridge)
         draws = _draws(sample, until, rows, targets, ridge, seed)
         yield Attribution(
-            name,
+            spec.id,
             encoding,
             label,
             floats(scores),
-            signed=True,
+            signed=spec.signed,
             spread=floats(np.std(draws, axis=0)),
             draws=tuple(floats(draw) for draw in draws),
             samples=until,
@@ -108,7 +90,7 @@ def _draws(
     A fit with p coefficients on m blocks of masks leaves residuals that are too small, which m / (m - p) makes up for.
     """
     rng = np.random.default_rng([seed + 1, until])
-    fits = np.array([fit(rows, targets, redrawn, ridge) for redrawn in sample.redrawn(until, rng)])
+    fits = np.array([quick_fit(rows, targets, redrawn, ridge) for redrawn in sample.redrawn(until, rng)])
     blocks = sample.blocks_until(until)
     centre = fits.mean(axis=0)
     widened: Floats = centre + (fits - centre) * blocks / max(blocks - rows.shape[1], blocks / 4)
@@ -122,12 +104,9 @@ def _stages(sample: MaskSample) -> list[int]:
     return sorted(end for end in ends if end >= min(number, 2 * units // 3 + 4))
 
 
-def single_unit(name: str, model: FrozenModel, encoding: Encoding, label: int, erasure: Erasure) -> Attribution:
-    """Of an input with one unit: its score is the fall of the probability when it is erased."""
+def single_unit(spec: MethodSpec, model: FrozenModel, encoding: Encoding, label: int, erasure: Erasure) -> Attribution:
+    """The attribution of an input with one unit: its score is the fall of the probability when it is erased."""
     whole, without = model.probabilities(encoding, [[True], [False]], erasure)[:, label]
-    return Attribution(name, encoding, label, (float(whole - without),), signed=True, spread=(0.0,), samples=2)
-
-
-def last_of(estimates: Iterator[Attribution]) -> Attribution:
-    *_, final = estimates
-    return final
+    return Attribution(
+        spec.id, encoding, label, (float(whole - without),), signed=spec.signed, spread=(0.0,), samples=2
+    )

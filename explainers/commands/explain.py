@@ -22,8 +22,7 @@ from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import base_id, check_applicable, default_methods, select
 from explainers.methods.selection import selection
-from explainers.results.sampling import DEFAULT_SAMPLING
-from explainers.results.settings import UNTIL_SETTLED
+from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED
 
 if TYPE_CHECKING:
     from explainers.datasets.example import Example
@@ -48,7 +47,13 @@ def explain_command(
             f"those of the narrators ({', '.join(NARRATORS.ids)}) that are fitted to the model."
         ),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="The class to explain; by default the predicted one.")] = None,
+    label: Annotated[
+        str | None, typer.Option("--class", "--label", help="The class to explain; by default the predicted one.")
+    ] = None,
+    versus: Annotated[
+        str | None,
+        typer.Option(help="Another class: explain the class rather than this one, p(one)/(p(one)+p(other))."),
+    ] = None,
     erasure: Annotated[str, typer.Option(help="mask, delete, zero, or blur for images.")] = "mask",
     unit: UnitName = "word",
     superpixels: Annotated[
@@ -94,7 +99,7 @@ def explain_command(
         if superpixels:
             frozen = with_superpixels(frozen, superpixels)
         given = specs_from_file(attributions, example)
-        comparison = compare(frozen, example, ids, label=label, settings=settings, given=given)
+        comparison = compare(frozen, example, ids, label=label, versus=versus, settings=settings, given=given)
         if comparison.failures and not (comparison.results or comparison.narratives):
             raise ExplanationError(comparison.failures[0].reason)
         if html is not None:
@@ -106,8 +111,7 @@ def explain_command(
 
 def specs_from_file(path: Path | None, example: "Example") -> "tuple[MethodSpec, ...]":
     """The methods of a file that score this input. Raises `DataUnavailable` if there are none."""
-    from explainers.annotations.formats.attributions_file import read_attributions
-    from explainers.annotations.formats.scores_file import read_scores
+    from explainers.annotations.formats.attributions_file import read_attributions, read_scores
     from explainers.datasets.tables import decode_text
 
     if path is None:
@@ -124,8 +128,8 @@ def specs_from_file(path: Path | None, example: "Example") -> "tuple[MethodSpec,
 
 def with_superpixels(model: "FrozenModel", count: int) -> "FrozenModel":
     """The same model with superpixels as image units. Raises `ExplanationError` for a model that reads no images."""
+    from explainers.models.multimodal.blending import Superpixels
     from explainers.models.multimodal.model import MultimodalModel
-    from explainers.models.multimodal.patching import Superpixels
 
     if not isinstance(model, MultimodalModel):
         raise ExplanationError(f"{model.name} reads no images that could be cut into superpixels. Omit --superpixels.")
@@ -147,7 +151,7 @@ def write_page(path: Path, page: str) -> None:
 
 
 def write_scores(path: Path, comparison: "Comparison") -> None:
-    from explainers.report.exports import csv_text
+    from explainers.report.tables import csv_text
 
     frame = comparison.to_frame("scores")
     try:

@@ -9,19 +9,18 @@ import typer
 from explainers.commands.options import DeviceName, ModelName, Seed, image_files, parse_settings, user_errors
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
-from explainers.methods.registry import METHODS, learning_methods
-from explainers.training.fit_spec import FitSpec
-
-ALL = "all"  # in place of a method: every shipped variant
+from explainers.methods.registry import learning_methods
+from explainers.training.fit_spec import ALL, FitSpec, read_spec
 
 
 def fit_command(
+    context: typer.Context,
     method: Annotated[
         str,
         typer.Argument(
             help=f"{', '.join(learning_methods())}, {ALL} of them, or a narrator: {', '.join(NARRATORS.ids)}."
         ),
-    ],
+    ] = "",
     model: ModelName = "sst2",
     data: Annotated[
         Path | None,
@@ -49,80 +48,90 @@ def fit_command(
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="IvRA only: train the classifier too, as a new model.")] = False,
     device: DeviceName = "auto",
+    file: Annotated[
+        Path | None,
+        typer.Option("--spec", help="All of this as JSON, as the Train page writes it."),
+    ] = None,
 ) -> None:
     """Fit a method to a frozen model, on unlabelled texts."""
     with user_errors():
-        image_files(format_, images)
-        check_full(method, full=full, resume=resume, seeds=seeds)
+        if file is not None:
+            spec = spec_in(file, context)
+        else:
+            spec = FitSpec(
+                method,
+                model,
+                data=str(data or ""),
+                variant=variant,
+                seed=seed,
+                settings=parse_settings(set_),
+                format=format_,
+                images=str(images or ""),
+                seeds=seeds,
+                full=full,
+                device=device,
+                folder=str(folder or ""),
+                out=str(out or ""),
+                resume=resume,
+            )
+        if not spec.method:
+            raise ExplanationError("Name a method, or give a training as JSON with --spec FILE.")
+        if spec.full:
+            spec.check()
+        image_files(spec.format, Path(spec.images) if spec.images else None)
         if settings:
-            typer.echo(settings_of(method, variant, full=full))
-            return
-        spec = FitSpec(
-            method,
-            model,
-            data=str(data or ""),
-            variant=variant,
-            seed=seed,
-            settings=parse_settings(set_),
-            format=format_,
-            images=str(images or ""),
-            seeds=seeds,
-        )
-        cards = run_fit(spec, device, folder, out, resume=resume, full=full)
-        typer.echo(json.dumps(cards, indent=2))
+            typer.echo(settings_of(spec))
+        else:
+            typer.echo(json.dumps(run_fit(spec), indent=2))
 
 
-def settings_of(method: str, variant: str, *, full: bool = False) -> str:
-    """The settings of a method that learns, as its shipped `variant` has them, or of a narrator; with `full` those that
-    a training of the classifier leaves free. Raises `ExplanationError` for a name that cannot be fitted."""
+def spec_in(file: Path, context: typer.Context) -> FitSpec:
+    """The training in a file. Raises `ExplanationError` if it cannot be read, or other options are given."""
+    sources = {name: context.get_parameter_source(name) for name in context.params if name != "file"}
+    if any(source is not None and source.name == "COMMANDLINE" for source in sources.values()):
+        raise ExplanationError("--spec holds the whole training. Omit the method and all other options.")
+    try:
+        return read_spec(file.read_bytes())
+    except OSError as error:
+        raise ExplanationError(f"The file {file} cannot be read: {error.strerror}.") from error
+
+
+def settings_of(spec: FitSpec) -> str:
+    """The settings of a method that learns, as its shipped variant has them, or of a narrator; those that are open to a
+    training of the classifier. Raises `ExplanationError` for a name that cannot be fitted."""
     from explainers.learned.ivra_full import FIXED
     from explainers.learned.recipes import SHIPPED, recipe_class
-    from explainers.training.hyperparameters import settings_text
+    from explainers.training.settings import settings_text
 
-    if method in NARRATORS.ids:
-        from explainers.narrative.recipe import MEANING, NarratorRecipe
+    if spec.method in NARRATORS.ids:
+        from explainers.narrative.recipe import NarratorRecipe
 
-        return settings_text(NarratorRecipe, NARRATORS.get(method).settings, MEANING, ("losses", "reads", "seed"))
-    if method == ALL:
+        return settings_text(NarratorRecipe, NARRATORS.get(spec.method).settings, ("losses", "reads", "seed"))
+    if spec.method == ALL:
         raise ExplanationError("Every method has settings of its own. Name one of them.")
-    FitSpec(method, "", variant=variant).check()
-    recipe, values = (
-        recipe_class(method),
-        SHIPPED.get(method, {}).get(variant or METHODS.get(method).default_variant, {}),
-    )
-    return settings_text(recipe, values, without=("seed", *(FIXED if full else ())))
+    values = SHIPPED.get(spec.check().method, {}).get(spec.name, {})
+    return settings_text(recipe_class(spec.method), values, ("seed", *(FIXED if spec.full else ())))
 
 
-def check_full(method: str, *, full: bool, resume: bool, seeds: int = 1) -> None:
-    able = [spec.id for spec in METHODS if spec.trains_classifier]
-    if full and method not in able:
-        raise ExplanationError(f"{method} cannot train the classifier; {', '.join(able)} can. Omit --full.")
-    if full and resume:
-        raise ExplanationError("A training of the classifier itself cannot be resumed. Omit --resume.")
-    if full and seeds > 1:
-        raise ExplanationError("A training of the classifier itself has one seed. Omit --seeds.")
-
-
-def run_fit(
-    spec: FitSpec, device: str, folder: Path | None, out: Path | None, *, resume: bool, full: bool
-) -> dict[str, Any] | list[dict[str, Any]]:
+def run_fit(spec: FitSpec) -> dict[str, Any] | list[dict[str, Any]]:
     """The card of the weights, or all cards. Wrong settings are reported before the model is loaded."""
     from explainers.models.catalog import load
 
+    folder, out = (Path(path) if path else None for path in (spec.folder, spec.out))
     if spec.method in NARRATORS.ids:
         from explainers.narrative import fit as narrator_fit
 
         narrator_fit.recipe_for(spec)
-        narrator_folder = folder or narrator_fit.run_folder(spec)
-        return narrator_fit.make(spec, load(spec.model, device=device), narrator_folder, out, resume=resume)
+        model = load(spec.model, device=spec.device)
+        return narrator_fit.make(spec, model, folder or narrator_fit.run_folder(spec), out, resume=spec.resume)
     from explainers.learned import fit as learned_fit
 
     if spec.method == ALL:
-        return learned_fit.make_all(spec, load(spec.model, device=device), out)
+        return learned_fit.make_all(spec, load(spec.model, device=spec.device), out)
     learned_fit.recipe_for(spec)
-    frozen, target = load(spec.model, device=device), folder or learned_fit.run_folder(spec)
-    if full:
-        from explainers.learned.fit_full import make_full
+    model, folder = load(spec.model, device=spec.device), folder or learned_fit.run_folder(spec)
+    if spec.full:
+        from explainers.learned.ivra_full import make_full
 
-        return make_full(spec, frozen, target, out)
-    return learned_fit.make(spec, frozen, target, out, resume=resume)
+        return make_full(spec, model, folder, out)
+    return learned_fit.make(spec, model, folder, out, resume=spec.resume)

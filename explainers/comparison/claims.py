@@ -1,28 +1,36 @@
-"""The opposite claims of two attributions: units that one ranks high and the other low."""
+"""The opposite claims of two attributions of one decision: units that one ranks high and the other low."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explainers.methods.registry import method_spec
-from explainers.results.attribution import Attribution
-from explainers.results.erasure_curves import top_count
+from explainers.results.answer import Units
+from explainers.results.attribution import Attribution, top_count
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
 
-Units = tuple[int, ...]
 
+Pair = tuple[str, str]  # ids of two methods
 HIGH = 20  # percent
 
 
 def can_duel(comparison: "Comparison", method: str) -> bool:
     """Whether it ranks units by what it read off the model, or by a person's order, for the explained class."""
-    spec, label = method_spec(method), comparison.question.label
+    spec, label = method_spec(method), comparison.decision.label
     labels = {each.attribution.method: each.attribution.label for each in comparison.results}
-    return labels.get(method) == label and not spec.is_random and not spec.is_single_part
+    return labels.get(method) == label and not (spec.is_random or spec.is_single_part or spec.is_joint)
+
+
+def duel_candidates(comparison: "Comparison") -> Iterator[Pair]:
+    """Yield the pairs of methods that are better than chance and may duel."""
+    answer = comparison.answer
+    named = answer.better_than_chance if answer is not None else ()
+    yield from combinations([method for method in named if can_duel(comparison, method)], 2)
 
 
 def opposite_claims(first: Attribution, second: Attribution, size: int) -> tuple[Units, Units] | None:

@@ -1,46 +1,111 @@
-"""Everything about one decision that is known before any method explains it."""
+"""From an input to the decision that is explained, and how far one part of the input goes alone.
 
+The ablated inputs are those with the other text, the image or its text erased.
+"""
+
+import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import NamedTuple
 
-from explainers.comparison.ablated_inputs import ablated_inputs
-from explainers.comparison.question import ask
+import numpy as np
+
 from explainers.datasets.example import Example
+from explainers.installation import VERSION
+from explainers.models.catalog import checksum
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs import requirements
+from explainers.models.inputs.encoding import Encoding, UnitKind
+from explainers.models.inputs.requirements import input_warnings, to_example
 from explainers.models.meter import Meter
-from explainers.results.ablated_inputs import AblatedInputs
-from explainers.results.comparison import Question
+from explainers.models.target import target_of
+from explainers.results.comparison import part_names
+from explainers.results.decision import Decision, ModelCard
+from explainers.results.events import AblatedInputs
+from explainers.results.manifest import libraries
 from explainers.results.settings import Settings
 
 
-@dataclass(frozen=True)
-class Decision:
-    """`whole` is the input as given, `question` the input without the removed units; both about the same class."""
+class Prediction(NamedTuple):
+    """A decision, and the probabilities of all classes from which it follows."""
 
-    whole: Question
-    whole_probabilities: tuple[float, ...]
-    question: Question
+    decision: Decision
     probabilities: tuple[float, ...]
-    ablated_inputs: AblatedInputs | None
+
+
+def card_of(model: FrozenModel) -> ModelCard:
+    """Return what is known of the model without it. The checksum over its tensors is computed once per model."""
+    return ModelCard(
+        model.name,
+        model.version,
+        model.labels,
+        model.input_names,
+        model.erasures,
+        model.multimodal,
+        model.english_only,
+        checksum(model),
+        VERSION,
+        platform.python_version(),
+        str(model.device),
+        libraries(),
+    )
 
 
 def decide(
     model: FrozenModel,
     text: str | Example,
     *,
-    label: str | None,
-    settings: Settings,
+    label: str | None = None,
+    versus: str | None = None,
+    settings: Settings | None = None,
     removed: Sequence[int] = (),
     meter: Meter | None = None,
-) -> Decision:
-    """The predictions for the whole input, without the `removed` units, and with one part ablated.
+) -> Prediction:
+    """Return the decision to explain: for the predicted class, or the one named by `label`, with `versus` rather than
+    that other class.
 
-    Raises `ExplanationError` for an unknown class and for an input that the model cannot read.
+    `removed` are units that are erased beforehand. Raises `ExplanationError` for an unknown class and for an input
+    that the model cannot read.
     """
-    meter = meter or Meter()
-    whole, whole_probabilities = ask(model, text, label=label, settings=settings, meter=meter)
-    question, probabilities = whole, whole_probabilities
+    settings = settings or Settings()
+    metered = model.metered(meter or Meter())
+    encoding = checked_encoding(metered, to_example(text), settings.unit)
     if removed:
-        explained = model.labels[whole.label]
-        question, probabilities = ask(model, text, label=explained, settings=settings, removed=removed, meter=meter)
-    return Decision(whole, whole_probabilities, question, probabilities, ablated_inputs(question, meter))
+        encoding = metered.without(encoding, removed, settings.erasure)
+    everything = np.ones((1, len(encoding.units)), dtype=bool)
+    (probabilities,) = metered.probabilities(encoding, everything, settings.erasure)
+    target = target_of(model.name, model.labels, int(probabilities.argmax()), label, versus)
+    decision = Decision(card_of(model), encoding, target.label, settings, target.versus)
+    return Prediction(decision, tuple(float(p) for p in probabilities))
+
+
+def checked_encoding(model: FrozenModel, example: Example, unit: UnitKind) -> Encoding:
+    """What the model reads, with all warnings. Raises `ExplanationError` if it needs another kind of input."""
+    requirements.check_image(model.name, example, multimodal=model.multimodal)
+    requirements.check_text_count(model.name, model.input_names, example)
+    encoding = model.encode(example, unit)
+    requirements.check_words_present(model.name, model.input_names, example, {each.segment for each in encoding.units})
+    warning = input_warnings(model.name, encoding, model.unknown, english_only=model.english_only)
+    return replace(encoding, warning=warning)
+
+
+def ablated_inputs(model: FrozenModel, decision: Decision, meter: Meter) -> AblatedInputs | None:
+    """Three predictions for a pair, two for an image with text, each without the removed units; None for one text."""
+    model, encoding, settings = model.metered(meter), decision.encoding, decision.settings
+    if len(encoding.texts) == 1 and not encoding.multimodal:
+        return None
+    segments = np.asarray([unit.segment for unit in encoding.units])
+    alone = model.probabilities(encoding, [segments == 0, segments == 1], settings.erasure)
+    names = part_names(model.input_names, encoding)
+    if encoding.multimodal:
+        return AblatedInputs(model.labels, names, _tuples(alone), multimodal=True)
+    swapped = model.encode(Example(encoding.texts[1], encoding.texts[0]), settings.unit)
+    left = {(1 - unit.segment, unit.start, unit.end) for unit in encoding.units}
+    removed = [at for at, unit in enumerate(swapped.units) if (unit.segment, unit.start, unit.end) not in left]
+    swapped = model.without(swapped, removed, settings.erasure)
+    both = model.probabilities(swapped, np.ones((1, len(swapped.units))), settings.erasure)
+    return AblatedInputs(model.labels, names, _tuples(np.vstack([alone, both])))
+
+
+def _tuples(probabilities: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(float(p) for p in row) for row in probabilities)

@@ -1,43 +1,55 @@
-"""All methods on one decision, the quick ones first; each is measured as soon as it is done."""
+"""All methods on one decision, the quick ones first; each is measured as soon as it is done.
+
+An explanation is made with the erasure operator of the settings. Whether its lead depends on that operator shows only
+when its units are erased in another way, so the metrics of all methods are computed under the model's other operators
+last.
+"""
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from explainers.attribution.random_order import control_orders
-from explainers.comparison.operator_check import check_operator, other_operators
+import numpy as np
+
+from explainers.attribution.controls import control_orders
+from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, takes_part
+from explainers.comparison.decision import ablated_inputs
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import applicable, method_spec
-from explainers.methods.spec import IMMEDIATE, KINDS, SLOW, MethodSpec
-from explainers.metrics.erasure import Answers
-from explainers.metrics.faithfulness import curves_and_metrics, random_control, sampling_noise
-from explainers.models.answer_pool import AnswerPool
+from explainers.methods.spec import IMMEDIATE, KINDS, SLOW, Kind, MethodSpec
+from explainers.metrics.chance import EXACT_UP_TO, exact_null
+from explainers.metrics.erasure import MaskedPredictor
+from explainers.metrics.faithfulness import (
+    curves_and_metrics,
+    measured,
+    metrics_at_percents,
+    prefetch,
+    random_control,
+    sampling_noise,
+)
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import Encoding
+from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.meter import Meter
+from explainers.models.prediction_cache import PredictionCache
+from explainers.models.target import Target
+from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import Attribution
-from explainers.results.comparison import Failure, MethodResult, Question, RandomControl
+from explainers.results.decision import Decision
+from explainers.results.events import Event, Failure, MethodResult, MethodStarted, OperatorCheck, RandomControl
 from explainers.results.narrative import Narrative, NarrativeCheck
-from explainers.results.operator_check import OperatorCheck
 from explainers.training.artifacts import available_artifacts
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class MethodStarted:
-    method: str
-
-
-Event = (
-    MethodStarted | Attribution | MethodResult | RandomControl | Failure | Narrative | NarrativeCheck | OperatorCheck
-)
+Scores = tuple[float, ...]
+Values = dict[str, float]  # by metric id
 
 
 def run(
-    question: Question,
+    model: FrozenModel,
+    decision: Decision,
     specs: Iterable[MethodSpec],
     meter: Meter,
     *,
@@ -46,7 +58,8 @@ def run(
     known: Sequence[Attribution] = (),
     known_checks: Sequence[OperatorCheck] = (),
 ) -> Iterator[Event]:
-    """Estimates and results as they come, the narratives, and the random control unless it is known already.
+    """Yield the predictions for ablated inputs, estimates and results as they come, the narratives, and the random
+    control unless it is known already.
 
     `narrators` are ids, None for all that are fitted to the model; their sentences are checked before the slow methods.
     The other erasure operators are asked last, about the new results and those `known`, except for `known_checks`.
@@ -56,36 +69,37 @@ def run(
     `meter.cancel` stops it within one batch by raising `Cancelled`. A method that fails yields `Failure`, and the
     others go on.
     """
-    question = with_pool(question)
-    model, encoding, label = question.model.metered(meter), question.encoding, question.label
-    answers = Answers(model, encoding, question.settings.erasure)
+    model, encoding, target = with_pool(model).metered(meter), decision.encoding, decision.target
+    whole = MaskedPredictor(model, encoding, decision.settings.erasure)  # of all classes
+    answers = replace(whole, model=model.aimed(target), answers={}) if target.is_contrast else whole
     specs = sorted(applicable(specs, example_of(encoding)), key=lambda spec: KINDS.index(spec.kind))
     explained = list(known)
-    for spec in specs:
-        if spec.kind in IMMEDIATE:
-            yield from noting(explained, run_method(spec, question, meter, answers))
-    narratives: list[Narrative] = []
+
+    def methods(chosen: Callable[[Kind], bool]) -> Iterator[Event]:
+        for spec in specs:
+            if chosen(spec.kind):
+                yield from noting(explained, run_method(spec, model, decision, meter, answers))
+
+    yield from filter(None, [ablated_inputs(model, decision, meter)])
+    yield from methods(lambda kind: kind in IMMEDIATE)
+    sentences: list[Narrative] = []
     for event in run_narrators(model, encoding, narrators):
         yield event
-        narratives += [event] if isinstance(event, Narrative) else []
-    for spec in specs:
-        if spec.kind not in (*IMMEDIATE, *SLOW):
-            yield from noting(explained, run_method(spec, question, meter, answers))
+        sentences += [event] if isinstance(event, Narrative) else []
+    yield from methods(lambda kind: kind not in (*IMMEDIATE, *SLOW))
     if not control_known:
-        yield run_random_control(answers, label, question.settings.seed)
-    for narrative in narratives:
-        yield check(narrative, answers, question.settings.seed)
-    for spec in specs:
-        if spec.kind in SLOW:
-            yield from noting(explained, run_method(spec, question, meter, answers))
-    yield from run_operator_checks(question, explained, meter, known_checks)
+        yield run_random_control(answers, target.label, decision.settings.seed)
+    yield from run_consensus(answers, explained, target)
+    for sentence in sentences:
+        yield check(sentence, whole, decision.settings.seed)
+    yield from methods(lambda kind: kind in SLOW)
+    yield from noting(explained, run_consensus(answers, explained, target))
+    yield from run_operator_checks(model, decision, explained, meter, known_checks)
 
 
-def with_pool(question: Question) -> Question:
-    """The question with a model that has a pool of answers: its own, or a new one."""
-    if question.model.pool is not None:
-        return question
-    return replace(question, model=question.model.pooled(AnswerPool()))
+def with_pool(model: FrozenModel) -> FrozenModel:
+    """Return the model with a pool of answers: its own, or a new one."""
+    return model if model.pool is not None else model.pooled(PredictionCache())
 
 
 def noting(explained: list[Attribution], events: Iterator[Event]) -> Iterator[Event]:
@@ -96,25 +110,61 @@ def noting(explained: list[Attribution], events: Iterator[Event]) -> Iterator[Ev
         yield event
 
 
+def other_operators(decision: Decision) -> tuple[Erasure, ...]:
+    """The model's erasure operators without the one of the settings."""
+    return tuple(each for each in decision.card.erasures if each != decision.settings.erasure)
+
+
+def check_operator(
+    model: FrozenModel,
+    decision: Decision,
+    erasure: Erasure,
+    attributions: Sequence[Attribution],
+    orders: Sequence[Scores],
+    meter: Meter,
+    known: OperatorCheck | None = None,
+) -> OperatorCheck:
+    """The metrics of `attributions` and of the random `orders` under `erasure`; what is `known` is not asked again.
+
+    `meter.cancel` stops it within one batch by raising `Cancelled`.
+    """
+    known = known or OperatorCheck(erasure)
+    answers = MaskedPredictor(model.metered(meter).aimed(decision.target), decision.encoding, erasure)
+    missing = {each.method: each.scores for each in attributions if each.method not in known.metrics}
+    new_orders = () if known.random else orders
+    prefetch(answers, [*missing.values(), *new_orders])
+    metrics = {
+        method: measured(answers, scores, decision.label, metrics_at_percents()) for method, scores in missing.items()
+    }
+    by_order = [measured(answers, order, decision.label, metrics_at_percents()) for order in new_orders]
+    random = {metric: tuple(values[metric] for values in by_order) for metric in (by_order[0] if by_order else ())}
+    either = {**known.metrics, **metrics}
+    return OperatorCheck(erasure, {each.method: either[each.method] for each in attributions}, known.random or random)
+
+
 def run_operator_checks(
-    question: Question, explained: Sequence[Attribution], meter: Meter, known: Sequence[OperatorCheck] = ()
+    model: FrozenModel,
+    decision: Decision,
+    explained: Sequence[Attribution],
+    meter: Meter,
+    known: Sequence[OperatorCheck] = (),
 ) -> Iterator[OperatorCheck]:
     """The explanations that may lead, and random orders, under the model's other operators; none without one."""
-    explained = [each for each in explained if may_lead(method_spec(each.method))]
-    orders = random_orders(question.model, question.encoding, question.settings.seed) if explained else []
-    for erasure in other_operators(question) if explained else ():
+    explained = [each for each in explained if is_checked(method_spec(each.method))]
+    orders = random_orders(decision.encoding, decision.settings.seed) if explained else []
+    for erasure in other_operators(decision) if explained else ():
         before = next((check for check in known if check.erasure == erasure), None)
         try:
-            yield check_operator(question, erasure, explained, orders, meter, before)
+            yield check_operator(model, decision, erasure, explained, orders, meter, before)
         except Cancelled:
             raise
-        except Exception as error:  # the verdict under the chosen operator stands
+        except Exception as error:  # the answer under the chosen operator stands
             yield OperatorCheck(erasure, failure=failure(erasure, error).reason)
 
 
-def may_lead(spec: MethodSpec) -> bool:
-    """Whether a verdict reads what other operators say about the method."""
-    return spec.comparable and not spec.is_random
+def is_checked(spec: MethodSpec) -> bool:
+    """Return whether an answer reads what other operators say about the method."""
+    return (spec.comparable or spec.is_joint) and not spec.is_random
 
 
 def example_of(encoding: Encoding) -> Example:
@@ -123,12 +173,14 @@ def example_of(encoding: Encoding) -> Example:
     return Example(encoding.texts[0], pair, image=encoding.image)
 
 
-def run_method(spec: MethodSpec, question: Question, meter: Meter, answers: Answers) -> Iterator[Event]:
+def run_method(
+    spec: MethodSpec, model: FrozenModel, decision: Decision, meter: Meter, answers: MaskedPredictor
+) -> Iterator[Event]:
     """One method from its start to its metrics, or to the reason why it failed."""
     yield MethodStarted(spec.id)
     attribution = None
     try:
-        for attribution in estimates(spec, question, meter):
+        for attribution in estimates(spec, model, decision, meter):
             yield attribution
         if attribution is not None:
             yield measure(answers, attribution)
@@ -158,7 +210,7 @@ def run_narrators(
             yield failure(name, error)
 
 
-def check(narrative: Narrative, answers: Answers, seed: int) -> NarrativeCheck:
+def check(narrative: Narrative, answers: MaskedPredictor, seed: int) -> NarrativeCheck:
     """What can be checked about the narrative, or why that failed."""
     from explainers.narrative.checks import check_narrative
 
@@ -183,15 +235,15 @@ def internal_error(error: BaseException) -> str:
     return f"Internal error in Crosslight ({type(error).__name__})."
 
 
-def estimates(spec: MethodSpec, question: Question, meter: Meter) -> Iterator[Attribution]:
+def estimates(spec: MethodSpec, model: FrozenModel, decision: Decision, meter: Meter) -> Iterator[Attribution]:
     """One attribution, or several that improve, each with its cost so far; answers that are known cost nothing."""
-    settings = question.settings
+    settings = decision.settings
     method = spec.made_with(settings)
-    model = question.model.metered(meter)
+    model = model.metered(meter).aimed(decision.target)
     used, new, seconds, started, waited = meter.used, meter.calls, 0.0, time.perf_counter(), meter.waited
     refine = getattr(method, "refine", None)
-    steps = refine(model, question.encoding, question.label) if refine else iter(
-        [method.attribute(model, question.encoding, question.label)]
+    steps = refine(model, decision.encoding, decision.label) if refine else iter(
+        [method.attribute(model, decision.encoding, decision.label)]
     )  # fmt: skip
     for estimate in steps:
         seconds += time.perf_counter() - started - (meter.waited - waited)
@@ -199,17 +251,39 @@ def estimates(spec: MethodSpec, question: Question, meter: Meter) -> Iterator[At
         started, waited = time.perf_counter(), meter.waited  # the consumer's time is not the method's
 
 
-def measure(answers: Answers, attribution: Attribution) -> MethodResult:
+def measure(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:
     (curves,), (metrics,) = curves_and_metrics(answers, [attribution.scores], attribution.label)
     noise = sampling_noise(answers, attribution.draws, attribution.label)
     return MethodResult(attribution, curves, metrics, noise)
 
 
-def run_random_control(answers: Answers, label: int, seed: int) -> RandomControl:
-    orders = random_orders(answers.model, answers.encoding, seed)
-    return random_control(*curves_and_metrics(answers, orders, label))
+def run_random_control(answers: MaskedPredictor, label: int, seed: int) -> RandomControl:
+    """Return the random orders at the counts that the metrics read; for a short input also every order's evidence."""
+    orders = random_orders(answers.encoding, seed)
+    control = random_control(*curves_and_metrics(answers, orders, label, refined=False))
+    exact = len(answers.encoding.units) <= EXACT_UP_TO
+    return replace(control, exact=exact_null(answers, label)) if exact else control
 
 
-def random_orders(model: FrozenModel, encoding: Encoding, seed: int) -> list[tuple[float, ...]]:
+def run_consensus(
+    answers: MaskedPredictor, explained: Sequence[Attribution], target: Target
+) -> Iterator[MethodResult | Failure]:
+    """Yield the measured joint order of the attributions, or why it failed; nothing with fewer than two that take
+    part."""
+    if len(explained) < FEWEST_METHODS:
+        return
+    try:
+        whole = answers.probabilities(np.ones((1, len(answers.encoding.units)), dtype=bool))
+        rows = [each.scores for each in explained if takes_part(each, target, predicted=int(whole.argmax()))]
+        if len(rows) >= FEWEST_METHODS:
+            joint = Attribution(CONSENSUS, answers.encoding, target.label, consensus_scores(rows), signed=False)
+            yield measure(answers, joint)
+    except Cancelled:
+        raise
+    except Exception as error:  # the methods stand
+        yield failure(CONSENSUS, error)
+
+
+def random_orders(encoding: Encoding, seed: int) -> list[tuple[float, ...]]:
     """The scores of the random control's orders."""
     return control_orders(len(encoding.units), seed)

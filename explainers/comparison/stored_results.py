@@ -1,30 +1,25 @@
 """Comparisons of the curated examples that come with the project, so that the first page is complete at once.
 
-    assets/results/<model>/<title>.json   written by `python -m explainers stored-results`, never by hand
+    assets/results/<model>/<title>.json   written by `python -m explainers study stored-results`, never by hand
 
 One is valid for the model's version and for the weights that computed it. Importing this module does not load torch.
 """
 
 import json
-import platform
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
-from explainers.datasets.curated_examples import ASSETS, CuratedExample, example_of
+from explainers.datasets.curated_examples import CuratedExample, example_of
 from explainers.errors import ExplanationError
+from explainers.installation import ASSETS
 from explainers.methods.registry import select
 from explainers.methods.spec import MethodSpec
 from explainers.results.comparison import Comparison
-from explainers.results.manifest import VERSION, libraries
+from explainers.results.decision import ModelCard
 from explainers.results.packing import packed, unpacked
-from explainers.results.stored_model import StoredModel
 from explainers.training.artifacts import find_artifact
-
-if TYPE_CHECKING:
-    from explainers.models.frozen_model import FrozenModel
 
 STORED = ASSETS / "results"
 
@@ -38,8 +33,8 @@ class StoredResult:
     comparison: Comparison
 
     @property
-    def model(self) -> StoredModel:
-        return cast(StoredModel, self.comparison.question.model)
+    def card(self) -> ModelCard:
+        return self.comparison.decision.card
 
 
 def stored_path(curated: CuratedExample) -> Path:
@@ -54,7 +49,7 @@ def read_stored(curated: CuratedExample) -> StoredResult | None:
     try:
         return unpacked(StoredResult, json.loads(path.read_text(encoding="utf-8")), example_of(curated).image)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        command = "python -m explainers stored-results"
+        command = "python -m explainers study stored-results"
         raise ExplanationError(f"{path.name} cannot be read. Write it again with `{command}`.") from error
 
 
@@ -69,34 +64,14 @@ def write_stored(curated: CuratedExample, stored: StoredResult) -> Path:
 
 def storable(curated: CuratedExample, comparison: Comparison) -> StoredResult:
     """What is stored of a comparison. Raises `ValueError` if a method explains another encoding than the others."""
-    question = comparison.question
+    decision = comparison.decision
     for result in comparison.results:
-        if result.attribution.encoding.units != question.encoding.units:
-            raise ValueError(f"{result.attribution.method} explains other units than the question has")
-    model = stored_model(question.model)
-    light = replace(comparison, question=replace(question, model=cast("FrozenModel", model)), verdict=None)
+        if result.attribution.encoding.units != decision.encoding.units:
+            raise ValueError(f"{result.attribution.method} explains other units than the decision has")
+    card, light = decision.card, replace(comparison, answer=None, order=())
     specs = select(result.attribution.method for result in comparison.results)
     narrators = [narrative.method for narrative in comparison.narratives]
-    return StoredResult(curated.title, weights(model.name, model.version, specs, narrators), light)
-
-
-def stored_model(model: "FrozenModel") -> StoredModel:
-    from explainers.models.catalog import fingerprint  # brings torch
-
-    return StoredModel(
-        model.name,
-        model.version,
-        model.labels,
-        model.input_names,
-        model.erasures,
-        model.multimodal,
-        model.english_only,
-        fingerprint(model),
-        VERSION,
-        platform.python_version(),
-        str(model.device),
-        libraries(),
-    )
+    return StoredResult(curated.title, weights(card.name, card.version, specs, narrators), light)
 
 
 def weights(model: str, version: str, specs: Iterable[MethodSpec], narrators: Iterable[str]) -> dict[str, str]:

@@ -3,13 +3,12 @@
 import json
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 from explainers.datasets.example import Evidence, Example
 from explainers.datasets.image import InputImage
+from explainers.installation import ASSETS
 
-ASSETS = Path(__file__).parents[2] / "assets"
 EXAMPLES, IMAGES = ASSETS / "examples.json", ASSETS / "images"
 
 

@@ -10,8 +10,9 @@ from explainers.datasets import tables
 from explainers.datasets.example import Example
 from explainers.datasets.user_texts import check_length, listed, parse_table
 from explainers.errors import DataUnavailable
+from explainers.installation import ASSETS
 
-PAIRS = Path(__file__).parents[2] / "assets" / "pairs"
+PAIRS = ASSETS / "pairs"
 FEWEST, MOST = 2, 500
 
 

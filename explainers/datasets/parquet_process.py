@@ -3,7 +3,8 @@ library does not catch). Run by `parquet_file`.
 
     in   the length of the file in 8 bytes, and the file
     out  {"names": [...]}, the columns
-    in   {"columns": [...], "most_rows": …, "largest": …}, which of them to read, and the limits in rows and bytes
+    in   {"columns": [...], "most_rows": …, "largest": …, "numbers": …}, which of them to read, the limits in rows and
+         bytes, and whether whole numbers may stand in place of texts
     out  {"cells": [[texts, numbers], ...]}, for each column its different texts and the number of each row's, -1 where
          it is missing; or {"problem": …}, a sentence
 """
@@ -55,14 +56,22 @@ def answer(content: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def cells(content: bytes, columns: Sequence[str], most_rows: int, largest: int) -> list[tuple[list[str], list[int]]]:
+def cells(
+    content: bytes, columns: Sequence[str], most_rows: int, largest: int, *, numbers: bool = False
+) -> list[tuple[list[str], list[int]]]:
     """Per column its different texts and the number of each row's. Raises `DataUnavailable` with a sentence."""
     with parquet.ParquetFile(io.BytesIO(content)) as file:
-        for column in columns:
-            check_text(column, file.schema_arrow.field(column).type)
+        kinds = {column: file.schema_arrow.field(column).type for column in columns}
+        whole = [column for column, kind in kinds.items() if numbers and pa.types.is_integer(kind)]
+        for column, kind in kinds.items():
+            if column not in whole:
+                check_text(column, kind)
         check_size(file.metadata.num_rows, unpacked(file.metadata, columns), most_rows, largest)
     # As dictionaries, repeated texts are in memory once.
-    table = parquet.read_table(io.BytesIO(content), columns=list(columns), read_dictionary=list(columns))
+    texts = [column for column in columns if column not in whole]
+    table = parquet.read_table(io.BytesIO(content), columns=list(columns), read_dictionary=texts)
+    for column in whole:
+        table = table.set_column(table.column_names.index(column), column, table.column(column).cast(pa.string()))
     read = [encoded(table.column(column)) for column in columns]
     size = sum(len(texts[number]) for texts, numbers in read for number in numbers if number >= 0)
     check_size(len(table), size, most_rows, largest)

@@ -2,23 +2,106 @@
 
 CSV and TSV are split by the `csv` module: it numbers the lines, limits the length of a field, and accepts quotes inside
 a cell, all of which `pandas.read_csv` handles differently. Parquet is read by pyarrow in a process of its own.
+
+Parquet files of users, read in a process of their own (`parquet_process`): what ends that reader ends no app.
 """
 
 import csv
 import gzip
 import io
 import json
+import os
+import re
+import subprocess
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from threading import Timer
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from explainers.datasets.parquet_file import read_parquet
 from explainers.errors import DataUnavailable
+from explainers.installation import IMPORTED_FROM
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+COMMAND = (sys.executable, "-P", "-m", "explainers.datasets.parquet_process")
+PATIENCE = 60.0  # seconds for a file
+KEPT = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")  # of the environment; no secrets
+UNREADABLE = "{} is not a readable Parquet file. Save it again."
+
+
+def read_parquet(
+    content: bytes,
+    name: str,
+    choose: Callable[[Sequence[str]], Sequence[str]],
+    *,
+    most_rows: int,
+    largest: int,
+    numbers: bool = False,
+) -> "pd.DataFrame":
+    """The chosen columns as strings, "" for missing cells; with `numbers` also columns of whole numbers. Raises
+    `DataUnavailable` if the file cannot be used."""
+    import pandas as pd
+
+    with reader() as process:
+        try:
+            _send(process, len(content).to_bytes(8, "big") + content)
+            columns = list(choose(_answer(process)["names"]))
+            request = {"columns": columns, "most_rows": most_rows, "largest": largest, "numbers": numbers}
+            _send(process, json.dumps(request).encode() + b"\n")
+            read = _answer(process)
+        except (OSError, ValueError) as error:  # it has ended: the pipe is closed, or its answer is cut off
+            raise DataUnavailable(UNREADABLE.format(name)) from error
+    if "problem" in read:
+        raise DataUnavailable(read["problem"])
+    cells = [[texts[number] if number >= 0 else "" for number in numbers] for texts, numbers in read["cells"]]
+    return pd.DataFrame(dict(enumerate(cells)), dtype=object).set_axis(columns, axis="columns").astype(str)
+
+
+@contextmanager
+def reader() -> "Iterator[subprocess.Popen[bytes]]":
+    """The process; it is ended after the block, or when it takes too long."""
+    environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+    process = subprocess.Popen(
+        COMMAND,
+        env={**environment, "PYTHONPATH": str(IMPORTED_FROM), "OMP_NUM_THREADS": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    timer = Timer(PATIENCE, process.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield process
+    finally:
+        timer.cancel()
+        process.kill()
+        process.communicate()
+
+
+def _send(process: "subprocess.Popen[bytes]", content: bytes) -> None:
+    assert process.stdin is not None
+    process.stdin.write(content)
+    process.stdin.flush()
+
+
+def _answer(process: "subprocess.Popen[bytes]") -> dict[str, Any]:
+    """Raises `ValueError` if there is none."""
+    assert process.stdout is not None
+    answer: dict[str, Any] = json.loads(process.stdout.readline())
+    return answer
+
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET = ".parquet"
+NOT_UTF8 = "{} is not UTF-8 text. Save it as UTF-8."
+SURROGATE = re.compile("[\ud800-\udfff]")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 END = "\n"  # after a line: a record of its own, unless a quote is open
 SUFFIXES = (*DELIMITERS, PARQUET)  # of users' tables
@@ -35,7 +118,21 @@ def decode_text(content: bytes, name: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataUnavailable(f"{name} is not UTF-8 text. Save it as UTF-8.") from error
+        raise DataUnavailable(NOT_UTF8.format(name)) from error
+
+
+def decode_leniently(content: bytes, name: str) -> str:
+    """The text, with a lone surrogate for each byte that is not UTF-8. Raises `DataUnavailable` if one is in the first
+    line: then the whole file is of another kind."""
+    text = content.decode("utf-8-sig", errors="surrogateescape")
+    if has_surrogates(text.partition("\n")[0]):
+        raise DataUnavailable(NOT_UTF8.format(name))
+    return text
+
+
+def has_surrogates(text: str) -> bool:
+    """Whether some of the text is no character, such as a byte that was not UTF-8."""
+    return not text.isascii() and SURROGATE.search(text) is not None
 
 
 TableRow = tuple[str, ...] | DataUnavailable
@@ -47,10 +144,12 @@ def formula_like(cell: str) -> bool:
 
 
 class UserTable(NamedTuple):
-    """The chosen columns, and per row their cells, "" where one is missing, or what is wrong with the row."""
+    """The chosen columns, and per row their cells, "" where one is missing, or what is wrong with the row; and the
+    number of the line in which it begins, of a Parquet file that of the row."""
 
     columns: tuple[str, ...]
     rows: list[TableRow]
+    lines: Sequence[int]
 
 
 def parsed_json(text: str) -> Any:
@@ -70,34 +169,41 @@ def parsed_json(text: str) -> Any:
     return value
 
 
-def read_user_table(content: bytes, name: str, choose: Choice) -> UserTable:
-    """The chosen columns of a CSV, TSV or Parquet file. Raises `DataUnavailable` if it cannot be read."""
+def read_user_table(content: bytes, name: str, choose: Choice, *, lenient: bool = False) -> UserTable:
+    """The chosen columns of a CSV, TSV or Parquet file. Raises `DataUnavailable` if it cannot be read.
+
+    A `lenient` reader accepts columns of whole numbers, and bytes that are not UTF-8 as in `decode_leniently`.
+    """
     suffix = Path(name).suffix.lower()
     if suffix == PARQUET:
-        frame = read_parquet(content, name, choose, most_rows=MOST_ROWS, largest=LARGEST)
-        return UserTable(tuple(map(str, frame.columns)), list(frame.itertuples(index=False, name=None)))
-    return _read_delimited(decode_text(content, name), DELIMITERS[suffix], choose)
+        frame = read_parquet(content, name, choose, most_rows=MOST_ROWS, largest=LARGEST, numbers=lenient)
+        cells = list(frame.itertuples(index=False, name=None))
+        return UserTable(tuple(map(str, frame.columns)), cells, range(1, len(cells) + 1))
+    decode = decode_leniently if lenient else decode_text
+    return _read_delimited(decode(content, name), DELIMITERS[suffix], choose)
 
 
 def _read_delimited(content: str, delimiter: str, choose: Choice) -> UserTable:
     records = _records(content, delimiter)
-    header = next(records, [])
+    _, header = next(records, (1, []))
     if isinstance(header, DataUnavailable):
         raise header
     columns = tuple(choose(header))
     place_of = {column: place for place, column in enumerate(header)}
     places = [place_of[column] for column in columns]
-    rows: list[TableRow] = [
-        record
-        if isinstance(record, DataUnavailable)
-        else tuple(record[place] if place < len(record) else "" for place in places)
-        for record in records
-    ]
-    return UserTable(columns, rows)
+    rows: list[TableRow] = []
+    lines: list[int] = []
+    for line, record in records:
+        lines.append(line)
+        if isinstance(record, DataUnavailable):
+            rows.append(record)
+        else:
+            rows.append(tuple(record[place] if place < len(record) else "" for place in places))
+    return UserTable(columns, rows, lines)
 
 
-def _records(content: str, delimiter: str) -> Iterator[list[str] | DataUnavailable]:
-    """The cells of every record that is not empty, or what is wrong with the line in which it begins.
+def _records(content: str, delimiter: str) -> Iterator[tuple[int, list[str] | DataUnavailable]]:
+    """The line in which every record that is not empty begins, and its cells, or what is wrong with the line.
 
     A cell in quotes may hold line breaks, so a quote that is not closed takes the lines after it, up to the next quote.
     Such a cell does not end where its quote closes, or the text ends in it. Only the line in which it begins is wrong
@@ -110,13 +216,13 @@ def _records(content: str, delimiter: str) -> Iterator[list[str] | DataUnavailab
         before = 0
         try:
             for record in reader:
-                before = reader.line_num
+                first, before = start + before + 1, reader.line_num
                 if record:
-                    yield record
+                    yield first, record
             return
         except csv.Error:
             start += before
-        yield _lenient(lines[start], delimiter, start + 1)
+        yield start + 1, _lenient(lines[start], delimiter, start + 1)
         start += 1
 
 

@@ -1,8 +1,18 @@
-"""The evaluation of one model on a split of its data or on a file of inputs: what is evaluated, and the results."""
+"""The evaluation of one model on a split of its data or on a file of inputs: what is evaluated, and the results.
+
+All methods on a set of inputs: every faithfulness metric under every erasure operator, and the controls.
+
+An explanation is made once, with the operator of the settings, and is scored under all operators. The records of an
+input are written as soon as it and all inputs before it are done. So an interrupted evaluation goes on where it
+stopped, and one with more methods, or with a method that was fitted again, computes only what is new.
+
+What the measurements of whole sets of explanations share: the model, inputs, methods, and the head of the record.
+"""
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -10,9 +20,8 @@ from typing import Any, cast
 from explainers.datasets import user_texts
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.evaluation.plan import Plan
-from explainers.evaluation.records import Record, read_records
-from explainers.evaluation.runner import run_evaluation
+from explainers.evaluation.measurement import FILE, Plan, current_records, is_measured, measure_input
+from explainers.evaluation.record_file import Record, appending, resume_records
 from explainers.evaluation.table import Row, summary_rows
 from explainers.memoized import memoized
 from explainers.methods.registry import METHODS, check_applicable, select, using_weights_of
@@ -22,11 +31,33 @@ from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
 from explainers.models.tasks import task_of
-from explainers.models.worker_processes import check_processes
+from explainers.models.worker_processes import check_processes, map_in_processes
 from explainers.results.manifest import libraries
-from explainers.results.sampling import EVALUATED_SAMPLING
-from explainers.results.settings import SETTLED_BY, Settings
+from explainers.results.settings import EVALUATED_SAMPLING, SETTLED_BY, Settings
 from explainers.training.artifacts import available_artifacts, check_fitted
+
+
+def run_evaluation(
+    model: FrozenModel, inputs: Sequence[Example], plan: Plan, out: Path, processes: int = 1
+) -> Iterator[int]:
+    """Measures every input and appends its records to `out`; yields the number of inputs that are done.
+
+    Raises `ExplanationError` if the records in `out` belong to other inputs, another model or other settings.
+    """
+    path = out / FILE
+    kept = resume_records(path, plan.signature(model, inputs), is_measured)
+    done = {(record["text"], record["method"], record["weights"]) for record in kept}
+
+    def work(number: int) -> list[Record]:
+        other = inputs[(number + 1) % len(inputs)]
+        return list(measure_input(model, inputs[number], other, number, plan, done))
+
+    with appending(path) as append, closing(map_in_processes(work, len(inputs), processes)) as batches:
+        for number, records in enumerate(batches):
+            for record in records:
+                append(record)
+            yield number + 1
+
 
 SPLITS = ("test", "validation")
 DEFAULTS = Settings(samples=SETTLED_BY, sampling=EVALUATED_SAMPLING)  # of the commands that measure data sets
@@ -95,7 +126,7 @@ def evaluate_data_set(
         "command": spec.command(model.name, sensitive, settings),
         "libraries": libraries(),
     }
-    return Evaluation(model, inputs, specs, read_records(out, [each.id for each in specs], model), about)
+    return Evaluation(model, inputs, specs, current_records(out, [each.id for each in specs], model), about)
 
 
 def changed_options(settings: Settings) -> list[str]:
@@ -157,3 +188,44 @@ def split_inputs(spec: EvaluationSpec, input_names: tuple[str, ...], seed: int) 
         raise DataUnavailable(f"Give a file with texts for {spec.model}: one per line, or a table.")
     random.Random(seed).shuffle(inputs)
     return tuple(inputs[: spec.n] if spec.n > 0 else inputs)
+
+
+@dataclass(frozen=True)
+class ExplainedSet:
+    model: FrozenModel
+    inputs: tuple[Example, ...]
+    specs: tuple[MethodSpec, ...]
+    settings: Settings
+    record: dict[str, Any]  # which model, data and settings these are, and the command
+
+
+def explained_set(
+    command: str,
+    model: str,
+    data: Path | None,
+    split: str,
+    n: int,
+    ids: Sequence[str],
+    settings: Settings,
+    device: str,
+) -> ExplainedSet:
+    """Explain a set, by default with the methods that are repeatable and need few passes.
+
+    Raises `ExplanationError` for what cannot be explained.
+    """
+    frozen = load(model, device=device)
+    check_erasures((settings.erasure,), frozen.erasures)
+    specs = select(ids) if ids else tuple(spec for spec in evaluated_methods(frozen) if spec.repeatable)
+    check_fitted(frozen.name, frozen.version, specs)
+    inputs = split_inputs(EvaluationSpec(model, data, split, n, tuple(ids), ()), frozen.input_names, settings.seed)
+    words = [f"python -m explainers {command} --model {frozen.name} --split {split} --n {n}"]
+    words += [f"--methods {','.join(ids)}"] if ids else []
+    words += changed_options(settings)
+    record = {
+        "model": {"name": frozen.name, "version": frozen.version},
+        "data": {"split": split, "inputs": len(inputs), "seed": settings.seed},
+        "settings": asdict(settings),
+        "command": " ".join([*words, *([] if data is None else ["--data DIR"])]),
+        "libraries": libraries(),
+    }
+    return ExplainedSet(frozen, tuple(inputs), tuple(specs), settings, record)

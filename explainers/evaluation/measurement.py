@@ -1,29 +1,115 @@
-"""One input: the scores of every method and control, and what the metrics say about them under every operator."""
+"""One input: the scores of every method and control, and what the metrics say about them under every operator.
 
-from collections.abc import Callable, Iterator, Sequence
+The records of an evaluation stand in texts.jsonl, below the signature of its plan: one for every input and method.
+
+{"text": number, "method": id, "weights": checksum, "metrics": {operator: {metric id: value}}, "evidence": {…}, …}
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import astuple, dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 
-from explainers.comparison.runner import estimates, example_of, failure, random_orders
+from explainers.attribution.controls import control_orders
+from explainers.comparison.decision import card_of
+from explainers.comparison.runner import (
+    estimates,
+    example_of,
+    failure,
+)
 from explainers.datasets.example import Example
-from explainers.evaluation.names import AVGSEN, CONTROLS, POSITION, RANDOM
-from explainers.evaluation.plan import Plan
-from explainers.evaluation.records import Record, RecordKey, weights_checksum
-from explainers.methods.registry import applicable
+from explainers.errors import ExplanationError
+from explainers.evaluation.names import AVGSEN, CONTROLS, EVALUATED_ORDERS, POSITION, RANDOM
+from explainers.evaluation.record_file import Record, read_records
+from explainers.methods.registry import applicable, method_spec
 from explainers.methods.spec import MethodSpec
 from explainers.metrics import evidence
-from explainers.metrics.erasure import Answers, erasure_curves, erasure_masks
-from explainers.metrics.faithfulness import METRICS
+from explainers.metrics.erasure import MaskedPredictor
+from explainers.metrics.faithfulness import METRICS, measured, prefetch
 from explainers.metrics.sensitivity import sensitivity
-from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import Encoding
+from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure
 from explainers.models.meter import Meter
+from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import Attribution
-from explainers.results.comparison import Question
-from explainers.results.erasure_curves import ErasureCurves, metric_counts
+from explainers.results.decision import Decision
+from explainers.results.settings import Settings
+from explainers.training.artifacts import find_artifact
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Explanations are made with `settings` and scored under every operator of `erasures`.
+
+    `sensitive` is the number of inputs on which AvgSen is measured.
+    """
+
+    specs: tuple[MethodSpec, ...]
+    settings: Settings = field(default_factory=Settings)
+    erasures: tuple[Erasure, ...] = ERASURES
+    sensitive: int = 0
+
+    def signature(self, model: FrozenModel, inputs: Sequence[Example]) -> dict[str, Any]:
+        """The first line of texts.jsonl; records of evaluations with equal signatures can be mixed.
+
+        Captum's sampling is not named, as in records from before there was another.
+        """
+        *settings, sampling = astuple(self.settings)
+        digest = hashlib.sha256(json.dumps([_identity(example) for example in inputs]).encode()).hexdigest()
+        return {
+            "model": [model.name, model.version],
+            "texts": [len(inputs), digest[:12]],
+            "erasures": list(self.erasures),
+            "settings": settings if sampling == "captum" else [*settings, sampling],
+            "sensitive": self.sensitive,
+            "torch": torch.__version__,
+        }
+
+
+def _identity(example: Example) -> list[str | None]:
+    """Both texts, and of an image the name of its file or the checksum of its content."""
+    image = example.image
+    if image is None:
+        return [example.text, example.pair]
+    name = image.path.name if image.path else hashlib.sha256(image.content).hexdigest()
+    return [example.text, example.pair, name]
+
+
+FILE = "texts.jsonl"
+RecordKey = tuple[int, str, str]  # number of the input, method id, checksum of the weights
+
+
+def is_measured(record: Record) -> bool:
+    """Whether a record need not be made again: it did not fail, and has every metric that is registered."""
+    ids = set(METRICS.ids)
+    return "failed" not in record and all(ids <= set(values) for values in record["metrics"].values())
+
+
+def current_records(out: Path, methods: Iterable[str], model: FrozenModel) -> list[Record]:
+    """The records of the controls and of these methods with their current weights."""
+    current = {(method, weights_checksum(model, method)) for method in (*methods, *CONTROLS)}
+    return [record for record in read_records(out / FILE) if (record["method"], record["weights"]) in current]
+
+
+def weights_checksum(model: FrozenModel, method: str) -> str:
+    """12 digits that change when the weights of a method are fitted again; empty if it has no weights."""
+    if method in CONTROLS:
+        return ""
+    spec, variant = method_spec(method), method.partition(":")[2]
+    if not spec.learns:
+        return ""
+    try:
+        return str(find_artifact(model.name, model.version, spec.weights_of, variant).card["sha256"])[:12]
+    except ExplanationError:
+        return ""
+
 
 Scores = tuple[float, ...]
 
@@ -36,32 +122,32 @@ def measure_input(
     AvgSen takes replacement words from the input `other`. No mask is computed twice, so that a method's `seconds` are
     those in the company of the methods before it.
     """
-    model = model.pooled(AnswerPool())
+    model = model.pooled(PredictionCache())
     encoding = model.encode(example, plan.settings.unit)
     specs = applicable(plan.specs, example_of(encoding))
     weights = {id: weights_checksum(model, id) for id in (*(spec.id for spec in specs), *CONTROLS)}
     missing = [id for id, checksum in weights.items() if (number, id, checksum) not in done]
     if not encoding.units or not missing:
         return
-    question = Question(model, encoding, predicted_class(model, encoding), plan.settings)
+    decision = Decision(card_of(model), encoding, predicted_class(model, encoding), plan.settings)
     records: dict[str, Record] = {}
     orders: dict[str, list[Scores]] = {}
     for spec in (spec for spec in specs if spec.id in missing):
         record = records[spec.id] = {"text": number, "method": spec.id, "weights": weights[spec.id]}
-        attribution = _explained(spec, question, record)
+        attribution = _explained(spec, model, decision, record)
         if attribution is not None:
             orders[spec.id] = [attribution.scores]
             if number < plan.sensitive and spec.repeatable:
                 with suppress(Exception):  # AvgSen is then missing for this input
-                    record[AVGSEN] = _sensitivity(spec, question, other, plan.settings.seed + number)
-    for control, control_orders in control_scores(question).items():
+                    record[AVGSEN] = _sensitivity(spec, model, decision, other, plan.settings.seed + number)
+    for control, rows in control_scores(decision).items():
         if control in missing:
             records[control] = {"text": number, "method": control, "weights": ""}
-            orders[control] = control_orders
-    _add_metrics(records, orders, question, plan)
+            orders[control] = rows
+    _add_metrics(records, orders, model, decision, plan)
     for method, record in records.items():
         if method in orders:
-            record["evidence"] = _evidence_metrics(question, example, method, orders[method])
+            record["evidence"] = _evidence_metrics(decision, example, method, orders[method])
         yield record
 
 
@@ -69,40 +155,29 @@ def predicted_class(model: FrozenModel, encoding: Encoding) -> int:
     return int(model.probabilities(encoding, np.ones((1, len(encoding.units)), dtype=bool)).argmax())
 
 
-def final_attribution(spec: MethodSpec, question: Question) -> Attribution:
+def final_attribution(spec: MethodSpec, model: FrozenModel, decision: Decision) -> Attribution:
     """The last of a method's estimates."""
-    *_, last = estimates(spec, question, Meter())
+    *_, last = estimates(spec, model, decision, Meter())
     return last
 
 
-def control_scores(question: Question) -> dict[str, list[Scores]]:
+def control_scores(decision: Decision) -> dict[str, list[Scores]]:
     """Scores that do not depend on the model: random orders, and the order of the units."""
-    model, encoding = question.model, question.encoding
+    encoding = decision.encoding
     first_units_first = tuple(float(-position) for position in range(len(encoding.units)))
-    return {RANDOM: random_orders(model, encoding, question.settings.seed), POSITION: [first_units_first]}
+    orders = control_orders(len(encoding.units), decision.settings.seed, EVALUATED_ORDERS)
+    return {RANDOM: orders, POSITION: [first_units_first]}
 
 
-def metrics_of_scores(answers: Answers, scores: Scores, label: int) -> dict[str, float]:
-    """Every metric by id. The model is asked only at the counts that a metric reads or searches."""
-    units = len(scores)
-
-    def curves_at(counts: tuple[int, ...]) -> ErasureCurves:
-        return erasure_curves(answers, scores, label, counts, kept=False)
-
-    curves = erasure_curves(answers, scores, label, metric_counts(units))
-    values: dict[str, float] = {}
-    for metric in METRICS:
-        if metric.search is not None:
-            values[metric.id] = metric.search(curves_at, tuple(range(units + 1)))
-        else:
-            values[metric.id] = metric.score(erasure_curves(answers, scores, label) if metric.every_count else curves)
-    return values
+def metrics_of_scores(answers: MaskedPredictor, scores: Scores, label: int) -> dict[str, float]:
+    """Every metric by id; decision flips are searched at every count, however many units there are."""
+    return measured(answers, scores, label, searched=tuple(range(len(scores) + 1)))
 
 
-def _explained(spec: MethodSpec, question: Question, record: Record) -> Attribution | None:
+def _explained(spec: MethodSpec, model: FrozenModel, decision: Decision, record: Record) -> Attribution | None:
     """The attribution; its cost, or the reason why there is none, goes into the record."""
     try:
-        attribution = final_attribution(spec, question)
+        attribution = final_attribution(spec, model, decision)
     except Exception as error:  # one method must not end hours of the others
         record["failed"] = failure(spec.id, error).reason
         return None
@@ -110,55 +185,45 @@ def _explained(spec: MethodSpec, question: Question, record: Record) -> Attribut
     return attribution
 
 
-def _sensitivity(spec: MethodSpec, question: Question, other: Example, seed: int) -> float:
-    lender = question.model.encode(other, question.settings.unit)
-    return sensitivity(_scorer(spec, question), question.encoding, lender, seed=seed)
+def _sensitivity(spec: MethodSpec, model: FrozenModel, decision: Decision, other: Example, seed: int) -> float:
+    lender = model.encode(other, decision.settings.unit)
+    return sensitivity(_scorer(spec, model, decision), decision.encoding, lender, seed=seed)
 
 
-def _scorer(spec: MethodSpec, question: Question) -> Callable[[Encoding], Scores]:
+def _scorer(spec: MethodSpec, model: FrozenModel, decision: Decision) -> Callable[[Encoding], Scores]:
     """The method's scores of another encoding for the class predicted there."""
-    model, settings = question.model, question.settings
 
     def scores(encoding: Encoding) -> Scores:
-        return final_attribution(spec, Question(model, encoding, predicted_class(model, encoding), settings)).scores
+        other = replace(decision, encoding=encoding, label=predicted_class(model, encoding))
+        return final_attribution(spec, model, other).scores
 
     return scores
 
 
-def _add_metrics(records: dict[str, Record], orders: dict[str, list[Scores]], question: Question, plan: Plan) -> None:
+def _add_metrics(
+    records: dict[str, Record], orders: dict[str, list[Scores]], model: FrozenModel, decision: Decision, plan: Plan
+) -> None:
     """Writes the metrics under every operator into the records of the methods that have scores."""
-    answers = [Answers(question.model, question.encoding, erasure) for erasure in plan.erasures]
+    answers = [MaskedPredictor(model, decision.encoding, erasure) for erasure in plan.erasures]
     for each in answers:
-        _prefetch(each, [scores for several in orders.values() for scores in several])
+        first_counts = tuple(range(len(decision.encoding.units) * 2 // 5 + 1))  # later flips are asked one by one
+        prefetch(each, [scores for several in orders.values() for scores in several], first_counts)
     for method, several in orders.items():
-        records[method]["figures"] = {
-            each.erasure: _aggregated([metrics_of_scores(each, scores, question.label) for scores in several])
+        records[method]["metrics"] = {
+            each.erasure: _aggregated([metrics_of_scores(each, scores, decision.label) for scores in several])
             for each in answers
         }
 
 
-def _prefetch(answers: Answers, orders: Sequence[Scores]) -> None:
-    """Fills `answers` in large batches with what all methods need; only late flips are computed one by one."""
-    units = len(answers.encoding.units)
-    first_counts = tuple(range(units * 2 // 5 + 1))
-    masks = [
-        erasure_masks(order, counts, kept=kept)
-        for order in orders
-        for counts, kept in ((metric_counts(units), True), (first_counts, False))
-    ]
-    if masks:
-        answers.probabilities(np.vstack(masks))
-
-
 def _aggregated(values: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Of several orders each metric's aggregate."""
+    """Aggregate each metric over several orders."""
     return {metric.id: metric.aggregate([each[metric.id] for each in values]) for metric in METRICS}
 
 
-def _evidence_metrics(question: Question, example: Example, method: str, orders: Sequence[Scores]) -> dict[str, float]:
+def _evidence_metrics(decision: Decision, example: Example, method: str, orders: Sequence[Scores]) -> dict[str, float]:
     """How well the scores find the evidence; empty if it is not known or the model predicts another class."""
-    if example.evidence is None or question.label != example.label:
+    if example.evidence is None or decision.label != example.label:
         return {}
     if method == RANDOM:
-        return evidence.expected_at_random(question.encoding, example.evidence)
-    return evidence.evidence_scores(question.encoding, example.evidence, orders[0])
+        return evidence.expected_at_random(decision.encoding, example.evidence)
+    return evidence.evidence_scores(decision.encoding, example.evidence, orders[0])

@@ -1,7 +1,7 @@
-"""Names of the controls and of the additional metric in evaluation files. Importing this module does not load torch."""
+"""Names in evaluation files: the controls, and the additional metric. No torch is loaded."""
 
-from explainers.results.settings import RANDOM_ORDERS
+EVALUATED_ORDERS = 10  # random orders per input in the stored evaluations
 
 RANDOM, POSITION, AVGSEN = "random", "position", "avgsen"
 UNIFORM, NO_EXPLANATION = "uniform", "no-explanation"  # controls of SIM
-CONTROLS = {RANDOM: f"Random, mean of {RANDOM_ORDERS} orders", POSITION: "Position only (first words first)"}
+CONTROLS = {RANDOM: f"Random, mean of {EVALUATED_ORDERS} orders", POSITION: "Position only (first words first)"}

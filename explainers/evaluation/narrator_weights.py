@@ -18,6 +18,7 @@ from explainers.narrative.fit import make, recipe_for, run_folder
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.training.artifacts import Artifact, available_artifacts
 from explainers.training.fit_spec import FitSpec
+from explainers.training.settings import recipe_on_card
 
 Progress = Callable[[str], None]
 
@@ -38,7 +39,7 @@ class NarratorEvaluationSpec:
 
     def command(self, model: str) -> str:
         """What to type to repeat the evaluation."""
-        words = [f"python -m explainers narratives --model {model} --n {self.n} --seeds {self.seeds}"]
+        words = [f"python -m explainers study narratives --model {model} --n {self.n} --seeds {self.seeds}"]
         words += [] if self.methods == NARRATORS.ids else [f"--methods {','.join(self.methods)}"]
         words += [f"--once {','.join(self.once)}"] if self.once else []
         words += [f"--set {name}={value}" for name, value in self.settings]
@@ -73,7 +74,7 @@ def narrator_artifact(
         if artifact.method != method or image_set_of(artifact) != fit_spec.format:
             continue
         fit_spec = replace(fit_spec, settings=tuple((settings_of(artifact) | dict(fit_spec.settings)).items()))
-        if NarratorRecipe(**artifact.card["recipe"]) == recipe_for(fit_spec):
+        if recipe_on_card(NarratorRecipe, method, artifact.card["recipe"]) == recipe_for(fit_spec):
             return artifact
     folder = run_folder(fit_spec)
     path = folder / "weights" / f"{method}.safetensors"

@@ -3,22 +3,85 @@
 Every item is narrated once with the likeliest words, and five times at temperatures 0.2 … 1.0, from its own state and
 from a counterfactual one; the vote of the five is the stated class. All sentences are generated freely, without
 teacher forcing.
+
+What C2 gets from φ, and whether it follows the model inside: the consequences of how the leak is closed.
+
+What the sentences of narrators are compared with: random training sentences of the same class, copies of the input,
+and the given reasons.
+
+A record per input of an evaluation of narrators: its texts and classes, the given reasons, and the sentences.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from explainers.evaluation.reader_metrics import ReaderMetrics, reader_metrics
+from explainers.datasets.example import Example
 from explainers.narrative.counterfactual import Counterfactual, counterfactuals
 from explainers.narrative.generation import generate
+from explainers.narrative.interchange import activations, layer_sizes, run_with_exchange
+from explainers.narrative.interchange_check import random_neurons
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.reconstruction import reading
-from explainers.narrative.sentences import NarratorItem, sentence, stack_inputs, stack_items, stated_class
+from explainers.narrative.sentences import (
+    NarratorItem,
+    sentence,
+    shortened,
+    stack_inputs,
+    stack_items,
+    stated_class,
+)
 from explainers.narrative.text_metrics import NONE, voted
+
+HELD = 0.99  # of the variance of F(c)
+
+
+@dataclass(frozen=True)
+class ReaderMetrics:
+    """`directions` are the principal ones that hold 99 % of the variance of F(c). `followed` is the share of exchanges
+    in the head's hidden layers after which C2, exchanged alike, has the model's new class. Those count that change the
+    model's class and before which C2 agreed, so a C2 that keeps its class follows none; None where there are none."""
+
+    directions: int
+    followed: float | None
+
+
+@torch.no_grad()
+def reader_metrics(head: nn.Sequential, c2: nn.Sequential, states: Tensor, read: Tensor) -> ReaderMetrics:
+    """Measure a reader on n inputs with c = `states` (n, d) and F(c) = `read` (n, d).
+
+    Every input is a base for every other one; in each hidden layer one draw of 20 % of the neurons is exchanged.
+    """
+    before, agreed = activations(head, states)[-1].argmax(1), c2(read).argmax(1)
+    agreeing = (before == agreed).nonzero()[:, 0].tolist()
+    changed = followed = 0
+    for layer in range(1, len(layer_sizes(head))):
+        neurons = torch.tensor(random_neurons(layer_sizes(head)[layer], 0))
+        for base in agreeing:
+            after, other = (
+                run_with_exchange(part, given[base].expand_as(given), given, layer, neurons).argmax(1)
+                for part, given in ((head, states), (c2, read))
+            )
+            moved = after != before[base]
+            changed += int(moved.sum())
+            followed += int((moved & (after == other)).sum())
+    return ReaderMetrics(directions(read), followed / changed if changed else None)
+
+
+def directions(read: Tensor) -> int:
+    """How many principal directions hold 99 % of the variance of the rows (n, d); 0 where they are all equal."""
+    exact = read.double()
+    centred = exact - exact.mean(0)
+    variances = torch.linalg.svdvals(centred).square().cpu().numpy()
+    if variances.sum() < 1e-12:
+        return 0
+    return int(np.searchsorted(np.cumsum(variances) / variances.sum(), HELD) + 1)
+
 
 TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)
 BATCH = 250
@@ -46,7 +109,7 @@ class NarratorRun:
     c2_classes: tuple[int, ...]  # class that C2 reads from the likeliest sentence; empty without C2
     c2_counterfactual_classes: tuple[int, ...]
     truths: tuple[bool | None, ...] = ()  # of each item, whether its reason is true; empty where nothing can check it
-    truths_elsewhere: tuple[bool | None, ...] = ()  # the same reason about the next item's input
+    truths_of_other: tuple[bool | None, ...] = ()  # the same reason about the next item's input
     topics: tuple[bool | None, ...] = ()  # whether it is about what the given reason is about; None if that is unknown
     word_effects: tuple[WordEffect, ...] = ()  # of each item; empty where they were not measured
     reader: ReaderMetrics | None = None  # None without C2
@@ -127,3 +190,87 @@ def _votes(narrator: Narrator, inputs: NarratorInput, labels: Sequence[str], see
                 classes.append(NONE if stated is None else stated)
         by_temperature.append(classes)
     return tuple(voted(classes) for classes in zip(*by_temperature, strict=True))
+
+
+RANDOM, COPY, GIVEN = "random_training_sentence", "copied_input", "given_reason"
+DRAWS = 3
+
+
+def random_sentences(
+    training: Sequence[Example], predicted: Sequence[int], labels: Sequence[str], draws: int = DRAWS
+) -> list[NarratorRun]:
+    """For every input the predicted class with the reason of a random training example of that class."""
+    reasons: list[set[str]] = [set() for _ in labels]
+    for example in training:
+        if example.label is not None:
+            reasons[example.label] |= {shortened(each) for each in example.explanations}
+    pools = [sorted(each - {""}) or [""] for each in reasons]
+    return [
+        _run([sentence(labels[each], pools[each][rng.integers(len(pools[each]))]) for each in predicted])
+        for rng in map(np.random.default_rng, range(draws))
+    ]
+
+
+def copies(inputs: Sequence[Example], predicted: Sequence[int], labels: Sequence[str]) -> list[NarratorRun]:
+    """For every input the predicted class with its last text as the reason, which no metric should reward."""
+    texts = [(each.pair or each.text).strip().rstrip(".") for each in inputs]
+    return [_run([sentence(labels[label], text) for label, text in zip(predicted, texts, strict=True)])]
+
+
+def given_reasons(
+    data: CounterfactualItems, inputs: Sequence[Example]
+) -> tuple[CounterfactualItems, list[NarratorRun]]:
+    """The first given reason of each input as its sentence, with the other ones as references; no run if any has none.
+
+    The sentences state the class of the data.
+    """
+    if any(example.label is None or not example.explanations for example in inputs):
+        return data, []
+    by_input = [
+        tuple(sentence(data.labels[each.label or 0], shortened(why) or why) for why in each.explanations)
+        for each in inputs
+    ]
+    return replace(data, references=tuple(row[1:] for row in by_input)), [_run([row[0] for row in by_input])]
+
+
+def _run(sentences: Sequence[str]) -> NarratorRun:
+    return NarratorRun(tuple(sentences), (), (), (), ())
+
+
+def input_text(example: Example) -> str:
+    """All words of an example."""
+    return " ".join(filter(None, (example.text, example.pair)))
+
+
+def record_text(record: Mapping[str, Any]) -> str:
+    """All words of the input of a record."""
+    return " ".join(filter(None, (record["text"], record["pair"])))
+
+
+def item_records(
+    inputs: Sequence[Example], predicted: Sequence[int], runs: dict[str, list[NarratorRun]], labels: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Per input: its texts, true and predicted class, human reasons, and the first seed's sentence of each narrator."""
+    return [
+        {
+            "text": example.text,
+            "pair": example.pair,
+            "pictured": example.image is not None,
+            "label": labels[example.label or 0],
+            "predicted": labels[predicted[number]],
+            "people": list(example.explanations),
+            **{method: mine[0].sentences[number] for method, mine in runs.items()},
+            **_checks_of(number, runs),
+        }
+        for number, example in enumerate(inputs)
+    ]
+
+
+def _checks_of(number: int, runs: dict[str, list[NarratorRun]]) -> dict[str, dict[str, bool | None]]:
+    """Map each narrator to whether its reason for this input is true, and on topic; empty where not checked."""
+    first = {method: mine[0] for method, mine in runs.items()}
+    checks = {
+        "true": {method: run.truths[number] for method, run in first.items() if run.truths},
+        "on_topic": {method: run.topics[number] for method, run in first.items() if run.topics},
+    }
+    return {name: by_narrator for name, by_narrator in checks.items() if by_narrator}

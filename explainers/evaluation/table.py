@@ -1,16 +1,21 @@
-"""Means over inputs with 95 % paired-bootstrap intervals: a row per method and erasure operator."""
+"""The records of an evaluation as rows and as pandas frames.
+
+A row per method and erasure operator holds means over inputs with 95 % bootstrap intervals, paired where two methods
+are compared; `input_frame` has a row per input.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from explainers.evaluation.names import AVGSEN, RANDOM
-from explainers.evaluation.records import Record
+from explainers.evaluation.record_file import Record
+from explainers.metrics.bootstrap import Interval, mean_interval
 from explainers.metrics.evidence import EVIDENCE_METRICS
 from explainers.metrics.faithfulness import METRICS
-from explainers.metrics.intervals import Interval, paired
 from explainers.metrics.spec import MetricSpec
 
 Row = dict[str, Any]
@@ -24,7 +29,7 @@ def summary_rows(records: Sequence[Record]) -> list[Row]:
     """
     by_method = _by_method(records)
     erasures = dict.fromkeys(
-        erasure for mine in by_method.values() for record in mine.values() for erasure in record["figures"]
+        erasure for mine in by_method.values() for record in mine.values() for erasure in record["metrics"]
     )
     return [
         _row(method, erasure, mine, by_method.get(RANDOM, {}))
@@ -47,7 +52,7 @@ def _by_method(records: Sequence[Record]) -> dict[str, dict[int, Record]]:
     """The records with metrics, by method and number of the input."""
     by_method: dict[str, dict[int, Record]] = {}
     for record in records:
-        if "figures" in record:
+        if "metrics" in record:
             by_method.setdefault(record["method"], {})[record["text"]] = record
     return by_method
 
@@ -76,7 +81,7 @@ def _with_gain(name: str, values: Values, control: Values, sign: int) -> Row:
 
 def _values(records: Mapping[int, Record], erasure: str, metric: str) -> Values:
     """A metric by input, where it is defined."""
-    values = {number: record["figures"][erasure].get(metric, math.nan) for number, record in records.items()}
+    values = {number: record["metrics"][erasure].get(metric, math.nan) for number, record in records.items()}
     return {number: value for number, value in values.items() if not math.isnan(value)}
 
 
@@ -91,4 +96,40 @@ def _gains(values: Values, control: Values, sign: int) -> Values:
 
 
 def _interval(values: Values) -> Interval:
-    return paired(np.asarray(list(values.values()), dtype=float))
+    return mean_interval(np.asarray(list(values.values()), dtype=float))
+
+
+def summary_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row per method and operator; the interval of a metric is in the columns `<metric>_low` and `<metric>_high`."""
+    lines = [flat_row(row) for row in rows]
+    table = pd.DataFrame(lines)
+    counts = [name for name in table if all(isinstance(line.get(name, 0), int) for line in lines)]
+    return table.astype(dict.fromkeys(counts, "Int64"))
+
+
+def flat_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Intervals as three columns."""
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            flat |= {name: value["mean"], f"{name}_low": value["low"], f"{name}_high": value["high"]}
+        else:
+            flat[name] = value
+    return flat
+
+
+def input_frame(records: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """A row per input, method and operator, with the value of every metric; failed methods have no row."""
+    rows = [
+        {
+            "text": record["text"],
+            "method": record["method"],
+            "erasure": erasure,
+            **values,
+            **record.get("evidence", {}),
+            **{name: record.get(name) for name in ("seconds", "calls", AVGSEN)},
+        }
+        for record in records
+        for erasure, values in record.get("metrics", {}).items()
+    ]
+    return pd.DataFrame(rows)

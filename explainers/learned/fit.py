@@ -95,7 +95,7 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
         "recipe": asdict(training.recipe),  # type: ignore[call-overload]
         "texts": {"learned from": len(texts), "watched": len(validation)},
         "validation": training.metrics,
-        "alarms": list(training.warnings),
+        "warnings": list(training.warnings),
         "steps": {"kept": training.kept_step, "all": training.loop.steps},
         "seconds": {
             "training": round(sum(each.loop.seconds for each in trainings), 1),

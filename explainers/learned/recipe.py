@@ -1,19 +1,52 @@
 """A learned method is a recipe: a frozen dataclass of hyperparameters, from which weights are fitted.
 
-Each method's file holds one; `fitting_loop.fit` trains what it describes, and `method.LearnedAttribution` explains with
-the result. The frozen model never changes, and no label is read.
+Each method's file holds one; `fitting_loop.fit` trains what it describes, and `recipes.LearnedAttribution` explains
+with the result. The frozen model never changes, and no label is read. Hyperparameters that several methods have are
+typed here with their bounds and their meaning.
 """
 
-from typing import Literal, Protocol, runtime_checkable
+from functools import partial
+from typing import Annotated, Literal, Protocol, runtime_checkable
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from explainers.learned.batches import Batch
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import Precision
+from explainers.training.artifacts import Artifact, Untrained, find_artifact, load_artifact
+from explainers.training.settings import recipe_on_card
 
 Select = Literal["difference", "comp", "suff", "cons", "last"]
+
+Weight = Annotated[float, Field(ge=0)]  # of a term of the loss
+Width = Annotated[int, Field(ge=1, title="Hidden width", description="Width of the network that is trained.")]
+Epochs = Annotated[int, Field(ge=1, description="How often every text is read.")]
+Validations = Annotated[
+    int, Field(ge=1, description="How often in an epoch the metrics are measured on held-out texts.")
+]
+PassPrecision = Annotated[
+    Precision,
+    Field(
+        description="Of the model's passes in training. bfloat16 is quicker on processors and GPUs that compute in it."
+    ),
+]
+BatchSize = Annotated[int, Field(ge=1, title="Batch size", description="Texts per step.")]
+LearningRate = Annotated[
+    float, Field(ge=0, description="Size of the steps. If the loss jumps or is not a number, make it smaller.")
+]
+WeightDecay = Annotated[float, Field(ge=0, description="How strongly weights are pulled to zero.")]
+Seed = Annotated[int, Field(ge=0, description="Of everything random. The same seed gives the same weights.")]
+KeptWeights = Annotated[
+    Select,
+    Field(
+        title="Weights that are kept",
+        description="The weights that are kept: the best by AOPC-C minus AOPC-S, by one of them or by CONS, or the "
+        "last.",
+    ),
+]
+TrainingErasure = Annotated[Literal["zero", "mask"], Field(description="What replaces an erased word in training.")]
 
 
 class Recipe(Protocol):
@@ -32,7 +65,7 @@ class Recipe(Protocol):
 
     @property
     def precision(self) -> Precision:
-        """Of the matrix products in the frozen model's passes in training."""
+        """The precision of the matrix products in the frozen model's passes in training."""
         ...
 
     @property
@@ -78,3 +111,16 @@ class Memory(Protocol):
 def trained_parameters(module: nn.Module) -> dict[str, Tensor]:
     """The trained parameters by name, detached."""
     return {name: weight.detach() for name, weight in module.named_parameters() if weight.requires_grad}
+
+
+def load_learned(model: FrozenModel, recipe: type[Recipe], method: str, variant: str) -> tuple[Recipe, nn.Module]:
+    """Recipe and trained module of one variant, by default the method's own; read once per model and file."""
+    artifact = find_artifact(model.name, model.version, method, variant)
+    return load_artifact(artifact, model, partial(untrained, recipe))
+
+
+def untrained(recipe: type[Recipe], artifact: Artifact, model: FrozenModel) -> Untrained[Recipe, nn.Module]:
+    """The recipe of the card and a fresh module."""
+    hyperparameters = recipe_on_card(recipe, artifact.method, artifact.card["recipe"])
+    module = hyperparameters.module(model)
+    return Untrained(hyperparameters, module, trained_parameters(module).keys())

@@ -1,17 +1,35 @@
-"""The recipes of all learned methods, and the variants that are shipped for each embedded model."""
+"""The recipes of all learned methods, the variants that are shipped for each embedded model, and explaining with the
+weights that were fitted: the same few lines for every learned method.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
 
 from explainers.errors import ExplanationError
-from explainers.learned.aml import Aml
-from explainers.learned.ciem import Ciem
-from explainers.learned.cimi import Cimi
-from explainers.learned.ivra import Ivra
-from explainers.learned.recipe import Recipe
-from explainers.training.hyperparameters import with_hyperparameters
+from explainers.learned.aml.method import Aml
+from explainers.learned.batches import Batch
+from explainers.learned.ciem.method import Ciem
+from explainers.learned.cimi.method import Cimi
+from explainers.learned.ivra.method import Ivra
+from explainers.learned.recipe import Recipe, load_learned
+from explainers.methods.registry import method_spec
+from explainers.models.batching import memory_errors
+from explainers.models.inputs.padded_batch import pad_batch
+from explainers.models.internals import forward_with_internals
+from explainers.results.attribution import Attribution, floats
+from explainers.training.settings import with_hyperparameters
 
-RECIPES: dict[str, Any] = {"aml": Aml, "cimi": Cimi, "ciem": Ciem, "ivra": Ivra}
+if TYPE_CHECKING:
+    from torch import nn
+
+    from explainers.models.frozen_model import FrozenModel
+    from explainers.models.inputs.encoding import Encoding
+
+
+RECIPES: dict[str, Any] = {recipe.method: recipe for recipe in (Aml, Cimi, Ciem, Ivra)}
 
 MIDDLE: dict[str, Any] = {"layer": 3, "learning_rate": 3e-3, "epochs": 3, "validations": 1}
 ZERO: dict[str, Any] = {"erasure": "zero", "sparsity": 0.0, "epochs": 3, "validations": 1, "select": "last"}
@@ -63,3 +81,34 @@ def recipe_class(method: str) -> Any:
     if method not in RECIPES:
         raise ExplanationError(f"{method!r} does not learn. Choose one of: {', '.join(RECIPES)}.")
     return RECIPES[method]
+
+
+@dataclass(frozen=True)
+class LearnedAttribution:
+    """Costs a pass of the frozen model and what the method itself needs. The scores explain the predicted class,
+    whichever `label` is given, unless the network `reads_class`: what it is told is the prediction."""
+
+    method: str
+    variant: str = ""
+    reads_class: bool = False
+
+    def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
+        recipe, module = load_trained(model, self.method, self.variant)
+        inputs = pad_batch([encoding], model.pad_token, model.device)
+        with memory_errors(), torch.no_grad():
+            whole = forward_with_internals(model, inputs)
+            text = Batch(inputs, whole.probabilities(model), whole)
+            text = text.about(label) if self.reads_class else text
+            scores = floats(recipe.scores(module, model, text)[0].cpu())
+            sample = getattr(recipe, "draws", None)  # where the method is a distribution: equally likely scores
+            draws = tuple(floats(row.cpu()) for row in sample(module, model, text)) if sample else ()
+        spread = floats(torch.tensor(draws).std(0)) if draws else ()
+        name = f"{self.method}:{self.variant}" if self.variant else self.method
+        # the draws are not kept: they are not noise of the scores, which are deterministic
+        signed = method_spec(self.method).signed
+        return Attribution(name, encoding, label, scores, signed=signed, spread=spread, samples=len(draws))
+
+
+def load_trained(model: "FrozenModel", method: str, variant: str = "") -> "tuple[Recipe, nn.Module]":
+    """Recipe and trained module of any learned method."""
+    return load_learned(model, recipe_class(method), method, variant)

@@ -7,17 +7,16 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from explainers.attribution.random_order import random_scores
+from explainers.attribution.controls import random_scores
 from explainers.learned.batches import LearningExample, batch
 from explainers.learned.recipe import Recipe, Select
-from explainers.metrics.erasure import Answers, erasure_curves
-from explainers.metrics.faithfulness import validated_metrics
-from explainers.metrics.intervals import Interval
+from explainers.metrics.bootstrap import Interval
+from explainers.metrics.erasure import MaskedPredictor
+from explainers.metrics.faithfulness import measured, validated_metrics
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.internals import forward_with_internals, mean_states
 from explainers.results.attribution import floats
-from explainers.results.erasure_curves import curve_counts, metric_counts
 
 VALIDATED = 32  # texts whose scores are computed at once
 
@@ -51,11 +50,9 @@ def per_text(
 ) -> NDArray[np.float64]:
     """The validated metrics of every text, AOPC-C and AOPC-S first, (n, metrics)."""
     metrics, values = validated_metrics(), []
-    counts = curve_counts if any(metric.every_count for metric in metrics) else metric_counts
     for example, row in zip(examples, scores, strict=True):
-        answers = Answers(model, example.encoding, erasure)
-        curves = erasure_curves(answers, row, int(example.probabilities.argmax()), counts(len(row)))
-        values.append([metric.score(curves) for metric in metrics])
+        answers = MaskedPredictor(model, example.encoding, erasure)
+        values.append([*measured(answers, row, int(example.probabilities.argmax()), metrics).values()])
     return np.asarray(values)
 
 
@@ -82,7 +79,7 @@ def hidden_means(model: FrozenModel, examples: Sequence[LearningExample]) -> NDA
 
 
 def means(values: NDArray[np.float64]) -> dict[str, float]:
-    """Of the validated metrics (n, metrics), by id."""
+    """The mean of each of the validated metrics (n, metrics), by id."""
     return {metric.id: float(mean) for metric, mean in zip(validated_metrics(), values.mean(axis=0), strict=True)}
 
 

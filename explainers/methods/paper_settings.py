@@ -121,7 +121,7 @@ LOSS_SETTINGS = ("leak", "inputs", "words", "share")  # of losses that φ alone 
 
 
 def paper_settings(method: str, recipe: Mapping[str, Value]) -> Mapping[str, PaperSetting]:
-    """Of a learned method, or of a narrator, by the settings that its losses read."""
+    """The paper's settings of a learned method or a narrator, by the settings that its losses read."""
     if method in LEARNED_SETTINGS:
         return LEARNED_SETTINGS[method]
     return {

@@ -1,19 +1,51 @@
 """All methods, in the order of display. A learned one may be asked for with other weights: `aml:comp`.
 
-Importing this module is cheap: a method, and torch with it, is imported when it is made.
+A method's spec stands in the file of the method, or beside it where that needs torch. The registries name the specs;
+their modules are imported when a registry is first read, and a method, with torch, when it is made.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.methods.attribution_specs import CAPTUM, CONTROLS
-from explainers.methods.given_specs import GIVEN, NEEDS, given_spec
-from explainers.methods.learned_specs import LEARNED
-from explainers.methods.spec import MethodSpec
+from explainers.methods.spec import GROUPS, MethodSpec
 from explainers.results.registry import Registry
 
-METHODS: Registry[MethodSpec] = Registry("method", (*LEARNED, *CAPTUM, *CONTROLS))
+METHODS: Registry[MethodSpec] = Registry(
+    "method",
+    MethodSpec,
+    (
+        "explainers.learned.aml.spec:AML",
+        "explainers.learned.aml.spec:FAML",
+        "explainers.learned.cimi.spec:CIMI",
+        "explainers.learned.ciem.spec:CIEM",
+        "explainers.learned.ivra.spec:IVRA",
+        "explainers.attribution.gradient:INTEGRATED_GRADIENTS",
+        "explainers.attribution.lime:LIME",
+        "explainers.attribution.kernel_shap:KERNEL_SHAP",
+        "explainers.attribution.occlusion:OCCLUSION",
+        "explainers.attribution.gradient:GRADIENT_X_INPUT",
+        "explainers.attribution.attention:ATTENTION_MEAN",
+        "explainers.attribution.attention:ATTENTION_LAST",
+        "explainers.attribution.controls:PREMISE_ONLY",
+        "explainers.attribution.controls:HYPOTHESIS_ONLY",
+        "explainers.attribution.controls:TEXT_ONLY",
+        "explainers.attribution.controls:PICTURE_ONLY",
+        "explainers.attribution.controls:RANDOM",
+    ),
+    entry_points="crosslight.methods",
+)
+SUPPLIED: Registry[MethodSpec] = Registry(  # with the input, or made of the others; they cannot be chosen
+    "supplied order",
+    MethodSpec,
+    (
+        "explainers.attribution.given:GUESS",
+        "explainers.attribution.given:PEOPLE",
+        "explainers.attribution.given:FROM_FILE",
+        "explainers.comparison.consensus:JOINT_ORDER",
+    ),
+)
 
 
 def default_methods() -> tuple[str, ...]:
@@ -22,24 +54,33 @@ def default_methods() -> tuple[str, ...]:
 
 
 def groups() -> tuple[str, ...]:
-    """In the order of display."""
-    return tuple(dict.fromkeys(spec.group for spec in METHODS))
+    """The groups that have a method, in the order of display."""
+    present = {spec.group for spec in METHODS}
+    return tuple(group for group in GROUPS if group in present)
 
 
 def method_spec(id: str) -> MethodSpec:
-    """Of one method or variant. Raises `ExplanationError` for an unknown id."""
+    """The specification of one method or variant. Raises `ExplanationError` for an unknown id."""
     base, colon, variant = id.partition(":")
-    if base in GIVEN.ids:
-        return given_spec(id)
+    if base in SUPPLIED.ids:
+        return supplied_spec(id)
     if base not in METHODS.ids or (colon and not (variant and METHODS.get(base).learns)):
         raise ExplanationError(f"Unknown method {id!r}. Choose from: {', '.join(METHODS.ids)}.")
     spec = METHODS.get(base)
     return spec.variant(variant) if colon else spec
 
 
+def supplied_spec(id: str) -> MethodSpec:
+    """The specification of an id such as "guess", or "given:NAME" with the name that its file gives it."""
+    base, _, name = id.partition(":")
+    if name and SUPPLIED.get(base).is_supplied and not SUPPLIED.get(base).is_given:
+        return replace(SUPPLIED.get(base), id=id, name=f"{name} (from a file)")
+    return SUPPLIED.get(id)
+
+
 def select(ids: Iterable[str]) -> tuple[MethodSpec, ...]:
     """The specs with these ids, in the order of display. Raises `ExplanationError` for an unknown id."""
-    order = (*GIVEN.ids, *METHODS.ids)
+    order = (*SUPPLIED.ids, *METHODS.ids)
     specs = {id: method_spec(id) for id in ids}
     return tuple(sorted(specs.values(), key=lambda spec: (order.index(base_id(spec.id)), spec.id)))
 
@@ -57,8 +98,8 @@ def applicable(specs: Iterable[MethodSpec], example: Example) -> tuple[MethodSpe
 def check_applicable(ids: Iterable[str], example: Example) -> None:
     """Raises `ExplanationError` for an unknown id, and for a method that needs what the example does not have."""
     for spec in select(ids):
-        if spec.group == "Given":
-            raise ExplanationError(f"{spec.id} {NEEDS[base_id(spec.id)]}")
+        if spec.is_supplied:
+            raise ExplanationError(f"{spec.id} {spec.supplied}")
         if not spec.supports(example):
             needed = {"pair": "a pair of texts", "image": "an image with the text"}[spec.needs]
             raise ExplanationError(f"{spec.id} needs {needed}. Omit it, or add what is missing.")

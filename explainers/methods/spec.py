@@ -1,25 +1,32 @@
 """What is known about a method without importing it: texts for people, what it costs and needs, and how to make it."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Literal, Protocol, cast, get_args
 
 from explainers.datasets.example import Example
-from explainers.results.sampling import DEFAULT_SAMPLING, Sampling
+from explainers.results.registry import named
+from explainers.results.settings import DEFAULT_SAMPLING, Sampling
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
     from explainers.models.inputs.encoding import Encoding, Erasure
+    from explainers.models.target import Target
     from explainers.results.attribution import Attribution
     from explainers.results.settings import Settings
 
-Group = Literal["Learned", "Captum", "Controls", "Given"]
-Kind = Literal["given", "one pass", "one part", "random order", "gradients", "one by one", "fine-tuned", "sampled"]
+Group = Literal["Consensus", "Gradient", "Perturbation", "Learned", "Attention", "Controls", "Yours"]  # by mechanism
+GROUPS: tuple[Group, ...] = get_args(Group)  # in the order of display
+Kind = Literal[
+    "given", "joint", "one pass", "one part", "random order", "gradients", "one by one", "fine-tuned", "sampled"
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)  # in the order in which they run
-IMMEDIATE, SLOW = KINDS[:3], KINDS[-2:]
+IMMEDIATE, SLOW = KINDS[:4], KINDS[-2:]
+Needs = Literal["", "pair", "image"]
 Dash = Literal["solid", "dash", "dot"]
 Passes = Callable[[int, int, int], int]
+ID = r"[a-z][a-z0-9_]*(:.+)?"  # with the name of a variant after the colon
 CRITERIA = ("difference", "comp", "suff", "cons", "sim")
 SETTINGS = frozenset((*CRITERIA, "smat", "softmax", "sparsemax", "mask", "zero", "last", "middle"))  # in weights' names
 
@@ -32,7 +39,10 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """`made_by` is "module:class"; `fixed` are the fields of that class that make it this method."""
+    """`implementation` is "module:class" of a dataclass; `fixed` are the fields that make it this method.
+
+    The module is imported when the method is made, so that reading a spec does not load torch.
+    """
 
     id: str
     name: str
@@ -43,19 +53,39 @@ class MethodSpec:
     caution: str
     formula: str  # LaTeX
     source: str
-    made_by: str
+    implementation: str
     colour: str  # of its line in plots, #rrggbb
     passes: Passes = lambda _units, _samples, _steps: 1  # inputs through the model
     fixed: tuple[tuple[str, object], ...] = ()
     deviations: tuple[str, ...] = ()  # where the paper, its code and this implementation differ
-    needs: Literal["", "pair", "image"] = ""  # besides a text
+    needs: Needs = ""  # besides a text
     default: bool = True  # chosen unless a person chooses
     weights_of: str = ""  # the learned method whose fitted weights it uses; empty if it does not learn
     default_variant: str = ""  # of these weights
     has_coefficients: bool = False  # whether its weights can be shown as heat maps
     reads_class: bool = False  # whether its network is told the class, so that it explains any
+    contrasts: bool = False  # whether, although it learns, it explains one class rather than another
     trains_classifier: bool = False  # whether `fit --full` can train the classifier together with it
+    supplied: str = ""  # how a person supplies its scores, "needs …"; empty if they are computed from the model
+    is_control: bool = False  # shown for comparison; does not claim to explain
     optimised: bool = False  # on the metrics by which methods are compared: listed apart, never leads
+
+    def __post_init__(self) -> None:
+        """Raises `ValueError` for what no page could show, because specs also come from other packages."""
+        texts = (self.name, self.idea, self.caution, self.formula, self.source, self.implementation)
+        checks = {
+            f"id {self.id!r}": isinstance(self.id, str) and re.fullmatch(ID, self.id),
+            f"group {self.group!r} (one of {', '.join(GROUPS)})": self.group in GROUPS,
+            f"kind {self.kind!r} (one of {', '.join(KINDS)})": self.kind in KINDS,
+            f"needs {self.needs!r} (pair, image or nothing)": self.needs in get_args(Needs),
+            f"colour {self.colour!r} (#rrggbb)": re.fullmatch("#[0-9a-f]{6}", str(self.colour)),
+            "texts (name, idea, caution, formula, source and implementation)": all(
+                isinstance(text, str) and text for text in texts
+            ),
+        }
+        for what, is_valid in checks.items():
+            if not is_valid:
+                raise ValueError(f"a method's spec has an unusable {what}")
 
     @property
     def learns(self) -> bool:
@@ -67,9 +97,11 @@ class MethodSpec:
         """Whether its scores are about the predicted class, whichever class is asked for."""
         return self.learns and not self.reads_class
 
-    @property
-    def is_control(self) -> bool:
-        return self.group == "Controls"
+    def can_explain(self, target: "Target", predicted: int) -> bool:
+        """Whether its scores are about the target, where the model predicts class number `predicted`."""
+        if not self.learns or self.contrasts:
+            return True
+        return not target.is_contrast and (self.reads_class or target.label == predicted)
 
     @property
     def is_random(self) -> bool:
@@ -87,6 +119,16 @@ class MethodSpec:
         return self.kind == "given"
 
     @property
+    def is_joint(self) -> bool:
+        """Whether it is computed from the other methods, not from the model."""
+        return self.kind == "joint"
+
+    @property
+    def is_supplied(self) -> bool:
+        """Whether its scores come with the input, from a person or a file, and are not computed from the model."""
+        return bool(self.supplied)
+
+    @property
     def explains(self) -> bool:
         """Whether its scores come from the model; those of the others do not stretch a shared colour scale."""
         return not self.is_random and not self.is_single_part and not self.is_given
@@ -94,7 +136,7 @@ class MethodSpec:
     @property
     def comparable(self) -> bool:
         """Whether it may lead: not optimised on the metrics, no control of one part, and not a person's order."""
-        return not self.optimised and not self.is_single_part and not self.is_given
+        return not self.optimised and not self.is_single_part and not self.is_given and not self.is_joint
 
     @property
     def repeatable(self) -> bool:
@@ -109,9 +151,8 @@ class MethodSpec:
 
     @property
     def dash(self) -> Dash:
-        """How its line is drawn; the dashes tell the groups apart."""
-        dashes: dict[Group, Dash] = {"Learned": "dash", "Captum": "solid", "Controls": "dot", "Given": "solid"}
-        return dashes[self.group]
+        """How its line is drawn: dotted for controls, dashed for methods that learn."""
+        return "dot" if self.is_control else "dash" if self.learns else "solid"
 
     @property
     def display_name(self) -> str:
@@ -125,14 +166,15 @@ class MethodSpec:
     def make(
         self, *, erasure: "Erasure", seed: int, samples: int, steps: int, sampling: Sampling = DEFAULT_SAMPLING
     ) -> Method:
-        """The method with those of the settings that it has."""
-        module, _, name = self.made_by.partition(":")
-        method = getattr(import_module(module), name)(**dict(self.fixed))
+        """The method with those of the settings that it has; a field `method` gets the id, without a variant."""
+        implementation = named(self.implementation)
         settings: dict[str, object] = {"erasure": erasure, "seed": seed, "samples": samples, "sampling": sampling}
+        settings["method"] = self.id.partition(":")[0]
         if not self.learns:  # the steps of a learned method are those of its training
             settings["steps"] = steps
-        accepted = {field.name for field in fields(method)}
-        return cast(Method, replace(method, **{name: value for name, value in settings.items() if name in accepted}))
+        accepted = {field.name for field in fields(implementation)}
+        values = {name: value for name, value in settings.items() if name in accepted}
+        return cast(Method, implementation(**{**values, **dict(self.fixed)}))
 
     def made_with(self, settings: "Settings") -> Method:
         """`make` with all settings but the unit, which is the encoding's."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explainers.datasets.example import Evidence
-from explainers.metrics.modalities import Kind, units_of_kind
+from explainers.metrics.erasure import Kind, units_of_kind
 from explainers.metrics.plausibility import expected_iou, iou, is_defined, roc_auc
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.results.attribution import ranking

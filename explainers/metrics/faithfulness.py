@@ -1,23 +1,39 @@
-"""Faithfulness metrics as plain functions of erasure curves; p is the probability of the explained class.
+"""Faithfulness metrics as plain functions of erasure curves, their registry, and how they are measured.
 
-AOPC-C and AOPC-S follow ERASER (DeYoung et al., 2020) with K ∈ {1, 5, 10, 20, 50} %; log-odds Shrikumar et al. (2017);
-DFFOT Serrano and Smith (2019). Their values depend on the erasure operator, which stands next to every number.
+p is the probability of the explained class. AOPC-C and AOPC-S follow ERASER (DeYoung et al., 2020) with
+K ∈ {1, 5, 10, 20, 50} %; log-odds Shrikumar et al. (2017); DFFOT Serrano and Smith (2019). Their values depend on the
+erasure operator, which stands next to every number.
+
+`measured` is the one loop over metrics: it asks the model only at the counts that a metric reads or searches. The
+curves that are drawn start at `first_counts`: the counts of the metrics and the middle of every gap between them. Where
+p in the middle of a gap differs by more than TOLERANCE from the straight line between the gap's ends, by removing or by
+keeping, both halves get their middle too, and so on, at most down to the counts of `curve_counts`. A bend that does
+not show in the middle of a gap is not found.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from explainers.metrics.erasure import Answers, erasure_curves
-from explainers.metrics.refined_curves import refined_curves
+from explainers.metrics.erasure import MaskedPredictor, erasure_curves, erasure_masks
 from explainers.metrics.spec import CurvesAt, MetricSpec
-from explainers.results.comparison import RandomControl
-from explainers.results.erasure_curves import PERCENTS, ErasureCurves, curve_counts, metric_counts, top_count
+from explainers.results.attribution import (
+    PERCENTS,
+    ErasureCurves,
+    Floats,
+    curve_counts,
+    first_counts,
+    metric_counts,
+    top_count,
+)
+from explainers.results.events import RandomControl
 from explainers.results.registry import Registry
 
 Scores = tuple[float, ...]
-
+Gap = tuple[int, int]  # places in `curve_counts`
+TOLERANCE = 0.08  # of p: how far a drawn line may miss the middle of a gap
 LEAST_P = 1e-9  # of p in log-odds
 SEARCHED_AT_ONCE = 5  # counts per step of the search for a decision flip
 DRAWS = 10  # alternative scores at most from which sampling noise is estimated
@@ -94,14 +110,9 @@ def _search_steps(counts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         yield tuple(waiting)
 
 
-def curve_area(curves: ErasureCurves, *, kept: bool) -> float:
-    """The trapezoid area under p along 0…100 % of the units removed, or kept."""
-    line = curves.kept if kept else curves.removed
-    return float(np.trapezoid(line[:, curves.label], curves.shares))
-
-
 METRICS: Registry[MetricSpec] = Registry(
     "metric",
+    MetricSpec,
     (
         MetricSpec(
             id="aopc_c",
@@ -110,7 +121,7 @@ METRICS: Registry[MetricSpec] = Registry(
             higher_is_better=True,
             meaning="Comprehensiveness: mean fall of the probability when the top 1, 5, 10, 20 and 50 % are erased.",
             validated=True,
-            verdict="removing",
+            decides="removing",
         ),
         MetricSpec(
             id="aopc_s",
@@ -119,7 +130,7 @@ METRICS: Registry[MetricSpec] = Registry(
             higher_is_better=False,
             meaning="Sufficiency: mean fall of the probability when only the top 1, 5, 10, 20 and 50 % are kept.",
             validated=True,
-            verdict="keeping",
+            decides="keeping",
         ),
         MetricSpec(
             id="log_odds",
@@ -140,12 +151,18 @@ METRICS: Registry[MetricSpec] = Registry(
             search=search_decision_flip,
         ),
     ),
+    entry_points="crosslight.metrics",
 )
 
 
-def verdict_metric(experiment: str) -> MetricSpec:
-    """The metric that decides the verdict for "removing" or "keeping"."""
-    return next(metric for metric in METRICS if metric.verdict == experiment)
+def decisive_metric(experiment: str) -> MetricSpec:
+    """Return the metric by which an answer is tested for "removing" or "keeping"."""
+    return next(metric for metric in METRICS if metric.decides == experiment)
+
+
+def decisive_metrics() -> tuple[MetricSpec, ...]:
+    """Return those by which an answer is tested: AOPC-C and AOPC-S."""
+    return tuple(metric for metric in METRICS if metric.decides)
 
 
 def validated_metrics() -> tuple[MetricSpec, ...]:
@@ -153,35 +170,106 @@ def validated_metrics() -> tuple[MetricSpec, ...]:
     return tuple(metric for metric in METRICS if metric.validated)
 
 
+def metrics_at_percents() -> tuple[MetricSpec, ...]:
+    """Those that are read at `metric_counts`, so that no other count is asked."""
+    return tuple(metric for metric in METRICS if not metric.every_count)
+
+
 def all_metrics(curves: ErasureCurves) -> dict[str, float]:
-    """Each metric by id, NaN where it is not defined."""
+    """Each metric by id as it is read off curves that are known; NaN where it is not defined."""
     return {metric.id: metric.score(curves) for metric in METRICS}
 
 
+def measured(
+    answers: MaskedPredictor,
+    scores: Scores,
+    label: int,
+    metrics: Iterable[MetricSpec] | None = None,
+    *,
+    curves: ErasureCurves | None = None,
+    searched: tuple[int, ...] | None = None,
+) -> dict[str, float]:
+    """Each of the metrics (default: all) by id, for the units in the order of `scores`; NaN where it is not defined.
+
+    `curves` hold at least `metric_counts`; without them these are asked. A metric that needs every count is searched
+    at the counts `searched`, by default those of `curve_counts`, or read at all of these where it has no search.
+    """
+    known = erasure_curves(answers, scores, label, metric_counts(len(scores))) if curves is None else curves
+    counts = curve_counts(len(scores)) if searched is None else searched
+
+    def removed_at(some: tuple[int, ...]) -> ErasureCurves:
+        return erasure_curves(answers, scores, label, some, kept=False)
+
+    values: dict[str, float] = {}
+    for metric in METRICS if metrics is None else metrics:
+        if metric.search is not None:
+            values[metric.id] = metric.search(removed_at, counts)
+        else:
+            values[metric.id] = metric.score(erasure_curves(answers, scores, label) if metric.every_count else known)
+    return values
+
+
+def prefetch(answers: MaskedPredictor, orders: Sequence[Scores], further: tuple[int, ...] = ()) -> None:
+    """Asks in large batches for what `measured` will read of all the orders: `metric_counts`, and the masks without
+    the top units at the `further` counts."""
+    counts = metric_counts(len(answers.encoding.units))
+    masks = [erasure_masks(order, counts, kept=True) for order in orders]
+    masks += [erasure_masks(order, further, kept=False) for order in orders if further]
+    if masks:
+        answers.probabilities(np.vstack(masks))
+
+
 def curves_and_metrics(
-    answers: Answers, orders: Sequence[Scores], label: int
+    answers: MaskedPredictor, orders: Sequence[Scores], label: int, *, refined: bool = True
 ) -> tuple[tuple[ErasureCurves, ...], tuple[dict[str, float], ...]]:
-    """Of each order the curve and every metric; the curves have few points, at the same counts.
+    """For each order the curve and every metric; the curves have few points, at the same counts.
 
     Metrics that need every count are searched, or all counts are asked where one has no search.
     """
     if any(metric.every_count and metric.search is None for metric in METRICS):
         curves = tuple(erasure_curves(answers, order, label) for order in orders)
-    else:
+    elif refined:
         curves = refined_curves(answers, orders, label)
-    values = (_metrics_along(answers, each, order) for each, order in zip(curves, orders, strict=True))
-    return curves, tuple(values)
+    else:
+        counts = metric_counts(len(answers.encoding.units))
+        curves = tuple(erasure_curves(answers, order, label, counts) for order in orders)
+    pairs = zip(orders, curves, strict=True)
+    return curves, tuple(measured(answers, order, label, curves=each) for order, each in pairs)
 
 
-def _metrics_along(answers: Answers, curves: ErasureCurves, scores: Scores) -> dict[str, float]:
-    def removed_at(counts: tuple[int, ...]) -> ErasureCurves:
-        return erasure_curves(answers, scores, curves.label, counts, kept=False)
+def refined_curves(
+    answers: MaskedPredictor, orders: Sequence[tuple[float, ...]], label: int
+) -> tuple[ErasureCurves, ...]:
+    """A curve for each of `orders`, all at the same counts, so that a band can be drawn.
 
-    counts = curve_counts(len(scores))
-    return {
-        metric.id: metric.score(curves) if metric.search is None else metric.search(removed_at, counts)
-        for metric in METRICS
-    }
+    Of several orders the mean line decides where they bend.
+    """
+    units = len(answers.encoding.units)
+    possible, counts = curve_counts(units), set(first_counts(units))
+    open_gaps = list(pairwise(possible.index(count) for count in metric_counts(units)))
+    while open_gaps := [gap for gap in open_gaps if gap[1] - gap[0] > 1]:
+        middles = {(low + high) // 2 for low, high in open_gaps}
+        counts |= {possible[middle] for middle in middles}
+        lines = _lines(answers, orders, label, tuple(sorted(counts)))
+        bent = [gap for gap in open_gaps if _error(lines, possible, gap) > TOLERANCE]
+        open_gaps = [half for low, high in bent for half in ((low, (low + high) // 2), ((low + high) // 2, high))]
+    return tuple(erasure_curves(answers, order, label, tuple(sorted(counts))) for order in orders)
+
+
+def _lines(
+    answers: MaskedPredictor, orders: Sequence[tuple[float, ...]], label: int, counts: tuple[int, ...]
+) -> dict[int, Floats]:
+    """Map each count to p(label) when so many are removed and kept, the mean over the orders, (2,)."""
+    masks = np.vstack([erasure_masks(order, counts, kept=True) for order in orders])
+    p = answers.probabilities(masks)[:, label].reshape(len(orders), 2, len(counts)).mean(axis=0)
+    return dict(zip(counts, p.T, strict=True))
+
+
+def _error(lines: dict[int, Floats], possible: Sequence[int], gap: Gap) -> float:
+    """How far the straight line over the gap is from the value in its middle."""
+    low, middle, high = (possible[place] for place in (gap[0], sum(gap) // 2, gap[1]))
+    share = (middle - low) / (high - low)
+    return float(np.abs(lines[middle] - (1 - share) * lines[low] - share * lines[high]).max())
 
 
 def random_control(
@@ -200,19 +288,14 @@ def tied_at(scores: tuple[float, ...]) -> tuple[int, ...]:
     return tuple(p for p, cut in cuts.items() if cut < len(scores) and ordered[cut - 1] == ordered[cut])
 
 
-def sampling_noise(answers: Answers, draws: tuple[tuple[float, ...], ...], label: int) -> dict[str, float]:
+def sampling_noise(answers: MaskedPredictor, draws: tuple[tuple[float, ...], ...], label: int) -> dict[str, float]:
     """Each metric's standard deviation over alternative `draws` of the scores, 0 for methods that do not sample.
 
     Where sampling noise does not apply, the resolution of the metric.
     """
     units = len(answers.encoding.units)
     step = float(max(np.diff(curve_counts(units)))) / units
-    every_count = any(metric.every_count and metric.sampling_noise for metric in METRICS)
-    counts = curve_counts(units) if every_count else metric_counts(units)
-    curves = [erasure_curves(answers, draw, label, counts) for draw in draws[:DRAWS]]
-    return {
-        metric.id: (float(np.std([metric.score(each) for each in curves])) if curves else 0.0)
-        if metric.sampling_noise
-        else step
-        for metric in METRICS
-    }
+    metrics = [metric for metric in METRICS if metric.sampling_noise]
+    values = [measured(answers, draw, label, metrics) for draw in draws[:DRAWS]]
+    spread = {metric.id: float(np.std([each[metric.id] for each in values])) if values else 0.0 for metric in metrics}
+    return {metric.id: spread.get(metric.id, step) for metric in METRICS}

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from explainers.results.erasure_curves import ErasureCurves
+from explainers.results.attribution import ErasureCurves
 
 CurvesAt = Callable[[tuple[int, ...]], ErasureCurves]
 
@@ -35,7 +35,7 @@ class MetricSpec:
     search: Callable[[CurvesAt, tuple[int, ...]], float] | None = None  # from curves, and the counts to search
     noise: Literal["sampling", "resolution"] = "sampling"
     validated: bool = False  # measured after every epoch while a method is trained
-    verdict: Literal["", "removing", "keeping"] = ""  # the experiment for which it decides the verdict
+    decides: Literal["", "removing", "keeping"] = ""  # the experiment for which an answer is tested by it
 
     @property
     def sampling_noise(self) -> bool:

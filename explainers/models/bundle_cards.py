@@ -8,14 +8,33 @@ assets/bundles/<name>/card.json   labels, data, splits, seed, command, accuracy,
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, cast
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
 
 from explainers.errors import ModelUnavailable
+from explainers.installation import ASSETS
 from explainers.models.inputs.requirements import SINGLE_TEXT
 
-BUNDLES = Path(__file__).parents[2] / "assets" / "bundles"
+BUNDLES = ASSETS / "bundles"
 CARD = "card.json"
 TEXT = "text"  # the architecture of a card that names none
+
+
+InputName = Annotated[str, Field(min_length=1)]
+
+
+@with_config(ConfigDict(extra="allow"))
+class BundleCard(TypedDict):
+    """What the card of an embedded model must say; the rest is there where it applies."""
+
+    labels: list[str]
+    sha256: str
+    texts: NotRequired[Annotated[list[InputName], Field(min_length=1, max_length=2)]]
+
+
+BUNDLE_CARD = TypeAdapter(BundleCard)
 
 
 def bundle_names(bundles: Path = BUNDLES) -> tuple[str, ...]:
@@ -37,16 +56,9 @@ def architecture_of(card: dict[str, Any]) -> str:
 def read_card(folder: Path) -> dict[str, Any]:
     """The card of a bundle. Raises `ModelUnavailable` if it is missing or not readable."""
     try:
-        card: dict[str, Any] = json.loads((folder / CARD).read_text(encoding="utf-8"))
-        if not isinstance(card["labels"], list) or not isinstance(card["sha256"], str):
-            raise TypeError
-        if len(input_names_of(card)) not in (1, 2) or not all(
-            isinstance(each, str) and each for each in input_names_of(card)
-        ):
-            raise TypeError
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return cast(dict[str, Any], BUNDLE_CARD.validate_json((folder / CARD).read_bytes()))
+    except (OSError, ValidationError) as error:
         raise damaged_bundle(folder, f"{CARD} cannot be read") from error
-    return card
 
 
 def input_names_of_bundle(name: str) -> tuple[str, ...]:

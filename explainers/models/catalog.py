@@ -1,17 +1,34 @@
-"""Loads a model by its name."""
+"""Loads a model by its name.
+
+Any classifier of the hub or of a local folder: a text model, a multimodal one, or a head on an encoder.
+
+Nothing of a foreign model is trusted. Its tokenizer is opened and used in processes of their own. The model is built in
+this one, but only after its numbers were compared with limits and with the weights in its files, so that no memory and
+time beyond those of the files are taken; then it answers a text before anybody gets it. A rehearsal in a child would
+double both (five seconds, and twice the memory), and every number that could hurt has been looked at before.
+"""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import torch
+from torch import nn
 
-from explainers.errors import ModelUnavailable
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.architectures import architecture_module, architectures_with
 from explainers.models.bundle_cards import BUNDLES, architecture_of, bundle_names, damaged_bundle, read_card
+from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
+from explainers.models.foreign.file_checks import first_sentence, load_errors
+from explainers.models.foreign.opened_tokenizer import MAX_TOKENS, OpenedTokenizer, opening
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import ERASURES
+from explainers.models.model_files import CONFIG, ModelFiles
 from explainers.models.model_names import resolve_model_name
-from explainers.models.multimodal.head_cards import encoder_parts, is_head
+from explainers.models.multimodal.head_cards import check_portable, encoder_parts, is_head
 
 
 def resolve_device(name: str) -> torch.device:
@@ -40,7 +57,7 @@ def load(name: str, *, device: str = "auto", roots: tuple[Path, ...] | None = No
     if is_head(Path(resolved)):
         for part in encoder_parts(Path(resolved)).values():
             resolve_model_name(part, roots)
-    return _pretrained(resolved, torch_device)
+    return load_pretrained(resolved, torch_device)
 
 
 def load_bundle(folder: Path, device: torch.device) -> FrozenModel:
@@ -55,16 +72,142 @@ def load_bundle(folder: Path, device: torch.device) -> FrozenModel:
     return cast(FrozenModel, architecture_module(architecture, "bundle").load_bundle(folder, device))
 
 
-def _pretrained(name: str, device: torch.device) -> FrozenModel:
-    from explainers.models.hub import load_pretrained  # imports the Auto classes, which takes a second
-
-    return load_pretrained(name, device)
-
-
 def fingerprint(model: FrozenModel) -> str:
     """SHA-256 over every tensor of the model, which shows whether it was changed."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.module.state_dict().items()):
         digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+CHECKSUMS: "WeakKeyDictionary[nn.Module, dict[str, str]]" = WeakKeyDictionary()  # of loaded models, by version
+
+
+def checksum(model: FrozenModel) -> str:
+    """Return the fingerprint of a model that nothing changes any more; it is computed once."""
+    known = CHECKSUMS.setdefault(model.module, {})
+    if model.version not in known:
+        known[model.version] = fingerprint(model)
+    return known[model.version]
+
+
+EXPECTED = "a text classifier"
+ENCODERS = "Choose an encoder such as BERT, RoBERTa or DeBERTa."
+TRIALS = (Example("A test."), Example("A test.", "Another one."))
+
+
+def load_pretrained(name: str, device: torch.device) -> FrozenModel:
+    """`name` is `owner/model`, `owner/model@revision` or a folder."""
+    from explainers.models.multimodal.loading import ARCHITECTURES, load_head, load_vqa_model
+
+    if is_head(Path(name)):
+        return load_head(name, Path(name), device)
+    source = ModelFiles(name)
+    with load_errors(name, EXPECTED):
+        if source.folder is None and is_head(source.path) and not (source.path / CONFIG).is_file():
+            check_portable(source.path)
+            return load_head(name, source.path, device)
+        config = source.config()
+    if config.model_type in {each.model_type for each in ARCHITECTURES}:
+        return load_vqa_model(source, config, device)
+    with load_errors(name, EXPECTED):
+        model = _text_classifier(source, config)
+        check_answers(model)
+        return replace(model, device=device)
+
+
+def _text_classifier(source: ModelFiles, config: Any) -> FrozenModel:
+    """On the CPU."""
+    with opening(source.name, source.path) as tokenizer:
+        labels, module = _classifier(source, config)
+        opened = tokenizer.result()
+    mask_token = _mask_token(opened)
+    return FrozenModel(
+        name=source.name,
+        labels=labels,
+        module=module,
+        tokenizer=opened.isolated(config, readable_tokens(config)),
+        mask_token=mask_token,
+        pad_token=opened.pad if opened.pad is not None else mask_token,
+        version=source.version(),
+        segmented=opened.segmented,
+        multi_label=source.multi_label and not isinstance(module, SingleLogit),
+    )
+
+
+def _classifier(source: ModelFiles, config: Any) -> tuple[tuple[str, ...], nn.Module]:
+    """The names of the classes and the network, which gives a logit for each. Raises `ModelUnavailable`."""
+    from transformers import AutoModelForSequenceClassification as Auto
+
+    name, outputs = source.name, config.num_labels
+    named = outputs == 2 and _has_single_logit(source.described(Auto, config), source.shapes)
+    if named:
+        config = source.config(outputs=1)
+    if named or outputs == 1:
+        labels: tuple[str, ...] = two_classes(name, source.raw_config, named=named)
+    else:
+        labels = class_names(name, source.raw_config, outputs)
+    module, missing = source.module(Auto, config)
+    if missing:
+        raise ModelUnavailable(
+            f"{name!r} is not a trained classifier: it has no weights for {', '.join(sorted(missing)[:3])}."
+        )
+    base = getattr(module, "base_model", None)
+    if config.is_encoder_decoder or not isinstance(getattr(base, "embeddings", None), nn.Module):
+        raise ModelUnavailable(
+            f"{name!r} is not an encoder such as BERT, RoBERTa or DeBERTa; only these can be explained here."
+        )
+    return labels, SingleLogit(module) if config.num_labels == 1 else module
+
+
+def _has_single_logit(described: dict[str, tuple[int, ...]], stored: dict[str, tuple[int, ...]]) -> bool:
+    """Whether the files differ from the network in nothing but one row where the head has two."""
+    differing = [(shape, stored[key]) for key, shape in described.items() if stored.get(key, shape) != shape]
+    return bool(differing) and all(ours == (2, *theirs[1:]) and theirs[0] == 1 for ours, theirs in differing)
+
+
+def _mask_token(opened: OpenedTokenizer) -> int:
+    mask_token = opened.mask if opened.mask is not None else opened.unk
+    if mask_token is None:
+        raise ModelUnavailable(
+            f"{opened.name!r} has neither a mask token nor an unknown token to replace erased words."
+        )
+    return mask_token
+
+
+def readable_tokens(config: Any) -> int:
+    """How many tokens fit, less the two that RoBERTa's numbering loses and one that AML adds.
+
+    Models without a limit have no such setting, or -1.
+    """
+    positions = getattr(config, "max_position_embeddings", None)
+    return positions - 3 if isinstance(positions, int) and positions > 3 else MAX_TOKENS
+
+
+def _network_name(module: nn.Module) -> str:
+    return type(module.classifier if isinstance(module, SingleLogit) else module).__name__
+
+
+def check_answers(model: FrozenModel) -> None:
+    """The model answers a text, and a pair if it reads them, with its internals and a gradient.
+
+    Raises `ModelUnavailable` if it does not, as architectures with attention of their own.
+    """
+    try:
+        for example in TRIALS if model.segmented else TRIALS[:1]:
+            encoding = model.encode(example)
+            keeps = torch.ones(1, len(encoding.units), requires_grad=True)
+            model.probabilities(encoding, keeps.detach().numpy())
+            for erasure in ERASURES:
+                torch.autograd.grad(model.soft(encoding, keeps, erasure).sum(), keeps)
+        tokens = len(encoding.ids)
+        if any(layer.shape[1:] != (tokens, tokens) for layer in model.states(encoding).attentions):
+            raise ValueError("not every token attends to every token")
+    except ExplanationError:
+        raise
+    except Exception as error:
+        raise ModelUnavailable(
+            f"{model.name!r} cannot be explained here: its network ({_network_name(model.module)}) does not answer "
+            f"inputs with masked words ({first_sentence(error).rstrip('.')}). {ENCODERS}"
+        ) from error

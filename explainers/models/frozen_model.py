@@ -21,15 +21,20 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.models.answer_pool import AnswerPool, AskedInput
 from explainers.models.batching import by_length, memory_errors, rows_per_batch
-from explainers.models.inputs.encoding import ERASURES, Encoding, Erasure, UnitKind, encode
+from explainers.models.inputs.encoding import (
+    ERASURES,
+    Encoding,
+    Erasure,
+    TextTokenizer,
+    UnitKind,
+    encode,
+)
 from explainers.models.inputs.erasure import check_erasure, erased_inputs, nonzero_mask, unit_masks
-from explainers.models.inputs.padded_batch import pad_batch
-from explainers.models.inputs.tokens import TextTokenizer
-from explainers.models.internals import batch_head_inputs
 from explainers.models.meter import Meter
+from explainers.models.prediction_cache import AskedInput, PredictionCache
 from explainers.models.states import States, attention_per_unit, scaled_embeddings
+from explainers.models.target import Rows, Target
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +61,8 @@ class FrozenModel:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     meter: Meter = field(default_factory=Meter, repr=False)
     lock: RLock = field(default_factory=RLock, repr=False)
-    pool: AnswerPool | None = field(default=None, repr=False)
+    pool: PredictionCache | None = field(default=None, repr=False)
+    target: Target | None = None  # what it is asked about; None: all classes
 
     def __post_init__(self) -> None:
         self.module.to(self.device).requires_grad_(False).eval()
@@ -77,10 +83,16 @@ class FrozenModel:
         other.meter = meter
         return other
 
-    def pooled(self, pool: AnswerPool) -> "FrozenModel":
+    def pooled(self, pool: PredictionCache) -> "FrozenModel":
         """The same model, which computes no mask whose answer is in the pool."""
         other = copy.copy(self)
         other.pool = pool
+        return other
+
+    def aimed(self, target: Target) -> "FrozenModel":
+        """The same model, whose `probabilities` and `soft_probabilities` know the classes of the target only."""
+        other = copy.copy(self)
+        other.target = target
         return other
 
     def encode(self, example: str | Example, unit: UnitKind = "word") -> Encoding:
@@ -96,6 +108,8 @@ class FrozenModel:
     def probabilities(self, encoding: Encoding, keeps: ArrayLike, erasure: Erasure = "mask") -> Floats:
         """p(class) for each mask: keeps (B, units), true = kept → (B, C). Equal masks are computed once.
 
+        Of a model that is aimed at a target, p(class) among the classes of the target.
+
         `erasure`: "mask" puts the mask token in a removed token's place, "delete" drops it and closes the gap,
         "zero" multiplies its embedding (after LayerNorm) by 0. Special tokens are never removed.
         """
@@ -106,9 +120,15 @@ class FrozenModel:
         unique, back = np.unique(masks, axis=0, return_inverse=True)
         compute = partial(self._computed, encoding, erasure)
         if self.pool is None:
-            return compute(unique)[back.reshape(-1)]
-        asked = AskedInput(self.name, self.version, str(self.device), encoding.content_key, erasure)
-        return self.pool.answers(asked, unique, compute, self.meter)[back.reshape(-1)]
+            rows = compute(unique)
+        else:
+            asked = AskedInput(self.name, self.version, str(self.device), encoding.content_key, erasure)
+            rows = self.pool.answers(asked, unique, compute, self.meter)  # of all classes, whatever the target
+        return self.about_target(rows[back.reshape(-1)])
+
+    def about_target(self, rows: Rows) -> Rows:
+        """Probabilities of all classes (…, C) as those of the target's classes only, where it is aimed at one."""
+        return rows if self.target is None else self.target.rows(rows)
 
     def _computed(self, encoding: Encoding, erasure: Erasure, unique: NDArray[np.bool_]) -> Floats:
         """`probabilities` of masks that differ from each other, all of them through the model."""
@@ -140,8 +160,8 @@ class FrozenModel:
             return self._logits(inputs_embeds=blended, segments=self._segments(encoding, len(mask)))
 
     def soft_probabilities(self, encoding: Encoding, mask: Tensor, erasure: Erasure = "mask") -> Tensor:
-        """`soft` as probabilities (B, C)."""
-        return self._normalised(self.soft(encoding, mask, erasure))
+        """`soft` as probabilities (B, C), as those of `probabilities`."""
+        return self.about_target(self._normalised(self.soft(encoding, mask, erasure)))
 
     def rows_at_once(self, encoding: Encoding) -> int:
         """How many masks of this input go through the model in one batch."""
@@ -181,13 +201,6 @@ class FrozenModel:
         with self._batch(len(ids)):
             rows = self._tensor(segments).expand(len(ids), -1)
             return self._logits(input_ids=ids, segments=self._segment_inputs(rows))
-
-    def head_inputs(self, encodings: Sequence[Encoding]) -> tuple[Tensor, Tensor]:
-        """c, the vector that the classifier head reads of each input, (B, d), and the logits (B, C); no gradient.
-
-        Raises `ExplanationError` if the model has no head of several layers.
-        """
-        return batch_head_inputs(self, pad_batch(encodings, self.pad_token, self.device))
 
     @property
     def base(self) -> nn.Module:

@@ -5,20 +5,20 @@ the word embeddings, and answers to changed states. Hooks hang only during the c
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from functools import singledispatch
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
-from explainers.models.inputs.padded_batch import PaddedBatch
-
-if TYPE_CHECKING:  # `FrozenModel.head_inputs` uses this module
-    from explainers.models.frozen_model import FrozenModel
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding
+from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
 
 Precision = Literal["float32", "bfloat16"]
 
@@ -37,12 +37,12 @@ class Internals:
     queries: tuple[Tensor, ...]  # per layer (B, L, d), before they are cut into heads
     keys: tuple[Tensor, ...]  # per layer (B, L, d)
 
-    def probabilities(self, model: "FrozenModel") -> Tensor:
+    def probabilities(self, model: FrozenModel) -> Tensor:
         """(B, C)."""
         return self.logits.sigmoid() if model.multi_label else self.logits.softmax(-1)
 
 
-def transformer_layers(model: "FrozenModel") -> tuple[nn.Module, ...]:
+def transformer_layers(model: FrozenModel) -> tuple[nn.Module, ...]:
     """The Transformer's layers, from the bottom."""
     for name, module in model.base.named_modules():
         if isinstance(module, nn.ModuleList) and name.rpartition(".")[2] in ("layer", "layers"):
@@ -50,21 +50,21 @@ def transformer_layers(model: "FrozenModel") -> tuple[nn.Module, ...]:
     raise ExplanationError(f"{model.name} has no list of layers that could be read; this method needs it.")
 
 
-def attention_head_count(model: "FrozenModel") -> int:
+def attention_head_count(model: FrozenModel) -> int:
     """Attention heads per layer."""
     return _setting(model, "num_attention_heads", "n_heads")
 
 
-def hidden_size(model: "FrozenModel") -> int:
+def hidden_size(model: FrozenModel) -> int:
     """d, the size of a hidden state."""
     return _setting(model, "hidden_size", "dim")
 
 
-def word_embedding_table(model: "FrozenModel") -> nn.Module:
+def word_embedding_table(model: FrozenModel) -> nn.Module:
     return cast(nn.Module, model.base.get_input_embeddings())  # type: ignore[operator]
 
 
-def classifier_head(model: "FrozenModel") -> nn.Sequential:
+def classifier_head(model: FrozenModel) -> nn.Sequential:
     """f_h: the linear layers, with ReLU between them, that read the class from one vector. Raises if it has none."""
     head = getattr(model.module, "head", None)
     if not isinstance(head, nn.Sequential):
@@ -75,7 +75,7 @@ def classifier_head(model: "FrozenModel") -> nn.Sequential:
     return head
 
 
-def input_embeddings(model: "FrozenModel", batch: PaddedBatch) -> tuple[Tensor, Tensor]:
+def input_embeddings(model: FrozenModel, batch: PaddedBatch) -> tuple[Tensor, Tensor]:
     """Embeddings of the tokens (B, L, d) and the replacement of erased ones, (d,) or, with patches, (B, L, d).
 
     Both before position and LayerNorm.
@@ -86,7 +86,7 @@ def input_embeddings(model: "FrozenModel", batch: PaddedBatch) -> tuple[Tensor, 
 
 
 def forward_with_internals(
-    model: "FrozenModel",
+    model: FrozenModel,
     batch: PaddedBatch,
     *,
     embeds: Tensor | None = None,
@@ -134,7 +134,7 @@ def passes_in(precision: Precision) -> Iterator[None]:
 
 
 def forward_with_soft_mask(
-    model: "FrozenModel", batch: PaddedBatch, mask: Tensor, replacement: Tensor | None = None
+    model: FrozenModel, batch: PaddedBatch, mask: Tensor, replacement: Tensor | None = None
 ) -> Internals:
     """The pass in which every unit is kept by its share: m·e + (1-m)·e_[MASK] on word embeddings; mask (B, U).
 
@@ -146,7 +146,16 @@ def forward_with_soft_mask(
     return forward_with_internals(model, batch, embeds=blend)
 
 
-def batch_head_inputs(model: "FrozenModel", batch: PaddedBatch) -> tuple[Tensor, Tensor]:
+@singledispatch
+def head_inputs(model: FrozenModel, encodings: Sequence[Encoding]) -> tuple[Tensor, Tensor]:
+    """Return c, the vector that the classifier head reads of each input, (B, d), and the logits (B, C); no gradient.
+
+    Raises `ExplanationError` if the model has no head of several layers.
+    """
+    return batch_head_inputs(model, pad_batch(encodings, model.pad_token, model.device))
+
+
+def batch_head_inputs(model: FrozenModel, batch: PaddedBatch) -> tuple[Tensor, Tensor]:
     """c, the vector that the head reads, (B, d), and the logits (B, C); no gradient."""
     inputs: list[Tensor] = []
     with model.meter.locked_batch(model.lock, 0):  # the pass itself counts its rows
@@ -183,7 +192,7 @@ class _Record:
 
 @contextmanager
 def _hooks(
-    model: "FrozenModel",
+    model: FrozenModel,
     record: _Record,
     embedding_output: Tensor | None,
     factor: Tensor | None,
@@ -218,7 +227,7 @@ def _hooks(
         yield
 
 
-def _setting(model: "FrozenModel", *names: str) -> int:
+def _setting(model: FrozenModel, *names: str) -> int:
     """A number of the architecture, which families call by different names."""
     config = model.base.config
     return int(next(value for name in names if isinstance(value := getattr(config, name, None), int)))

@@ -8,18 +8,20 @@ from typing import Any
 import torch
 
 from explainers.memoized import memoized
-from explainers.models.foreign.config_limits import check_preprocessor, read_config
-from explainers.models.foreign.file_checks import INDEX, weight_files
-from explainers.models.foreign.hub_snapshot import fetched_folder
-from explainers.models.foreign.library_config import library_config
-from explainers.models.foreign.network_size import (
+from explainers.models.foreign.file_checks import (
+    INDEX,
     Shapes,
     check_finite,
     check_network,
+    check_preprocessor,
     described_shapes,
+    read_config,
     stored_shapes,
+    weight_files,
 )
+from explainers.models.foreign.hub_snapshot import fetched_folder
 from explainers.models.foreign.opened_tokenizer import SETTINGS, VOCABULARIES
+from explainers.models.foreign.process_limits import library_config
 from explainers.models.text.base_weights import sha256
 
 CONFIG, PREPROCESSOR = "config.json", "preprocessor_config.json"
@@ -51,7 +53,7 @@ class ModelFiles:
 
     @property
     def commit(self) -> str | None:
-        """Of a hub model: the folder of a snapshot has its name."""
+        """The commit of a hub model: the folder of a snapshot has its name."""
         return None if self.folder else self.path.name
 
     @memoized

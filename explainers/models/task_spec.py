@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from explainers.datasets.entailment import ReasonChecker, TopicChecker
 from explainers.datasets.example import Example, Splits
-from explainers.datasets.reason_truth import ReasonChecker, TopicChecker
 from explainers.models.inputs.requirements import SINGLE_TEXT
 
 RecipeType = TypeVar("RecipeType")
@@ -24,6 +24,7 @@ class TrainingOptions:
     rank: int | None = None
     learning_rate: float | None = None
     seed: int = 0
+    uniform_masking: bool | None = None
 
     def recipe(self, recipe_class: type[RecipeType]) -> RecipeType:
         """The recipe with the hyperparameters given here; those that it does not have are ignored."""

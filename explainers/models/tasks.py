@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from explainers.datasets.entailment import NO_RULES, ReasonTruth
 from explainers.datasets.example import Example
-from explainers.datasets.reason_truth import NO_RULES, ReasonTruth
 from explainers.errors import ModelUnavailable
 from explainers.models.architectures import architecture_module, architectures_with
 from explainers.models.bundle_cards import bundle_names, generator_noun, stands_on

@@ -22,8 +22,10 @@ class TokenStates:
 
 
 def batch_token_states(model: FrozenModel, batch: PaddedBatch, layer: int) -> TokenStates:
-    """Of the middle layer `layer`, 1 is the first; no gradient. Raises `ExplanationError` where c is no mean of tokens
-    or where there is no such layer."""
+    """The token states of the middle layer `layer`, 1 is the first; no gradient.
+
+    Raises `ExplanationError` where c is no mean of tokens or where there is no such layer.
+    """
     classifier_head(model)  # raises where there is none
     count = len(transformer_layers(model))
     if not model.mean_pooled:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explainers.datasets.example import Example
-from explainers.metrics.erasure import Answers
+from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.tasks import reason_truth
 from explainers.narrative.sentences import reason_of
 from explainers.results.narrative import NO_WORD, Narrative, NarrativeCheck
@@ -26,7 +26,9 @@ SHARED = "only sets that contain one of the named words are as low, so perhaps n
 FEW = "there are only {there} other sets of as many words to compare with, and {needed} are needed"
 
 
-def check_narrative(narrative: Narrative, answers: Answers, example: Example, *, seed: int = 0) -> NarrativeCheck:
+def check_narrative(
+    narrative: Narrative, answers: MaskedPredictor, example: Example, *, seed: int = 0
+) -> NarrativeCheck:
     """Its truth by the rules of the model's task, and its use by erasing words with the operator of `answers`."""
     reason = reason_of(narrative.text)
     check = NarrativeCheck(narrative.method, true_note="it gives no reason")
@@ -41,7 +43,12 @@ def check_narrative(narrative: Narrative, answers: Answers, example: Example, *,
 
 
 def _with_use(
-    check: NarrativeCheck, stated: int | None, mentioned: list[int], words: list[int], answers: Answers, seed: int
+    check: NarrativeCheck,
+    stated: int | None,
+    mentioned: list[int],
+    words: list[int],
+    answers: MaskedPredictor,
+    seed: int,
 ) -> NarrativeCheck:
     others = other_sets(words, mentioned, seed)
     probabilities = answers.probabilities(_masks(len(answers.encoding.units), [(), mentioned, *others]))
@@ -58,7 +65,13 @@ def _with_use(
 
 
 def named_word_effect(
-    answers: Answers, named: Sequence[int], among: Sequence[int], label: int, *, draws: int = DRAWS, seed: int = 0
+    answers: MaskedPredictor,
+    named: Sequence[int],
+    among: Sequence[int],
+    label: int,
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> float:
     """How much further p(label) falls without the `named` units than, on average, without as many random ones `among`.
 

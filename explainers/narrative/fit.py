@@ -1,7 +1,10 @@
-"""`python -m explainers fit cause`: from a model and pairs with human explanations to a narrator with a card."""
+"""`python -m explainers fit cause`: from a model and pairs with human explanations to a narrator with a card.
+
+What a training asks of the sentences for its validation items, to choose its best epoch.
+"""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +14,15 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
+from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
+from explainers.models.tasks import reason_on_topic, reason_truth
 from explainers.models.token_states import continue_from_layer
-from explainers.narrative.judges import judge_of
+from explainers.narrative.cause import BY_RULES, BY_SIMILARITY, Judge, NarratorTraining, Parts, train
 from explainers.narrative.language import (
     LANGUAGE_MODELS,
     SMALL,
@@ -30,15 +35,35 @@ from explainers.narrative.narrator import Narrator
 from explainers.narrative.pretrained import pretrained_language_model
 from explainers.narrative.reason_sources import ReasonSource, reason_source
 from explainers.narrative.recipe import NarratorRecipe
-from explainers.narrative.sentences import class_means, narrator_items, sentence
+from explainers.narrative.reconstruction import warm_up
+from explainers.narrative.sentences import NarratorItem, class_means, narrator_items, reason_of, sentence
+from explainers.narrative.text_metrics import bleu
 from explainers.narrative.token_exchange import Continued
-from explainers.narrative.training import NarratorTraining, Parts, train
-from explainers.narrative.warm_up import warm_up
-from explainers.training.artifacts import own_folder, write_artifact
+from explainers.training.artifacts import ModelCache, own_folder, write_artifact
 from explainers.training.fit_spec import FitSpec
-from explainers.training.hyperparameters import with_hyperparameters
-from explainers.training.model_cache import ModelCache
 from explainers.training.packing import packed
+from explainers.training.settings import with_hyperparameters
+
+
+def judge_of(model: str, examples: Sequence[Example], items: Sequence[NarratorItem]) -> Judge:
+    """Where rules can tell it, the share of right reasons: true of the input, and about what the known reason is about.
+    Elsewhere BLEU-4 against the given reasons. Items whose class the model predicts wrongly do not count."""
+    known = [reason_of(item.sentences[0]) for item in items if item.right]
+    rules = any(reason_on_topic(model, reason, [reason]) is not None for reason in known)
+
+    def judged(texts: Sequence[str]) -> Mapping[str, float]:
+        rows = [row for row in zip(texts, examples, items, strict=False) if row[2].right]
+        if not rules:
+            return {BY_SIMILARITY: bleu([text for text, _, _ in rows], [item.sentences for *_, item in rows])["bleu_4"]}
+        hits = [
+            reason_on_topic(model, reason_of(text), [reason_of(each) for each in item.sentences])
+            and reason_truth(model, reason_of(text), example).true
+            for text, example, item in rows
+        ]
+        return {BY_RULES: sum(map(bool, hits)) / max(len(hits), 1)}
+
+    return judged
+
 
 WARM_UP_EPOCHS = 2
 RUNS = Path("runs/narrative")

@@ -1,19 +1,168 @@
-"""The modules of CAuSE: ψ, the language model φ, the aggregator A and the second classifier C2."""
+"""The modules of CAuSE: ψ, the language model φ, the aggregator A and the second classifier C2.
+
+φ's pointer: it may take its next token from a word of the input (See et al., 2017).
+
+The states choose the word; its spelling comes from the input: a word's later pieces are found by the piece before.
+
+    p(token) = (1 - g) p_φ(token) + g Σ over the pieces of the input that are this token of softmax(q·k)
+
+What φ attends to besides ψ(c): the tokens of the input, as states of the frozen model or as words.
+"""
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from explainers.narrative.interchange import linear_layers
 from explainers.narrative.language import Language
-from explainers.narrative.narrator_input import NarratorInput
+from explainers.narrative.narrator_input import InputTokens, NarratorInput
 from explainers.narrative.pretrained import output_head
 from explainers.narrative.recipe import Leak, Losses, Reads
-from explainers.narrative.token_reader import TokenMemory, TokenReader, WordReader, with_prefix
+
+LONGEST_WORD = 8  # pieces
+RARELY = -2.0  # the gate's logit before training
+NO_PIECE = -2  # in place of the number of a word
+
+
+@dataclass(frozen=True, eq=False)
+class InputPieces:
+    """The words of B inputs in φ's vocabulary: P pieces with the tokens of the model that they come from."""
+
+    ids: Tensor  # (B, P)
+    previous: Tensor  # (B, P): the piece before in the same word; the piece itself at a word's beginning
+    places: Tensor  # (B, P): number within the word
+    units: Tensor  # (B, P): number of the word; below 0 where there is no piece
+
+
+def input_pieces(tokens: InputTokens, language: Language) -> InputPieces:
+    """Every word as it stands inside a sentence."""
+    rows = []
+    for words in tokens.words:
+        row = [
+            (language.end_id, language.end_id, 0, NO_PIECE)
+        ]  # a row without words, such as of patches, has one empty piece
+        for unit, word in enumerate(words):
+            ids = language.pieces_within(word)[:LONGEST_WORD] if word else []
+            row += [(piece, ids[max(at - 1, 0)], at, unit) for at, piece in enumerate(ids)]
+        rows.append(torch.tensor(row))
+    padded = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=float(NO_PIECE)).to(tokens.real.device)
+    numbers, previous, places, units = padded.unbind(-1)
+    return InputPieces(numbers.clamp(min=0), previous.clamp(min=0), places.clamp(min=0), units)
+
+
+class Pointer(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.query, self.key, self.spelling = (nn.Linear(width, width) for _ in range(3))
+        self.place = nn.Embedding(LONGEST_WORD, width)
+        self.gate = nn.Linear(width, 1)
+        nn.init.constant_(self.gate.bias, RARELY)
+
+    def keys(self, pieces: InputPieces, units: Tensor, memory: Tensor, embedding: nn.Module) -> Tensor:
+        """(B, P, e), from the mean over each word's tokens, memory (B, L, e) of units (B, L)."""
+        of_word = (pieces.units[:, :, None] == units[:, None]).to(memory.dtype)  # (B, P, L)
+        states = of_word @ memory / of_word.sum(-1, keepdim=True).clamp(min=1)
+        later = (pieces.places > 0)[:, :, None]
+        return cast(
+            Tensor, self.key(states) + self.place(pieces.places) + later * self.spelling(embedding(pieces.previous))
+        )
+
+    def forward(self, hidden: Tensor, logits: Tensor, keys: Tensor, pieces: InputPieces) -> Tensor:
+        """Log-probabilities (B, T, V), from φ's last hidden states (B, T, e) and logits (B, T, V)."""
+        scores = self.query(hidden) @ keys.transpose(1, 2) / keys.shape[-1] ** 0.5  # (B, T, P)
+        there = (pieces.units >= 0)[:, None]
+        pointed = scores.masked_fill(~there, -1e4).softmax(-1) * there
+        gate = self.gate(hidden).sigmoid() * there.any(-1, keepdim=True)  # (B, T, 1)
+        numbers = pieces.ids[:, None].expand(-1, hidden.shape[1], -1)
+        mixed: Tensor = ((1 - gate) * logits.softmax(-1)).scatter_add(2, numbers, gate * pointed)
+        return mixed.clamp(min=1e-30).log()
+
+
+PLACES = 160  # numbers of tokens that are told apart
+TEXTS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class TokenMemory:
+    """What φ attends to of B inputs, and the pieces that it may point to."""
+
+    states: Tensor  # (B, L, e)
+    real: Tensor  # (B, L)
+    keys: Tensor  # (B, P, e)
+    pieces: InputPieces
+
+    def without(self, chosen: Tensor) -> "TokenMemory":
+        """The memory after the tokens `chosen` (B,): the first piece of the input that is one cannot be pointed to
+        again."""
+        equal = (self.pieces.ids == chosen[:, None]) & (self.pieces.units >= 0)
+        first = equal & (equal.cumsum(1) == 1)
+        return replace(self, pieces=replace(self.pieces, units=self.pieces.units.masked_fill(first, NO_PIECE)))
+
+
+class TokenReader(nn.Module):
+    """Two states of every token, (B, L, 2·d), to φ's memory (B, L, e). The token's number is added, because the states
+    of a patch hardly tell where it is. `size` is the root mean square of a number of the memory."""
+
+    def __init__(self, width: int, embedding: int, size: float = 1.0) -> None:
+        super().__init__()
+        sized = nn.LayerNorm(embedding)
+        nn.init.constant_(sized.weight, size)
+        self.entry = nn.Sequential(nn.LayerNorm(2 * width), nn.Linear(2 * width, embedding), sized)
+        self.place = _embedding(PLACES, embedding, size)
+        self.pointer = Pointer(embedding)
+
+    def forward(self, tokens: InputTokens, language: Language, embedding: nn.Module) -> TokenMemory:
+        memory = self.entry(tokens.features) + self.place(_numbers(tokens.real))
+        pieces = input_pieces(tokens, language)
+        return TokenMemory(memory, tokens.real, self.pointer.keys(pieces, tokens.units, memory, embedding), pieces)
+
+
+class WordReader(nn.Module):
+    """The pieces of the input's words, with their numbers and the text in which they stand, as φ's memory (B, P, e):
+    nothing of the frozen model."""
+
+    def __init__(self, embedding: int, size: float = 1.0) -> None:
+        super().__init__()
+        self.place, self.text = _embedding(PLACES, embedding, size), _embedding(TEXTS, embedding, size)
+        self.pointer = Pointer(embedding)
+
+    def forward(self, tokens: InputTokens, language: Language, embedding: nn.Module) -> TokenMemory:
+        pieces = input_pieces(tokens, language)
+        real = pieces.units >= 0
+        real[:, 0] = True  # an input without words has one empty piece, since attention to nothing has no mean
+        rows = [torch.tensor(row or (0,), device=real.device).clamp(max=TEXTS - 1) for row in tokens.texts]
+        texts = pad_sequence(rows, batch_first=True).gather(1, pieces.units.clamp(min=0))  # (B, P)
+        memory = embedding(pieces.ids) + self.place(_numbers(real)) + self.text(texts)
+        return TokenMemory(memory, real, self.pointer.keys(pieces, pieces.units, memory, embedding), pieces)
+
+
+def _embedding(count: int, width: int, size: float) -> nn.Embedding:
+    result = nn.Embedding(count, width)
+    with torch.no_grad():
+        result.weight.mul_(size)
+    return result
+
+
+def _numbers(real: Tensor) -> Tensor:
+    """(L,) of a mask (B, L)."""
+    return torch.arange(real.shape[1], device=real.device).clamp(max=PLACES - 1)
+
+
+def with_prefix(embeds: Tensor, memory: TokenMemory, past: Any) -> dict[str, Tensor]:
+    """φ's input where the memory (B, L, e) stands before the first position: embeddings, mask and numbers of the
+    positions, of which padding has none."""
+    before = past.get_seq_length() if past is not None else 0
+    joined = embeds if before else torch.cat([memory.states, embeds], dim=1)
+    words = memory.real.new_ones(len(embeds), before + joined.shape[1] - memory.real.shape[1])
+    real = torch.cat([memory.real, words], dim=1).long()
+    numbers = (real.cumsum(1) - 1).clamp(min=0)[:, -joined.shape[1] :]
+    return {"inputs_embeds": joined, "attention_mask": real, "position_ids": numbers}
 
 
 class Narrator(nn.Module):

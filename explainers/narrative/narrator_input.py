@@ -14,8 +14,11 @@ Rows = slice | Tensor
 
 @dataclass(frozen=True, eq=False)
 class InputTokens:
-    """Of B inputs, padded on the right. `words` are the units' texts, to which φ may point; "" for patches. `texts` are
-    the numbers of the texts in which the units stand: 0 for a premise, 1 for a hypothesis."""
+    """The tokens of B inputs, padded on the right.
+
+    `words` are the units' texts, to which φ may point; "" for patches. `texts` are the numbers of the texts in which
+    the units stand: 0 for a premise, 1 for a hypothesis.
+    """
 
     states: Tensor  # (B, L, 2, d): outputs of a middle layer and of the last one
     real: Tensor  # (B, L), true where there is a token
@@ -43,7 +46,7 @@ class InputTokens:
 
 @dataclass(frozen=True, eq=False)
 class NarratorInput:
-    """Of B inputs: c, and for a narrator that reads tokens those of which c is the mean."""
+    """What a narrator reads of B inputs: c, and for a narrator that reads tokens those of which c is the mean."""
 
     states: Tensor  # (B, d): c
     tokens: InputTokens | None = None

@@ -14,7 +14,7 @@ from torch import nn
 from transformers import BertConfig, BertLMHeadModel, PreTrainedModel
 
 from explainers.errors import ModelUnavailable
-from explainers.models.foreign.sentences import first_sentence
+from explainers.models.foreign.file_checks import first_sentence
 from explainers.models.lora import adapted
 from explainers.models.model_files import ModelFiles
 from explainers.models.text.base_weights import CONFIG, TOKENIZER, base_folder

@@ -2,6 +2,8 @@
 
 Algorithm 2 of the paper: a human explanation of the right class explains a model that chose it; for a model that chose
 another class, the sentence states only the class. So φ learns the model's classes, not those of the data set.
+
+Many examples at once: the states that the model's head reads, and a narrator's sentences and states F(c).
 """
 
 import re
@@ -15,9 +17,13 @@ from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.inputs.padded_batch import pad_batch
+from explainers.models.internals import head_inputs
 from explainers.models.token_states import batch_token_states
 from explainers.narrative.content_words import OPENING
+from explainers.narrative.generation import generate
+from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NO_UNIT, InputTokens, NarratorInput, joined
+from explainers.narrative.reconstruction import reading
 
 AT_ONCE = 32
 MOST_AT_ONCE = 256
@@ -70,7 +76,7 @@ def read_inputs(model: FrozenModel, encodings: Sequence[Encoding], layer: int) -
 
     Raises `ExplanationError` where the model has no such layer, or no head of several layers."""
     if not layer:
-        states, logits = model.head_inputs(encodings)
+        states, logits = head_inputs(model, encodings)
         return NarratorInput(states), logits
     batch = pad_batch(encodings, model.pad_token, model.device)
     read = batch_token_states(model, batch, layer)
@@ -135,3 +141,42 @@ def class_means(items: Sequence[NarratorItem], classes: int) -> Tensor:
     states, logits = stack_items(items)
     of_class = (logits.argmax(1) == torch.arange(classes, device=states.device)[:, None]).float()  # (C, n)
     return of_class @ states / of_class.sum(1, keepdim=True).clamp(min=1)
+
+
+@dataclass(frozen=True, eq=False)
+class HeadStates:
+    """What is read of n examples, and the model's logits."""
+
+    inputs: NarratorInput
+    logits: Tensor  # (n, C)
+
+    @property
+    def states(self) -> Tensor:
+        """(n, d): c, what the frozen model's head reads."""
+        return self.inputs.states
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceBatch:
+    """The likeliest sentence for each of n states, the class it states, and F(c); (n, 0) without C2."""
+
+    sentences: tuple[str, ...]
+    stated: tuple[int | None, ...]
+    read: Tensor  # (n, d)
+
+
+def head_states(model: FrozenModel, examples: Sequence[Example], layer: int = 0) -> HeadStates:
+    """For a narrator that sees `layer`; 0 for one that reads c alone."""
+    items = narrator_items(model, examples, layer)
+    return HeadStates(stack_inputs(items), torch.stack([each.logits for each in items]))
+
+
+@torch.no_grad()
+def generate_batch(narrator: Narrator, inputs: NarratorInput, labels: Sequence[str]) -> SentenceBatch:
+    sentences: list[str] = []
+    read: list[Tensor] = []
+    for some in inputs.split():
+        rows = generate(narrator, some)
+        sentences += [narrator.language.text(row) for row in rows]
+        read.append(reading(narrator, some, rows) if narrator.has_reader else some.states.new_zeros(len(some), 0))
+    return SentenceBatch(tuple(sentences), tuple(stated_class(each, labels) for each in sentences), torch.cat(read))

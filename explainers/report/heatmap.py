@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from explainers.models.inputs.encoding import Unit
 from explainers.report.colours import colour, strengths, strongest
 from explainers.report.image_overlay import overlay
-from explainers.report.text import escaped, number
-from explainers.report.unit_names import share_line
-from explainers.results.attribution import Attribution, ranking
-from explainers.results.erasure_curves import top_count
+from explainers.report.text import escaped, number, share_line
+from explainers.results.attribution import Attribution, ranking, top_count
 
 THICKEST = 4  # pixels
 BLOCK = "white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.9; unicode-bidi: isolate"

@@ -12,8 +12,7 @@ from matplotlib.patches import Rectangle
 from explainers.methods.registry import method_spec
 from explainers.report.colours import colour, strengths
 from explainers.report.plots import DOTS, FONT, drawable
-from explainers.report.text import one_line
-from explainers.report.unit_names import share_line
+from explainers.report.text import one_line, share_line, target_name
 
 if TYPE_CHECKING:
     from explainers.results.attribution import Attribution
@@ -32,7 +31,7 @@ def heatmaps_png(comparison: "Comparison") -> bytes:
 
 def draw_heatmaps(comparison: "Comparison") -> Figure:
     """Colours are relative to the strongest unit of each method, words included."""
-    image = comparison.question.encoding.image
+    image = comparison.decision.encoding.image
     if image is None:
         raise ValueError("there is no image to draw")
     pixels = image.pixels()
@@ -41,7 +40,8 @@ def draw_heatmaps(comparison: "Comparison") -> Figure:
     rows = -(-len(comparison.results) // columns) or 1
     row_height = min(WIDTH * height / width, TALLEST) + 0.55
     figure = Figure((columns * WIDTH, rows * row_height + 0.5), dpi=DOTS, facecolor="white", layout="constrained")
-    title = f"“{one_line(' / '.join(comparison.question.encoding.texts), 90)}”: for {one_line(comparison.label, 40)}"
+    text = one_line(" / ".join(comparison.decision.encoding.texts), 90)
+    title = f"“{text}”: for {target_name(comparison.decision, 40)}"
     figure.suptitle(drawable(title), fontsize=10, fontproperties=FONT, parse_math=False)
     for axis in figure.subplots(rows, columns, squeeze=False).flat:
         axis.set_axis_off()

@@ -1,18 +1,185 @@
-"""The sentences of the narrators with what was checked about them, as lines for a terminal and a document's section."""
+"""The sentences of the narrators with what was checked about them, as lines for a terminal and a document's section.
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+The three things that are checked about a narrative, in words: for the page, a document and the terminal.
 
+Which of the narrators' sentences is best supported, in one line.
+
+A sentence is supported if it names the model's class, fails no check and passes another one, and if its narrator's
+sentences are mostly right on unseen inputs, where that is known. Among those the ones that pass most checks are named.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import numpy as np
+
+from explainers.datasets.entailment import NO_RULES
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
-from explainers.report.narrative_checks import CheckLine, check_lines
-from explainers.report.narrative_verdict import sentence_verdict
-from explainers.report.text import decimals, escaped, join_names, one_line
-from explainers.report.track_record import track_record
+from explainers.report.narrator_overview import TrackRecord, percent, track_record
+from explainers.report.text import (
+    decimals,
+    escaped,
+    join_names,
+    one_line,
+)
+from explainers.results.narrative import NO_WORD
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
-    from explainers.results.narrative import Narrative
+    from explainers.results.narrative import Narrative, NarrativeCheck
+
+
+QUESTIONS = ("names the model's class", "true of the input", "used by the model")
+
+
+@dataclass(frozen=True)
+class CheckLine:
+    """One of the questions with its answer in a word or two; `detail` explains it, for a tooltip."""
+
+    question: str
+    state: Literal["yes", "no", "none", "waiting"]
+    answer: str
+    detail: str
+
+
+NO_WORD_LINE = CheckLine(QUESTIONS[2], "none", "names no word", "The sentence names no word of the input.")
+
+
+def check_lines(
+    narrative: "Narrative", check: "NarrativeCheck | None", predicted: int, labels: Sequence[str]
+) -> tuple[CheckLine, CheckLine, CheckLine]:
+    """In the order of `QUESTIONS`. `check` is None as long as nothing was checked."""
+    return _class(narrative, predicted, labels), _truth(check), _use(narrative, check, predicted, labels)
+
+
+def _class(narrative: "Narrative", predicted: int, labels: Sequence[str]) -> CheckLine:
+    if narrative.stated is None:
+        return CheckLine(QUESTIONS[0], "none", "names none", "The sentence states no class.")
+    stated, model = one_line(labels[narrative.stated]), one_line(labels[predicted])
+    if narrative.stated == predicted:
+        return CheckLine(QUESTIONS[0], "yes", "yes", f"The sentence states {stated}, which the model predicts.")
+    return CheckLine(QUESTIONS[0], "no", "no", f"The sentence states {stated}; the model predicts {model}.")
+
+
+def _truth(check: "NarrativeCheck | None") -> CheckLine:
+    if check is None:
+        return CheckLine(QUESTIONS[1], "waiting", "…", "Not checked yet.")
+    note = _sentence(check.true_note)
+    if check.true is None:
+        return CheckLine(QUESTIONS[1], "none", "not checked" if check.true_note == NO_RULES.note else "undecided", note)
+    by_rules = "Checked by the generator's rules."
+    return CheckLine(QUESTIONS[1], "yes" if check.true else "no", "yes" if check.true else "no", f"{note} {by_rules}")
+
+
+def _use(narrative: "Narrative", check: "NarrativeCheck | None", predicted: int, labels: Sequence[str]) -> CheckLine:
+    if not narrative.mentions:
+        return NO_WORD_LINE
+    if check is None:
+        return CheckLine(QUESTIONS[2], "waiting", "…", "Not checked yet.")
+    if check.full is None or check.removed is None:  # only patches are named, or erasing failed
+        failed = CheckLine(QUESTIONS[2], "none", "not checked", _sentence(check.use_note))
+        return NO_WORD_LINE if check.use_note == NO_WORD else failed
+    label = one_line(labels[predicted if narrative.stated is None else narrative.stated])
+    effect = f"p({label}) without the named words: {decimals(check.full)} → {decimals(check.removed)}"
+    if check.random_removed:
+        mean, lowest = decimals(float(np.mean(check.random_removed))), decimals(min(check.random_removed))
+        effect += f"; without as many random words {mean} on average, {lowest} at the lowest"
+    if check.used is None:
+        return CheckLine(QUESTIONS[2], "none", "undecided", f"{effect}. {_sentence(check.use_note)}")
+    effect += "."
+    return CheckLine(QUESTIONS[2], "yes" if check.used else "no", "yes" if check.used else "no", effect)
+
+
+def _sentence(note: str) -> str:
+    """With a capital and one full stop; empty without a note."""
+    return f"{note[:1].upper()}{note[1:].rstrip('.')}." if note else ""
+
+
+MOSTLY = 0.5  # share of right reasons on unseen inputs
+KNOWN = "Right reasons on unseen inputs that the model classified correctly"
+BEING_GENERATED = "The sentences are being generated."
+BEING_CHECKED = "The sentences are being checked."
+NO_CLASS = "No sentence can be trusted: none names the class that the model predicts."
+FAILED = "No sentence can be trusted: each that names the model's class fails another check."
+ONLY_CLASS = "No sentence is supported beyond the class that it names: nothing else could be decided."
+SOME_FAILED = "No sentence is supported: those of which more than the class could be checked fail."
+
+TRUE_FIRST = (QUESTIONS[1],)  # of two that pass one check each, the reason that is true comes before the words in use
+
+Checks = Mapping[str, Sequence[CheckLine]]  # by narrator, in the order of QUESTIONS
+
+
+def sentence_verdict(checks: Checks, records: Mapping[str, TrackRecord | None]) -> str:
+    """Empty where nothing was generated. `records` may lack narrators."""
+    if not checks:
+        return ""
+    if any(line.state == "waiting" for lines in checks.values() for line in lines):
+        return BEING_CHECKED
+    named = {method: lines for method, lines in checks.items() if lines[0].state == "yes"}
+    sound = {method: lines for method, lines in named.items() if all(line.state != "no" for line in lines)}
+    passed = {method: _passed(lines) for method, lines in sound.items()}
+    supported = {method: questions for method, questions in passed.items() if questions}
+    if not supported:
+        return _nothing(len(named), len(sound))
+    reliable = {method: questions for method, questions in supported.items() if not _mostly_wrong(method, records)}
+    if not reliable:
+        return _by_luck(supported, records)
+    most = max(len(questions) for questions in reliable.values())
+    candidates = [questions for questions in reliable.values() if len(questions) == most]
+    best = TRUE_FIRST if TRUE_FIRST in candidates else candidates[0]
+    same = [method for method, questions in reliable.items() if questions == best]
+    return _best(same, sound[same[0]], records)
+
+
+def _nothing(named: int, sound: int) -> str:
+    """Why no sentence is supported: how many name the model's class, and how many of these fail no other check."""
+    if not sound:
+        return FAILED if named else NO_CLASS
+    return SOME_FAILED if sound < named else ONLY_CLASS
+
+
+def _passed(lines: Sequence[CheckLine]) -> tuple[str, ...]:
+    """The questions beyond the class that are answered with yes."""
+    return tuple(line.question for line in lines[1:] if line.state == "yes")
+
+
+def _mostly_wrong(method: str, records: Mapping[str, TrackRecord | None]) -> bool:
+    record = records.get(method)
+    return record is not None and record.right is not None and record.right < MOSTLY
+
+
+def _by_luck(supported: Mapping[str, object], records: Mapping[str, TrackRecord | None]) -> str:
+    pass_ = "pass" if len(supported) > 1 else "passes"
+    return (
+        f"No sentence can be preferred. {_names(list(supported))} {pass_} the checks, perhaps by luck. "
+        f"{_shares(list(supported), records)}"
+    )
+
+
+def _best(methods: Sequence[str], lines: Sequence[CheckLine], records: Mapping[str, TrackRecord | None]) -> str:
+    they, name, their, is_ = ("They", "name", "their", "are") if len(methods) > 1 else ("It", "names", "its", "is")
+    truth, use = (line.state for line in lines[1:])
+    true = f" and {is_} true of the input" if truth == "yes" else ""
+    used = f", and the model uses the words that {they.lower()} {name}" if use == "yes" else ""
+    text = f"Best supported: {_names(methods)}. {they} {name} the model's class{true}{used}."
+    if shares := _shares(methods, records):
+        return f"{text} {shares}"
+    if truth != "yes":
+        return f"{text} Whether {their} reason{'s hold' if len(methods) > 1 else ' holds'} is not known."
+    return text
+
+
+def _shares(methods: Sequence[str], records: Mapping[str, TrackRecord | None]) -> str:
+    """How often reasons of these narrators were right, for those of which it is known; empty where it is of none."""
+    known = [(each, record.right) for each in methods if (record := records.get(each)) and record.right is not None]
+    shares = [f"{narrator_spec(each).name} {percent(right)}" for each, right in known]
+    return f"{KNOWN}: {join_names(shares)}." if shares else ""
+
+
+def _names(methods: Sequence[str]) -> str:
+    return join_names([narrator_spec(each).name for each in methods])
+
 
 Item = TypeVar("Item")
 NOTE = (
@@ -24,7 +191,7 @@ NOTE = (
 def checks_of(comparison: "Comparison", narrative: "Narrative") -> tuple[CheckLine, ...]:
     """Whether the sentence names the model's class, whether it is true of the input, and whether the model uses it."""
     check = comparison.narrative_check(narrative.method)
-    return check_lines(narrative, check, comparison.predicted, comparison.question.model.labels)
+    return check_lines(narrative, check, comparison.predicted, comparison.decision.card.labels)
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
@@ -42,7 +209,7 @@ def names_of(methods: Sequence[str]) -> str:
 
 def best_sentence(comparison: "Comparison") -> str:
     """Which sentence is best supported; empty without sentences. What was not checked by now is not waited for."""
-    model = comparison.question.model.name
+    model = comparison.decision.card.name
     checks = {each.method: _by_now(checks_of(comparison, each)) for each in comparison.narratives}
     return sentence_verdict(checks, {method: track_record(model, method) for method in checks})
 
@@ -78,7 +245,7 @@ def _text(narrative: "Narrative") -> str:
 
 
 def _item(comparison: "Comparison", narratives: Sequence["Narrative"]) -> str:
-    first, units = narratives[0], comparison.question.encoding.units
+    first, units = narratives[0], comparison.decision.encoding.units
     checks = "".join(
         f"<li>{escaped(line.question)}: <b>{escaped(line.answer)}</b> <small>{escaped(line.detail)}</small></li>"
         for line in checks_of(comparison, first)
@@ -94,7 +261,7 @@ def _item(comparison: "Comparison", narratives: Sequence["Narrative"]) -> str:
 
 
 def _reading(comparison: "Comparison", narrative: "Narrative") -> str:
-    labels = comparison.question.model.labels
+    labels = comparison.decision.card.labels
     likeliest = max(range(len(narrative.read)), key=lambda index: narrative.read[index])
     whose = narrator_spec(narrative.method).name
     return f"C2 of {whose} reads {one_line(labels[likeliest])} {decimals(narrative.read[likeliest])}"

@@ -1,14 +1,97 @@
-"""Which narrator to use: what each reads, what ties its sentence to the model, and how its reasons did on unseen
-inputs.
+"""How the narrators did on unseen inputs, from the stored evaluation of the shipped weights.
+
+The track record of one of them beside its sentence, all of them in a table with advice which to use, and the part of a
+model card about their evaluation.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from explainers.methods.narrator_specs import NARRATORS, NarratorSpec, narrator_spec
-from explainers.report.sentence_tables import RIGHT
-from explainers.report.text import join_names
-from explainers.report.track_record import percent
+from explainers.models.bundle_cards import BUNDLES, bundle_names
+from explainers.report.evaluation_tables import EVALUATION
+from explainers.report.narrator_tables import (
+    RIGHT,
+    TITLE,
+    narrator_markdown,
+    row_name,
+    tournament_parts,
+    truth_markdown,
+)
+from explainers.report.tables import Table, TableColumn, command_block, key_column
+from explainers.report.text import UNDEFINED, join_names
+from explainers.training.artifacts import available_artifacts
+
+Row = Mapping[str, Any]
+QUESTION = "right on unseen inputs"
+
+
+@dataclass(frozen=True)
+class TrackRecord:
+    """In a word or two, and in sentences for a tooltip; `right` is the share of right reasons, None where not known."""
+
+    answer: str
+    detail: str
+    right: float | None = None
+
+
+def track_record(model: str, narrator: str) -> TrackRecord | None:
+    """None for weights that are not the shipped ones, and for narrators that the stored evaluation lacks."""
+    folder = BUNDLES / model / "narrative"
+    if model not in bundle_names() or not (folder / EVALUATION).is_file():
+        return None
+    used = next((each for each in available_artifacts(model, "", "narrative") if each.method == narrator), None)
+    if used is None or used.path.parent != folder:
+        return None
+    table = _table(folder / EVALUATION, (folder / EVALUATION).stat().st_mtime_ns)
+    if table["model"]["version"] != used.card["model"]["version"]:
+        return None
+    row = next((each for each in table["rows"] if each["method"] == narrator), None)
+    return None if row is None else _record(row, judged_reasons(table["data"]))
+
+
+def judged_reasons(data: Mapping[str, Any]) -> int:
+    """On how many inputs an evaluation has judged the reasons."""
+    return int(data.get("reasons", data["pairs"]))
+
+
+@lru_cache(maxsize=16)
+def _table(path: Path, _changed: int) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return table
+
+
+def _record(row: Row, inputs: int) -> TrackRecord | None:
+    if RIGHT in row:
+        return TrackRecord(
+            percent(row[RIGHT]["mean"]),
+            f"Of the unseen inputs that the model classified correctly, {_share_of(row[RIGHT])} got a reason "
+            "that was right: true, and about what the known reason is about. Of all "
+            f"{inputs:,}, {_share_of(row['reason_true'])} got one that was true.",
+            row[RIGHT]["mean"],
+        )
+    if "own_words" in row:
+        return TrackRecord(
+            "not known",
+            f"Nothing checks whether its reasons are right. On {inputs:,} unseen inputs {_share_of(row['own_words'])} "
+            f"of their content words stood in the input itself, and {percent(row['other_words']['mean'])} in another "
+            f"one of the same class; {_share_of(row['picked_of_ten'])} of the reasons share more of them with their "
+            "own input than with nine others.",
+        )
+    return None
+
+
+def _share_of(value: dict[str, float]) -> str:
+    return f"{percent(value['mean'])} [{value['low'] * 100:.0f}, {value['high'] * 100:.0f}]"
+
+
+def percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
+
 
 Rows = Sequence[Mapping[str, Any]]
 PICKED = "picked_of_ten"
@@ -22,19 +105,22 @@ COLUMNS = {RIGHT: "right", PICKED: "picks its input of ten"}
 
 def overview_cells(tables: Mapping[str, Rows]) -> list[dict[str, str]]:
     """A row per narrator; `tables` are the evaluations' rows by model."""
-    judged = {model: column for model, rows in tables.items() if (column := _judged(rows))}
-    return [
-        {
-            "narrator": spec.name,
-            "reads": _reads(spec),
-            "ties its sentence to the model": TIES[spec.losses],
-            **{
-                f"{COLUMNS[column]}, {model}": _share(tables[model], spec.id, column)
-                for model, column in judged.items()
-            },
-        }
-        for spec in NARRATORS
-    ]
+    return _overview_table(tables).cells(NARRATORS)
+
+
+def _overview_table(tables: Mapping[str, Rows]) -> Table[NarratorSpec]:
+    def right(model: str, column: str) -> TableColumn[NarratorSpec]:
+        header = f"{COLUMNS[column]}, {model}"
+        return TableColumn(header, lambda spec: _share(tables[model], spec.id, column))
+
+    return Table(
+        (
+            TableColumn("narrator", lambda spec: spec.name),
+            TableColumn("reads", _reads),
+            TableColumn("ties its sentence to the model", lambda spec: TIES[spec.losses]),
+            *(right(model, column) for model, rows in tables.items() if (column := _judged(rows))),
+        )
+    )
 
 
 def advice(tables: Mapping[str, Rows]) -> list[str]:
@@ -43,7 +129,7 @@ def advice(tables: Mapping[str, Rows]) -> list[str]:
 
 
 def _judged(rows: Rows) -> str:
-    """By what reasons are judged: by rules where there are any; empty where neither was measured."""
+    """What reasons are judged by: rules where there are any; empty where neither was measured."""
     return next((column for column in COLUMNS if any(column in row for row in rows)), "")
 
 
@@ -71,3 +157,120 @@ def _reads(spec: NarratorSpec) -> str:
     if not spec.reads_tokens:
         return "the state from which the model predicts"
     return "the words" if spec.reads == "words" else "the states of all tokens too"
+
+
+NARRATOR_NOTE = (
+    "{inputs:,} inputs of the split `{split}`, {trainings}. Each input is put into words five times, and "
+    "a vote decides which class was stated. Agreement and CCMR are F1 over the sentences that state a class. BLEU and "
+    "the other text metrics measure how similar to the given reasons the sentences are, not whether they are true. ± "
+    "is half of the 95 % bootstrap interval over inputs; brackets hold paired 95 % intervals."
+)
+
+TRUTH_NOTE = (
+    "Whether the reason is true of its input is checked by the generator's own rules: the sentence is parsed and "
+    "compared with what the image holds, over {inputs:,} inputs, one sentence each. A reason that depends on a "
+    "covered box, or has none of the generator's forms, cannot be told and does not count as true. The control is the "
+    "same reason checked on the next input. [How the checker was checked](../../docs/narratives.md)."
+)
+NO_TRUTH_NOTE = "Whether a reason is true of its input is not checked: no rules are known that could."
+TOPIC_NOTE = (
+    "A reason is on topic if it makes the same kind of claim as the given reason about the same colours, shapes, "
+    "sizes, places and boxes; it is right if it is also true. Both count where the model's class is the right one."
+)
+MEANING_NOTE = (
+    "Content words are compared by their stems, without class names: the share of a sentence's that stand in its own "
+    "input, against five other inputs of the same predicted class, and how often the own one of ten such inputs shares "
+    "the most of them (0.1 by chance). Different sentences are those expected among 100 of them. BERTScore compares "
+    "the reasons token by token in layer 5 of all-MiniLM-L6-v2, without rescaling, so unrelated reasons score high "
+    "too. The table after that erases, by the mask operator, the words that a sentence names: how much further the "
+    "probability of the stated class falls than without as many random words (ten draws), and than without as many "
+    "random content words, which is stricter, as a sentence only names content words. Below the narrators stand what "
+    "they are compared with: random training sentences of the predicted class, the input's own last text as the "
+    "reason, and the first given reason of each input."
+)
+READER_NOTE = (
+    "Of the narrators with a second classifier C2: how many principal directions hold 99 % of the variance of F(c), "
+    "which C2 reads, and how often C2 has the model's new class after an exchange of 20 % of a hidden layer's neurons, "
+    "made in both classifiers alike: one draw per layer, all ordered pairs of inputs where the exchange changes the "
+    "model's class and C2 agreed with the model before."
+)
+COMPARED_BY = ((RIGHT, "right reasons"), ("own_minus_other", "words of its own input"))
+
+
+def narrator_evaluation(folder: Path) -> Iterator[str]:
+    """The tables and unselected sentences; nothing where the folder holds neither."""
+    path = folder / EVALUATION
+    if path.is_file():
+        table = json.loads(path.read_text(encoding="utf-8"))
+        rows, baselines, data = table["rows"], table.get("baselines", []), table["data"]
+        trainings = trainings_of(rows)
+        yield "## Explanations in words"
+        yield command_block(table["command"])
+        yield NARRATOR_NOTE.format(inputs=data["pairs"], split=data["split"], trainings=trainings)
+        yield (TRUTH_NOTE if truth_markdown(rows) else NO_TRUTH_NOTE).format(inputs=judged_reasons(data))
+        yield from notes(rows)
+        tables, gains = narrator_markdown(rows, baselines).rsplit("\n\n", 1)
+        yield tables
+        yield "\n".join(f"- {line}" for line in gains.splitlines())
+        if "tournament" in table:
+            yield f"### {TITLE}"
+            yield from tournament_parts(table["tournament"])
+            yield "### Sentences"
+        yield from unselected_sentences(rows, table.get("examples", []))
+    if (folder / "examples.md").is_file():
+        yield "[Sentences for the first 20 of these inputs](narrative/examples.md), unselected and unedited."
+
+
+def trainings_of(rows: Sequence[Row]) -> str:
+    """As in "3 trainings per narrator, only one of CAuSE"."""
+    most = max(row["seeds"] for row in rows)
+    once = [row_name(row) for row in rows if row["seeds"] < most]
+    every = "one training" if most == 1 else f"{most} trainings"
+    return f"{every} per narrator" + (f", only one of {join_names(once)}" if once else "")
+
+
+def notes(rows: Sequence[Row]) -> Iterator[str]:
+    if any(RIGHT in row for row in rows):
+        yield TOPIC_NOTE
+    if any("own_words" in row for row in rows):
+        yield MEANING_NOTE
+    if any("reader_directions" in row for row in rows):
+        yield READER_NOTE
+
+
+def unselected_sentences(rows: Sequence[Row], examples: Sequence[Row]) -> Iterator[str]:
+    """The sentences of the narrator whose sentences score highest, on the first inputs; nothing without examples."""
+    measured = [(name, title) for name, title in COMPARED_BY if all(name in row for row in rows)]
+    if not examples or not measured:
+        return
+    name, title = measured[0]
+    best = max(rows, key=lambda row: float(row[name]["mean"]))
+    yield (
+        f"The first {len(examples)} of these inputs, none left out, and the sentences of {row_name(best)}, which "
+        f"scores highest by {title}:"
+    )
+    yield _examples_table(best["method"]).markdown(examples)
+
+
+def _examples_table(method: str) -> Table[Row]:
+    """An input per row, with the sentence of one narrator and whether its reason is right, where that is known."""
+
+    def right(example: Row) -> str | None:
+        if "on_topic" not in example:
+            return None
+        on_topic = example["on_topic"][method]
+        return UNDEFINED if on_topic is None else "yes" if on_topic and example["true"][method] else "no"
+
+    return Table(
+        (
+            TableColumn("input", _input),
+            key_column("predicted", "model's class"),
+            TableColumn("right", right, optional=True),
+            key_column(method, "sentence"),
+        )
+    )
+
+
+def _input(example: Row) -> str:
+    image = "(image) " if example["pictured"] else ""
+    return image + " → ".join(text for text in (example["text"], example["pair"]) if text)

@@ -1,15 +1,113 @@
-"""The evaluation of the narrators as tables, and their sentences on unselected items as a page."""
+"""The evaluation of narrators as tables: classes, sentences, reasons, and the tournament; and pages of sentences.
 
-from collections.abc import Mapping, Sequence
+Below the narrators stand what they are compared with: random training sentences and the given reasons. An earlier
+evaluation lacks some columns, which are then left out.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from explainers.methods.narrator_specs import NARRATORS, narrator_spec
+from explainers.methods.registry import method_spec
 from explainers.models.inputs.requirements import display_input_names
-from explainers.report.markdown_table import markdown_table
-from explainers.report.sentence_tables import row_name, sentence_markdown, with_interval
-from explainers.report.text import UNDEFINED
+from explainers.report.tables import Table, TableColumn, bounds, key_column, plus_minus
+from explainers.report.text import join_names, sampled
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
+RIGHT = "reason_right"
+MEAN, SIGNED = plus_minus(), bounds(sign="+")
+TRUTH = (
+    ("reason_true", "reason true of the input ↑"),
+    ("reason_on_topic", "on topic ↑"),
+    (RIGHT, "right: true and on topic ↑"),
+    ("reason_undecided", "cannot be told"),
+    ("reason_true_of_other", "control: true of another input"),
+)
+MEANING = (
+    ("own_words", "content words in its own input"),
+    ("other_words", "in another input of its class"),
+    ("own_minus_other", "difference ↑"),
+    ("picked_of_ten", "picks its input of ten ↑"),
+    ("copies_input", "longest run of words from its input ↓"),
+    ("distinct_per_100", "different sentences per 100 ↑"),
+)
+SCORES = (
+    ("bertscore_precision", "BERTScore with MiniLM: precision ↑"),
+    ("bertscore_recall", "recall ↑"),
+    ("bertscore_f1", "F1 ↑"),
+)
+USE = (
+    ("names_words", "names words of the input"),
+    ("word_effect", "p falls further without these than without random words ↑"),
+    ("content_word_effect", "than without random content words ↑"),
+)
+READER = (
+    ("c2_agreement", "agreement F1 of C2 ↑"),
+    ("ccmr_c2", "CCMR read by C2 ↑"),
+    ("reader_directions", "directions of F(c)"),
+    ("reader_followed", "hidden exchanges that C2 follows ↑"),
+)
+EFFECTS = ("word_effect", "content_word_effect")
+
+
+def row_name(row: Row) -> str:
+    """The name of a narrator, or of what narrators are compared with."""
+    return str(row["name"]) if "name" in row else narrator_spec(row["method"]).name
+
+
+NAME: TableColumn[Row] = TableColumn("method", row_name)
+
+
+def sentence_markdown(rows: Sequence[Row], baselines: Sequence[Row] = ()) -> list[str]:
+    """The tables of which there are metrics."""
+    return [table.markdown(lines) for table, lines in _sentence_tables(rows, baselines)]
+
+
+def sentence_cells(rows: Sequence[Row], baselines: Sequence[Row] = ()) -> list[list[dict[str, str]]]:
+    """The same tables, each as a dictionary per row."""
+    return [table.cells(lines) for table, lines in _sentence_tables(rows, baselines)]
+
+
+def truth_markdown(rows: Sequence[Row], baselines: Sequence[Row] = ()) -> str:
+    """How often the reasons are true, on topic and right, also by class; empty where that was not checked."""
+    every, columns = [*rows, *baselines], truth_columns(rows)
+    return _table(columns).markdown(every) if _measured(every, columns) else ""
+
+
+def truth_columns(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    classes = dict.fromkeys(name for row in rows for name in row if _of_class(name))
+    return [*TRUTH[:3], *((name, f"right: {name.removeprefix(f'{RIGHT}_')}") for name in classes), *TRUTH[3:]]
+
+
+def _of_class(name: str) -> bool:
+    return name.startswith(f"{RIGHT}_") and not name.endswith("_gain")
+
+
+def _sentence_tables(rows: Sequence[Row], baselines: Sequence[Row]) -> list[tuple[Table[Row], list[Row]]]:
+    """Each table with its rows, without those of which no row has a value."""
+    every, readers = [*rows, *baselines], [row for row in rows if "reader_directions" in row]
+    tables = [(columns, every) for columns in (truth_columns(rows), MEANING, SCORES, USE)] + [(READER, readers)]
+    return [(_table(columns), lines) for columns, lines in tables if _measured(lines, columns)]
+
+
+def _measured(rows: Sequence[Row], columns: Sequence[tuple[str, str]]) -> bool:
+    return any(row.get(name) is not None for row in rows for name, _ in columns)
+
+
+def _table(columns: Sequence[tuple[str, str]]) -> Table[Row]:
+    """A table of metrics by id and title; those that no row has are left out."""
+    return Table((NAME, *(key_column(name, title, _written(name), optional=True) for name, title in columns)))
+
+
+def _written(name: str) -> Callable[[Any], str]:
+    """Whole sets have a number, single sentences a mean with its interval; that of an effect has a sign."""
+    places = 3 if name == "reader_followed" else 1
+    of_sentences = SIGNED if name in EFFECTS else MEAN
+    return lambda value: of_sentences(value) if isinstance(value, Mapping) else f"{value:.{places}f}"
+
+
+NARRATOR: TableColumn[str] = TableColumn("narrator", lambda method: narrator_spec(method).name)
+CHECKS = (("true", "reason true"), ("on_topic", "on topic"))
 TRUTHS = {True: "yes", False: "no", None: "cannot be told"}
 LABELS = ("entailment", "neutral", "contradiction")
 IMAGE_FOLDER = "examples"  # of the page's images
@@ -21,6 +119,7 @@ COLUMNS = (
     ("composite", "composite ↑"),
     ("ccmr_c2", "CCMR read by C2 ↑"),
 )
+CLASSES: Table[Row] = Table((NAME, *(key_column(name, title, MEAN) for name, title in COLUMNS)))
 TEXTS = (
     ("true_reason", "a given reason, word for word ↑"),
     ("bleu_1", "BLEU-1 ↑"),
@@ -44,23 +143,16 @@ GAINS = (
 
 def narrator_cells(rows: Sequence[Row]) -> list[dict[str, str]]:
     """A dictionary per narrator: means with half of the 95 % interval, then the metrics of the sentences."""
+    return Table((*CLASSES.columns, *text_columns(rows))).cells(rows)
+
+
+def text_columns(rows: Sequence[Row]) -> list[TableColumn[Row]]:
+    """The metrics of all sentences together that every row has."""
     return [
-        {
-            "method": narrator_spec(row["method"]).name,
-            **{title: with_interval(row[name]) if name in row else UNDEFINED for name, title in COLUMNS},
-            **text_cells(row),
-        }
-        for row in rows
-    ]
-
-
-def text_cells(row: Row) -> dict[str, str]:
-    """The metrics of all sentences together, by title; earlier evaluations lack some."""
-    return {
-        title: UNDEFINED if row[name] is None else f"{row[name]:.{1 if name == 'words' else 3}f}"
+        key_column(name, title, ".1f" if name == "words" else ".3f")
         for name, title in TEXTS
-        if name in row
-    }
+        if all(name in row for row in rows)
+    ]
 
 
 def narrator_markdown(rows: Sequence[Row], baselines: Sequence[Row] = ()) -> str:
@@ -68,17 +160,10 @@ def narrator_markdown(rows: Sequence[Row], baselines: Sequence[Row] = ()) -> str
 
     `baselines` stand below the narrators in the tables of sentences.
     """
-    cells = narrator_cells(rows)
-    titles = _complete(TEXTS, cells)
-    classes = markdown_table([{name: line[name] for name in ("method", *(t for _, t in COLUMNS))} for line in cells])
-    compared = [*cells, *({"method": row_name(row), **text_cells(row)} for row in baselines)]
-    texts = markdown_table([{name: line[name] for name in ("method", *titles)} for line in compared])
-    return "\n\n".join([classes, texts, *sentence_markdown(rows, baselines), "\n".join(gain_lines(rows))])
-
-
-def _complete(columns: Sequence[tuple[str, str]], cells: Sequence[dict[str, str]]) -> list[str]:
-    """The titles of the columns that every line has."""
-    return [title for _, title in columns if all(title in line for line in cells)]
+    every = [*rows, *baselines]
+    texts = Table((NAME, *text_columns(every))).markdown(every)
+    gains = "\n".join(gain_lines(rows))
+    return "\n\n".join([CLASSES.markdown(rows), texts, *sentence_markdown(rows, baselines), gains])
 
 
 def gain_lines(rows: Sequence[Row]) -> list[str]:
@@ -94,11 +179,7 @@ def gain_lines(rows: Sequence[Row]) -> list[str]:
 
 
 def _gain_line(method: str, other: str, gains: Mapping[str, Any]) -> str:
-    figures = (
-        f"{title} {gain['mean']:+.3f} [{gain['low']:+.3f}, {gain['high']:+.3f}]"
-        for name, title in GAINS
-        if (gain := gains.get(name))
-    )
+    figures = (f"{title} {SIGNED(gain)}" for name, title in GAINS if (gain := gains.get(name)))
     return f"{narrator_spec(method).name} against {narrator_spec(other).name}: " + ", ".join(figures)
 
 
@@ -122,7 +203,7 @@ def examples_page(
     ]
     for number, row in enumerate(rows, start=1):
         parts += [f"## {number}. {class_title(row)}", *input_parts(number, row, input_names)]
-        parts.append(markdown_table([example_cells(method, row, labels) for method in methods]))
+        parts.append(example_table(row, labels).markdown(methods))
         parts.append(f"{reasons}: {' · '.join(row['people'])}")
     return "\n\n".join(parts) + "\n"
 
@@ -141,16 +222,84 @@ def input_parts(number: int, row: Row, input_names: Sequence[str]) -> list[str]:
     return image + [f"{name or 'Text'}: {text}" for name, text in zip(names, texts, strict=True)]
 
 
-def example_cells(method: str, row: Row, labels: Sequence[str]) -> dict[str, str]:
-    """A narrator's sentence about an input, and what is known of it; a class that is not the model's is bold."""
+def example_table(row: Row, labels: Sequence[str]) -> Table[str]:
+    """Narrators' sentences about an input, by method id, and what is known of each."""
+
+    def checked(name: str, header: str) -> TableColumn[str]:
+        return TableColumn(header, lambda method: TRUTHS[row[name][method]])
+
+    return Table(
+        (
+            NARRATOR,
+            TableColumn("states", lambda method: stated_name(method, row, labels)),
+            *(checked(name, header) for name, header in CHECKS if name in row),
+            TableColumn("sentence", row.__getitem__),
+        )
+    )
+
+
+def stated_name(method: str, row: Row, labels: Sequence[str]) -> str:
+    """The class that the narrator's sentence states; bold where it is not the model's."""
     from explainers.narrative.sentences import stated_class  # brings torch, which the tables do not need
 
-    stated = stated_class(row[method], labels)
-    name = "none" if stated is None else labels[stated]
-    return {
-        "narrator": narrator_spec(method).name,
-        "states": name if name == row["predicted"] else f"**{name}**",
-        **({"reason true": TRUTHS[row["true"][method]]} if "true" in row else {}),
-        **({"on topic": TRUTHS[row["on_topic"][method]]} if "on_topic" in row else {}),
-        "sentence": row[method],
-    }
+    number = stated_class(row[method], labels)
+    name = "none" if number is None else labels[number]
+    return name if name == row["predicted"] else f"**{name}**"
+
+
+TITLE = "Tournament, judged by word overlap"
+NOTE = (
+    "A stand-in for the paper's tournament (Table 7). There a large multimodal language model ranks the sentences, "
+    "given the model's class and its LIME attribution; no such judge is small and repeatable enough to be part of "
+    "this project. Here, on {inputs} inputs, a sentence is ranked by F1 between the words of the input that it "
+    "mentions and the top 20 % of the input's words by {judges} for the model's class ({sampled}, operator "
+    "{erasure}). Naming many words lowers F1, unless they are top words. Of k narrators the best for an input gets k "
+    "- 1 points and the worst 0; equal ones share the mean. Chance is what the narrator would get if each sentence "
+    "mentioned as many random content words, against the same rivals. This judge sees neither the image, nor whether "
+    "a sentence makes sense, nor the class that it states. ± is half of the 95 % bootstrap interval over inputs; "
+    "brackets hold the paired interval."
+)
+
+
+def tournament_note(tournament: Mapping[str, Any]) -> str:
+    judges = join_names(list(dict.fromkeys(method_spec(table["judge"]).name for table in tournament["tables"])))
+    settings = tournament["settings"]
+    return NOTE.format(
+        inputs=f"{tournament['inputs']:,}",
+        judges=judges,
+        sampled=sampled(settings["samples"]),
+        erasure=settings["erasure"],
+    )
+
+
+def tournament_tables(tournament: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
+    """Map each title to the lines of its table; none for an evaluation without a tournament."""
+    return {_title(each): _points_table(each).cells(each["rows"]) for each in tournament.get("tables", ())}
+
+
+def tournament_parts(tournament: Mapping[str, Any]) -> list[str]:
+    """Markdown for model card and terminal: each title and table, and what they are; empty without a tournament."""
+    tables = tournament.get("tables", ())
+    parts = [part for each in tables for part in (f"{_title(each)}:", _points_table(each).markdown(each["rows"]))]
+    return [tournament_note(tournament), *parts] if parts else []
+
+
+def _title(table: Row) -> str:
+    """Such as "Judged by LIME, among φ, φ + TS and CAuSE (all equal on 40% of the inputs)"."""
+    names = [narrator_spec(row["method"]).name for row in table["rows"]]
+    which = join_names(names) if table["narrators"] == "paper" else f"all {len(names)} narrators"
+    return (
+        f"Judged by {method_spec(table['judge']).name}, among {which} (all equal on {table['tied']:.0%} of the inputs)"
+    )
+
+
+def _points_table(table: Row) -> Table[Row]:
+    return Table(
+        (
+            NAME,
+            key_column("points", f"points, 0 to {len(table['rows']) - 1} ↑", MEAN),
+            key_column("chance", "by chance", MEAN),
+            key_column("above_chance", "above chance ↑", SIGNED),
+            key_column("overlap", "F1 with the top words ↑", MEAN),
+        )
+    )

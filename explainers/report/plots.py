@@ -18,8 +18,7 @@ from matplotlib.text import Text
 
 from explainers.methods.registry import method_spec
 from explainers.report.colours import line_of
-from explainers.report.text import one_line
-from explainers.report.unit_names import name_of_units, plural
+from explainers.report.text import name_of_units, plural, target_name
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -65,7 +64,7 @@ def draw_curves(comparison: "Comparison", sides: tuple[bool, ...] = (False, True
     """
     both = len(sides) > 1
     figure = Figure((9.6, 4.4) if both else (4.3, 3.2), dpi=DOTS, facecolor="white", layout="constrained")
-    erasure, units = comparison.question.settings.erasure, plural(name_of_units(comparison.question))
+    erasure, units = comparison.decision.settings.erasure, plural(name_of_units(comparison.decision))
     labels = (f"% of the {units} removed ({erasure})", f"% of the {units} kept (others: {erasure})")
     axes = figure.subplots(1, len(sides), sharey=True, squeeze=False)[0]
     for kept, axis in zip(sides, axes, strict=True):
@@ -75,7 +74,7 @@ def draw_curves(comparison: "Comparison", sides: tuple[bool, ...] = (False, True
         axis.set_xlabel(labels[kept])
         axis.set(xlim=(0, 100), ylim=(-0.02, 1.02), facecolor="none")
         axis.grid(color="#808080", alpha=0.25, linewidth=0.6)
-    axes[0].set_ylabel(f"probability of “{drawable(one_line(comparison.label, 40))}”")
+    axes[0].set_ylabel(f"probability of “{drawable(target_name(comparison.decision, 40))}”")
     handles, names = axes[0].get_legend_handles_labels()
     if both and handles:
         figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)

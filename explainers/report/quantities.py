@@ -15,16 +15,19 @@
 """
 
 import json
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
-from explainers.datasets.curated_examples import ASSETS
+import numpy as np
+from scipy import stats
+
 from explainers.errors import ExplanationError
+from explainers.evaluation.names import NO_EXPLANATION
+from explainers.installation import ASSETS
 from explainers.models.bundle_cards import BUNDLES
-from explainers.report.consistency_tables import CONSISTENCY
-from explainers.report.simulatability_tables import SIMULATABILITY, with_student_gains
 from explainers.report.text import decimals
 
 PLACES = 3
@@ -38,6 +41,26 @@ Quantity = Callable[[str], float]
 
 class UnknownQuantity(ExplanationError):
     """There is no number of this name."""
+
+
+CONSISTENCY, SIMULATABILITY = "consistency.json", "simulatability.json"  # in a bundle's folder and in that of a run
+
+
+def with_student_gains(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with `student_gain`, the accuracy that students gain by the explanations: mean and 95 % interval over
+    students; None for the row without explanations, and with fewer than two students."""
+    without = next((row["students"] for row in rows if row["method"] == NO_EXPLANATION and "students" in row), None)
+    return [{**row, "student_gain": _over_students(row, without)} for row in rows]
+
+
+def _over_students(row: Mapping[str, Any], without: Sequence[float] | None) -> dict[str, float] | None:
+    students = row.get("students", ())
+    if not row.get("sim") or without is None or len(students) != len(without) or len(students) < 2:
+        return None
+    gains = np.asarray(students) - np.asarray(without)  # (students,)
+    half = float(stats.t.ppf(0.975, len(gains) - 1) * gains.std(ddof=1) / math.sqrt(len(gains)))
+    mean = float(gains.mean())
+    return {"mean": mean, "low": mean - half, "high": mean + half}
 
 
 def stored_quantity(name: str) -> float:
@@ -114,7 +137,7 @@ def _on_card(path: str, model: str, *names: str) -> float:
 
 
 def _document(name: str, row: str, column: str) -> float:
-    """Of the first table of the document that has this row and this column."""
+    """The cell of the first table of the document that has this row and this column."""
     match = next(NUMBER.search(cells[column]) for cells in _tables(name) if cells.get("") == row and column in cells)
     if match is None:
         raise ValueError(row)

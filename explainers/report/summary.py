@@ -4,39 +4,37 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from explainers.comparison.verdict import verdict
+from explainers.comparison.answer import answer
 from explainers.methods.registry import method_spec
-from explainers.report.text import decimals, join_names, one_line
-from explainers.report.unit_names import name_of_units, quoted_among
-from explainers.report.verdict import verdict_sentences
+from explainers.report.answer import answer_sentences
+from explainers.report.text import decimals, join_names, name_of_units, one_line, quoted_among, target_name
 from explainers.results.attribution import Attribution, ranking
 
 if TYPE_CHECKING:
     from explainers.methods.spec import MethodSpec
-    from explainers.results.comparison import Comparison, MethodResult
+    from explainers.results.comparison import Comparison
+    from explainers.results.events import MethodResult
 
 Firsts = dict[str, int | None]  # by name of a method, the unit that it ranks first
 Group = tuple[int, list[str]]  # a unit and the methods that rank it first
 
 
 def summary(comparison: "Comparison") -> str:
-    """Which explanation the evidence supports, by what and how surely, and what the methods agree on.
+    """Return which units carry the decision, by what evidence and how surely, and what the methods agree on.
 
     Plain text, not escaped. Controls and a person's order have no part in the agreement.
     """
-    if len(comparison.question.encoding.units) == 1:
+    if len(comparison.decision.encoding.units) == 1:
         return " ".join([*_other_class(comparison), *_single_unit(comparison)])
-    judged = comparison.verdict or verdict(comparison, finished=True)
-    sentences = [*verdict_sentences(judged, comparison), *_agreement(comparison, _methods(comparison))]
+    answered = comparison.answer or answer(comparison, finished=True)
+    sentences = [*answer_sentences(answered, comparison), *_agreement(comparison, _methods(comparison))]
     return " ".join([*_other_class(comparison), *sentences])
 
 
 def agreement_sentence(comparison: "Comparison") -> str:
     """Which methods rank which unit first; empty where there is a single unit. Controls and a person's
     order have no part in it."""
-    if len(comparison.question.encoding.units) == 1:
+    if len(comparison.decision.encoding.units) == 1:
         return ""
     return " ".join(_agreement(comparison, _methods(comparison)))
 
@@ -50,8 +48,9 @@ def first_choice(attribution: Attribution) -> int | None:
 
 
 def _methods(comparison: "Comparison") -> list["MethodResult"]:
-    """Without controls and without a person's order."""
-    return [each for each in comparison.results if _spec(each).explains and not _spec(each).is_control]
+    """Without controls, a person's order and the consensus."""
+    specs = ((each, _spec(each)) for each in comparison.results)
+    return [each for each, spec in specs if spec.explains and not spec.is_control and not spec.is_joint]
 
 
 def _spec(result: "MethodResult") -> "MethodSpec":
@@ -59,20 +58,18 @@ def _spec(result: "MethodResult") -> "MethodSpec":
 
 
 def _other_class(comparison: "Comparison") -> list[str]:
-    """Only where the explained class is not the predicted one."""
-    predicted, explained = int(np.argmax(comparison.probabilities)), comparison.question.label
-    if predicted == explained:
+    """Only where something else than the predicted class is explained."""
+    if comparison.explains_predicted:
         return []
-    first, second = (
-        f"{one_line(comparison.question.model.labels[index])} ({decimals(comparison.probabilities[index])})"
-        for index in (predicted, explained)
-    )
+    predicted = one_line(comparison.decision.card.labels[comparison.predicted])
+    first = f"{predicted} ({decimals(max(comparison.probabilities))})"
+    second = f"{target_name(comparison.decision)} ({decimals(comparison.probability)})"
     return [f"The model predicts {first}; the explanations are for {second}."]
 
 
 def _single_unit(comparison: "Comparison") -> list[str]:
-    unit, label = name_of_units(comparison.question), one_line(comparison.label)
-    has = "image and text have" if comparison.question.encoding.multimodal else "text has"
+    unit, label = name_of_units(comparison.decision), target_name(comparison.decision)
+    has = "image and text have" if comparison.decision.encoding.multimodal else "text has"
     start = f"The {has} a single {unit}, so no ranking is possible"
     curves = [result.curves for result in comparison.results]
     curves += comparison.random_control.curves if comparison.random_control else ()
@@ -83,7 +80,7 @@ def _single_unit(comparison: "Comparison") -> list[str]:
 
 def _agreement(comparison: "Comparison", results: Sequence["MethodResult"]) -> list[str]:
     """Which methods rank which unit first."""
-    unit = name_of_units(comparison.question)
+    unit = name_of_units(comparison.decision)
     firsts: Firsts = {_spec(result).name: first_choice(result.attribution) for result in results}
     if len(firsts) < 2:
         return [

@@ -6,30 +6,30 @@ from typing import TYPE_CHECKING
 
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.spec import MetricSpec
-from explainers.report.ablated_inputs import ablated_inputs_line
 from explainers.report.metric_rows import MetricRow, metric_rows
 from explainers.report.narratives import narrative_lines
 from explainers.report.summary import summary
-from explainers.report.text import UNDEFINED, visible
+from explainers.report.text import UNDEFINED, ablated_inputs_line, visible
 from explainers.results.attribution import ranking
 
 if TYPE_CHECKING:
     from explainers.results.attribution import Attribution
-    from explainers.results.comparison import Comparison, MethodResult
+    from explainers.results.comparison import Comparison
+    from explainers.results.events import MethodResult
 
 STRONGEST_UNITS = 5
 
 
 def comparison_lines(comparison: "Comparison") -> Iterator[str]:
-    """The prediction, each method's strongest units, the metrics (the best ones starred) and the summary."""
+    """Yield the prediction, each method's strongest units, the metrics by group (`*`: supported) and the summary."""
     shares = ", ".join(f"{name} {p:.3f}" for name, p in comparison.as_probabilities().items())
-    predicted = comparison.question.model.labels[comparison.predicted]
-    explained = "" if predicted == comparison.label else f"; explained: {comparison.label}"
-    yield f"{comparison.question.model.name} predicts {predicted} ({shares}){explained}"
+    predicted = comparison.decision.card.labels[comparison.predicted]
+    explained = "" if comparison.explains_predicted else f"; explained: {comparison.explained}"
+    yield f"{comparison.decision.card.name} predicts {predicted} ({shares}){explained}"
     if comparison.ablated_inputs is not None:
         yield ablated_inputs_line(comparison.ablated_inputs)
-    if comparison.question.encoding.warning:
-        yield comparison.question.encoding.warning
+    if comparison.decision.encoding.warning:
+        yield comparison.decision.encoding.warning
     yield ""
     yield from (_strongest_units(comparison, result) for result in comparison.results)
     yield from narrative_lines(comparison)
@@ -58,19 +58,19 @@ def _score(attribution: "Attribution", unit: int) -> str:
 def _metrics(comparison: "Comparison") -> Iterator[str]:
     widths = {metric.id: max(10, len(metric.name) + 2) for metric in METRICS}
     names = "".join(metric.name.rjust(widths[metric.id]) for metric in METRICS)
-    yield f"{'erased by ' + comparison.question.settings.erasure:22}{names}{'seconds':>10}{'calls':>8}"
+    yield f"{'erased by ' + comparison.decision.settings.erasure:22}{names}{'seconds':>10}{'calls':>8}"
     for row in metric_rows(comparison):
         values = "".join(_value(row, metric).rjust(widths[metric.id]) for metric in METRICS)
         cost = f"{row.seconds:10.2f}{row.calls:8}" if row.seconds is not None else ""
-        yield f"{row.method:22}{values}{cost}"
+        yield f"{('*' if row.group == 'supported' else '') + row.method:22}{values}{cost}"
 
 
 def _value(row: MetricRow, metric: MetricSpec) -> str:
     value = row.metrics[metric.id]
-    return UNDEFINED if math.isnan(value) else f"{'*' if metric.id in row.best else ''}{value:.{metric.places}f}"
+    return UNDEFINED if math.isnan(value) else f"{value:.{metric.places}f}"
 
 
 def _input_name(comparison: "Comparison", unit: int) -> str:
     """The input that the unit is from, for pairs and for images with text."""
-    name = comparison.names[comparison.question.encoding.units[unit].segment]
+    name = comparison.names[comparison.decision.encoding.units[unit].segment]
     return f" ({name.lower()})" if name else ""

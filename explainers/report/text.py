@@ -1,9 +1,23 @@
-"""Text and numbers on their way into a document. What people typed is displayed as it is and never interpreted."""
+"""Text and numbers on their way into a document. What people typed is displayed as it is and never interpreted.
+
+Here are also the names of what all documents speak of: erasure operators, units, and the predictions for parts.
+"""
 
 import html
 import math
 import unicodedata
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from explainers.models.inputs.encoding import Erasure, Unit
+from explainers.results.events import AblatedInputs
+
+if TYPE_CHECKING:
+    from explainers.results.comparison import Comparison
+    from explainers.results.decision import Decision
+
 
 CONTROL_PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
 WHITE_SPACE = "\t\n\r"
@@ -33,6 +47,16 @@ def one_line(text: str, longest: int = 60) -> str:
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 
+def target_name(decision: "Decision", longest: int = 60) -> str:
+    """The name of what is explained, "A" or "A rather than B", each class cut after `longest` characters."""
+    return decision.target.name([one_line(label, longest) for label in decision.card.labels])
+
+
+def the_class(decision: "Decision") -> str:
+    """What stands before the name of a class, "the class "; nothing before "A rather than B"."""
+    return "" if decision.target.is_contrast else "the class "
+
+
 def number(value: float, *, signed: bool = False) -> str:
     """Three significant digits with a real minus sign."""
     return f"{float(value) + 0.0:{'+' if signed and value else ''}.3g}".replace("-", "−")
@@ -53,3 +77,82 @@ def sampled(samples: int) -> str:
 def join_names(names: Sequence[str]) -> str:
     """ "A", "A and B", "A, B and C"."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def ablated_inputs_line(ablated: AblatedInputs) -> str:
+    """ "Premise alone: neutral 0.62 · hypothesis alone: … · swapped: …"."""
+    names = (f"{ablated.names[0]} alone", f"{ablated.names[1].lower()} alone", "swapped")
+    pairs = zip(names, ablated.predictions, strict=False)
+    return " · ".join(f"{name}: {_top_class(ablated.labels, probabilities)}" for name, probabilities in pairs)
+
+
+def _top_class(labels: tuple[str, ...], probabilities: tuple[float, ...]) -> str:
+    best = int(np.argmax(probabilities))
+    return f"{one_line(labels[best])} {decimals(probabilities[best])}"
+
+
+OPERATORS: dict[Erasure, str] = {
+    "mask": "words are masked",
+    "delete": "words are deleted",
+    "zero": "embeddings are zeroed",
+    "blur": "the image is blurred",
+}
+WITH_PATCHES: dict[Erasure, str] = {  # for an image with text
+    "mask": "words and patches are masked",
+    "delete": "words and patches are deleted",
+    "blur": "patches are blurred and words are masked",
+}
+
+
+def holding_clauses(holds: Sequence[tuple[Erasure, bool]], comparison: "Comparison") -> tuple[str, str]:
+    """Return what the operators under which something holds do, and those under which it does not; such as "words are
+    masked or words are deleted", empty where there are none."""
+    clauses = OPERATORS | (WITH_PATCHES if comparison.decision.encoding.multimodal else {})
+    return (
+        _either([clauses[erasure] for erasure, each in holds if each]),
+        _either([clauses[erasure] for erasure, each in holds if not each]),
+    )
+
+
+def _either(clauses: Sequence[str]) -> str:
+    return " or ".join([", ".join(clauses[:-1]), clauses[-1]]) if len(clauses) > 1 else "".join(clauses)
+
+
+def name_of_units(decision: "Decision") -> str:
+    """ "word", "token", "patch", or "unit" for words and patches together."""
+    kinds = {unit.kind for unit in decision.encoding.units}
+    if kinds == {"patch"}:
+        return "patch"
+    return "unit" if "patch" in kinds else decision.settings.unit
+
+
+def plural(name: str) -> str:
+    return "patches" if name == "patch" else f"{name}s"
+
+
+def counted(number: int, name: str) -> str:
+    """Return "1 input" or "2,000 inputs"."""
+    return f"{number:,} {name if number == 1 else plural(name)}"
+
+
+def share_line(share: float | None) -> str:
+    """How the importance is divided between image and text; `share` is the image's, 0…1."""
+    if share is None:
+        return ""
+    return f"image {decimals(100 * share, 0)} % · text {decimals(100 - 100 * share, 0)} % of the importance"
+
+
+def quoted_unit(unit: Unit, text: str) -> str:
+    """`text` is the unit's text, ready for display: quoted for a word, the position for a patch."""
+    return f"the patch in {text}" if unit.kind == "patch" else f"“{text}”"
+
+
+def quoted_among(comparison: "Comparison", at: int) -> str:
+    """A patch by its position; a word with its text of a pair, and numbered if it occurs there more than once."""
+    units, unit = comparison.decision.encoding.units, comparison.decision.encoding.units[at]
+    if unit.kind == "patch":
+        return quoted_unit(unit, one_line(unit.text))
+    same = [index for index, other in enumerate(units) if (other.text, other.segment) == (unit.text, unit.segment)]
+    occurrence = [f"number {same.index(at) + 1} of {len(same)}"] if len(same) > 1 else []
+    details = ", ".join([*filter(None, [comparison.names[unit.segment].lower()]), *occurrence])
+    return f"{quoted_unit(unit, one_line(unit.text))}{f' ({details})' if details else ''}"

@@ -1,89 +1,51 @@
-"""One decision, its explanations and what was measured about them. Importing this module does not load torch."""
+"""One decision, its explanations and what was measured about them.
+
+`Comparison.with_event` is the only place where the events of a run are put together: for the notebook, the command
+line, the app and stored results alike. Importing this module does not load torch.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.inputs.requirements import display_input_names
-from explainers.results.ablated_inputs import AblatedInputs
+from explainers.models.target import Target
+from explainers.results.answer import CONSENSUS, Answer
 from explainers.results.attribution import Attribution
-from explainers.results.duel import Duel
-from explainers.results.erasure_curves import ErasureCurves
-from explainers.results.manifest import manifest
+from explainers.results.decision import Decision
+from explainers.results.events import (
+    AblatedInputs,
+    Duel,
+    Event,
+    Failure,
+    MethodResult,
+    MethodStarted,
+    OperatorCheck,
+    RandomControl,
+)
+from explainers.results.manifest import manifest, strict_json
 from explainers.results.narrative import Narrative, NarrativeCheck
-from explainers.results.operator_check import OperatorCheck
-from explainers.results.settings import Settings
-from explainers.results.strict_json import strict_json
-from explainers.results.verdict import Verdict
 
 if TYPE_CHECKING:
     import pandas
 
-    from explainers.models.frozen_model import FrozenModel
-
 Table = Literal["scores", "metrics", "curves"]
 
 
-@dataclass(frozen=True)
-class Question:
-    """One decision to explain. `encoding` must have units; `label` is the class whose probability is explained."""
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """One decision and its explanations. In a notebook it draws itself; `as_dict` is its JSON.
 
-    model: "FrozenModel"
-    encoding: Encoding
-    label: int
-    settings: Settings = field(default_factory=Settings)
-
-    def __post_init__(self) -> None:
-        if not self.encoding.units:
-            raise ExplanationError("All words are removed. Restore at least one to explain the decision.")
-
-
-@dataclass(frozen=True)
-class MethodResult:
-    """An attribution, its erasure curves, and by metric id its metrics and their noise (standard deviation)."""
-
-    attribution: Attribution
-    curves: ErasureCurves
-    metrics: dict[str, float]
-    noise: dict[str, float]
-
-
-@dataclass(frozen=True)
-class RandomControl:
-    """The curves of several random orders, by metric id the score of each, and by metric id their aggregate.
-
-    It replaces the result of `method`, which is a single random order.
+    `order` are method ids in the order of display: results and failures stand in it whenever they come; what it does
+    not name comes last.
     """
 
-    curves: tuple[ErasureCurves, ...]
-    scores: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    method: str = "random"
-
-    @property
-    def deviations(self) -> dict[str, float]:
-        """By metric id, the standard deviation over the orders."""
-        return {metric: float(np.std(scores)) for metric, scores in self.scores.items()}
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A method that could not explain this decision, and why."""
-
-    method: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One decision and its explanations. In a notebook it draws itself; `as_dict` is its JSON."""
-
-    question: Question
+    decision: Decision
     probabilities: tuple[float, ...]
     results: tuple[MethodResult, ...] = ()
     random_control: RandomControl | None = None
@@ -94,11 +56,89 @@ class Comparison:
     narrative_checks: tuple[NarrativeCheck, ...] = ()
     operator_checks: tuple[OperatorCheck, ...] = ()
     duels: tuple[Duel, ...] = ()
-    verdict: Verdict | None = None  # made of the rest, where somebody has asked for it
+    answer: Answer | None = None  # made of the rest, where somebody has asked for it
+    order: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return a line about it, as "<Comparison of sst2, for positive (0.98): 10 methods, 1 failed>"."""
+        count = len([method for method in self.methods if method != CONSENSUS])
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        about = f"{self.decision.card.name}, for {self.explained} ({self.probability:.2f})"
+        return f"<Comparison of {about}: {count} method{'' if count == 1 else 's'}{failed}>"
+
+    def with_event(self, event: Event) -> "Comparison":
+        """Return the comparison with what one event of its run adds. A method that starts or estimates adds nothing."""
+        match event:
+            case MethodStarted() | Attribution():
+                return self
+            case MethodResult():
+                others = (result for result in self.results if result.method != event.method)
+                return replace(self, results=tuple(sorted((*others, event), key=self._place)))
+            case Failure():
+                return replace(self, failures=tuple(sorted((*self.failures, event), key=self._place)))
+            case RandomControl():
+                return replace(self, random_control=event)
+            case Narrative():
+                return replace(self, narratives=(*self.narratives, event))
+            case NarrativeCheck():
+                return replace(self, narrative_checks=(*self.narrative_checks, event))
+            case OperatorCheck():
+                return replace(self, operator_checks=(*self.operator_checks, event))
+            case AblatedInputs():
+                return replace(self, ablated_inputs=event)
+            case Duel():
+                return replace(self, duels=(*self.duels, event))
+
+    def events(self) -> Iterator[Event]:
+        """Yield events that fold to this comparison again."""
+        if self.ablated_inputs is not None:
+            yield self.ablated_inputs
+        if self.random_control is not None:
+            yield self.random_control
+        yield from self.results
+        yield from self.failures
+        yield from self.narratives
+        yield from self.narrative_checks
+        yield from self.operator_checks
+        yield from self.duels
+
+    def _place(self, event: MethodResult | Failure) -> int:
+        if event.method == CONSENSUS:
+            return -1
+        return self.order.index(event.method) if event.method in self.order else len(self.order)
+
+    def result(self, method: str) -> MethodResult | None:
+        """Return what was measured about the method; None before it was."""
+        return next((result for result in self.results if result.method == method), None)
+
+    @property
+    def consensus(self) -> MethodResult | None:
+        """Return the row of the joint order; None before two methods are finished."""
+        return self.result(CONSENSUS)
+
+    def failure(self, method: str) -> str:
+        """Return why the method, or narrator, could not explain the decision; empty where it has not failed."""
+        return next((failure.reason for failure in self.failures if failure.method == method), "")
 
     @property
     def label(self) -> str:
-        return self.question.model.labels[self.question.label]
+        """Return the name of the explained class."""
+        return self.decision.card.labels[self.decision.label]
+
+    @property
+    def explained(self) -> str:
+        """Return the name of what is explained: "A", or "A rather than B"."""
+        return self.decision.explained
+
+    @property
+    def probability(self) -> float:
+        """Return that of what is explained, for the whole input: p(A), or p(A) / (p(A) + p(B))."""
+        return self.decision.target.of(self.probabilities)
+
+    @property
+    def explains_predicted(self) -> bool:
+        """Return whether the predicted class is explained, and not rather than another one."""
+        return self.decision.target == Target(self.predicted)
 
     @property
     def predicted(self) -> int:
@@ -107,8 +147,8 @@ class Comparison:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the inputs, by `Unit.segment`: ("Premise", "Hypothesis"), ("Text", "Image"); ("",) for one text."""
-        return part_names(self.question.model.input_names, self.question.encoding)
+        """Names of the inputs by `Unit.segment`: ("Premise", "Hypothesis"), ("Text", "Image"); ("",) for one text."""
+        return part_names(self.decision.card.input_names, self.decision.encoding)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -129,50 +169,73 @@ class Comparison:
         """A pandas frame with a row per method and unit ("scores"), method ("metrics") or curve point ("curves")."""
         from explainers.results import frames  # pandas takes a while, and the page does not need it
 
-        return {"scores": frames.scores, "metrics": frames.metrics, "curves": frames.curves}[table](self)
+        if table not in get_args(Table):
+            raise ExplanationError(f"Unknown table {table!r}. Choose one of: {', '.join(get_args(Table))}.")
+        target, erasure = self._target(), self.decision.settings.erasure
+        if table == "metrics":
+            return frames.metrics(self.displayed_results, self.random_control, target, erasure)
+        if table == "curves":
+            return frames.curves(self.results, self.random_control, target, erasure)
+        return frames.scores(self.results, target, self.names)
 
     def as_dict(self) -> dict[str, Any]:
         """`model`, `label`, `probabilities` by label, `explanations`, the random control and the run manifest.
 
+        Where one class is explained rather than another, `versus` names that one, also in each explanation.
         `removed` are unit numbers of the whole input; offsets in `units` always refer to the whole text.
         """
         return {
-            "model": self.question.model.name,
-            "label": self.label,
+            "model": self.decision.card.name,
+            **self._target(),
             "probabilities": self.as_probabilities(),
             "explanations": [self._explanation(result) for result in self.results],
             "one_text_alone": self.ablated_inputs.as_dict() if self.ablated_inputs else None,
             "narratives": [self._narrative(narrative) for narrative in self.narratives],
             "random_control": _defined(self.random_control.metrics) if self.random_control else None,
             "other_operators": {check.erasure: _operator(check) for check in self.operator_checks},
-            "verdict": self.verdict.as_dict() if self.verdict else None,
+            "answer": self._answer(),
             "failures": [asdict(failure) for failure in self.failures],
             "removed": list(self.removed),
-            "notice": self.question.encoding.warning,
-            "manifest": self.manifest(),
+            "warning": self.decision.encoding.warning,
+            "manifest": self._origin(),
             **({"duels": [duel.as_dict() for duel in self.duels]} if self.duels else {}),
         }
 
+    def _answer(self) -> dict[str, Any] | None:
+        """Return the answer, and the decisive words as they stand in the input."""
+        if self.answer is None:
+            return None
+        units = self.decision.encoding.units
+        return {**self.answer.as_dict(), "texts": [units[unit].text for unit in self.answer.words]}
+
     def as_probabilities(self) -> dict[str, float]:
-        return dict(zip(self.question.model.labels, self.probabilities, strict=True))
+        return dict(zip(self.decision.card.labels, self.probabilities, strict=True))
 
     def as_json(self) -> str:
         return strict_json(self.as_dict())
 
     def manifest(self) -> dict[str, Any]:
-        """What somebody else needs to reproduce the numbers."""
-        question = self.question
-        return manifest(question.model, question.encoding, question.settings, self.methods)
+        """Return what somebody else needs to reproduce the numbers, and the answer that they gave."""
+        return {**self._origin(), "answer": self._answer()}
+
+    def _origin(self) -> dict[str, Any]:
+        origin = manifest(self.decision.card, self.decision.encoding, self.decision.settings, self.methods)
+        return {**origin, "target": self._target()} if self.decision.target.is_contrast else origin
+
+    def _target(self) -> dict[str, str]:
+        """Return the names of the explained class and, where there is one, of the class that it is compared with."""
+        labels, versus = self.decision.card.labels, self.decision.versus
+        return {"label": self.label} if versus is None else {"label": self.label, "versus": labels[versus]}
 
     def _explanation(self, result: MethodResult) -> dict[str, Any]:
         attribution, curves = result.attribution, result.curves
         return {
             "method": attribution.method,
-            "label": self.question.model.labels[attribution.label],
+            **self._target(),
             "units": [_unit(unit) for unit in attribution.encoding.units],
             "scores": list(attribution.scores),
             "signed": attribution.signed,
-            "picture_share": attribution.image_share if attribution.encoding.multimodal else None,
+            "image_share": attribution.image_share if attribution.encoding.multimodal else None,
             "spread": list(attribution.spread) or None,
             "completeness_gap": attribution.gap,
             "samples": attribution.samples or None,
@@ -189,7 +252,7 @@ class Comparison:
         }
 
     def _narrative(self, narrative: Narrative) -> dict[str, Any]:
-        labels = self.question.model.labels
+        labels = self.decision.card.labels
         check = self.narrative_check(narrative.method)
         return {
             "method": narrative.method,
@@ -204,7 +267,7 @@ class Comparison:
 
 
 def part_names(input_names: Sequence[str], encoding: Encoding) -> tuple[str, ...]:
-    """By `Unit.segment`: ("Premise", "Hypothesis"), ("Text", "Image"), or ("",) for one text."""
+    """Names of the parts by `Unit.segment`: ("Premise", "Hypothesis"), ("Text", "Image"), or ("",) for one text."""
     return ("Text", "Image") if encoding.multimodal else display_input_names(input_names, len(encoding.texts))
 
 

@@ -1,22 +1,22 @@
-"""What somebody else needs to reproduce the numbers."""
+"""What somebody else needs to reproduce the numbers.
+
+JSON that every reader takes: a number that is not finite, which JSON does not have, becomes null.
+"""
 
 import hashlib
-import platform
+import json
+import math
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from explainers.datasets.image import InputImage
 from explainers.models.inputs.encoding import Encoding
+from explainers.results.decision import ModelCard
 from explainers.results.settings import RANDOM_ORDERS, Settings
-from explainers.results.stored_model import StoredModel
 
-if TYPE_CHECKING:
-    from explainers.models.frozen_model import FrozenModel
-
-VERSION = "0.1.0"
 LIBRARIES = ("torch", "transformers", "captum", "numpy", "scikit-learn", "tokenizers")
 
 
@@ -41,36 +41,29 @@ def image_checksum(image: InputImage | None) -> dict[str, Any] | None:
     return {"size": list(image.size), "pixels_sha256": hashlib.sha256(pixels.tobytes()).hexdigest()}
 
 
-def manifest(model: "FrozenModel", encoding: Encoding, settings: Settings, methods: Iterable[str]) -> dict[str, Any]:
+def manifest(card: ModelCard, encoding: Encoding, settings: Settings, methods: Iterable[str]) -> dict[str, Any]:
     """Model with its checksum, inputs, methods, settings, seeds and versions."""
-    computed = versions(model)
     return {
-        "crosslight": computed.pop("crosslight"),
-        "model": {
-            "name": model.name,
-            "version": model.version,
-            "sha256": checksum(model),
-            "device": str(model.device),
-        },
+        "crosslight": card.crosslight,
+        "model": {"name": card.name, "version": card.version, "sha256": card.sha256, "device": card.device},
         "texts": list(encoding.texts),
         "picture": image_checksum(encoding.image),
         "settings": asdict(settings),
         "random_orders": RANDOM_ORDERS,
         "methods": list(methods),
-        **computed,
+        "python": card.python,
+        "libraries": dict(card.libraries),
     }
 
 
-def checksum(model: "FrozenModel | StoredModel") -> str:
-    if isinstance(model, StoredModel):
-        return model.sha256
-    from explainers.models.catalog import fingerprint  # brings torch, which pages must not wait for
-
-    return fingerprint(model)
+def strict_json(content: Any) -> str:
+    """`content` as indented JSON, with the text as it was typed."""
+    return json.dumps(_finite(content), ensure_ascii=False, allow_nan=False, indent=2)
 
 
-def versions(model: "FrozenModel | StoredModel") -> dict[str, Any]:
-    """Of this program, Python and the libraries: those that computed the results."""
-    if isinstance(model, StoredModel):
-        return {"crosslight": model.crosslight, "python": model.python, "libraries": dict(model.libraries)}
-    return {"crosslight": VERSION, "python": platform.python_version(), "libraries": libraries()}
+def _finite(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -17,11 +17,10 @@ from explainers.datasets.image import InputImage
 from explainers.models.inputs.encoding import Encoding
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
-from explainers.results.stored_model import StoredModel
 
 OMITTED: dict[type, tuple[str, ...]] = {
-    Attribution: ("encoding", "draws"),  # the encoding is that of the question
-    Comparison: ("verdict",),
+    Attribution: ("encoding", "draws"),  # the encoding is that of the decision
+    Comparison: ("answer", "order"),  # they follow from the rest
     Encoding: ("image", "patch_embeddings", "canvas"),
 }
 Result = TypeVar("Result")
@@ -65,7 +64,7 @@ def _is_default(each: "Field[Any]", content: Any) -> bool:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind, localns={"FrozenModel": StoredModel})
+    return get_type_hints(kind)
 
 
 class _Reader:

@@ -1,15 +1,29 @@
-"""What a comparison depends on besides model, input and class."""
+"""What a comparison depends on besides model, input and class.
+
+How LIME and KernelSHAP draw their masks. Importing this module is cheap.
+"""
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from explainers.errors import ExplanationError
-from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, UNIT_KINDS, Erasure, UnitKind
-from explainers.results.sampling import DEFAULT_SAMPLING, SAMPLINGS, Sampling
+from explainers.models.inputs.encoding import (
+    MULTIMODAL_ERASURES,
+    UNIT_KINDS,
+    Erasure,
+    UnitKind,
+)
+
+Sampling = Literal["captum", "shared"]  # for each method as its paper does; the same masks for all that sample
+SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
+DEFAULT_SAMPLING: Sampling = "shared"
+EVALUATED_SAMPLING: Sampling = "captum"  # in the stored evaluations, with 500 samples
+
 
 FEWEST_SAMPLES = 10
 UNTIL_SETTLED = 0  # instead of a number of samples
 SETTLED_BY = 500  # samples; more where a method says so
-RANDOM_ORDERS = 10  # of the random control
+RANDOM_ORDERS = 19  # of the random control: the fewest that an order at the 5 % level can beat
 
 
 @dataclass(frozen=True)

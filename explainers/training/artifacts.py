@@ -6,27 +6,61 @@
     …/<method>….json                                                 beside each: recipe, data, seed, command, metrics
 
 The store is the folder `store`, or the one that CROSSLIGHT_STORE names. Importing this module does not import torch.
+`ModelCache` keeps values that were computed for a model, such as its artifacts, as long as the model lives.
 """
 
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
 
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
 from explainers.methods.spec import MethodSpec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
-from explainers.training.model_cache import ModelCache
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from explainers.models.frozen_model import FrozenModel
+
+
+Value = TypeVar("Value")
+
+
+class ModelCache:
+    """At most `size` values per model; the least recently used one goes first. Safe for several threads."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._lock = size, Lock()
+        self._values: WeakKeyDictionary[nn.Module, OrderedDict[Hashable, object]] = WeakKeyDictionary()
+
+    def get(self, model: "FrozenModel", key: Hashable, compute: Callable[[], Value]) -> Value:
+        """The kept value, or a new one; two threads may compute it at once, and both get the first result."""
+        key = (model.version, key)
+        with self._lock:
+            values = self._values.setdefault(model.module, OrderedDict())
+            if key in values:
+                values.move_to_end(key)
+                return cast(Value, values[key])
+        value = compute()  # without the lock: loading waits for the model's own
+        with self._lock:
+            values = self._values.setdefault(model.module, OrderedDict())
+            value = cast(Value, values.setdefault(key, value))
+            while len(values) > self._size:
+                values.popitem(last=False)
+        return value
+
 
 STORE_VARIABLE = "CROSSLIGHT_STORE"
 LOADED_PER_MODEL = 64
@@ -37,6 +71,23 @@ Recipe = TypeVar("Recipe")
 Module = TypeVar("Module", bound="nn.Module")
 
 _loaded = ModelCache(LOADED_PER_MODEL)
+
+
+@with_config(ConfigDict(extra="allow"))
+class ModelOnCard(TypedDict):
+    version: str
+
+
+@with_config(ConfigDict(extra="allow"))
+class ArtifactCard(TypedDict):
+    """What every card of fitted weights says; data, seeds, command and metrics stand beside it."""
+
+    recipe: dict[str, Any]
+    model: ModelOnCard
+    sha256: str
+
+
+ARTIFACT_CARD = TypeAdapter(ArtifactCard)
 
 
 @dataclass(frozen=True)
@@ -51,11 +102,9 @@ class Artifact:
     def card(self) -> dict[str, Any]:
         """Raises `ModelUnavailable` if the card is missing or damaged."""
         try:
-            card: dict[str, Any] = json.loads(self.path.with_suffix(".json").read_text(encoding="utf-8"))
-            dict(card["recipe"]), card["model"]["version"], str(card["sha256"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            return cast(dict[str, Any], ARTIFACT_CARD.validate_json(self.path.with_suffix(".json").read_bytes()))
+        except (OSError, ValidationError) as error:
             raise ModelUnavailable(f"The card of {self.path.name} is missing or damaged. Fit it again.") from error
-        return card
 
 
 @dataclass(frozen=True)
@@ -184,7 +233,7 @@ def read_artifact(
             raise KeyError(", ".join(sorted(differing)[:3]))
         module = untrained.module.to(model.device)
         module.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, strict=False)
-    except (OSError, SafetensorError, KeyError, TypeError, RuntimeError) as error:
+    except (OSError, SafetensorError, KeyError, TypeError, RuntimeError, ValidationError) as error:
         raise ModelUnavailable(f"{artifact.path.name} is damaged or of another architecture. Fit it again.") from error
     return untrained.recipe, module.requires_grad_(False).eval()
 

@@ -1,38 +1,61 @@
-"""A training as plain values, and as the command line `python -m explainers fit …` that starts it."""
+"""A training as one record: what `fit` is given, as JSON for a job, and as the command line that a person would type.
+
+`python -m explainers fit --spec FILE` starts what the JSON says. The command line is only ever rendered from the
+record; `commands.fit` is where one that was typed becomes a record.
+"""
 
 import re
 import shlex
-from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter, ValidationError
 
 from explainers.datasets.images.sets import ImageFiles
-from explainers.errors import ExplanationError
+from explainers.errors import ExplanationError, refused_fields
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, learning_methods
 from explainers.models.bundle_cards import is_generated
+from explainers.training.settings import validated
 
+ALL = "all"  # in place of a method: every shipped variant
 VARIANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
-COMMAND = ("python", "-m", "explainers")
-VALUE_FLAGS = ("model", "data", "format", "pictures", "variant")
-RUN_FLAGS = ("device", "folder", "out")  # of one run; they do not change what is fitted
+COMMAND = ("python", "-m", "explainers", "fit")
+AUTO = "auto"  # the device
 
 
+def _pairs(values: Any) -> Any:
+    return tuple((name, str(value)) for name, value in values.items()) if isinstance(values, Mapping) else values
+
+
+Settings = Annotated[
+    tuple[tuple[str, str], ...], BeforeValidator(_pairs), PlainSerializer(dict, return_type=dict[str, str])
+]
+
+
+@validated
 @dataclass(frozen=True)
 class FitSpec:
-    """`settings` are hyperparameters as typed, name to value; with a `format`, `data` are its annotations."""
+    """`settings` are hyperparameters as typed, name to value; with a `format`, `data` are its annotations. What stands
+    from `device` on belongs to one run, and does not change what is fitted."""
 
     method: str
     model: str
     data: str = ""
     variant: str = ""
     seed: int = 0
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: Settings = ()
     format: str = ""
     images: str = ""  # the folder of the images
-    seeds: int = 1  # trainings, from `seed` on; the best on validation texts is kept
+    seeds: Annotated[int, Field(ge=1)] = 1  # trainings, from `seed` on; the best on validation texts is kept
+    full: bool = False  # IvRA only: the classifier learns too, and becomes a new model
+    device: str = AUTO
+    folder: str = ""  # for log and checkpoint; by default below runs
+    out: str = ""  # the folder for weights and card; by default in the store
+    resume: bool = False
 
     @property
     def name(self) -> str:
@@ -49,53 +72,49 @@ class FitSpec:
     def image_files(self) -> ImageFiles | None:
         return ImageFiles(self.format, Path(self.images)) if self.format else None
 
-    def arguments(self) -> list[str]:
-        """What follows `python -m explainers`."""
-        settings = [part for name, value in self.settings for part in ("--set", f"{name}={value}")]
-        return [
-            *("fit", self.method, "--model", self.model),
-            *(("--data", self.data) if self.data else ()),
-            *(("--format", self.format, "--pictures", self.images) if self.format else ()),
-            *(("--variant", self.variant) if self.variant else ()),
-            *("--seed", str(self.seed), *settings),
-            *(("--seeds", str(self.seeds)) if self.seeds > 1 else ()),
-        ]
+    def as_json(self) -> str:
+        return _adapter().dump_json(self, indent=2).decode()
 
-    @classmethod
-    def from_arguments(cls, arguments: Sequence[str]) -> "FitSpec":
-        """The inverse of `arguments`; flags of a single run are ignored. Raises `ExplanationError` for others."""
-        parsed = _parser().parse_args(arguments)
-        settings = tuple((name, value) for name, _, value in (each.partition("=") for each in parsed.set))
-        return cls(
-            method=parsed.method,
-            model=parsed.model,
-            data=parsed.data,
-            variant=parsed.variant,
-            seed=parsed.seed,
-            settings=settings,
-            format=parsed.format,
-            images=parsed.pictures,
-            seeds=parsed.seeds,
-        )
+    def arguments(self) -> list[str]:
+        """What follows `python -m explainers fit`."""
+        flags = [
+            ("--model", self.model),
+            ("--data", self.data),
+            ("--format", self.format),
+            ("--pictures", self.images),
+            ("--variant", self.variant),
+            ("--seed", str(self.seed)),
+            *(("--set", f"{name}={value}") for name, value in self.settings),
+            ("--seeds", str(self.seeds) if self.seeds > 1 else ""),
+            ("--device", self.device if self.device != AUTO else ""),
+            ("--folder", self.folder),
+            ("--out", self.out),
+        ]
+        switches = {"--full": self.full, "--resume": self.resume}
+        given = [word for flag, value in flags if value for word in (flag, value)]
+        return [self.method, *given, *(flag for flag, on in switches.items() if on)]
 
     @property
     def command(self) -> str:
         """The command of the card: DATA and DIR stand for the file or folder with the data and that of the images."""
         data = "DATA" if self.data or not is_generated(self.model) else ""
-        return replace(self, data=data, images="DIR" if self.format else "", variant=self.name).shell_command()
+        images = "DIR" if self.format else ""
+        plain = replace(self, device=AUTO, folder="", out="", resume=False)
+        return replace(plain, data=data, images=images, variant=self.name).shell_command()
 
-    def shell_command(self, data: str | None = None, *, extra: Sequence[str] = ()) -> str:
-        """The command as it is typed, with other `data` and `extra` arguments where they are given."""
-        spec = self if data is None else replace(self, data=data)
-        return shlex.join([*COMMAND, *spec.arguments(), *extra])
+    def shell_command(self) -> str:
+        """The command as a person types it."""
+        return shlex.join([*COMMAND, *self.arguments()])
 
     def check(self) -> "FitSpec":
-        """The spec itself. Raises `ExplanationError` for an unknown method and for impossible names."""
+        """The spec itself. Raises `ExplanationError` for an unknown method and for what does not go together."""
+        if self.full:
+            self._check_full()
         if self.method in NARRATORS.ids:
             self._check_narrator()
             return self
         if self.method not in learning_methods():
-            choices = f"Choose one of: {', '.join(learning_methods())}, all"
+            choices = f"Choose one of: {', '.join(learning_methods())}, {ALL}"
             if self.method in METHODS.ids:
                 raise ExplanationError(f"{self.method!r} does not learn. {choices}.")
             narrators = ", ".join(NARRATORS.ids)
@@ -118,21 +137,24 @@ class FitSpec:
                 "The name of the method sets its losses and what it reads, --seed the seed. Omit them from --set."
             )
 
+    def _check_full(self) -> None:
+        able = [spec.id for spec in METHODS if spec.trains_classifier]
+        if self.method not in able:
+            raise ExplanationError(f"{self.method} cannot train the classifier; {', '.join(able)} can. Omit --full.")
+        if self.resume:
+            raise ExplanationError("A training of the classifier itself cannot be resumed. Omit --resume.")
+        if self.seeds > 1:
+            raise ExplanationError("A training of the classifier itself has one seed. Omit --seeds.")
 
-class _Parser(ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ExplanationError(f"This is not a fit command: {message}.")
+
+@cache
+def _adapter() -> TypeAdapter[FitSpec]:
+    return TypeAdapter(FitSpec)
 
 
-def _parser() -> ArgumentParser:
-    parser = _Parser(prog="explainers", add_help=False, allow_abbrev=False)
-    parser.add_argument("command", choices=["fit"])
-    parser.add_argument("method")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seeds", type=int, default=1)
-    for name in (*VALUE_FLAGS, *RUN_FLAGS):
-        parser.add_argument(f"--{name}", default="")
-    for name in ("resume", "full"):
-        parser.add_argument(f"--{name}", action="store_true")
-    parser.add_argument("--set", action="append", default=[])
-    return parser
+def read_spec(content: str | bytes) -> FitSpec:
+    """From `FitSpec.as_json`. Raises `ExplanationError` with a sentence for anything else."""
+    try:
+        return _adapter().validate_json(content)
+    except ValidationError as error:
+        raise ExplanationError(f"The training's spec cannot be read. {refused_fields(error)}") from error

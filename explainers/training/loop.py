@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
-from explainers.models.checkpoints import load_checkpoint
-from explainers.models.optimisation import optimiser_step
+from explainers.models.optimisation import load_checkpoint, optimiser_step
 
 CHECKPOINT, LOG = "checkpoint.pt", "log.jsonl"
 

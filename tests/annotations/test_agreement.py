@@ -6,10 +6,30 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, f1_score
 
-from explainers.annotations.agreement import CONSTANT, FEW, NOTHING, AgreementValue, alpha, cohen, f1, fleiss
-from explainers.annotations.agreement_overview import of_items, of_pairs, overall
-from explainers.annotations.agreement_tables import alphas, coincidences, confusion, kappas, levels
-from explainers.annotations.judged import JudgedItem, judged_answers, judged_classes, judged_marks
+from explainers.annotations.agreement import (
+    CONSTANT,
+    FEW,
+    NOTHING,
+    AgreementValue,
+    alpha,
+    alphas,
+    cohen,
+    coincidences,
+    confusion,
+    f1,
+    fleiss,
+    kappas,
+    levels,
+    of_items,
+    of_pairs,
+    overall,
+)
+from explainers.annotations.judged import (
+    JudgedItem,
+    judged_answers,
+    judged_classes,
+    judged_marks,
+)
 from explainers.annotations.records import Annotation, Item, Marked, Ranked, Rated, Rating, Simulated, Span
 from explainers.datasets.example import Example
 

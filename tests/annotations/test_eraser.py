@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from explainers.annotations.formats.archives import read_archive
-from explainers.annotations.formats.eraser import read_eraser, read_eraser_folder, token_spans
-from explainers.annotations.formats.eraser_export import eraser_export
+from explainers.annotations.formats.eraser import eraser_export, read_eraser, read_eraser_folder, token_spans
 from explainers.annotations.formats.items_file import parse_items
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.example import Example

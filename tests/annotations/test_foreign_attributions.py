@@ -1,23 +1,28 @@
 import io
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from explainers.annotations.foreign_attributions import ForeignAttribution, people_spec
-from explainers.annotations.formats.attributions_file import read_attributions, read_eraser_results
-from explainers.annotations.formats.scores_file import read_scores
+from explainers.__main__ import app
+from explainers.annotations.formats.attributions_file import (
+    ForeignAttribution,
+    people_spec,
+    read_attributions,
+    read_eraser_results,
+    read_scores,
+)
 from explainers.annotations.records import Marked, Span
 from explainers.api import compare
-from explainers.attribution.given_scores import GivenScores, unit_scores
-from explainers.commands.app import app
+from explainers.attribution.given import FROM_FILE, PEOPLE, GivenScores, unit_scores
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.methods.given_specs import ELSEWHERE, PEOPLE
 from explainers.methods.registry import METHODS, check_applicable, method_spec, select
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.target import Target
 from explainers.results.settings import Settings
 
 TEXT = "the film was not good"  # words at 0-3, 4-8, 9-12, 13-16 and 17-21
@@ -39,23 +44,23 @@ def only(content: str) -> ForeignAttribution:
 def test_a_file_becomes_a_row_that_is_judged_like_all_others(bert: FrozenModel) -> None:
     comparison = compare(bert, TEXT, ["occlusion"], label=None, settings=Settings(), given=[only(line()).spec])
     assert comparison.failures == ()
-    assert comparison.methods == ("elsewhere:my shap", "occlusion")
-    result = comparison.results[0]
+    assert comparison.methods == ("consensus", "given:my shap", "occlusion")
+    _, result, occlusion = comparison.results
     assert result.attribution.scores == (0.0, 0.5, -0.25, 2.0, 1.5)
-    assert set(result.metrics) == set(comparison.results[1].metrics)
-    assert "elsewhere:my shap" in comparison.operator_checks[0].metrics
+    assert set(result.metrics) == set(occlusion.metrics)
+    assert "given:my shap" in comparison.operator_checks[0].metrics
 
 
 def test_the_spec_is_known_by_its_id_and_may_lead_but_cannot_be_chosen() -> None:
-    spec = method_spec("elsewhere:my shap")
+    spec = method_spec("given:my shap")
     assert spec.name == only(line()).spec.name == "my shap (from a file)"
     assert spec.comparable
     assert spec.explains
     assert not spec.is_given
-    assert [each.id for each in select(["lime", "elsewhere:b", "people"])] == ["people", "elsewhere:b", "lime"]
-    assert not {ELSEWHERE.id, PEOPLE.id} & set(METHODS.ids)
+    assert [each.id for each in select(["lime", "given:b", "people"])] == ["people", "given:b", "lime"]
+    assert not {FROM_FILE.id, PEOPLE.id} & set(METHODS.ids)
     with pytest.raises(ExplanationError, match="needs a file with scores"):
-        check_applicable(["elsewhere"], Example(TEXT))
+        check_applicable(["given"], Example(TEXT))
     with pytest.raises(ExplanationError, match="needs people's marks"):
         check_applicable(["people"], Example(TEXT))
 
@@ -213,3 +218,14 @@ def test_a_file_of_items_has_no_scores() -> None:
     assert read_scores(archive(**{"docs__d": TEXT, "test.jsonl": items}), "data.zip") is None
     assert read_scores(b'{"text": "a film"}', "a.jsonl") is None
     assert read_scores(b"text\na film", "a.csv") is None
+
+
+def test_scores_about_a_contrast_are_taken_for_that_contrast_alone(bert: FrozenModel) -> None:
+    encoding, contrast = bert.encode(TEXT), bert.aimed(Target(0, 2))
+    given = GivenScores(texts=(TEXT,), spans=((0, 0, 3),), scores=(1.0,), label="negative rather than positive")
+    assert given.attribute(contrast, encoding, 0).scores[0] == 1.0
+    with pytest.raises(ExplanationError, match="about the class negative rather than positive, not negative"):
+        given.attribute(bert, encoding, 0)
+    of_class = replace(given, label="negative")
+    with pytest.raises(ExplanationError, match="about the class negative, not negative rather than positive"):
+        of_class.attribute(contrast, encoding, 0)

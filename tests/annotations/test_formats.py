@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explainers.annotations.formats.doccano import doccano_export, read_doccano
-from explainers.annotations.formats.imported import Imported, class_number
 from explainers.annotations.formats.items_file import EXPORTS, ExportFormat, parse_items
 from explainers.annotations.formats.label_studio import label_studio_export, read_label_studio
-from explainers.annotations.formats.offsets import from_utf16, to_utf16, utf16_offsets
-from explainers.annotations.formats.own import CODE_POINTS
+from explainers.annotations.formats.own import CODE_POINTS, Imported, class_number, from_utf16, to_utf16, utf16_offsets
 from explainers.annotations.formats.tables import csv_export, original_cell, read_jsonl, read_table, safe_cell
 from explainers.annotations.records import Annotation, Corrected, Inspected, Item, Marked, Ranked, Rated, Rating, Span
 from explainers.datasets.example import Example
@@ -189,7 +187,7 @@ def test_label_studio_marks_that_were_changed_are_a_rationale_per_person() -> No
         ('{"text": "a"}\nbroken', "a.jsonl", "It is not JSON"),
         ('{"text": 3}', "a.jsonl", "The text is missing"),
         ('{"text": "a", "rationale": [[0, 9]]}', "a.jsonl", "ends beyond the text of 1 characters"),
-        ('{"text": "a", "rationale": "x"}', "a.jsonl", "The field rationale is a list, not text"),
+        ('{"text": "a", "rationale": "x"}', "a.jsonl", "The field rationale must be a list, not 'x'"),
         ("text,annotator,version\na,Ann,x\n", "a.csv", "The field version is a number, not 'x'"),
         ("text,annotator,version,task\na,Ann,1,mark\n", "a.csv", "The field seconds is missing"),
         ("text,rationale\na,[[0\n", "a.csv", "It is not JSON"),

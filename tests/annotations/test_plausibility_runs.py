@@ -7,24 +7,25 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from explainers.annotations.plausibility_runs import (
-    FILE,
-    PlausibilityPlan,
-    marked_truth,
-    measure_plausibility,
-    plausibility_rows,
-)
+from explainers.__main__ import app
 from explainers.annotations.records import Item, Marked, Span
-from explainers.commands.app import app
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation.names import POSITION
 from explainers.methods.registry import METHODS, select
 from explainers.models.bundle_cards import BUNDLES
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.model_card import model_card
-from explainers.report.plausibility_tables import PLAUSIBILITY_FILE, plausibility_markdown
 from explainers.results.settings import Settings
+from explainers.studies.cards.model_card import model_card
+from explainers.studies.plausibility.measure import (
+    FILE,
+    PLAUSIBILITY_FILE,
+    PlausibilityPlan,
+    marked_truth,
+    measure_plausibility,
+    plausibility_markdown,
+    plausibility_rows,
+)
 
 TEXT = "the film was not good"
 NOT_GOOD = Marked((Span(13, 21),))
@@ -120,6 +121,7 @@ def folder(tmp_path: Path) -> Path:
 def test_the_command_measures_a_data_set_and_reports_broken_rows(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = [
+        "study",
         "plausibility",
         "--data",
         str(folder),

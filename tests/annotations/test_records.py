@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explainers.annotations.record_json import annotation_line, item_line, parse_annotation, parse_item
+from explainers.annotations.record_json import (
+    annotation_line,
+    item_line,
+    parse_annotation,
+    parse_item,
+)
 from explainers.annotations.records import (
     ANSWERS,
     Annotation,
@@ -105,24 +110,27 @@ def test_an_item_keeps_its_image() -> None:
         ({"version": 2**31}, r"not 2147483648\."),
         ({"annotator": "A\0"}, "The field annotator holds a null character"),
         ({"comment": "\ud83d"}, "half of a character"),
-        ({"version": 1.5}, "The field version is a whole number, not a number"),
-        ({"version": True}, "not true or false"),
+        ({"version": 1.5}, "The field version must be a whole number, not 1.5"),
+        ({"version": True}, "must be a whole number, not True"),
         ({"seconds": -1}, "finite numbers of seconds"),
-        ({"seconds": 10**400}, "finite numbers of seconds"),
+        ({"seconds": 10**400}, "The field seconds must be a number, not 1000"),
         ({"confirmed": math.nan}, "finite numbers of seconds"),
         ({"skipped": True}, "A skipped item has no answer"),
         ({"answer": None}, "A skipped item has no answer"),
         ({"annotator": ""}, "needs an item and an annotator"),
-        ({"comment": 3}, "The field comment is text"),
+        ({"comment": 3}, "The field comment must be text, not 3"),
         ({"answer": {"spans_of_text": [[4, 4]]}}, "0 ≤ start < end"),
-        ({"answer": {"spans_of_text": [[0, 1.5]]}}, "The field offset is a whole number"),
-        ({"answer": {"spans_of_text": [[0]]}}, "A span is a list of 2 whole numbers"),
+        ({"answer": {"spans_of_text": [[0, 1.5]]}}, r"A span is a list of two whole numbers, not \[0, 1.5\]"),
+        ({"answer": {"spans_of_text": [[0]]}}, r"A span is a list of two whole numbers, not \[0\]"),
         ({"answer": {"patches": [[0, 0, 0, 4]]}}, "left < right"),
         ({"answer": [1]}, "It is not an answer, but a list"),
         ({"task": "rank", "answer": {"methods": ["lime", "lime"]}}, "Every method is judged once"),
-        ({"task": "rank", "answer": {"methods": [1]}}, "The field methods is text"),
+        ({"task": "rank", "answer": {"methods": [1]}}, r"The field methods.0 must be text, not 1"),
         ({"task": "inspect", "answer": {"method": "lime", "verdict": "correct"}}, "comes with the corrected marks"),
-        ({"task": "inspect", "answer": {"method": "lime", "verdict": "maybe"}}, "A verdict is one of"),
+        (
+            {"task": "inspect", "answer": {"method": "lime", "verdict": "maybe"}},
+            "The field verdict must be 'accept', 'correct' or",
+        ),
         ({"task": "simulate", "answer": {"method": "lime"}}, "The field label is missing"),
         (
             {"task": "rate", "answer": {"scores": [{"shown": "A", "method": "m", "relatedness": 6, "fluency": 1}]}},

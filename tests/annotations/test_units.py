@@ -2,10 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explainers.annotations.judged import (
+    marked_units,
+    marks_of,
+    spans_of,
+    units_of,
+)
 from explainers.annotations.records import Marked, Span
-from explainers.annotations.units import marked_units, marks_of, spans_of, units_of
-from explainers.models.inputs.encoding import Encoding, Unit
-from explainers.models.inputs.word_boundaries import word_spans
+from explainers.models.inputs.encoding import Encoding, Unit, word_spans
 
 FAMILY = "👨‍👩‍👧"  # one emoji of five code points
 

@@ -25,15 +25,16 @@ class Address(dict[str, str]):
     """As Streamlit's, in which a name may have several values."""
 
     def get_all(self, name: str) -> list[str]:
-        return [self[name]] if name in self else []
+        value = self.get(name, [])
+        return value if isinstance(value, list) else [value]
 
     def update(self, values: Mapping[str, str | list[str]] = {}) -> None:  # type: ignore[override]
         """In one step; a name without a value is not in the address."""
         for name, value in values.items():
-            if isinstance(value, str):
-                self[name] = value
-            elif name in self:
-                del self[name]
+            if value == []:
+                self.pop(name, None)
+            else:
+                self[name] = value[0] if isinstance(value, list) and len(value) == 1 else value  # type: ignore[assignment]
 
 
 def finished(run: Run) -> Run:
@@ -103,8 +104,9 @@ def request_for() -> Callable[..., Request]:
         methods: tuple[str, ...] = METHODS,
         settings: Settings = QUICK,
         removed: tuple[int, ...] = (),
+        versus: str | None = None,
     ) -> Request:
-        return Request("bag", Example(text), label, methods, settings, removed)
+        return Request("bag", Example(text), label, methods, settings, removed, versus=versus)
 
     return request
 

@@ -13,6 +13,7 @@ from app import store as stores
 from app.store import URL_VARIABLE, Job, Store, default_url
 from explainers.errors import ExplanationError
 from explainers.training.artifacts import STORE_VARIABLE
+from explainers.training.fit_spec import FitSpec
 
 Opened = Callable[..., Store]
 
@@ -38,7 +39,7 @@ def opened() -> Iterator[Opened]:
 
 def job(**values: object) -> Job:
     return Job(
-        **{"method": "aml", "model": "sst2", "variant": "mine", "texts": 20, "command": [], "folder": ""} | values
+        **{"method": "aml", "model": "sst2", "variant": "mine", "texts": 20, "spec_json": "{}", "folder": ""} | values
     )
 
 
@@ -48,15 +49,32 @@ def kept(store: Store) -> list[Job]:
 
 
 def test_what_is_kept_is_there_when_the_store_is_opened_again(opened: Opened) -> None:
-    command = ["python", "-c", "a text with spaces; and $signs", "é"]
+    spec = FitSpec("aml", "a model with spaces; and $signs", data="é", settings=(("epochs", "2"),))
     with opened().begin() as session:
-        session.add(job(command=command, folder="/somewhere"))
+        session.add(job(spec_json=spec.as_json(), folder="/somewhere"))
     with opened().begin() as session:
         stored = session.scalars(select(Job)).one()
-    assert (stored.method, stored.command, stored.folder, stored.status) == ("aml", command, "/somewhere", "waiting")
+    assert (stored.method, stored.spec, stored.folder, stored.status) == ("aml", spec, "/somewhere", "waiting")
     assert (stored.pid, stored.exit_code, stored.error, stored.finished) == (None, None, "", None)
     assert stored.active
     assert stored.created > 0
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "It is not JSON."),
+        ('["python", "-m", "explainers", "fit", "aml"]', "It must be an object, not ['python', "),
+        ('{"method": "aml"}', "The field model is missing."),
+        ('{"method": "aml", "model": "sst2", "seeds": 0}', "The field seeds must be at least 1, not 0."),
+        ('{"method": "aml", "model": "sst2", "colour": "red"}', "There is no field colour."),
+    ],
+    ids=["nothing", "a command", "a part", "out of bounds", "an unknown field"],
+)
+def test_a_spec_that_cannot_be_read_is_a_sentence(content: str, sentence: str) -> None:
+    with pytest.raises(ExplanationError) as raised:
+        _ = job(spec_json=content).spec
+    assert str(raised.value).startswith(f"The training's spec cannot be read. {sentence}")
 
 
 def test_what_failed_half_way_is_undone(opened: Opened) -> None:

@@ -15,7 +15,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
-from explainers.results.comparison import Question
+from explainers.results.decision import Decision
 
 TEXT = "the film was not unwatchable , but a very dull plot !"  # 12 units, 16 tokens with the special ones
 ODD = ["good", "!", "... , !", "xyzzy", "👍🏽 good", "cafe\u0301", "فيلم good שלום", "good good good", "a\x00b !"]
@@ -30,7 +30,7 @@ every_asking_method = pytest.mark.parametrize(
     "entry", [entry for entry in METHODS if entry.explains], ids=lambda entry: entry.id
 )
 every_explaining_method = pytest.mark.parametrize(
-    "entry", [entry for entry in METHODS if entry.group == "Captum"], ids=lambda entry: entry.id
+    "entry", [entry for entry in METHODS if entry.group in ("Gradient", "Perturbation")], ids=lambda entry: entry.id
 )
 every_erasure = pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
 
@@ -107,7 +107,7 @@ def test_tokens_can_be_the_units(bert: FrozenModel, entry: MethodSpec) -> None:
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
 def test_a_text_without_units_is_a_sentence(bert: FrozenModel, text: str) -> None:
     with pytest.raises(ExplanationError, match="Restore at least one"):
-        Question(bert, bert.encode(text), 0)
+        Decision(bert, bert.encode(text), 0)
 
 
 @every_method

@@ -4,9 +4,8 @@ from math import nan
 import pytest
 
 from explainers.api import explain
-from explainers.attribution.given_order import GivenOrder
+from explainers.attribution.given import GUESS, GivenOrder, guess_spec
 from explainers.errors import ExplanationError
-from explainers.methods.given_specs import GUESS, guess_spec
 from explainers.methods.registry import METHODS, check_applicable, default_methods, groups, method_spec, select
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.guess import guess_sentence, ordinal
@@ -61,8 +60,8 @@ def test_removed_units_are_left_out_of_the_order() -> None:
 def test_a_guess_is_measured_like_a_method_and_its_place_is_told(bert: FrozenModel) -> None:
     methods = ["occlusion", "gradient_x_input", "random"]
     comparison = explain(bert, TEXT, methods=methods, guess=[3, 4])
-    assert comparison.methods == ("guess", *methods)
-    guess, *rest = comparison.results
+    assert comparison.methods == ("consensus", "guess", *methods)
+    _, guess, *rest = comparison.results
     assert guess.metrics.keys() == rest[0].metrics.keys()
     assert guess.attribution.model_calls == 0
     for place, aopc_c in ((1, 1.0), (3, -1.0)):
@@ -77,7 +76,7 @@ def test_a_guess_is_measured_like_a_method_and_its_place_is_told(bert: FrozenMod
 
 def test_what_is_not_defined_has_no_place_and_counts_for_nobody(bert: FrozenModel) -> None:
     comparison = explain(bert, TEXT, methods=["occlusion", "gradient_x_input"], guess=[3])
-    guess, first, second = comparison.results
+    _, guess, first, second = comparison.results
 
     def told(guess_value: float, rival: float, *ids: str) -> str:
         ids = ids or ("aopc_c", "aopc_s")

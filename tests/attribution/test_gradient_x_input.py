@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from explainers.attribution.gradient_x_input import GradientTimesInput
+from explainers.attribution.gradient import GradientTimesInput
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 

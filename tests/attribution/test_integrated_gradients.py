@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from explainers.attribution.integrated_gradients import IntegratedGradients
+from explainers.attribution.gradient import IntegratedGradients
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure

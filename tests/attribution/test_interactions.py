@@ -9,10 +9,10 @@ from explainers.attribution.interactions import PairInteractions, fit_pairs, pai
 from explainers.attribution.kernel_shap import kernel_weights
 from explainers.attribution.shared_masks import shared_masks
 from explainers.errors import ExplanationError
-from explainers.evaluation.exact_values import Game, all_masks, game_of
-from explainers.models.answer_pool import AnswerPool
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
+from explainers.models.prediction_cache import PredictionCache
+from explainers.studies.sampling.measure import Game, all_masks, game_of
 
 
 def exact_pairs(game: Game) -> dict[tuple[int, int], float]:
@@ -82,7 +82,7 @@ def test_some_of_the_masks_give_effects_of_pairs_exactly_where_there_are_no_othe
 
 def test_after_kernel_shap_they_cost_nothing(bert: FrozenModel) -> None:
     meter, encoding = Meter(), bert.encode("the film was not very good ,")
-    model = bert.metered(meter).pooled(AnswerPool())
+    model = bert.metered(meter).pooled(PredictionCache())
     pair_interactions(model, encoding, 0, samples=100)
     asked = meter.calls
     assert isinstance(pair_interactions(model, encoding, 1, samples=80), PairInteractions)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explainers.attribution import lime
+from explainers.attribution import surrogate
 from explainers.attribution.lime import Lime
 from explainers.attribution.shared_masks import shared_masks
 from explainers.attribution.surrogate import fit
@@ -62,7 +62,7 @@ def test_the_kernel_weighs_by_cosine_distance(bag: Build, monkeypatch: pytest.Mo
         given.update(named)
         return iter(())
 
-    monkeypatch.setattr(lime, "refine", refine)
+    monkeypatch.setattr(surrogate, "refine", refine)
     model = bag(WEIGHTS)
     list(Lime().refine(model, model.encode("great dull the unable"), 1))
     left = given["sample"].masks.sum(axis=1)

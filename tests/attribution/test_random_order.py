@@ -3,7 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from explainers.attribution.random_order import RandomOrder
+from explainers.attribution.controls import RandomOrder
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 

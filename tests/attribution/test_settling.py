@@ -11,11 +11,15 @@ import pytest
 from explainers import explain, load
 from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.lime import Lime
-from explainers.attribution.settling import CHECKS, Look, batch_ends, settled
-from explainers.models.answer_pool import AnswerPool
+from explainers.attribution.mask_samples import (
+    CHECKS,
+    Look,
+    batch_ends,
+    settled,
+)
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.sampling import SAMPLINGS, Sampling
-from explainers.results.settings import SETTLED_BY, UNTIL_SETTLED
+from explainers.models.prediction_cache import PredictionCache
+from explainers.results.settings import SAMPLINGS, SETTLED_BY, UNTIL_SETTLED, Sampling
 
 TEXT = "the film was not unwatchable , but a very dull plot !"
 
@@ -99,7 +103,7 @@ def test_company_and_order_of_arrival_change_nothing(bert: FrozenModel, method: 
     method, encoding = replace(method, sampling="shared"), bert.encode(TEXT)
     alone = method.attribute(bert, encoding, 0)
     for first in (Lime(samples=300, sampling="shared"), KernelShap(samples=120), Lime(samples=90, seed=3)):
-        pooled = bert.pooled(AnswerPool())
+        pooled = bert.pooled(PredictionCache())
         first.attribute(pooled, encoding, 0)
         with_company = method.attribute(pooled, encoding, 0)
         assert with_company.samples == alone.samples
@@ -126,7 +130,7 @@ def test_another_process_settles_at_the_same_scores() -> None:
 def test_the_spread_is_as_large_as_the_error(bert: FrozenModel) -> None:
     """Of 30 seeds, on a text of which all masks are known."""
     encoding = bert.encode(TEXT)
-    pooled = bert.pooled(AnswerPool())
+    pooled = bert.pooled(PredictionCache())
     exact = KernelShap(samples=2**12, sampling="shared").attribute(pooled, encoding, 0)
     results = [
         KernelShap(samples=120, per_unit=1, seed=seed, sampling="shared").attribute(pooled, encoding, 0)

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from explainers.attribution.random_order import control_orders
+from explainers.attribution.controls import control_orders
 from explainers.attribution.shared_masks import control_masks, inclusion, shared_masks, single_masks, size_weights
 from explainers.metrics.erasure import erasure_masks
-from explainers.results.erasure_curves import first_counts
+from explainers.results.attribution import metric_counts
+from explainers.results.settings import RANDOM_ORDERS
 
 
 def names(masks: np.ndarray) -> set[bytes]:
@@ -43,13 +44,13 @@ def test_a_shorter_list_is_the_beginning_of_a_longer_one(units: int) -> None:
 
 @pytest.mark.parametrize("units", [12, 70])
 def test_the_controls_masks_are_those_that_its_curves_begin_with(units: int) -> None:
-    counts = first_counts(units)
+    counts = metric_counts(units)
     asked = [erasure_masks(order, counts, kept=True) for order in control_orders(units, 0)]
     assert names(control_masks(units, 0)) == names(np.vstack(asked))
 
 
 def test_until_the_control_is_used_up_every_second_pair_is_its_own() -> None:
-    units, half = 40, 10 * len(first_counts(40)[1:-1])
+    units, half = 40, RANDOM_ORDERS * len(metric_counts(40)[1:-1])
     pairs = shared_masks(units, 0, 2000)[2:].reshape(-1, 2, units)
     control = names(control_masks(units, 0))
     own = np.array([pair[0].tobytes() in control for pair in pairs])
@@ -60,11 +61,16 @@ def test_until_the_control_is_used_up_every_second_pair_is_its_own() -> None:
 
 @pytest.mark.parametrize("draw", [shared_masks, single_masks])
 def test_every_beginning_has_as_many_masks_of_every_size(draw: Callable[..., np.ndarray]) -> None:
+    asked = set(metric_counts(26))
+    sizes = [size for size in range(3, 24) if not {size, 26 - size} & asked]  # the control asks more of its own
     for most in (200, 300, 400):
         counts = np.bincount(draw(26, 0, most)[2:].sum(axis=1), minlength=27)
-        others = np.concatenate([counts[3:13], counts[14:-3]])
-        assert others.max() - others.min() <= 4
-        assert others.min() <= counts[13] <= 20 + others.max()  # each of the control's ten orders asks two of 13
+        assert counts[sizes].max() - counts[sizes].min() <= 4
+        assert all(
+            counts[sizes].min() <= counts[size] <= 2 * RANDOM_ORDERS + counts[sizes].max()
+            for size in asked
+            if 3 <= size <= 23
+        )
 
 
 def test_another_seed_gives_other_masks() -> None:

@@ -6,7 +6,7 @@ from explainers.datasets.image import InputImage
 from explainers.methods.registry import applicable, select
 from explainers.models.frozen_model import FrozenModel
 
-ONLY, PARTS = ("premise_only", "hypothesis_only"), ("text_only", "picture_only")
+ONLY, PARTS = ("premise_only", "hypothesis_only"), ("text_only", "image_only")
 
 
 @pytest.mark.parametrize(("method", "scores"), [(ONLY[0], (1.0, 1.0, 0.0)), (ONLY[1], (0.0, 0.0, 1.0))])

@@ -1,18 +1,18 @@
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
-from captum._utils.models.linear_model import SkLearnLinearRegression, SkLearnRidge
+from numpy.typing import NDArray
 
 from explainers.attribution.kernel_shap import KernelShap
 from explainers.attribution.lime import Lime
 from explainers.attribution.shared_masks import control_masks
-from explainers.attribution.surrogate import fit, through_captum
-from explainers.models.answer_pool import AnswerPool
+from explainers.attribution.surrogate import fit, quick_fit
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
-from explainers.results.sampling import SAMPLINGS, Sampling
+from explainers.models.prediction_cache import PredictionCache
+from explainers.results.settings import SAMPLINGS, Sampling
 
 
 @pytest.mark.parametrize(
@@ -28,22 +28,24 @@ from explainers.results.sampling import SAMPLINGS, Sampling
     ],
 )
 def test_the_fit_is_weighted_ridge_regression(weights: tuple[float, ...], ridge: float, slope: float) -> None:
-    training = fit(np.array([[0.0], [1.0]]), np.array([1.0, 3.0]), np.array(weights, dtype=float), ridge)
-    assert training == pytest.approx([slope])
+    for solve in (fit, quick_fit):
+        training = solve(np.array([[0.0], [1.0]]), np.array([1.0, 3.0]), np.array(weights, dtype=float), ridge)
+        assert training == pytest.approx([slope])
 
 
-def test_a_unit_that_never_changes_gets_nothing() -> None:
+@pytest.mark.parametrize("solve", [fit, quick_fit])
+def test_a_unit_that_never_changes_gets_nothing(solve: Callable[..., NDArray[np.float64]]) -> None:
     masks = np.array([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
-    assert fit(masks, np.array([1.0, 2.0, 1.0]), np.ones(3), 0.0) == pytest.approx([1, 0])
+    assert solve(masks, np.array([1.0, 2.0, 1.0]), np.ones(3), 0.0) == pytest.approx([1, 0])
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3, 1.0])
-def test_the_quick_fit_is_captums(ridge: float) -> None:
+def test_the_quick_fit_is_that_of_scikit_learn(ridge: float) -> None:
     rng = np.random.default_rng(0)
     masks = (rng.random((80, 6)) < 0.5).astype(float)
     values, weights = rng.random(80), rng.random(80)
-    final = SkLearnRidge(alpha=ridge) if ridge else SkLearnLinearRegression()
-    assert through_captum(masks, values, weights, final) == pytest.approx(fit(masks, values, weights, ridge), abs=1e-5)
+    weights[:2] = 1e6  # as of coalitions that the regression must meet
+    assert quick_fit(masks, values, weights, ridge) == pytest.approx(fit(masks, values, weights, ridge), abs=1e-9)
 
 
 every_sampling = pytest.mark.parametrize("sampling", SAMPLINGS)
@@ -69,12 +71,6 @@ def test_the_spread_is_the_deviation_of_the_draws(bert: FrozenModel) -> None:
     assert min(attribution.spread) > 0
 
 
-def test_captum_leaves_the_random_state_alone() -> None:
-    before = torch.get_rng_state()
-    through_captum(np.eye(3), np.ones(3), np.ones(3), SkLearnRidge(alpha=1.0))
-    assert torch.equal(torch.get_rng_state(), before)
-
-
 @pytest.mark.parametrize("method", [Lime(samples=300, sampling="shared"), KernelShap(samples=300, sampling="shared")])
 def test_where_all_masks_are_asked_nothing_is_left_to_chance(bert: FrozenModel, method: Lime | KernelShap) -> None:
     encoding = bert.encode("the film was not very good ,")  # 7 units
@@ -87,7 +83,7 @@ def test_where_all_masks_are_asked_nothing_is_left_to_chance(bert: FrozenModel, 
 @pytest.mark.parametrize("method", [Lime(samples=200), KernelShap(samples=200)])
 @every_sampling
 def test_the_spread_is_that_of_other_seeds(bert: FrozenModel, method: Lime | KernelShap, sampling: Sampling) -> None:
-    pooled = bert.pooled(AnswerPool())
+    pooled = bert.pooled(PredictionCache())
     encoding = pooled.encode("the film was not very good , a dull plot")
     runs = [replace(method, seed=seed, sampling=sampling).attribute(pooled, encoding, 0) for seed in range(12)]
     actual = np.std([run.scores for run in runs], axis=0, ddof=1).mean()
@@ -106,7 +102,7 @@ def test_both_methods_find_the_same_units_in_either_way(bert: FrozenModel, sampl
 
 def test_shared_masks_cost_once_and_the_control_has_asked_half_of_them(bert: FrozenModel) -> None:
     meter, encoding = Meter(), bert.encode("the film was not very good , a dull plot but the film was good !")
-    model = bert.metered(meter).pooled(AnswerPool())
+    model = bert.metered(meter).pooled(PredictionCache())
     model.probabilities(encoding, control_masks(len(encoding.units), 0))
     control = meter.calls
     for method in (KernelShap(samples=200, per_unit=1, sampling="shared"), Lime(samples=200, sampling="shared")):

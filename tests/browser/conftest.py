@@ -12,16 +12,18 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 from playwright.sync_api import Error as BrowserError
 
-from explainers.evaluation import cold_start
 from explainers.models.bundle_cards import bundle_names
+from explainers.studies.speed import measure
 from explainers.training.artifacts import STORE_VARIABLE
 
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 PATIENCE = 120_000  # milliseconds; a busy machine may take long
 FEW = {
     "learned": ["AML", "CIMI"],
-    "captum": ["Integrated gradients", "LIME", "Occlusion"],
-    "controls": ["Attention, mean"],
+    "gradient": ["Integrated gradients"],
+    "perturbation": ["LIME", "Occlusion"],
+    "attention": ["Attention, mean"],
+    "controls": "",
 }  # to save time
 expect.set_options(timeout=PATIENCE)
 SETTLED = """(since) => {
@@ -51,7 +53,7 @@ def settled(page: Page) -> Page:
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         try:
-            browser = playwright.chromium.launch(executable_path=cold_start.chromium(), args=cold_start.ARGUMENTS)
+            browser = playwright.chromium.launch(executable_path=measure.chromium(), args=measure.ARGUMENTS)
         except BrowserError as error:
             pytest.skip(f"there is no Chromium here: {error.message.splitlines()[0]}")
         yield browser
@@ -63,13 +65,13 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """The address of the app, which is stopped at the end; its store is its own."""
     if "sst2" not in bundle_names():
         pytest.skip("the bundle sst2 is not in assets/bundles")
-    port = cold_start.free_port()
+    port = measure.free_port()
     with pytest.MonkeyPatch.context() as patch:
         if STORE_VARIABLE not in os.environ:
             patch.setenv(STORE_VARIABLE, str(tmp_path_factory.mktemp("browser-store")))
-        app = cold_start.start(port)
+        app = measure.start(port)
     try:
-        cold_start.wait_for(port)
+        measure.wait_for(port)
         yield f"http://127.0.0.1:{port}/"
     finally:
         app.terminate()
@@ -103,7 +105,7 @@ class Visit:
 
     @property
     def rows(self) -> Locator:
-        """Of the score sheet, also those behind "more methods"."""
+        """Of the score sheet, also those behind the names of folded ones."""
         return self.page.locator(".crosslight-sheet [data-method]")
 
     @property

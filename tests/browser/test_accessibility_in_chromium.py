@@ -23,7 +23,7 @@ def test_no_page_has_a_serious_fault(visit: Callable[..., Any], server: str, nam
         expect(page.get_by_role("heading", level=1)).to_be_visible()
     else:
         window.done()
-        page.get_by_role("button", name="more methods").click()
+        page.locator(".more").first.click()
         window.rows.first.locator(".open").click()
     assert serious(settled(page)) == []
 

@@ -20,12 +20,12 @@ from app.annotate import answers, people, projects
 from app.annotate.prepared import Prepared, PreparedMap
 from app.annotate.projects import ORDER, Project, ProjectSpec
 from app.annotate.tables import ItemRow
-from app.login.account import ANYBODY
+from app.login.gate import ANYBODY
 from app.store import FILE, URL_VARIABLE, Store
 from explainers.annotations.judged import word_encoding
 from explainers.annotations.records import Annotation, Item, Marked, Several, Span
 from explainers.datasets.example import Example
-from explainers.evaluation import cold_start
+from explainers.studies.speed import measure
 from explainers.training.artifacts import STORE_VARIABLE
 from tests.app.database.conftest import Server as DatabaseServer
 from tests.app.database.conftest import postgresql
@@ -198,10 +198,10 @@ def test_two_annotators_lose_nothing_when_the_server_is_killed(
 ) -> None:
     made = project(3, tasks=("mark",))
     monkeypatch.setenv(STORE_VARIABLE, str(annotation_store))
-    port = cold_start.free_port()
-    app = cold_start.start(port)
+    port = measure.free_port()
+    app = measure.start(port)
     try:
-        cold_start.wait_for(port)
+        measure.wait_for(port)
         pages = [chromium.new_context(reduced_motion="reduce").new_page() for _ in range(2)]
         for page, token in zip(pages, made.tokens, strict=True):
             page.goto(f"http://127.0.0.1:{port}/annotate?invite={token}")
@@ -216,8 +216,8 @@ def test_two_annotators_lose_nothing_when_the_server_is_killed(
         units(pages[0]).nth(3).click()  # not confirmed when the server dies
         app.send_signal(signal.SIGKILL)
         app.wait()
-        app = cold_start.start(port)
-        cold_start.wait_for(port)
+        app = measure.start(port)
+        measure.wait_for(port)
         for page in pages:
             page.reload()
             at_item(page, 1, 3)
@@ -246,11 +246,11 @@ def test_a_database_that_goes_away_loses_no_mark(
     monkeypatch.setenv(URL_VARIABLE, postgresql.url("annotations"))
     store = Store()
     made = made_in(store, 2, tasks=("mark",))
-    port = cold_start.free_port()
-    app = cold_start.start(port)
+    port = measure.free_port()
+    app = measure.start(port)
     context = chromium.new_context(reduced_motion="reduce")
     try:
-        cold_start.wait_for(port)
+        measure.wait_for(port)
         page = context.new_page()
         page.goto(f"http://127.0.0.1:{port}/annotate?invite={made.tokens[0]}")
         at_item(page, 0, 2)

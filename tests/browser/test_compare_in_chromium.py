@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, WebSocketRoute, expect
 
 from explainers.datasets.example import Example
 from explainers.methods.registry import applicable, default_methods, select
@@ -15,7 +15,7 @@ from explainers.models.bundle_cards import bundle_names
 from tests.browser.conftest import settled
 
 Visit = Callable[..., Any]
-ALL = len(applicable(select(default_methods()), Example("a single text")))  # rows of a visit with the default methods
+ALL = 1 + len(applicable(select(default_methods()), Example("a single text")))  # rows, the consensus among them
 SENTENCE = "A dull plot, but a wonderful cast."
 ATTACKS = (
     "<script>__xss=1</script>",
@@ -24,7 +24,7 @@ ATTACKS = (
     "[a](javascript:__xss=4)",
     "</textarea><iframe srcdoc=<script>top.__xss=5</script>>",
 )
-ROWS = 6  # of a visit with few methods
+ROWS, FULL = 7, 4  # of a visit with few methods, the consensus among them; those that are not folded
 pytestmark = pytest.mark.browser
 
 
@@ -49,7 +49,7 @@ def test_a_sentence_is_typed_explained_and_played_with(visit: Visit) -> None:
     window = visit(few=False).done().write(SENTENCE)
     page = window.page
     expect(window.rows).to_have_count(ALL)
-    expect(page.locator(".verdict")).to_contain_text(re.compile("Best supported here|No explanation can be preferred"))
+    expect(page.locator(".answer")).to_contain_text(re.compile("carr(y|ies) the decision|No order here|cannot be told"))
     before = window.bars
 
     window.unit("wonderful").hover()
@@ -85,26 +85,33 @@ def test_two_people_at_once_each_have_their_own_page(visit: Visit) -> None:
     assert "removed" not in other.page.url
 
 
+def set_to(page: Any, choice: str) -> None:
+    """Chooses one of the settings, which are folded."""
+    page.get_by_role("button", name="Settings", exact=True).click()
+    page.get_by_role("radio", name=choice).or_(page.get_by_role("button", name=choice, exact=True)).first.click()
+    page.keyboard.press("Escape")
+
+
 def test_back_and_undo_take_one_step(visit: Visit) -> None:
     window = visit(text=SENTENCE).done()
     removed = window.page.locator(".row.full .unit.removed")
     for count, word in enumerate(("dull", "wonderful"), start=1):
         window.unit(word).click()
-        expect(removed).to_have_count(3 * count)
+        expect(removed).to_have_count(FULL * count)
         window.done()
     window.page.go_back()
-    expect(removed).to_have_count(3)
+    expect(removed).to_have_count(FULL)
     window.done()
     expect(window.page.get_by_role("textbox", name="Text", exact=True)).to_have_value(SENTENCE)
     window.page.get_by_role("button", name="Undo").click()
-    expect(removed).to_have_count(6)
+    expect(removed).to_have_count(2 * FULL)
     window.done()
 
 
 def test_undo_takes_back_a_text_a_unit_and_a_class(visit: Visit) -> None:
     window = visit(text=SENTENCE).done()
     page, box = window.page, window.page.get_by_role("textbox", name="Text", exact=True)
-    page.get_by_role("radio", name="token").or_(page.get_by_role("button", name="token", exact=True)).first.click()
+    set_to(page, "token")
     expect(page).to_have_url(re.compile("unit=token"))
     window.done()
     window.write("A wonderful film")
@@ -118,7 +125,7 @@ def test_undo_takes_back_a_text_a_unit_and_a_class(visit: Visit) -> None:
 
 
 def test_back_goes_from_a_long_text_to_a_short_one_and_forward_again(visit: Visit) -> None:
-    window = visit(text=SENTENCE, captum="Occlusion", learned="", controls="").done()
+    window = visit(text=SENTENCE, gradient="", perturbation="Occlusion", learned="", attention="").done()
     box, long = window.page.get_by_role("textbox", name="Text", exact=True), "a good film and " * 30
     window.write(long)
     assert "text=" not in window.page.url
@@ -135,7 +142,7 @@ def test_guess_first_hides_the_maps_and_adds_a_row(visit: Visit) -> None:
     page = window.page
     word = page.locator(".crosslight-guess .unit", has_text="wonderful")
     expect(word).to_be_visible()
-    assert not page.locator(".crosslight-sheet, .verdict, .crosslight-curves").count()
+    assert not page.locator(".crosslight-sheet, .answer, .crosslight-curves").count()
     word.click()
     page.get_by_role("button", name="Show the explanations").click()
     expect(page.locator('[data-method="guess"]')).to_have_attribute("data-status", "done")
@@ -153,8 +160,9 @@ def test_what_the_address_asks_for_and_is_not_there_is_named(visit: Visit, name:
 def test_the_address_of_a_view_restores_it_for_somebody_else(visit: Visit) -> None:
     first = visit(text=SENTENCE).done()
     page = first.page
-    page.get_by_role("radio", name="delete").or_(page.get_by_role("button", name="delete", exact=True)).first.click()
-    expect(page.get_by_text("Erased by delete")).to_be_visible()
+    set_to(page, "delete")
+    expect(page).to_have_url(re.compile("erase=delete"))
+    expect(page.get_by_text("Erased by delete")).to_be_attached()  # below the metrics, which are folded
     first.done()
     first.unit("dull").click()
     expect(page.locator(".unit.removed")).to_have_count(ROWS)
@@ -162,13 +170,13 @@ def test_the_address_of_a_view_restores_it_for_somebody_else(visit: Visit) -> No
     assert "erase=delete" in page.url
     second = visit(page.url).done()
     expect(second.page.get_by_role("textbox", name="Text")).to_have_value(SENTENCE)
-    expect(second.page.get_by_text("Erased by delete")).to_be_visible()
+    expect(second.page.get_by_text("Erased by delete")).to_be_attached()
     assert second.bars == first.bars
     assert sorted(labels(second.rows)) == sorted(labels(first.rows))  # sorted by evidence without the word
 
 
 def test_what_is_typed_is_shown_and_never_obeyed(visit: Visit) -> None:
-    window = visit(text="good", captum="Occlusion").done()
+    window = visit(text="good", perturbation="Occlusion").done()
     attack = " ".join(ATTACKS[:3])
     window.write(attack)
     window.unit("__xss").hover()
@@ -226,6 +234,34 @@ def test_a_page_link_that_is_pressed_slowly_during_a_run_opens_its_page(visit: V
     window.page.evaluate("() => new Promise((done) => setTimeout(done, 150))")
     window.page.mouse.up()
     expect(window.page.get_by_role("heading", name="Methods and metrics")).to_be_visible(timeout=20_000)
+
+
+def test_a_word_pressed_on_the_page_that_is_left_does_not_take_the_new_page_away(visit: Visit, server: str) -> None:
+    """The page that is left can be pressed as long as the server's answer is on its way."""
+    window = visit("about:blank")
+    page = window.page
+    held: list[tuple[WebSocketRoute, str | bytes]] = []
+    slow: list[bool] = []
+
+    def connected(browser: WebSocketRoute) -> None:
+        def answered(message: str | bytes) -> None:
+            held.append((browser, message)) if slow else browser.send(message)
+
+        browser.connect_to_server().on_message(answered)
+
+    page.route_web_socket(re.compile("/_stcore/stream"), connected)
+    page.goto(f"{server}?perturbation=Occlusion&learned=&gradient=&attention=&controls=")
+    settled(window.done().page)
+    link, word = page.get_by_role("link", name="Methods", exact=True), window.unit("charming")
+    places = [each.bounding_box() for each in (link, word)]
+    slow.append(True)
+    for place in places:
+        assert place is not None
+        page.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    slow.clear()
+    for browser, message in held:
+        browser.send(message)
+    expect(page.get_by_role("heading", name="Methods and metrics")).to_be_visible(timeout=20_000)
 
 
 def test_stop_keeps_what_is_finished(visit: Visit) -> None:

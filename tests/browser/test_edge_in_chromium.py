@@ -50,7 +50,7 @@ def other_port() -> Iterator[int]:
 
 def test_plots_and_components_are_drawn(visit: Callable[..., Any]) -> None:
     """`visit` fails where the console names a violation of the policy."""
-    window = visit(text="good", captum=["Occlusion", "LIME"], agree="true").done()
+    window = visit(text="good", perturbation=["Occlusion", "LIME"], agree="true").done()
     expect(window.page.locator(".js-plotly-plot .main-svg").first).to_be_attached()
     expect(window.page.locator(".crosslight-curves .trace").first).to_be_attached()
     expect(window.page.locator(".crosslight-sheet .unit").first).to_be_visible()

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
 
-from app.compare.curated_examples import curated_examples
+from app.compare.stored_results import curated_examples
 from explainers.models.bundle_cards import bundle_names
 from tests.browser.conftest import settled
 
@@ -21,11 +21,13 @@ Visit = Callable[..., Any]
 FEW = {
     "model": "scenes",
     "learned": "",
-    "captum": "Occlusion",
-    "controls": "Attention, mean",
+    "gradient": "",
+    "perturbation": "Occlusion",
+    "attention": "Attention, mean",
+    "controls": "",
     "pictures": "Image only",
 }
-ROWS, PATCHES = 3, 48
+ROWS, PATCHES = 4, 48  # the consensus is a row
 FIRST = next(sample for sample in curated_examples() if sample.model == "scenes")
 PASTE = """([content]) => {
     const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
@@ -139,14 +141,14 @@ def test_another_generated_example_is_in_the_address_and_comes_back(visit: Visit
 
 
 def test_the_link_holds_every_method_and_the_correct_answer_is_shown(visit: Visit) -> None:
-    window = visit(few=False, **{**FEW, "captum": ["Occlusion", "Gradient × input"]}).done()
+    window = visit(few=False, **{**FEW, "perturbation": ["LIME", "Occlusion"]}).done()
     page = window.page
     expect(
         page.get_by_text(re.compile(r"Correct answer \(from the generator's rules\): .*The model (agrees|predicts)"))
     ).to_be_visible()
     page.get_by_role("button", name="Link to this view").click()
     link = page.get_by_test_id("stPopoverBody").get_by_test_id("stCode").inner_text().strip()
-    assert parse_qs(urlsplit(link).query)["captum"] == ["Occlusion", "Gradient × input"]
+    assert parse_qs(urlsplit(link).query)["perturbation"] == ["LIME", "Occlusion"]
     assert urlsplit(link).netloc == urlsplit(page.url).netloc
 
 
@@ -158,6 +160,7 @@ def test_colours_evidence_and_curves_of_one_part(visit: Visit) -> None:
     expect(page.locator(".row[data-method] .unit.evidence")).to_have_count(ROWS * len(FIRST.evidence.words))
     opacity = "cards => getComputedStyle(cards.querySelector('.colour')).opacity"
     assert float(cards.evaluate(opacity)) == pytest.approx(0.35)
+    page.get_by_role("button", name="Drawing", exact=True).click()
     slider = page.get_by_role("slider", name=re.compile("Colours over"))
     slider.press("End")
     page.wait_for_function(
@@ -165,6 +168,7 @@ def test_colours_evidence_and_curves_of_one_part(visit: Visit) -> None:
             element.shadowRoot?.querySelector(".crosslight-sheet")?.style.getPropertyValue("--opacity") === "1")"""
     )
     page.get_by_text("Show the true evidence").click()
+    page.keyboard.press("Escape")
     expect(page.locator(".row[data-method] .true")).to_have_count(0)
 
     for part, units in (("Image", "patches"), ("Text", "words"), ("Both", "units")):
@@ -179,7 +183,7 @@ def test_an_image_fits_into_the_window(visit: Visit, screenshots: Path, width: i
     window = visit(few=False, **FEW, width=width, height=2400, dark=dark).done()
     settled(window.page)  # a narrow page is drawn once more, and a file that comes meanwhile is lost
     give(window, file("PNG", (90, 400)))
-    expect(window.page.get_by_text("your own image, 90 × 400 pixels")).to_be_visible()
+    expect(window.page.get_by_text("your own image, 90 × 400 pixels")).to_be_attached()  # folded on a narrow page
     window.done()
     tall = window.rows.locator(".image").evaluate_all("boxes => boxes.map(box => box.getBoundingClientRect().height)")
     assert max(tall) <= 300

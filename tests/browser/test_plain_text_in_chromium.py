@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from explainers.evaluation import cold_start
+from explainers.studies.speed import measure
 
 pytestmark = pytest.mark.browser
 
@@ -51,10 +51,10 @@ OBEYED = "a, img, strong, em, del, mark, sup, .katex, [data-testid=stIconMateria
 def sinks(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     script = tmp_path_factory.mktemp("sinks") / "sinks.py"
     script.write_text(SCRIPT, encoding="utf-8")
-    port = cold_start.free_port()
+    port = measure.free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true"]
     with subprocess.Popen([*command, f"--server.port={port}"], cwd=ROOT, stdout=-3, stderr=-3) as process:
-        cold_start.wait_for(port)
+        measure.wait_for(port)
         context = chromium.new_context(reduced_motion="reduce")
         page = context.new_page()
         page.goto(f"http://127.0.0.1:{port}/")

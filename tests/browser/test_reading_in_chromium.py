@@ -94,6 +94,18 @@ def test_arrows_in_a_box_stay_there(visit: Callable[..., Any], server: str) -> N
     step(page, 4)
 
 
+def test_keys_that_are_pressed_in_a_row_all_count(visit: Callable[..., Any], server: str) -> None:
+    page = visit(f"{server}reading?story=aml&step=1").page
+    step(settled(page), 1)
+    for name in ("ArrowRight", "ArrowRight", "ArrowRight", "PageUp", "PageDown", "PageDown"):
+        page.keyboard.press(name)
+    step(page, 5)
+    page.get_by_role("button", name="Previous").click()
+    step(settled(page), 4)
+    page.keyboard.press("ArrowLeft")
+    step(page, 3)
+
+
 def test_a_wide_table_of_a_step_scrolls_by_itself_on_a_phone(visit: Callable[..., Any], server: str) -> None:
     page = visit(f"{server}reading?story=cause&step=5", width=390).page
     expect(page.get_by_role("table").first).to_contain_text("composite")

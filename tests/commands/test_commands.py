@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,20 +9,19 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from explainers.commands.app import COMMANDS, app
-from explainers.commands.evaluate import signed
+from explainers.__main__ import app
+from explainers.commands.app import COMMANDS
 from explainers.datasets.example import Example
 from explainers.evaluation import data_set
+from explainers.installation import VERSION
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, applicable, default_methods, select
 from explainers.metrics.faithfulness import METRICS
-from explainers.metrics.intervals import Interval
 from explainers.models import catalog
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.frozen_model import FrozenModel
-from explainers.results.manifest import VERSION
-from explainers.results.sampling import DEFAULT_SAMPLING
-from explainers.results.strict_json import strict_json
+from explainers.results.manifest import strict_json
+from explainers.results.settings import DEFAULT_SAMPLING
 
 ROOT = Path(__file__).parents[2]
 FOR_ONE_TEXT = [spec.id for spec in applicable(select(default_methods()), Example("the text"))]
@@ -51,7 +51,7 @@ def test_json_has_everything_that_was_measured() -> None:
     assert set(content["probabilities"]) == {"negative", "neutral", "positive"}
     assert sum(content["probabilities"].values()) == pytest.approx(1)
     assert content["label"] == max(content["probabilities"], key=content["probabilities"].get)
-    assert [each["method"] for each in content["explanations"]] == FOR_ONE_TEXT
+    assert [each["method"] for each in content["explanations"]] == ["consensus", *FOR_ONE_TEXT]
     for each in content["explanations"]:
         assert each["label"] == content["label"]
         assert [(unit["text"], unit["start"], unit["end"]) for unit in each["units"]] == [
@@ -80,7 +80,7 @@ def test_methods_class_and_settings_are_those_of_the_options() -> None:
         "3",
     )
     content = json.loads(explained(*options, "--json").stdout)
-    assert [each["method"] for each in content["explanations"]] == ["lime", "occlusion"]
+    assert [each["method"] for each in content["explanations"]] == ["consensus", "lime", "occlusion"]
     assert content["label"] == "neutral"
     settings = {
         "unit": "token",
@@ -91,6 +91,14 @@ def test_methods_class_and_settings_are_those_of_the_options() -> None:
         "sampling": DEFAULT_SAMPLING,
     }
     assert content["manifest"]["settings"] == settings
+
+
+@pytest.mark.usefixtures("small")
+def test_one_class_rather_than_another_is_an_option() -> None:
+    options = ("--methods", "occlusion", "--class", "neutral", "--versus", "positive")
+    content = json.loads(explained(*options, "--json").stdout)
+    assert (content["label"], content["versus"]) == ("neutral", "positive")
+    assert "explained: neutral rather than positive" in explained(*options).stdout
 
 
 @pytest.mark.usefixtures("small")
@@ -125,6 +133,8 @@ def test_the_page_is_written_to_a_file(tmp_path: Path) -> None:
         (("--erasure", "blur"), "The erasure 'blur' is not available. Choose one of: mask, delete, zero."),
         (("--unit", "letter"), "Unknown unit 'letter'. Choose one of: word, token."),
         (("--label", "bad"), "small has no class 'bad'. Choose one of: negative, neutral, positive."),
+        (("--versus", "bad"), "small has no class 'bad'. Choose one of: negative, neutral, positive."),
+        (("--class", "neutral", "--versus", "neutral"), "The class to explain is neutral, and it cannot be"),
         (("--samples", "1"), "Samples must be at least 10"),
         (("--text", ""), "The text is empty"),
         (("--text", " \n"), "The text is empty"),
@@ -163,7 +173,7 @@ def test_an_unknown_model_or_device_is_one_sentence(arguments: tuple[str, ...], 
         (("ivra", "--full", "--resume"), "A training of the classifier itself cannot be resumed. Omit --resume."),
         (("lime",), "'lime' does not learn. Choose one of: aml, cimi, ciem, ivra, all."),
         (("aml", "--set", "epochs"), "--set needs name=value, not 'epochs'."),
-        (("aml", "--set", "epochs=abc"), "The setting epochs of aml must be a whole number such as 5, not 'abc'."),
+        (("aml", "--set", "epochs=abc"), "The setting epochs of aml must be a whole number, not 'abc'."),
     ],
 )
 def test_a_fit_that_is_impossible_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
@@ -176,8 +186,8 @@ def test_a_fit_that_is_impossible_is_one_sentence(arguments: tuple[str, ...], se
     [
         (("evaluate", "--n", "-1"), "--n must be 0 (all texts) or more, not -1."),
         (("evaluate", "--sensitive", "-1"), "should be greater than or equal to 0"),
-        (("narratives", "--n", "-1"), "should be greater than or equal to 0"),
-        (("tune", "--trials", "0"), "should be greater than or equal to 1"),
+        (("study", "narratives", "--n", "-1"), "should be greater than or equal to 0"),
+        (("study", "tune", "--trials", "0"), "should be greater than or equal to 1"),
     ],
 )
 def test_a_count_that_is_impossible_is_refused_before_a_model_is_loaded(
@@ -190,7 +200,7 @@ def test_a_count_that_is_impossible_is_refused_before_a_model_is_loaded(
 
 
 def test_an_ablation_that_does_not_exist_is_refused_before_data_are_read() -> None:
-    result = ran("ablate", "lime", "--data", "gone")
+    result = ran("study", "ablate", "lime", "--data", "gone")
     assert result.exit_code == 2
     assert result.stderr.strip() == "An ablation of 'lime' is not available. Choose one of: aml, cimi, ciem, ivra."
 
@@ -210,14 +220,6 @@ def test_a_method_that_cannot_be_evaluated_is_refused(
 def test_numbers_that_json_does_not_have_become_null() -> None:
     content = strict_json({"a": [float("nan"), 1.5], "b": {"c": float("-inf")}, "d": (1, None, "é")})
     assert json.loads(content) == {"a": [None, 1.5], "b": {"c": None}, "d": [1, None, "é"]}
-
-
-@pytest.mark.parametrize(
-    ("difference", "cell"),
-    [(None, "–"), (Interval(0.1, -0.05, 0.25, 9), "+0.100 [-0.050, +0.250]")],
-)
-def test_a_paired_difference_is_shown_with_its_interval(difference: Interval | None, cell: str) -> None:
-    assert signed(difference) == cell
 
 
 def test_methods_are_listed_with_their_ids() -> None:
@@ -269,6 +271,25 @@ def test_a_table_that_cannot_be_written_is_one_sentence(small: None, tmp_path: P
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "flags"),
+    [
+        ((), []),
+        (
+            ("--port", "8600", "--address", "0.0.0.0", "--no-browser"),
+            ["--server.port=8600", "--server.address=0.0.0.0", "--server.headless=true"],
+        ),
+    ],
+)
+def test_app_hands_over_to_streamlit(
+    monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], flags: list[str]
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda _path, command: started.append(command))
+    assert ran("app", *options).exit_code == 0
+    assert started == [[sys.executable, "-P", "-m", "streamlit", "run", str(ROOT / "streamlit_app.py"), *flags]]
+
+
 def test_version() -> None:
     result = ran("--version")
     assert (result.exit_code, result.stdout) == (0, f"crosslight {VERSION}\n")
@@ -285,7 +306,7 @@ def test_every_command_has_help(command: tuple[str, ...]) -> None:
 def test_help_does_not_load_torch(command: tuple[str, ...]) -> None:
     arguments = [*command, "--help"]
     code = (
-        "import sys\nfrom explainers.commands.app import app\n"
+        "import sys\nfrom explainers.__main__ import app\n"
         f"app({arguments}, standalone_mode=False)\nsys.exit('torch' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from explainers.commands.app import app
+from explainers.__main__ import app
 from explainers.datasets.images.sets import ImageFiles
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
@@ -16,7 +16,7 @@ COMMANDS_WITH_SETS = {
     "a learned method": ("fit", "aml", "--model", "small"),
     "all of them": ("fit", "all", "--model", "small"),
     "a narrator": ("fit", "cause", "--model", "small"),
-    "narratives": ("narratives", "--model", "small"),
+    "narratives": ("study", "narratives", "--model", "small"),
     "a head": ("train-head", "encoder", "--data", "a.csv", "--out", "made"),
 }
 OPTIONS = "--format", "esnlive", "--pictures", "folder"

@@ -8,13 +8,15 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from explainers.comparison.runner import measure, run_operator_checks, run_random_control
-from explainers.metrics.erasure import Answers
-from explainers.models.answer_pool import AnswerPool
-from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.comparison.runner import measure, run_consensus, run_operator_checks, run_random_control
+from explainers.metrics.erasure import MaskedPredictor
+from explainers.models.inputs.encoding import Encoding, Erasure, Unit
 from explainers.models.meter import Meter
+from explainers.models.prediction_cache import PredictionCache
+from explainers.models.target import Target
 from explainers.results.attribution import Attribution
-from explainers.results.comparison import Comparison, Question
+from explainers.results.comparison import Comparison
+from explainers.results.decision import Decision, ModelCard
 from explainers.results.settings import Settings
 
 Scores = tuple[float, ...]
@@ -45,15 +47,14 @@ def make_comparison(
 
     model: Any = SimpleNamespace(
         name="stub",
-        labels=("negative", "positive"),
-        input_names=(),
-        erasures=tuple(by_erasure),
+        version="1",
         probabilities=probabilities,
-        pool=AnswerPool(),
+        pool=PredictionCache(),
     )
-    model.metered = lambda _meter: model
-    question = Question(model, encoding, label, Settings())
-    answers = Answers(model, encoding, "mask")
+    model.metered = model.aimed = lambda _: model
+    card = ModelCard("stub", "1", ("negative", "positive"), erasures=cast(tuple[Erasure, ...], tuple(by_erasure)))
+    decision = Decision(card, encoding, label, Settings())
+    answers = MaskedPredictor(model, encoding, "mask")
     whole = probabilities(encoding, np.ones((1, units)), "mask")[0]
     results = [
         measure(answers, Attribution(id, encoding, label, scores, signed=True)) for id, scores in methods.items()
@@ -61,9 +62,10 @@ def make_comparison(
     for at, result in enumerate(results):
         if result.attribution.method in (noise or {}):
             results[at] = replace(result, noise=dict.fromkeys(result.noise, noise[result.attribution.method]))
-    checks = run_operator_checks(question, [result.attribution for result in results], Meter())
+    results = [*run_consensus(answers, [result.attribution for result in results], Target(label)), *results]
+    checks = run_operator_checks(model, decision, [result.attribution for result in results], Meter())
     return Comparison(
-        question,
+        decision,
         cast(tuple[float, ...], tuple(float(each) for each in whole)),
         tuple(results),
         run_random_control(answers, label, 0) if control else None,

@@ -8,6 +8,7 @@ import pytest
 from explainers import api
 from explainers.api import explain
 from explainers.comparison import runner
+from explainers.comparison.decision import card_of
 from explainers.comparison.runner import Event, run
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import select
@@ -15,7 +16,8 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.meter import Meter
 from explainers.narrative import checks, narrate
-from explainers.results.comparison import Failure, MethodResult, Question, RandomControl
+from explainers.results.decision import Decision
+from explainers.results.events import Failure, MethodResult, RandomControl
 from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.results.settings import Settings
 from explainers.training.artifacts import Artifact
@@ -24,8 +26,8 @@ FITTED = ("cause_phi", "cause_phi_ts", "cause")
 
 
 @pytest.fixture
-def question(bert: FrozenModel) -> Question:
-    return Question(bert, bert.encode("the film was not good"), 0, Settings(samples=40, steps=5))
+def decision(bert: FrozenModel) -> Decision:
+    return Decision(card_of(bert), bert.encode("the film was not good"), 0, Settings(samples=40, steps=5))
 
 
 @pytest.fixture
@@ -54,21 +56,24 @@ def kinds(events: Iterator[Event]) -> list[str]:
 
 
 @pytest.mark.usefixtures("failing")
-def test_narratives_come_after_the_methods_of_one_pass_and_before_those_of_many(question: Question) -> None:
+def test_narratives_come_after_the_methods_of_one_pass_and_before_those_of_many(
+    bert: FrozenModel, decision: Decision
+) -> None:
     specs = select(["lime", "occlusion", "attention_mean"])
-    order = kinds(run(question, specs, Meter()))
-    assert order == ["attention_mean", *["narrative"] * 3, "occlusion", "control", *["check"] * 3, "lime"]
+    order = kinds(run(bert, decision, specs, Meter()))
+    quick = ["attention_mean", *["narrative"] * 3, "occlusion", "control", "consensus", *["check"] * 3]
+    assert order == [*quick, "lime", "consensus"]  # the joint order of the first two, then of all three
 
 
 @pytest.mark.usefixtures("failing")
-def test_narratives_come_without_methods_too(question: Question) -> None:
-    assert kinds(run(question, (), Meter(), control_known=True)) == ["narrative"] * 3 + ["check"] * 3
-    assert kinds(run(question, (), Meter(), control_known=True, narrators=())) == []
+def test_narratives_come_without_methods_too(bert: FrozenModel, decision: Decision) -> None:
+    assert kinds(run(bert, decision, (), Meter(), control_known=True)) == ["narrative"] * 3 + ["check"] * 3
+    assert kinds(run(bert, decision, (), Meter(), control_known=True, narrators=())) == []
 
 
 @pytest.mark.usefixtures("failing")
-def test_only_the_chosen_narrators_run_and_are_checked(question: Question) -> None:
-    events = list(run(question, (), Meter(), control_known=True, narrators=("cause_phi_ts",)))
+def test_only_the_chosen_narrators_run_and_are_checked(bert: FrozenModel, decision: Decision) -> None:
+    events = list(run(bert, decision, (), Meter(), control_known=True, narrators=("cause_phi_ts",)))
     assert [(type(event), event.method) for event in events] == [  # type: ignore[union-attr]
         (Narrative, "cause_phi_ts"),
         (NarrativeCheck, "cause_phi_ts"),
@@ -77,33 +82,33 @@ def test_only_the_chosen_narrators_run_and_are_checked(question: Question) -> No
 
 @pytest.mark.usefixtures("failing")
 def test_a_check_that_fails_says_why_and_the_sentence_stays(
-    question: Question, monkeypatch: pytest.MonkeyPatch
+    bert: FrozenModel, decision: Decision, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_arguments: object, **_options: object) -> NarrativeCheck:
         raise KeyError("x")
 
     monkeypatch.setattr(checks, "check_narrative", broken)
-    *_, check = run(question, (), Meter(), control_known=True)
+    *_, check = run(bert, decision, (), Meter(), control_known=True)
     reason = "Internal error in Crosslight (KeyError)."
     assert check == NarrativeCheck("cause", true_note=reason, use_note=reason)
 
 
 def test_a_narrator_that_fails_gives_its_reason_and_the_others_go_on(
-    question: Question, failing: dict[str, Exception]
+    bert: FrozenModel, decision: Decision, failing: dict[str, Exception]
 ) -> None:
     failing["cause_phi"] = ExplanationError("The file is damaged.")
     failing["cause_phi_ts"] = KeyError("x")
-    first, second, third, _ = run(question, (), Meter(), control_known=True)
+    first, second, third, _ = run(bert, decision, (), Meter(), control_known=True)
     assert first == Failure("cause_phi", "The file is damaged.")
     assert isinstance(second, Failure)
     assert second.reason == "Internal error in Crosslight (KeyError)."
     assert isinstance(third, Narrative)
 
 
-def test_stopping_is_no_failure(question: Question, failing: dict[str, Exception]) -> None:
+def test_stopping_is_no_failure(bert: FrozenModel, decision: Decision, failing: dict[str, Exception]) -> None:
     failing["cause_phi"] = Cancelled("Stopped.")
     with pytest.raises(Cancelled):
-        list(run(question, (), Meter(), control_known=True))
+        list(run(bert, decision, (), Meter(), control_known=True))
 
 
 @pytest.mark.usefixtures("failing")

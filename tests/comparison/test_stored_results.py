@@ -8,25 +8,25 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from explainers.commands import stored_results as command
-from explainers.commands.app import app
-from explainers.commands.stored_results import computed
+from explainers.__main__ import app
 from explainers.comparison import stored_results as files
-from explainers.comparison.stored_differences import differences
+from explainers.comparison.answer import answer, consensus_members
 from explainers.comparison.stored_results import StoredResult, read_stored, storable, stored_path, weights
-from explainers.comparison.verdict import verdict
 from explainers.datasets.curated_examples import CuratedExample, curated_examples, example_of
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import applicable, default_methods, select
 from explainers.models.bundle_cards import BUNDLES, bundle_names, read_card
 from explainers.models.catalog import fingerprint, load
+from explainers.results.answer import CONSENSUS
 from explainers.results.packing import OMITTED, packed, unpacked
 from explainers.results.settings import Settings
+from explainers.studies.stored_results import command as command
+from explainers.studies.stored_results.command import computed, differences
 from explainers.training.artifacts import available_artifacts
 
 MODELS = ("sst2", "nli", "scenes")
 QUICK = ("aml", "integrated_gradients", "occlusion")
-HINT = "Write them again with `python -m explainers stored-results`."
+HINT = "Write them again with `python -m explainers study stored-results`."
 EXAMPLES = pytest.mark.parametrize("curated", curated_examples(), ids=lambda each: f"{each.model}, {each.title}")
 pytestmark = pytest.mark.skipif(not set(MODELS) <= set(bundle_names()), reason="not all bundles are in assets/bundles")
 
@@ -39,7 +39,7 @@ def stored(curated: CuratedExample) -> StoredResult:
 
 
 def only(result: StoredResult, methods: tuple[str, ...]) -> StoredResult:
-    """Of these methods, without the duel, which depends on the others."""
+    """Of these methods, without the consensus and the duel, which depend on the others."""
     comparison = result.comparison
     checks = (
         replace(check, metrics={name: values for name, values in check.metrics.items() if name in methods})
@@ -60,24 +60,24 @@ def only(result: StoredResult, methods: tuple[str, ...]) -> StoredResult:
 @EXAMPLES
 def test_what_is_stored_fits_the_example_the_model_and_the_methods(curated: CuratedExample) -> None:
     result, given = stored(curated), example_of(curated)
-    comparison, model = result.comparison, result.model
-    question, card = comparison.question, read_card(BUNDLES / curated.model)
+    comparison, model = result.comparison, result.card
+    decision, card = comparison.decision, read_card(BUNDLES / curated.model)
     specs = applicable(select(default_methods()), given)
     narrators = [narrative.method for narrative in comparison.narratives]
     assert (model.name, model.version, list(model.labels)) == (curated.model, card["sha256"][:12], card["labels"]), HINT
-    assert comparison.methods == tuple(spec.id for spec in specs), HINT
+    joint = (CONSENSUS,) if len(consensus_members(comparison)) > 1 else ()
+    assert comparison.methods == (*joint, *(spec.id for spec in specs)), HINT
     assert result.weights == weights(model.name, model.version, specs, NARRATORS.ids), HINT
     assert set(narrators) == set(result.weights) & set(NARRATORS.ids)
     assert [check.method for check in comparison.narrative_checks] == narrators
-    assert question.encoding.texts == ((given.text,) if given.pair is None else (given.text, given.pair))
-    assert question.encoding.image == given.image
-    assert question.settings == Settings()
-    assert (question.label, comparison.failures, comparison.removed) == (comparison.predicted, (), ())
+    assert decision.encoding.texts == ((given.text,) if given.pair is None else (given.text, given.pair))
+    assert decision.encoding.image == given.image
+    assert decision.settings == Settings()
+    assert (decision.label, comparison.failures, comparison.removed) == (comparison.predicted, (), ())
     assert {check.erasure for check in comparison.operator_checks} == set(model.erasures) - {"mask"}
-    judged = verdict(comparison, finished=True)
-    assert (judged.certainty == "refused") == bool(judged.refusal)
+    said = answer(comparison, finished=True)
     for duel in comparison.duels:
-        assert {side.method for side in duel.sides} == {*judged.best[:1], judged.dissenter}, HINT
+        assert {side.method for side in duel.sides} <= set(said.better_than_chance), HINT
 
 
 @EXAMPLES
@@ -95,20 +95,20 @@ def test_there_is_a_file_per_example_and_no_other() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_what_is_stored_is_computed_again(model: str) -> None:
     examples = [each for each in curated_examples() if each.model == model]
-    quickest = min(examples, key=lambda each: len(stored(each).comparison.question.encoding.units))
+    quickest = min(examples, key=lambda each: len(stored(each).comparison.decision.encoding.units))
     narrators = [each.method for each in available_artifacts(model, "", "narrative")]
     again = computed(quickest, (*QUICK, *narrators))
     assert list(differences(only(stored(quickest), QUICK), only(again, QUICK))) == [], HINT
-    assert stored(quickest).model.sha256 == fingerprint(load(model, device="cpu"))
+    assert stored(quickest).card.sha256 == fingerprint(load(model, device="cpu"))
 
 
 def test_a_result_survives_packing_but_for_what_is_left_out() -> None:
     result = stored(curated_examples()[0])
     again = unpacked(StoredResult, json.loads(json.dumps(packed(result))))
-    assert again.comparison.question == result.comparison.question
+    assert again.comparison.decision == result.comparison.decision
     for one, other in zip(result.comparison.results, again.comparison.results, strict=True):
         assert one.attribution == other.attribution
-        assert one.attribution.encoding is result.comparison.question.encoding
+        assert one.attribution.encoding is result.comparison.decision.encoding
         assert np.array_equal(one.curves.removed, other.curves.removed)
     for kind, names in OMITTED.items():
         assert set(names) <= {each.name for each in fields(kind)}
@@ -126,7 +126,7 @@ def test_numbers_are_packed_short_and_those_without_a_value_as_words() -> None:
     "data",
     [
         {"title": 1},
-        {"title": "x", "weights": {}, "comparison": {"question": {}}},
+        {"title": "x", "weights": {}, "comparison": {"decision": {}}},
         {"title": "x", "weights": {}, "comparison": {}, "novel": 1},
     ],
 )
@@ -137,9 +137,9 @@ def test_other_data_are_refused(data: dict[str, object]) -> None:
 
 def test_a_method_that_explains_other_units_is_not_stored() -> None:
     comparison = stored(curated_examples()[0]).comparison
-    question = replace(comparison.question, encoding=stored(curated_examples()[1]).comparison.question.encoding)
+    decision = replace(comparison.decision, encoding=stored(curated_examples()[1]).comparison.decision.encoding)
     with pytest.raises(ValueError, match="explains other units"):
-        storable(curated_examples()[0], replace(comparison, question=question))
+        storable(curated_examples()[0], replace(comparison, decision=decision))
 
 
 def test_the_command_writes_checks_and_names_what_differs(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_the_command_writes_checks_and_names_what_differs(tmp_path: object, monk
     result = stored(curated)
     monkeypatch.setattr(files, "STORED", tmp_path)
     monkeypatch.setattr(command, "computed", lambda _curated: result)
-    line = ("stored-results", "--model", curated.model, "--example", curated.title)
+    line = ("study", "stored-results", "--model", curated.model, "--example", curated.title)
     missing = CliRunner().invoke(app, [*line, "--check"])
     assert (missing.exit_code, missing.stdout) == (1, "  nothing is stored\n")
     assert CliRunner().invoke(app, line).exit_code == 0
@@ -157,6 +157,6 @@ def test_the_command_writes_checks_and_names_what_differs(tmp_path: object, monk
     differing = CliRunner().invoke(app, [*line, "--check"])
     assert differing.exit_code == 1
     assert "/comparison/probabilities/0: " in differing.stdout
-    unknown = CliRunner().invoke(app, ["stored-results", "--example", "No such title"])
+    unknown = CliRunner().invoke(app, ["study", "stored-results", "--example", "No such title"])
     assert unknown.exit_code == 2
     assert "There is no such example. Choose one of: 'Mixed feelings'" in unknown.stderr

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from explainers.evaluation import cold_start
+from explainers.studies.speed import measure
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "assets" / "container"
@@ -90,7 +90,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """As in the container: its variables, folders and programs, and nothing else of this machine's."""
-    port = str(cold_start.free_port())
+    port = str(measure.free_port())
     data = {name: str(tmp_path / "data" / name) for name in ("store", "huggingface", "models")}
     for path in data.values():
         Path(path).mkdir(parents=True)

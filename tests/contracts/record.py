@@ -13,7 +13,6 @@ import io
 import json
 import os
 import re
-import runpy
 import sys
 import tempfile
 import time
@@ -25,9 +24,10 @@ from unittest import mock
 from streamlit.testing.v1 import AppTest
 
 import explainers
+from explainers.__main__ import app
 
 try:
-    from explainers.report import exports as csv_tables
+    from explainers.report import tables as csv_tables
 except ImportError:  # as it was called before
     from explainers.report import tables as csv_tables
 
@@ -56,8 +56,8 @@ ADDRESSES: tuple[dict[str, str], ...] = (
         "text": "It is not a bad film.",
         "removed": "2",
         "learned": "AML",
-        "captum": "Occlusion",
-        "controls": "Attention, mean",
+        "perturbation": "Occlusion",
+        "attention": "Attention, mean",
         "variants": "AML (comp)",
         "class": "negative",
         "unit": "token",
@@ -81,7 +81,13 @@ ADDRESSES: tuple[dict[str, str], ...] = (
     },
     {"model": "scenes", "example": "None, but there is one", "evidence": "true"},
 )
-FEW = {"learned": "CIMI", "captum": "Occlusion", "controls": ""}  # what an address chooses by default
+FEW = {  # what an address chooses by default
+    "gradient": "",
+    "perturbation": "Occlusion",
+    "learned": "CIMI",
+    "attention": "",
+    "controls": "",
+}
 WIDGETS = ("button_group", "multiselect", "number_input", "selectbox", "slider", "text_area", "toggle")
 Tree = dict[str, Any]
 
@@ -100,7 +106,7 @@ def explanations(names: Iterable[str] = tuple(INPUTS), methods: Sequence[str] = 
     Under the first erasure the first input is explained by `methods`, by default by all; the others by a few.
     """
     results: Tree = {}
-    methods = methods or [spec.id for spec in explainers.METHODS]
+    methods = methods or [spec.id for spec in explainers.METHODS.declared]
     for name in names:
         model = explainers.load(name, device="cpu")
         first, second = INPUTS[name]
@@ -131,9 +137,10 @@ def compact(answer: Tree) -> Tree:
         each.pop("new_calls", None)  # depends on what was asked before
     for each in answer["narratives"]:
         each["seconds"] = None
-    answer["notice"] = bool(answer["notice"])
-    for part in ("best", "order", "within_random", "abstaining"):  # methods with equal evidence may change places
-        answer["verdict"][part].sort()
+    answer["warning"] = bool(answer["warning"])
+    for part in ("supported", "random", "abstaining"):  # methods that agree as much may change places
+        answer["answer"][part].sort()
+    answer["answer"]["differs"] = dict(sorted(answer["answer"]["differs"].items()))
     answer["failures"] = [{**failure, "message": None} for failure in answer["failures"]]
     manifest = answer["manifest"]
     manifest["libraries"] = list(manifest["libraries"])
@@ -186,9 +193,9 @@ def html_numbers(name: str, given: dict[str, Any]) -> list[str]:
 def command(name: str, *words: str) -> str:
     """What `python -m explainers` prints."""
     printed = io.StringIO()
-    line = ["explainers", name, *words, "--samples", "20", "--steps", "4", "--device", "cpu"]
-    with mock.patch.object(sys, "argv", line), contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-        runpy.run_module("explainers", run_name="__main__")
+    line = [name, *words, "--samples", "20", "--steps", "4", "--device", "cpu"]
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        app(line)
     return printed.getvalue()
 
 
@@ -220,7 +227,7 @@ def restored(address: dict[str, str]) -> Tree:
         page.query_params[name] = value
     page.run()
     end = time.monotonic() + 60
-    while page.session_state["run"].active and time.monotonic() < end:
+    while run_of(page).active and time.monotonic() < end:
         time.sleep(0.05)
     page.run()
     keyed = {each.key: each.value for kind in WIDGETS for each in page.get(kind) if each.key}
@@ -233,6 +240,11 @@ def restored(address: dict[str, str]) -> Tree:
         "values": {key: value for key, value in sorted(keyed.items()) if key in page.query_params},
         "address": dict(sorted(page.query_params.items())),
     }
+
+
+def run_of(page: AppTest) -> Any:
+    state = page.session_state
+    return state["CompareState"].run if "CompareState" in state else state["run"]
 
 
 PARTS = {"explanations": explanations, "exports": exports, "evaluation": evaluation, "addresses": addresses}

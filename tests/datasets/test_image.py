@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from explainers.datasets import image_decoding
+from explainers.datasets import image
 from explainers.datasets.image import InputImage
 from explainers.errors import DataUnavailable
 
@@ -338,13 +338,13 @@ def test_a_name_too_long_for_the_disk_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_file_above_the_limit_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = saved(image_of(CORNERS), "PNG")
-    monkeypatch.setattr(image_decoding, "LARGEST_FILE", len(content))
+    monkeypatch.setattr(image, "LARGEST_FILE", len(content))
     assert pixels(content) == CORNERS
     (tmp_path / "a.png").write_bytes(content + b"\0" * 99)
-    assert len(image_decoding.read_file(tmp_path / "a.png")) == len(content) + 1
-    for image in (InputImage(path=tmp_path / "a.png"), InputImage(content + b"\0")):
+    assert len(image.read_file(tmp_path / "a.png")) == len(content) + 1
+    for large in (InputImage(path=tmp_path / "a.png"), InputImage(content + b"\0")):
         with pytest.raises(DataUnavailable, match=r"has more than \d+ MB\. Save it smaller, perhaps as JPEG\.$"):
-            image.pixels()
+            large.pixels()
 
 
 def test_the_image_of_pixels_has_these_pixels() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from explainers.datasets import parquet_file
-from explainers.datasets.parquet_file import ROOT
+from explainers.datasets import tables
 from explainers.datasets.user_texts import parse_texts
 from explainers.errors import DataUnavailable
+from explainers.installation import IMPORTED_FROM
 
 ABORTS = (Path(__file__).parent / "aborts.parquet").read_bytes()  # one row; one byte was changed
 DIRECTLY = """
@@ -23,7 +23,7 @@ cells(sys.stdin.buffer.read(), ["text"], most_rows=10, largest=1000)
 def test_the_file_does_end_a_process_that_reads_it() -> None:
     """If a newer library survives it, the process of its own may go."""
     command = [sys.executable, "-c", DIRECTLY]
-    done = subprocess.run(command, input=ABORTS, cwd=ROOT, capture_output=True, check=False)
+    done = subprocess.run(command, input=ABORTS, cwd=IMPORTED_FROM, capture_output=True, check=False)
     assert done.returncode < 0, "no longer ended by a signal"
 
 
@@ -33,15 +33,15 @@ def test_a_file_that_ends_its_reader_is_a_sentence() -> None:
 
 
 def test_a_reader_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_file, "COMMAND", (sys.executable, "-c", "import time; time.sleep(60)"))
-    monkeypatch.setattr(parquet_file, "PATIENCE", 0.2)
+    monkeypatch.setattr(tables, "COMMAND", (sys.executable, "-c", "import time; time.sleep(60)"))
+    monkeypatch.setattr(tables, "PATIENCE", 0.2)
     with pytest.raises(DataUnavailable, match="not a readable Parquet file"):
         parse_texts(ABORTS, "texts.parquet")
 
 
 def test_the_reader_knows_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://user:password@host/database")
-    with parquet_file.reader() as process:
+    with tables.reader() as process:
         environment = Path(f"/proc/{process.pid}/environ")
         if not environment.exists():
             pytest.skip("the environment of a process cannot be read here")

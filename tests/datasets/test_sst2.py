@@ -8,7 +8,13 @@ import pytest
 
 from explainers.datasets import sst2
 from explainers.datasets.example import Example
-from explainers.datasets.sst2 import FILES, letters, read_sst2, rows, without_overlap
+from explainers.datasets.sst2 import (
+    FILES,
+    letters,
+    read_sst2,
+    rows,
+    without_overlap,
+)
 from explainers.errors import DataUnavailable
 
 Rows = list[tuple[str, int]]

@@ -5,16 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from explainers.report import measurements as module
-from explainers.report.measurements import DOCUMENT, TEMPLATE, measurements, measurements_differ, write_measurements
 from explainers.report.quantities import PLACEHOLDER, UnknownQuantity
+from explainers.studies.cards import command as module
+from explainers.studies.cards.command import (
+    DOCUMENT,
+    TEMPLATE,
+    measurements,
+    measurements_differ,
+    write_measurements,
+)
 
 BY_HAND = {"0.3", "0.99"}  # a setting, and a bound
 LINK = re.compile(r"\]\(([^)#]+)")
 
 
 def test_the_document_is_what_the_stored_files_say() -> None:
-    assert not measurements_differ(), "run `python -m explainers cards`"
+    assert not measurements_differ(), "run `python -m explainers study cards`"
     assert "[[" not in DOCUMENT.read_text(encoding="utf-8")
 
 

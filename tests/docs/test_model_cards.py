@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from explainers.commands.app import app
+from explainers.__main__ import app
 from explainers.models.bundle_cards import BUNDLES, bundle_names, read_card
 from explainers.report.evaluation_tables import evaluation_markdown, evidence_markdown
-from explainers.report.markdown_table import markdown_table
-from explainers.report.model_card import MODEL_CARD, model_card
 from explainers.report.narrator_tables import narrator_cells
+from explainers.report.tables import markdown_table
+from explainers.studies.cards.model_card import MODEL_CARD, model_card
 
 pytestmark = pytest.mark.skipif(not bundle_names(), reason="there is no bundle")
 every_bundle = pytest.mark.parametrize("name", bundle_names())
@@ -29,7 +29,7 @@ def copies(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["cards", *map(str, arguments)])
+    result = CliRunner().invoke(app, ["study", "cards", *map(str, arguments)])
     return result.exit_code, result.output
 
 
@@ -122,7 +122,7 @@ def test_it_has_every_set_of_weights_with_its_command(name: str) -> None:
         weights = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         assert f"`{weights['command']}`" in page
         assert f"| {weights['parameters']:,} |" in page
-        assert all(warning in page for warning in weights.get("alarms", ()))
+        assert all(warning in page for warning in weights.get("warnings", ()))
 
 
 def test_a_table_has_every_column_and_escapes_pipes() -> None:

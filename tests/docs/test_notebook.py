@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 import explainers
-from explainers import METHODS, Comparison, ExplanationError, explain, load
+from explainers import METHODS, Comparison, ExplanationError, explain, load, wrap
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.frozen_model import FrozenModel
 
@@ -15,8 +15,10 @@ def test_the_names_are_there() -> None:
     assert METHODS[0].id == "aml"
     assert callable(explain)
     assert callable(load)
+    assert callable(wrap)
     assert issubclass(ExplanationError, Exception)
-    assert set(explainers.__all__) == {"METHODS", "Comparison", "ExplanationError", "explain", "load"}
+    functions, types = {"explain", "load", "wrap"}, {"Comparison", "ExplanationError"}
+    assert set(explainers.__all__) == {"METHODS", "__version__", *types, *functions}
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -1,25 +1,38 @@
-"""README and documents: short, complete against the registries, with links and commands that work."""
+"""README and documents: complete against the registries, with links and commands that work."""
 
 import re
+import sys
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from explainers.commands.app import app
-from explainers.methods.narrator_specs import NARRATORS, NarratorSpec
+from explainers import explain
+from explainers.__main__ import app
 from explainers.methods.registry import METHODS
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.spec import MetricSpec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
+from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES
+from explainers.studies.cards.method_tables import (
+    BEGIN,
+    END,
+    METHODS_DOCUMENT,
+    method_tables_differ,
+    with_method_tables,
+    write_method_tables,
+)
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+CONTRACT = ROOT / "assets" / "docs" / "contribute.md"
 OPERATIONS = ROOT / "assets" / "docs" / "operations.md"
 DOCUMENTS = (README, *sorted((ROOT / "assets" / "docs").glob("*.md")), *sorted(BUNDLES.glob("*/README.md")))
-PAGES = ("compare", "annotate", "reading", "interventions", "train", "methods")
-LONGEST = 2000  # words
+PAGES = ("compare", "annotate", "reading", "evaluate", "interventions", "train", "methods")
 LARGEST_IMAGE = 250_000  # bytes
 
 every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -31,7 +44,7 @@ def readme() -> str:
 
 
 def commands() -> set[str]:
-    """The names of the sub-commands of `python -m explainers`."""
+    """The names of the sub-commands of `crosslight`."""
     groups = {group.name for group in app.registered_groups if group.name}
     return groups | {command.name for command in app.registered_commands if command.name}
 
@@ -50,29 +63,50 @@ def anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_it_is_short(readme: str) -> None:
-    assert len(readme.split()) <= LONGEST
+@pytest.mark.parametrize("spec", METHODS.declared, ids=lambda spec: spec.id)
+def test_every_method_has_a_row_with_its_cost(spec: MethodSpec) -> None:
+    lines = METHODS_DOCUMENT.read_text(encoding="utf-8").splitlines()
+    (row,) = (line for line in lines if line.startswith(f"| `{spec.id}` | {spec.name} |"))
+    assert f" | {spec.passes(30, 500, 50):,} | {spec.idea} | " in row
 
 
-@pytest.mark.parametrize("spec", METHODS, ids=lambda spec: spec.id)
-def test_every_method_has_a_row(readme: str, spec: MethodSpec) -> None:
-    assert f"| `{spec.id}` | {spec.name} |" in readme
+def test_the_tables_of_methods_are_what_the_specs_say() -> None:
+    assert not method_tables_differ(), "run `python -m explainers study cards`"
 
 
-@pytest.mark.parametrize("spec", NARRATORS, ids=lambda spec: spec.id)
-def test_every_narrator_has_a_row(readme: str, spec: NarratorSpec) -> None:
-    assert f"| `{spec.id}` | {spec.name} |" in readme
+def test_the_tables_are_written_where_they_differ(tmp_path: Path) -> None:
+    document = tmp_path / "methods.md"
+    document.write_text(f"before\n\n{BEGIN}old{END}\n\nafter\n", encoding="utf-8")
+    assert write_method_tables(document)
+    text = document.read_text(encoding="utf-8")
+    assert text.startswith(f"before\n\n{BEGIN}| id |")
+    assert text.endswith(f"{END}\n\nafter\n")
+    assert not write_method_tables(document)
+    with pytest.raises(ValueError, match="the document has no"):
+        with_method_tables("no place")
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.id)
-def test_every_metric_has_a_row_with_its_direction(readme: str, metric: MetricSpec) -> None:
-    (row,) = (line for line in readme.splitlines() if line.startswith(f"| {metric.name} |"))
-    assert row.endswith("| higher |" if metric.higher_is_better else "| lower |")
+@pytest.mark.parametrize(("spec", "heading"), [(MethodSpec, "## A method"), (MetricSpec, "## A metric")])
+def test_the_contract_documents_every_field(spec: type, heading: str) -> None:
+    section = CONTRACT.read_text(encoding="utf-8").split(f"\n{heading}\n")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [field.name for field in fields(spec)]
 
 
-def test_the_tables_list_no_other_method_or_narrator(readme: str) -> None:
-    ids = set(re.findall(r"^\| `(\w+)` \|(?: [^|]+ \|){2,3}$", readme, re.MULTILINE))  # rows of 3 or 4 columns
-    assert ids - set(bundle_names()) == {*METHODS.ids, *NARRATORS.ids}
+def test_the_contract_s_example_runs(bag: Callable[..., FrozenModel], monkeypatch: pytest.MonkeyPatch) -> None:
+    code = re.search(r"```python\n# my_package\.py\n(.+?)```", CONTRACT.read_text(encoding="utf-8"), re.DOTALL)
+    assert code is not None
+    module = ModuleType("my_package")
+    monkeypatch.setitem(sys.modules, "my_package", module)
+    exec(code[1], vars(module))
+    METHODS.register(module.FIRST_WORD)
+    METRICS.register(module.HALF_KEPT)
+    try:
+        (result,) = explain(bag({"good": 2.0}), "good film", methods=["first_word"]).results
+    finally:
+        METHODS.unregister("first_word")
+        METRICS.unregister("half_kept")
+    assert result.attribution.scores == (1.0, 0.0)
+    assert result.metrics["half_kept"] == pytest.approx(result.curves.when_kept(50))
 
 
 @pytest.mark.parametrize("name", bundle_names())
@@ -92,8 +126,9 @@ def test_every_erasure_operator_is_named(readme: str, erasure: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_has_an_image(readme: str, page: str) -> None:
-    assert f"(assets/docs/{page}.png)" in readme
+def test_every_page_has_an_image(page: str) -> None:
+    shown = [document for document in DOCUMENTS if f"{page}.png)" in document.read_text(encoding="utf-8")]
+    assert shown
     assert (ROOT / "assets" / "docs" / f"{page}.png").stat().st_size <= LARGEST_IMAGE
 
 
@@ -114,12 +149,13 @@ def test_its_test_command_is_the_one_that_ci_runs() -> None:
 
 
 def test_every_command_is_named(readme: str) -> None:
-    assert all(f"`{command}`" in readme for command in commands())
+    assert [command for command in commands() if not re.search(rf"(`|^crosslight ){command}\b", readme, re.M)] == []
 
 
 @every_document
 def test_its_commands_exist(document: Path) -> None:
-    assert set(re.findall(r"-m explainers ([a-z-]+)", document.read_text(encoding="utf-8"))) <= commands()
+    named = re.findall(r"(?:-m explainers|^`?crosslight) ([a-z-]+)", document.read_text("utf-8"), re.MULTILINE)
+    assert set(named) <= commands()
 
 
 def test_the_environment_variables_are_those_that_are_read(readme: str) -> None:

@@ -4,15 +4,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from explainers.commands.app import app
+from explainers.__main__ import app
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
-from explainers.evaluation.consistency import consistency_rows, controls
 from explainers.evaluation.names import POSITION, RANDOM
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.consistency_tables import consistency_markdown
 from explainers.results.settings import Settings
+from explainers.studies.consistency.measure import consistency_markdown, consistency_rows, controls
 
 WORDS = ("good", "bad", "dull", "very good", "not bad")
 INPUTS = [Example(f"the {thing} was {word}") for thing in ("film", "plot", "end", "joke") for word in WORDS]
@@ -41,7 +40,7 @@ def test_a_method_that_fails_has_a_reason(bert: FrozenModel, monkeypatch: pytest
     def failing(*_args: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("explainers.evaluation.consistency.final_attribution", failing)
+    monkeypatch.setattr("explainers.studies.consistency.measure.final_attribution", failing)
     rows = consistency_rows(bert, INPUTS, select(["occlusion"]), Settings(), print)
     assert rows[0] == {"method": "occlusion", "inputs": 0, "reason": "Internal error in Crosslight (RuntimeError)."}
 
@@ -69,7 +68,7 @@ def test_the_table_says_what_is_clear_and_what_is_undefined() -> None:
 def test_the_command_writes_a_record(tmp_path: Path, hub_folder: Path) -> None:
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(example.text for example in INPUTS))
-    words = ["consistency", "--model", str(hub_folder), "--data", str(texts), "--methods", "occlusion"]
+    words = ["study", "consistency", "--model", str(hub_folder), "--data", str(texts), "--methods", "occlusion"]
     result = CliRunner().invoke(app, [*words, "--steps", "20", "--out", str(tmp_path / "out"), "--json"])
     assert result.exit_code == 0, result.output
     record = json.loads((tmp_path / "out" / "consistency.json").read_text())

@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from explainers.commands.app import app
+from explainers.__main__ import app
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.evaluation import data_set
 from explainers.evaluation.data_set import EvaluationSpec, evaluated_methods, split_inputs
 from explainers.evaluation.names import POSITION, RANDOM
 from explainers.learned.recipes import RECIPES
-from explainers.methods.learned_specs import DEFAULT_VARIANTS
 from explainers.methods.registry import METHODS
+from explainers.methods.spec import GROUPS
 from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.spec import MetricSpec
 from explainers.models import tasks
@@ -30,7 +30,7 @@ def test_by_default_every_method_is_evaluated_with_every_variant(bert: FrozenMod
     assert set(ids) == {*RECIPES, "faml", *(spec.id for spec in METHODS if not spec.learns)} - {RANDOM}
     assert len(ids) == len(set(ids))
     bert.version = "2"  # for which nothing was fitted
-    assert {spec.group for spec in evaluated_methods(bert)} == {"Captum", "Controls"}
+    assert {spec.group for spec in evaluated_methods(bert)} == {*GROUPS} - {"Consensus", "Learned", "Yours"}
 
 
 def test_weights_that_are_not_the_first_choice_are_named(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_user_errors_are_one_sentence_and_exit_code_2(
 
 def test_the_default_variants_are_among_the_weights_of_the_small_store() -> None:
     available = {(each.method, each.variant) for each in available_artifacts("small", "1")}
-    assert available == {(method, DEFAULT_VARIANTS[method]) for method in RECIPES}
+    assert available == {(method, METHODS.get(method).default_variant) for method in RECIPES}
 
 
 def test_own_texts_must_be_pairs_where_the_model_reads_pairs(texts: Path, tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_methods_and_metrics_registered_at_run_time_are_in_tables_and_files(
     cells = {row.split(" | ")[0].lstrip("| "): row.split(" | ")[1:7] for row in rows}
     assert cells["Erasing"] == cells["Occlusion"]
     records = [json.loads(line) for line in (tmp_path / "out" / "texts.jsonl").read_text().splitlines()[1:]]
-    assert all(0 <= record["figures"]["mask"]["lowest"] <= record["figures"]["mask"]["half"] for record in records)
+    assert all(0 <= record["metrics"]["mask"]["lowest"] <= record["metrics"]["mask"]["half"] for record in records)
     table = pd.read_csv(tmp_path / "out" / "table.csv")
     assert table.set_index("method")["half_gain"].notna().tolist() == [True, True, False, True]  # random has no gain
 
@@ -221,9 +221,9 @@ def test_records_without_a_metric_are_computed_again(hub_folder: Path, texts: Pa
     path = tmp_path / "out" / "texts.jsonl"
     whole = path.read_text(encoding="utf-8")
     lines = [json.loads(line) for line in whole.splitlines()]
-    del lines[-1]["figures"]["mask"]["dffot"]
+    del lines[-1]["metrics"]["mask"]["dffot"]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     assert ran(*options).exit_code == 0
     again, before = ([json.loads(line) for line in text.splitlines()] for text in (path.read_text("utf-8"), whole))
-    assert again[-1].pop("figures")["mask"] == pytest.approx(before[-1].pop("figures")["mask"], abs=1e-4)
+    assert again[-1].pop("metrics")["mask"] == pytest.approx(before[-1].pop("metrics")["mask"], abs=1e-4)
     assert again == before

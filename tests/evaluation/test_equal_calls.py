@@ -3,14 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from explainers.commands.bench import write_equal_calls
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.evaluation import equal_calls as module
-from explainers.evaluation.equal_calls import EqualCalls, equal_calls
-from explainers.metrics.intervals import Interval
+from explainers.metrics.bootstrap import Interval
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.equal_calls_tables import equal_calls_document
+from explainers.studies.equal_calls import measure as module
+from explainers.studies.equal_calls.command import write_equal_calls
+from explainers.studies.equal_calls.measure import EqualCalls, equal_calls, equal_calls_document
 from explainers.training.artifacts import STORE_VARIABLE
 
 LONG = "the film was not good but the plot was fine"
@@ -68,4 +67,4 @@ def test_the_command_writes_the_document_with_its_command(
     data.write_text("\n".join(f"{LONG} {end}" for end in range(20)), encoding="utf-8")
     document = write_equal_calls(path, "small", 1, data)
     assert path.read_text(encoding="utf-8") == document
-    assert f"bench --model small --calls {path} --texts 1 --data DATA" in document
+    assert f"study equal-calls --model small --out {path} --texts 1 --data DATA" in document

@@ -11,13 +11,11 @@ from explainers.datasets.example import Evidence, Example
 from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
 from explainers.evaluation import data_set
-from explainers.evaluation.data_set import EvaluationSpec, evaluate_data_set
-from explainers.evaluation.frames import flat_row
+from explainers.evaluation.data_set import EvaluationSpec, evaluate_data_set, run_evaluation
+from explainers.evaluation.measurement import Plan, current_records
 from explainers.evaluation.names import POSITION, RANDOM
-from explainers.evaluation.plan import Plan
-from explainers.evaluation.records import Record, read_records
-from explainers.evaluation.runner import run_evaluation
-from explainers.evaluation.table import summary_rows
+from explainers.evaluation.record_file import Record
+from explainers.evaluation.table import flat_row, summary_rows
 from explainers.methods.registry import select
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.frozen_model import FrozenModel
@@ -41,7 +39,7 @@ def model(bag: Callable[..., FrozenModel]) -> FrozenModel:
 
 def done(model: FrozenModel, out: Path, texts: Sequence[Example] = TEXTS) -> list[Record]:
     list(run_evaluation(model, texts, Plan(select(["occlusion"]), erasures=("mask", "zero")), out))
-    return read_records(out, ["occlusion"], model)
+    return current_records(out, ["occlusion"], model)
 
 
 def test_evidence_is_compared_where_it_is_known_and_the_model_is_right(model: FrozenModel, tmp_path: Path) -> None:
@@ -84,7 +82,7 @@ def test_the_row_has_means_over_the_texts_that_have_a_value(model: FrozenModel, 
 
 def record(text: int, method: str, **evidence: float) -> Record:
     zeros = {metric.id: 0.0 for metric in METRICS}
-    return {"text": text, "method": method, "weights": "", "figures": {"mask": zeros}, "evidence": evidence}
+    return {"text": text, "method": method, "weights": "", "metrics": {"mask": zeros}, "evidence": evidence}
 
 
 def test_gains_are_paired_by_text() -> None:
@@ -176,6 +174,6 @@ def test_the_same_words_about_another_image_are_another_evaluation(model: Frozen
     for number, each in enumerate(images):
         done(model, tmp_path / str(number), of(each))
         for other in images[:number] + images[number + 1 :]:
-            with pytest.raises(ExplanationError, match="belongs to another evaluation"):
+            with pytest.raises(ExplanationError, match="belongs to another run"):
                 done(model, tmp_path / str(number), of(other))
     done(model, tmp_path / "3", of(InputImage(path=Path("b/1.png"))))  # the folder may have moved

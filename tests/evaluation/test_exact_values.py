@@ -3,8 +3,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from explainers.evaluation.exact_values import Game, all_masks, exact_shapley, game_of
 from explainers.models.frozen_model import FrozenModel
+from explainers.studies.sampling.measure import (
+    Game,
+    all_masks,
+    exact_shapley,
+    game_of,
+)
 
 
 def test_a_mask_is_the_number_of_its_row_in_bits() -> None:

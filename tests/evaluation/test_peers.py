@@ -14,16 +14,17 @@ import torch
 from transformers.models.bert.modeling_bert import BertModel
 from typer.testing import CliRunner
 
-from explainers.commands.app import app
+from explainers.__main__ import app
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
-from explainers.evaluation import sampling_error, speed
-from explainers.evaluation.peers import comparison, environments
-from explainers.evaluation.peers.comparison import MeasuredRun, PeerComparison, one_token_each, runs_of
-from explainers.evaluation.peers.environments import python_of
-from explainers.evaluation.peers.inside import crosslight_runs
-from explainers.evaluation.peers.inside.classifier import load_classifier
-from explainers.evaluation.peers.inside.job import (
+from explainers.models import catalog
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.text.bundle import PooledClassifier
+from explainers.results.settings import Settings
+from explainers.studies.peers import measure
+from explainers.studies.peers.inside import crosslight_runs
+from explainers.studies.peers.inside.classifier import load_classifier
+from explainers.studies.peers.inside.job import (
     PeerJob,
     PeerRun,
     Sentence,
@@ -34,15 +35,35 @@ from explainers.evaluation.peers.inside.job import (
     read_runs,
     write_runs,
 )  # fmt: skip
-from explainers.evaluation.peers.model_folder import write_model
-from explainers.evaluation.peers.names import COUNTS, KERNEL_SHAP, LIME, OCCLUSION, PARTITION, TOGETHER, shared
-from explainers.evaluation.peers.packages import CROSSLIGHT, PEERS
-from explainers.evaluation.peers.ratios import Total, as_good, equal_accuracy, together, totals
-from explainers.models import catalog
-from explainers.models.frozen_model import FrozenModel
-from explainers.models.text.network import PooledClassifier
-from explainers.report.peer_tables import peer_document
-from explainers.results.settings import Settings
+from explainers.studies.peers.measure import (
+    MeasuredRun,
+    PeerComparison,
+    one_token_each,
+    python_of,
+    runs_of,
+    write_model,
+)
+from explainers.studies.peers.packages import (
+    COUNTS,
+    CROSSLIGHT,
+    KERNEL_SHAP,
+    LIME,
+    OCCLUSION,
+    PARTITION,
+    PEERS,
+    TOGETHER,
+    shared,
+)
+from explainers.studies.peers.table import (
+    Total,
+    as_good,
+    equal_accuracy,
+    peer_document,
+    together,
+    totals,
+)
+from explainers.studies.sampling import measure as sampling
+from explainers.studies.speed import measure as speed
 
 CAPTUM, FERRET = PEERS[0], PEERS[1]
 SENTENCES = ("the film was not good", "the film was very bad")
@@ -77,7 +98,7 @@ def test_an_environment_is_made_once_with_exact_versions(tmp_path: Path, monkeyp
         commands.append(command)
         return finished(command)
 
-    monkeypatch.setattr(environments.subprocess, "run", run)
+    monkeypatch.setattr(measure.subprocess, "run", run)
     python = python_of(FERRET, tmp_path)
     assert python == python_of(FERRET, tmp_path)
     assert len(commands) == 2
@@ -94,14 +115,14 @@ def test_every_version_is_exact() -> None:
 
 def test_what_pip_cannot_install_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reply = "ERROR: Could not find a version at https://packages.example/simple"
-    monkeypatch.setattr(environments.subprocess, "run", lambda command, **_: finished(command, "pip" in command, reply))
+    monkeypatch.setattr(measure.subprocess, "run", lambda command, **_: finished(command, "pip" in command, reply))
     with pytest.raises(
         ExplanationError, match=r"ferret 0\.4\.2 is left out: pip could not install ferret-xai==0"
     ) as no:
         python_of(FERRET, tmp_path)
     assert "packages.example" not in str(no.value)
-    assert reply in (tmp_path / "ferret" / environments.LOG).read_text()
-    assert not (tmp_path / "ferret" / environments.FINISHED).exists()  # the next run tries again
+    assert reply in (tmp_path / "ferret" / measure.LOG).read_text()
+    assert not (tmp_path / "ferret" / measure.FINISHED).exists()  # the next run tries again
 
 
 # what runs inside
@@ -143,7 +164,7 @@ def test_rows_are_counted_and_the_warm_up_is_not_timed(tmp_path: Path) -> None:
 
 
 def test_captum_as_documented_asks_one_mask_at_a_time(pooled: FrozenModel, tmp_path: Path) -> None:
-    from explainers.evaluation.peers.inside import captum_runs
+    from explainers.studies.peers.inside import captum_runs
 
     write_model(pooled, tmp_path)
     job = job_of(tmp_path)
@@ -178,7 +199,7 @@ def test_results_that_cannot_be_read_leave_the_peer_out(
         Path(command[-1]).write_text(written)
         return finished(command)
 
-    monkeypatch.setattr(comparison.subprocess, "run", run)
+    monkeypatch.setattr(measure.subprocess, "run", run)
     with pytest.raises(
         ExplanationError, match=r"Captum 0\.9\.0, as documented is left out: its results cannot be read"
     ):
@@ -187,7 +208,7 @@ def test_results_that_cannot_be_read_leave_the_peer_out(
 
 def test_a_peer_that_fails_is_left_out_with_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     errors = "Traceback\nImportError: no /home/somebody/lib/such.so"
-    monkeypatch.setattr(comparison.subprocess, "run", lambda command, **_: finished(command, 1, errors))
+    monkeypatch.setattr(measure.subprocess, "run", lambda command, **_: finished(command, 1, errors))
     with pytest.raises(ExplanationError, match=r"stopped with an error \(ImportError: no …/such.so\)"):
         runs_of(CAPTUM, Path("python"), job_of(tmp_path))
 
@@ -273,8 +294,8 @@ def processes(pooled: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Callable[
     for counts in ("COUNTS", "GROUP_COUNTS"):
         monkeypatch.setattr(crosslight_runs, counts, (20, 30))
     monkeypatch.setattr(crosslight_runs, "Settings", partial(Settings, samples=20))
-    monkeypatch.setattr(sampling_error, "SENTENCES", SENTENCES)
-    monkeypatch.setattr(comparison, "UNITS", (5,))
+    monkeypatch.setattr(sampling, "SENTENCES", SENTENCES)
+    monkeypatch.setattr(measure, "UNITS", (5,))
     monkeypatch.setattr(speed, "example_for", lambda _model: Example(LONGER))
 
     def run(command: Sequence[str], **_options: object) -> subprocess.CompletedProcess[str]:
@@ -300,8 +321,9 @@ def test_the_command_writes_the_document(tmp_path: Path) -> None:
     path = tmp_path / "peers.md"
     threads = torch.get_num_threads()
     command = [
-        "bench",
-        "--peers",
+        "study",
+        "peers",
+        "--out",
         str(path),
         "--texts",
         "2",
@@ -313,7 +335,7 @@ def test_the_command_writes_the_document(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     document = path.read_text(encoding="utf-8")
-    assert f"bench --model sst2 --peers {path} --texts 2" in document
+    assert f"study peers --model sst2 --out {path} --texts 2" in document
     assert "ferret 0.4.2 is left out: pip could not install ferret-xai==0.4.2" in document
     assert f"| 10–13 words | {TOGETHER} | {CAPTUM.name} | 300.00 | 3,000 |" in document
     assert f"| {CAPTUM.name} | {KERNEL_SHAP} | any |" in document
@@ -323,5 +345,5 @@ def test_the_command_writes_the_document(tmp_path: Path) -> None:
 
 def test_the_document_says_where_nothing_is_as_good(tmp_path: Path) -> None:
     runs = (shap(CROSSLIGHT.name, shared(100), 1.0, 0.5), shap(CAPTUM.name, "500 samples", 2.0, 0.1))
-    document = peer_document(PeerComparison(job_of(tmp_path), runs, ()), "bench")
+    document = peer_document(PeerComparison(job_of(tmp_path), runs, ()), "study peers")
     assert "| not reached |" in document

@@ -4,16 +4,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from explainers.commands.app import app
+from explainers.__main__ import app
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.evaluation.names import POSITION, RANDOM
-from explainers.evaluation.published import published_rows
 from explainers.methods.registry import select
-from explainers.metrics.published import PUBLISHED
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.published_tables import published_markdown
 from explainers.results.settings import Settings
+from explainers.studies.published_metrics.command import published_markdown
+from explainers.studies.published_metrics.measure import PUBLISHED, published_rows
 
 INPUTS = [Example(f"the {thing} was {word}") for thing in ("film", "plot") for word in ("good", "bad", "dull")]
 
@@ -35,7 +34,7 @@ def test_a_method_that_fails_has_a_reason(bert: FrozenModel, monkeypatch: pytest
     def failing(*_args: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("explainers.evaluation.published.final_attribution", failing)
+    monkeypatch.setattr("explainers.studies.published_metrics.measure.final_attribution", failing)
     row, *_ = published_rows(bert, INPUTS, select(["occlusion"]), Settings(), print)
     assert row == {"method": "occlusion", "inputs": 0, "reason": "Internal error in Crosslight (RuntimeError)."}
     assert "| Occlusion | failed: Internal error in Crosslight (RuntimeError). |" in published_markdown({"rows": [row]})
@@ -50,6 +49,7 @@ def test_the_command_writes_a_record_and_the_tables(tmp_path: Path, hub_folder: 
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(f"{example.text} {number}" for example in INPUTS for number in range(4)))
     words = [
+        "study",
         "published-metrics",
         "--model",
         str(hub_folder),

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from explainers.evaluation.reader_metrics import directions, reader_metrics
+from explainers.evaluation.narrators import directions, reader_metrics
 
 
 @pytest.fixture

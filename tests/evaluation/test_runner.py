@@ -6,26 +6,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explainers.attribution.random_order import random_scores
+from explainers.attribution.controls import random_scores
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation import measurement
-from explainers.evaluation import records as records_module
-from explainers.evaluation.frames import flat_row
-from explainers.evaluation.measurement import metrics_of_scores
-from explainers.evaluation.names import AVGSEN, POSITION, RANDOM
-from explainers.evaluation.plan import Plan
-from explainers.evaluation.records import Record, read_records
-from explainers.evaluation.runner import run_evaluation
-from explainers.evaluation.table import summary_rows
+from explainers.evaluation import measurement as records_module
+from explainers.evaluation.data_set import run_evaluation
+from explainers.evaluation.measurement import Plan, current_records, metrics_of_scores
+from explainers.evaluation.names import AVGSEN, EVALUATED_ORDERS, POSITION, RANDOM
+from explainers.evaluation.record_file import Record
+from explainers.evaluation.table import flat_row, summary_rows
 from explainers.methods.registry import select
 from explainers.methods.spec import MethodSpec
-from explainers.metrics.erasure import Answers
+from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 from explainers.report.evaluation_tables import evaluation_markdown
 from explainers.results.attribution import Attribution
-from explainers.results.settings import RANDOM_ORDERS, Settings
+from explainers.results.decision import Decision
+from explainers.results.settings import Settings
 
 TEXTS = tuple(map(Example, ("the film was not good !", "a very dull plot", "", "unwatchable", "bad film , dull plot")))
 CHEAP = ("occlusion", "attention_mean")
@@ -37,7 +36,7 @@ def plan(*methods: str, **fields: Any) -> Plan:
 
 def done(model: FrozenModel, evaluated: Plan, out: Path, texts: Sequence[Example] = TEXTS) -> list[Record]:
     list(run_evaluation(model, texts, evaluated, out))
-    return read_records(out, [spec.id for spec in evaluated.specs], model)
+    return current_records(out, [spec.id for spec in evaluated.specs], model)
 
 
 def timeless(rows: Sequence[Record]) -> list[Any]:
@@ -64,17 +63,17 @@ def test_every_method_and_control_is_measured_on_every_text_under_every_operator
         else:
             continue
         for erasure in evaluated.erasures:
-            expected = metrics_of_scores(Answers(bert, encoding, erasure), scores, label)
-            assert record["figures"][erasure] == pytest.approx(expected, abs=1e-4)
+            expected = metrics_of_scores(MaskedPredictor(bert, encoding, erasure), scores, label)
+            assert record["metrics"][erasure] == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_random_control_is_the_mean_of_its_orders(bert: FrozenModel, tmp_path: Path) -> None:
     records = done(bert, plan(settings=Settings(seed=3)), tmp_path)
-    (control,) = (each["figures"]["mask"] for each in records if (each["text"], each["method"]) == (0, RANDOM))
+    (control,) = (each["metrics"]["mask"] for each in records if (each["text"], each["method"]) == (0, RANDOM))
     encoding = bert.encode(TEXTS[0])
     label = int(bert.probabilities(encoding, [[1] * len(encoding.units)]).argmax())
-    orders = [random_scores(len(encoding.units), 4000 + draw) for draw in range(RANDOM_ORDERS)]
-    each = [metrics_of_scores(Answers(bert, encoding, "mask"), order, label) for order in orders]
+    orders = [random_scores(len(encoding.units), 4000 + draw) for draw in range(EVALUATED_ORDERS)]
+    each = [metrics_of_scores(MaskedPredictor(bert, encoding, "mask"), order, label) for order in orders]
     expected = {name: np.mean([one[name] for one in each]) for name in each[0]}
     assert control == pytest.approx(expected, abs=1e-4)
 
@@ -88,8 +87,8 @@ def test_explanations_are_made_with_the_settings_and_scored_with_every_operator(
     (spec,) = select(["occlusion"])
     scores = spec.make(erasure="zero", seed=0, samples=500, steps=50).attribute(bert, encoding, label).scores
     for erasure in ("mask", "zero"):
-        expected = metrics_of_scores(Answers(bert, encoding, erasure), scores, label)
-        assert records[0]["figures"][erasure] == pytest.approx(expected, abs=1e-4)
+        expected = metrics_of_scores(MaskedPredictor(bert, encoding, erasure), scores, label)
+        assert records[0]["metrics"][erasure] == pytest.approx(expected, abs=1e-4)
 
 
 def test_what_a_method_costs_is_kept(bert: FrozenModel, tmp_path: Path) -> None:
@@ -133,7 +132,7 @@ def test_what_is_done_is_not_computed_again(bert: FrozenModel, tmp_path: Path) -
 def test_two_processes_measure_the_same_as_one(bert: FrozenModel, tmp_path: Path) -> None:
     one = done(bert, plan(), tmp_path / "one")
     assert list(run_evaluation(bert, TEXTS, plan(), tmp_path / "two", processes=2)) == [1, 2, 3, 4, 5]
-    both = read_records(tmp_path / "two", CHEAP, bert)
+    both = current_records(tmp_path / "two", CHEAP, bert)
     assert timeless(summary_rows(both)) == [{**flat_row(row), "seconds": 0} for row in summary_rows(one)]
     assert len(both) == 4 * 4  # the empty text has nothing to explain
 
@@ -142,7 +141,7 @@ def test_another_method_is_added_to_what_is_there(bert: FrozenModel, tmp_path: P
     first = done(bert, plan("occlusion"), tmp_path)
     both = done(bert, plan("occlusion", "attention_mean"), tmp_path)
     assert [record for record in both if record["method"] != "attention_mean"] == first
-    assert read_records(tmp_path, ["occlusion"], bert) == first
+    assert current_records(tmp_path, ["occlusion"], bert) == first
 
 
 def test_a_method_that_was_fitted_again_is_measured_again(
@@ -178,7 +177,7 @@ def test_another_evaluation_needs_another_folder(
 ) -> None:
     done(bert, plan("attention_mean"), tmp_path)
     before = (tmp_path / "texts.jsonl").read_text(encoding="utf-8")
-    with pytest.raises(ExplanationError, match=r"belongs to another evaluation. Choose another folder or delete it"):
+    with pytest.raises(ExplanationError, match=r"belongs to another run. Choose another folder or delete it"):
         next(run_evaluation(bert, texts, plan("attention_mean", **changed), tmp_path))
     assert (tmp_path / "texts.jsonl").read_text(encoding="utf-8") == before
 
@@ -186,7 +185,7 @@ def test_another_evaluation_needs_another_folder(
 def test_another_version_of_the_model_needs_another_folder(bert: FrozenModel, tmp_path: Path) -> None:
     done(bert, plan("attention_mean"), tmp_path, TEXTS[:1])
     bert.version = "2"
-    with pytest.raises(ExplanationError, match="belongs to another evaluation"):
+    with pytest.raises(ExplanationError, match="belongs to another run"):
         next(run_evaluation(bert, TEXTS[:1], plan("attention_mean"), tmp_path))
 
 
@@ -195,10 +194,10 @@ def test_a_method_that_fails_on_a_text_stops_neither_itself_nor_others(
 ) -> None:
     final = measurement.final_attribution
 
-    def broken(spec: MethodSpec, question: Any) -> Attribution:
-        if spec.id == "occlusion" and "dull" in question.encoding.texts[0]:
+    def broken(spec: MethodSpec, model: FrozenModel, decision: Decision) -> Attribution:
+        if spec.id == "occlusion" and "dull" in decision.encoding.texts[0]:
             raise ExplanationError("Too long.")
-        return final(spec, question)
+        return final(spec, model, decision)
 
     monkeypatch.setattr(measurement, "final_attribution", broken)
     records = done(bert, plan(), tmp_path)
@@ -217,14 +216,14 @@ def test_a_method_that_fails_on_a_changed_text_keeps_its_metrics(
 
     monkeypatch.setattr(measurement, "sensitivity", broken)
     records = done(bert, plan("occlusion", sensitive=5), tmp_path)
-    assert sum("figures" in record for record in records if record["method"] == "occlusion") == 4
+    assert sum("metrics" in record for record in records if record["method"] == "occlusion") == 4
 
 
 def test_pairs_are_evaluated_with_their_own_controls_and_sensitivity(pairs: FrozenModel, tmp_path: Path) -> None:
     texts = [Example("the film was not good", "a dull plot !"), Example("good film", "very bad , not good")]
     rows = done(pairs, plan("occlusion", "premise_only", "hypothesis_only", sensitive=2), tmp_path, texts)
     assert {row["method"] for row in rows} == {"occlusion", "premise_only", "hypothesis_only", RANDOM, POSITION}
-    assert all("figures" in row for row in rows)
+    assert all("metrics" in row for row in rows)
     assert [0 <= row[AVGSEN] <= 1 for row in rows if row["method"] == "occlusion"] == [True, True]
     assert "| Hypothesis only |" in evaluation_markdown(summary_rows(rows), "mask")
 

@@ -6,28 +6,37 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from explainers.__main__ import app
 from explainers.attribution.shared_masks import control_masks
-from explainers.commands import bench
-from explainers.commands.app import app
 from explainers.datasets.example import Example
-from explainers.evaluation import sampling_error, speed
-from explainers.evaluation.exact_values import Game, all_masks
-from explainers.evaluation.path_nodes import RULES, STEPS, path_gaps
-from explainers.evaluation.sampling_defaults import SETTINGS, default_errors
-from explainers.evaluation.sampling_error import SCORERS, SENTENCES, games_of, sampling_errors
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
+from explainers.studies.sampling import command, measure
+from explainers.studies.sampling.measure import (
+    RULES,
+    SCORERS,
+    SENTENCES,
+    SETTINGS,
+    STEPS,
+    Game,
+    all_masks,
+    default_errors,
+    games_of,
+    path_gaps,
+    sampling_errors,
+)
+from explainers.studies.speed import measure as speed
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling_error, "SEEDS", 2)
-    monkeypatch.setattr(sampling_error, "COUNTS", (20, 60))
-    monkeypatch.setattr(sampling_error, "UNITS", (5, 6))
+    monkeypatch.setattr(measure, "SEEDS", 2)
+    monkeypatch.setattr(measure, "COUNTS", (20, 60))
+    monkeypatch.setattr(measure, "UNITS", (5, 6))
 
 
 @pytest.mark.parametrize("sampler", SCORERS)
-def test_every_sampler_is_exact_where_units_add_up(sampler: sampling_error.Sampler) -> None:
+def test_every_sampler_is_exact_where_units_add_up(sampler: measure.Sampler) -> None:
     effects = np.array([0.3, -0.1, 0.0, 0.2, 0.05])
     game = Game(5, all_masks(5) @ effects)
     assert SCORERS[sampler](game, 0, 60) == pytest.approx(effects, abs=1e-4)
@@ -62,9 +71,9 @@ def test_the_sentences_have_as_many_words_as_is_said() -> None:
 def test_the_command_writes_the_document(bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "load", lambda _name: bert)
     monkeypatch.setattr(speed, "example_for", lambda _model: Example("the film was not very good"))
-    monkeypatch.setattr(sampling_error, "SENTENCES", ("the film was not good", "a dull plot , very bad"))
+    monkeypatch.setattr(measure, "SENTENCES", ("the film was not good", "a dull plot , very bad"))
     path = tmp_path / "sampling.md"
-    result = CliRunner().invoke(app, ["bench", "--model", "small", "--sampling", str(path), "--texts", "2"])
+    result = CliRunner().invoke(app, ["study", "sampling", "--model", "small", "--out", str(path), "--texts", "2"])
     assert result.exit_code == 0, result.output
     document = path.read_text(encoding="utf-8")
     assert "| KernelSHAP | shared, until settled (default) |" in document
@@ -73,13 +82,13 @@ def test_the_command_writes_the_document(bert: FrozenModel, tmp_path: Path, monk
     assert "(6 units)" in document
     assert "### 5 units, 32 masks (1 text)" in document
     assert "### 6 units, 64 masks (1 text)" in document
-    assert f"bench --model small --sampling {path} --texts 2" in document
+    assert f"study sampling --model small --out {path} --texts 2" in document
 
 
 def test_texts_come_from_the_data_that_is_given(tmp_path: Path) -> None:
     path = tmp_path / "texts.txt"
     path.write_text("\n".join(f"text number {number}" for number in range(30)))
-    texts = bench.sampling_texts("small", (), path)
+    texts = command.sampling_texts("small", (), path)
     assert len(texts) == 30
     assert texts[0].text.startswith("text number")
 

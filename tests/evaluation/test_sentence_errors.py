@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from explainers.evaluation.sentence_errors import sentence_errors
 from explainers.narrative.text_metrics import sentence_bleu
-from explainers.report.narrator_errors import error_sections
+from explainers.studies.narratives.errors import error_sections, sentence_errors
 
 LABELS = ("entailment", "neutral", "contradiction")
 GIVEN = "the dog runs over the green field today"

@@ -9,18 +9,26 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from explainers.commands.app import app
+from explainers.__main__ import app
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.names import NO_EXPLANATION, RANDOM, UNIFORM
-from explainers.evaluation.simulatability import padded, present, simulatability_rows
-from explainers.learned.student import UnitStates, answers, as_shares, lesson, taught, unit_states, untaught
+from explainers.learned.student import (
+    UnitStates,
+    answers,
+    as_shares,
+    lesson,
+    taught,
+    unit_states,
+    untaught,
+)
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import from_package
-from explainers.report.simulatability_tables import simulatability_markdown, with_student_gains
 from explainers.results.settings import Settings
+from explainers.studies.simulatability.measure import padded, present, simulatability_rows
+from explainers.studies.simulatability.table import simulatability_markdown, with_student_gains
 
 WORDS = ("good", "bad", "dull", "very good", "not bad")
 INPUTS = [Example(f"the {thing} was {word}") for thing in ("film", "plot", "end", "joke") for word in WORDS] * 2
@@ -134,7 +142,7 @@ def test_a_method_that_fails_has_a_reason(
     def failing(*_args: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("explainers.evaluation.simulatability.final_attribution", failing)
+    monkeypatch.setattr("explainers.studies.simulatability.measure.final_attribution", failing)
     rows = simulatability_rows(
         bert, INPUTS, select(["occlusion"]), Settings(), states, shown=10, students=1, progress=print
     )
@@ -192,7 +200,7 @@ def test_the_interval_over_students_is_that_of_their_differences() -> None:
 def test_the_command_writes_a_record(tmp_path: Path, hub_folder: Path) -> None:
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(f"{example.text} {number}" for number, example in enumerate(INPUTS)))
-    words = ["simulatability", "--model", str(hub_folder), "--data", str(texts), "--methods", "occlusion"]
+    words = ["study", "simulatability", "--model", str(hub_folder), "--data", str(texts), "--methods", "occlusion"]
     words += ["--shown", "10", "--students", "2", "--out", str(tmp_path / "out"), "--json"]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output

@@ -2,12 +2,12 @@
 
 import pytest
 
-from explainers.commands.bench import benchmark_lines
-from explainers.evaluation import speed
-from explainers.evaluation.speed import benchmark, example_for
 from explainers.models import batching
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.tasks import PAIR, SENTENCE
+from explainers.studies.speed import measure
+from explainers.studies.speed.command import benchmark_lines
+from explainers.studies.speed.measure import benchmark, example_for
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         "REPEATS": 1,
         "default_methods": lambda: ("occlusion", "lime"),
     }.items():
-        monkeypatch.setattr(speed, name, value)
+        monkeypatch.setattr(measure, name, value)
     monkeypatch.setitem(batching.TOKENS_PER_BATCH, "cpu", 256)
 
 
@@ -28,11 +28,11 @@ def test_a_model_gets_an_example_of_its_kind(bert: FrozenModel, pairs: FrozenMod
 
 
 def test_of_text_everything_is_measured(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speed, "load", lambda _name: bert)
+    monkeypatch.setattr(measure, "load", lambda _name: bert)
     bert.tokenizer.enable_truncation(64)
     results = benchmark("small", 0, browser=False)
     assert results["units"] == results["words"] + 1  # the comma is a unit
-    assert set(results["ours"]) == set(results["captum as documented"]) == {"integrated_gradients", *speed.PERTURBING}
+    assert set(results["ours"]) == set(results["captum as documented"]) == {"integrated_gradients", *measure.PERTURBING}
     assert set(results["times faster"]) == {"perturbing methods together", *results["ours"]}
     assert results["arithmetic"]["rows in a batch"] > 0
     assert results["whole comparison"]["model calls"] > 0

@@ -7,19 +7,17 @@ from typing import Any
 
 import pytest
 
-from explainers.evaluation.frames import input_frame, summary_frame
-from explainers.evaluation.names import POSITION, RANDOM
-from explainers.evaluation.records import Record
-from explainers.evaluation.table import paired_difference, summary_rows
+from explainers.evaluation.names import EVALUATED_ORDERS, POSITION, RANDOM
+from explainers.evaluation.record_file import Record
+from explainers.evaluation.table import input_frame, paired_difference, summary_frame, summary_rows
 from explainers.methods.registry import METHODS
 from explainers.metrics.faithfulness import METRICS
 from explainers.report.evaluation_tables import evaluation_markdown, row_name, rows_of_operator, write_tables
-from explainers.results.settings import RANDOM_ORDERS
 
 
 def record(text: int, method: str, **by: float) -> Record:
     values = {metric.id: by.get(metric.id, 0.0) for metric in METRICS}
-    return {"text": text, "method": method, "weights": "", "figures": {"mask": values}}
+    return {"text": text, "method": method, "weights": "", "metrics": {"mask": values}}
 
 
 def row_of(records: Sequence[Record], method: str) -> Record:
@@ -81,7 +79,7 @@ def test_gains_that_may_be_nothing_are_marked() -> None:
         "Occlusion": "0.500 ± 0.000",
         "Attention, mean": f"0.000 ± {cells['Attention, mean'][8:13]}°",
         "Position only (first words first)": "0.000 ± 0.000°",
-        f"Random, mean of {RANDOM_ORDERS} orders": "0.000 ± 0.000",
+        f"Random, mean of {EVALUATED_ORDERS} orders": "0.000 ± 0.000",
     }
 
 

@@ -7,8 +7,19 @@ import pytest
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation.narrators import NarratorRun
-from explainers.evaluation.tournament import ALL, PAPER, check_competitors, competitions, run_tournament, standings
-from explainers.evaluation.word_judge import WordJudgement, expected_points, overlap, points, top_words
+from explainers.evaluation.tournament import (
+    ALL,
+    PAPER,
+    WordJudgement,
+    check_competitors,
+    competitions,
+    expected_points,
+    overlap,
+    points,
+    run_tournament,
+    standings,
+    top_words,
+)
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.results.attribution import Attribution

@@ -8,7 +8,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from explainers.report.markdown_table import markdown_table
+from explainers.report.tables import Table, TableColumn
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "assets" / "docs" / "fuzzing.md"
@@ -57,12 +57,18 @@ def figures(output: str) -> dict[str, tuple[int, int, int]]:
     }
 
 
+TABLE: Table[tuple[str, tuple[int, int, int]]] = Table(
+    (
+        TableColumn("subject", lambda row: row[0]),
+        TableColumn("properties", lambda row: row[1][0]),
+        TableColumn("examples", lambda row: row[1][1], ","),
+        TableColumn("failures", lambda row: row[1][2]),
+    )
+)
+
+
 def page(output: str) -> str:
-    rows = [
-        {"subject": subject, "properties": str(count), "examples": f"{examples:,}", "failures": str(failed)}
-        for subject, (count, examples, failed) in figures(output).items()
-    ]
-    return ABOUT.format(markdown_table(rows))
+    return ABOUT.format(TABLE.markdown(figures(output).items()))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
-from explainers.models.inputs.encoding import NO_UNIT, UNIT_KINDS, Encoding, UnitKind, encode
-from explainers.models.inputs.word_boundaries import word_spans
+from explainers.models.inputs.encoding import (
+    NO_UNIT,
+    UNIT_KINDS,
+    Encoding,
+    UnitKind,
+    encode,
+    word_spans,
+)
 
 PIECES = ("good", "bad", "film", "##s", "un", "##able", "!", "a", "##a", "é", "日", "##日", "م", "🙂")
 SIGNS = ["good", "Films", " ", "  ", "\n", "\t", "...", "é", "é", "日本", "مر", "👩‍👩‍👧", "🇩🇪", "​", "­", "\0", "�"]

@@ -43,14 +43,14 @@ class Processes:
         child.poll = lambda: setattr(child, "returncode", None if pid in self.running else self.codes.get(pid, -9))
         return child
 
-    def alive(self, pid: int, command: list[str]) -> bool:
-        return self.running.get(pid) == tuple(command)
+    def alive(self, pid: int, arguments: list[str]) -> bool:
+        return self.running.get(pid, ())[len(COMMAND) :] == tuple(arguments)
 
     def group_alive(self, pid: int) -> bool:
         return pid in self.running
 
-    def number_of(self, command: list[str]) -> int | None:
-        return next((pid for pid, words in self.running.items() if words == tuple(command)), None)
+    def number_of(self, arguments: list[str]) -> int | None:
+        return next((pid for pid, words in self.running.items() if words[len(COMMAND) :] == tuple(arguments)), None)
 
     def end(self, pid: int, *, at_once: bool = False) -> bool:
         if pid not in self.running:

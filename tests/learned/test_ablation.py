@@ -7,12 +7,20 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.learned.ablation import ABLATIONS, SHARES, Ablated, AblationPlan, ablate, ablation_records, loss_curve
 from explainers.learned.batches import LearningExample, encode_for_learning
 from explainers.learned.recipes import RECIPES, recipe_of
-from explainers.metrics.intervals import Interval
+from explainers.metrics.bootstrap import Interval
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.ablation_tables import ablation_markdown
+from explainers.studies.ablations.measure import (
+    ABLATIONS,
+    SHARES,
+    Ablated,
+    AblationPlan,
+    ablate,
+    ablation_markdown,
+    ablation_records,
+    loss_curve,
+)
 from explainers.training.loop import LOG
 
 ENDS = ("good", "bad", "dull", "unwatchable")

@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled
-from explainers.learned.aml import Aml, AttributionModel, Filler, FineTunedAml, log_of_others, shares
+from explainers.learned.aml.method import Aml, AttributionModel, Filler, FineTunedAml, log_of_others, shares
 from explainers.learned.batches import Batch, batch, encode_for_learning
 from explainers.learned.fitting_loop import fit
-from explainers.learned.method import LearnedAttribution, load_trained
 from explainers.learned.recipe import trained_parameters
-from explainers.metrics.erasure import Answers, erasure_curves
+from explainers.learned.recipes import LearnedAttribution, load_trained
+from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
@@ -243,7 +243,7 @@ def refined(model: FrozenModel, steps: int = 6, text: str = TEXT, **fields: obje
 
 def figure(model: FrozenModel, result: Attribution) -> float:
     """AOPC-C - AOPC-S, by which the default variant was selected."""
-    path = erasure_curves(Answers(model, result.encoding, "mask"), result.scores, result.label)
+    path = erasure_curves(MaskedPredictor(model, result.encoding, "mask"), result.scores, result.label)
     return aopc_comprehensiveness(path) - aopc_sufficiency(path)
 
 
@@ -270,10 +270,10 @@ def test_it_keeps_by_the_figure_that_selected_the_weights(
 ) -> None:
     recipe, module = load_trained(bert, "aml", "")
     changed = dataclasses.replace(recipe, select=select)  # type: ignore[type-var]
-    monkeypatch.setattr("explainers.learned.aml.load_learned", lambda *_args: (changed, module))
+    monkeypatch.setattr("explainers.learned.aml.method.load_learned", lambda *_args: (changed, module))
     gains = []
     for result in refined(bert, 8):
-        path = erasure_curves(Answers(bert, result.encoding, "mask"), result.scores, result.label)
+        path = erasure_curves(MaskedPredictor(bert, result.encoding, "mask"), result.scores, result.label)
         gains.append(sign[0] * aopc_comprehensiveness(path) + sign[1] * aopc_sufficiency(path))
     assert gains == sorted(gains)
 

@@ -15,19 +15,18 @@ from torch import Tensor, nn
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.learned import fitting_loop as module_of_fit
-from explainers.learned.aml import Aml
+from explainers.learned.aml.method import Aml
 from explainers.learned.batches import LearningExample, batch, encode_for_learning
-from explainers.learned.fitting_loop import fit
+from explainers.learned.fitting_loop import ScoreShape, fit
 from explainers.learned.recipe import Select, trained_parameters
 from explainers.learned.recipes import RECIPES, recipe_of
 from explainers.learned.validation import chance_warning, explained, faithfulness, gain, gain_of, gains, per_text
-from explainers.metrics.erasure import Answers, erasure_curves
+from explainers.metrics.bootstrap import mean_interval
+from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
-from explainers.metrics.intervals import paired
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
-from explainers.training.diagnostics import ScoreShape
 from explainers.training.loop import CHECKPOINT, LOG, TrainingLoop
 
 WORDS = ("good", "bad", "film", "the", "was", "not", "dull", "plot", "very", "unwatchable")
@@ -246,7 +245,7 @@ def test_the_log_says_the_loss_of_every_step_and_the_figures_of_every_epoch(
     for line in epochs:
         assert set(line["validation"]) == {"aopc_c", "aopc_s"}
         assert set(line["shape"]) == set(ScoreShape.__dataclass_fields__)
-        assert isinstance(line["alarms"], list)
+        assert isinstance(line["warnings"], list)
     assert 0 < epochs[0]["seconds"] < epochs[1]["seconds"] == training.loop.seconds
     assert sorted(path.name for path in tmp_path.iterdir()) == [CHECKPOINT, LOG]
 
@@ -376,7 +375,7 @@ def test_the_validation_figures_are_those_of_the_whole_path(
         result = per_text(bert, validation, scores, erasure)
         for item, row, (comp, suff) in zip(validation, scores, result, strict=True):
             label = int(item.probabilities.argmax())
-            path = erasure_curves(Answers(bert, item.encoding, erasure), row, label)
+            path = erasure_curves(MaskedPredictor(bert, item.encoding, erasure), row, label)
             assert comp == pytest.approx(aopc_comprehensiveness(path), abs=1e-5)
             assert suff == pytest.approx(aopc_sufficiency(path), abs=1e-5)
         means = faithfulness(bert, validation, scores, erasure)
@@ -424,12 +423,12 @@ def test_it_beats_chance_on_texts_that_it_was_not_trained_on(
 def test_scores_that_are_no_better_than_random_orders_are_reported_and_better_ones_are_not() -> None:
     generator = np.random.default_rng(0)
     noise = generator.normal(0, 0.1, 100)
-    (sentence,) = chance_warning("difference", paired(noise - noise.mean()))
+    (sentence,) = chance_warning("difference", mean_interval(noise - noise.mean()))
     assert sentence.startswith(
         "No better than random orders: on 100 validation texts, the gain by AOPC-C minus AOPC-S is"
     )
-    assert chance_warning("difference", paired(noise + 0.1)) == ()
-    assert "the gain by AOPC-S is -0." in chance_warning("suff", paired(noise - 0.1))[0]
+    assert chance_warning("difference", mean_interval(noise + 0.1)) == ()
+    assert "the gain by AOPC-S is -0." in chance_warning("suff", mean_interval(noise - 0.1))[0]
 
 
 @pytest.mark.parametrize(("select", "expected"), [("comp", 0.5), ("suff", -0.2), ("difference", 0.3), ("last", 0.3)])

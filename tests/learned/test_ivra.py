@@ -1,9 +1,9 @@
 """The reading of attention, its four criteria, and what a short fit does to it."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,10 +11,11 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.learned import fitting_loop, ivra, simulation
+from explainers.learned import fitting_loop
 from explainers.learned.batches import Batch, LearningExample, batch, encode_for_learning
 from explainers.learned.fitting_loop import fit
-from explainers.learned.ivra import (
+from explainers.learned.ivra import method as ivra
+from explainers.learned.ivra.method import (
     POSITIONS,
     SMALLEST,
     Ivra,
@@ -27,11 +28,11 @@ from explainers.learned.ivra import (
     top_counts,
     top_words,
 )
-from explainers.learned.ivra_readout import Readout, coefficients
+from explainers.learned.ivra.readout import Readout, coefficients
 from explainers.learned.recipe import trained_parameters
-from explainers.learned.simulation import Student
-from explainers.learned.student import UnitStates
-from explainers.metrics.intervals import Interval
+from explainers.learned.recipes import recipe_of
+from explainers.learned.student import Student, UnitStates
+from explainers.metrics.bootstrap import Interval
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import attention_head_count, hidden_size, transformer_layers
@@ -335,7 +336,7 @@ def test_the_students_step_goes_down_and_its_derivative_is_exact(bert: FrozenMod
 def test_after_its_lessons_an_untaught_student_takes_its_place(
     bert: FrozenModel, texts: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simulation, "LESSONS", 2)
+    monkeypatch.setattr("explainers.learned.student.LESSONS", 2)
     student = Student(UnitStates(bert.base, bert.tokenizer), 3, 0.5, 0)  # type: ignore[arg-type]
     shares = Ivra().scores(Ivra().module(bert), bert, texts).detach()
     losses = [float(student.sim_loss(texts, shares).detach()) for _ in range(4)]
@@ -346,18 +347,21 @@ def test_after_its_lessons_an_untaught_student_takes_its_place(
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("values", "message"),
     [
-        (lambda: Ivra(criterion="fun"), "does not know 'fun'"),
-        (lambda: Ivra(levels="head+word"), "does not know 'word'"),
-        (lambda: Ivra(temperature=0.0), "temperature of ivra must be more than 0, not 0.0"),
-        (lambda: Ivra(last_temperature=0.0), "last_temperature of ivra must be more than 0, not 0.0"),
-        (lambda: Ivra(criterion="cons", batch=1), "at least 2"),
+        (
+            {"criterion": "fun"},
+            "criterion of ivra must be one of sim, comp, suff, cons, or several joined by \\+, not 'fun'",
+        ),
+        ({"levels": "head+word"}, "levels of ivra must be one of feature, head, layer"),
+        ({"temperature": 0.0}, "temperature of ivra must be more than 0, not 0.0"),
+        ({"last_temperature": 0.0}, "last_temperature of ivra must be more than 0, not 0.0"),
+        ({"criterion": "cons", "batch": 1}, "at least 2"),
     ],
 )
-def test_wrong_settings_are_explained(make: Callable[[], Ivra], message: str) -> None:
+def test_wrong_settings_are_explained(values: dict[str, Any], message: str) -> None:
     with pytest.raises(ExplanationError, match=message):
-        make()
+        recipe_of("ivra", values)
 
 
 def test_equal_states_and_equal_explanations_have_a_finite_ratio() -> None:

@@ -11,12 +11,16 @@ import torch
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.learned import fit_full as full_fits
-from explainers.learned import ivra_full, simulation
+from explainers.learned import ivra_full, student
 from explainers.learned.batches import LearningExample, encode_for_learning
-from explainers.learned.fit_full import make_full
-from explainers.learned.ivra import Ivra
-from explainers.learned.ivra_full import fit_full, full_name, full_recipe, validated
+from explainers.learned.ivra.method import Ivra
+from explainers.learned.ivra_full import (
+    fit_full,
+    full_name,
+    full_recipe,
+    make_full,
+    validated,
+)
 from explainers.learned.student import UnitStates
 from explainers.models.bundle_cards import BUNDLES
 from explainers.models.catalog import fingerprint
@@ -64,7 +68,7 @@ def test_every_criterion_falls_and_comes_out_the_same_again(
     monkeypatch: pytest.MonkeyPatch,
     criterion: str,
 ) -> None:
-    monkeypatch.setattr(simulation, "unit_states", lambda: UnitStates(bert.base, bert.tokenizer))  # type: ignore[arg-type]
+    monkeypatch.setattr(student, "unit_states", lambda: UnitStates(bert.base, bert.tokenizer))  # type: ignore[arg-type]
     recipe = Ivra(criterion=criterion, norm="softmax", epochs=12, batch=6, learning_rate=0.05)
     result = fit_full(bert, items, items, tmp_path, recipe, model_rate=1e-2)
     steps = terms(tmp_path)
@@ -133,7 +137,7 @@ def refused(folder: Path, out: Path | None = None, **fields: Any) -> str:
 
 @pytest.fixture
 def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(full_fits, "fit_full", lambda *_arguments: pytest.fail("a training began"))
+    monkeypatch.setattr(ivra_full, "fit_full", lambda *_arguments: pytest.fail("a training began"))
 
 
 @pytest.mark.usefixtures("untrained")

@@ -2,31 +2,31 @@
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from explainers.attribution.random_order import RandomOrder
+from explainers.attribution.controls import RandomOrder
 from explainers.datasets.example import Example
 from explainers.learned.batches import LearningExample, encode_for_learning
 from explainers.learned.fit import recipe_for
-from explainers.learned.method import load_trained
-from explainers.learned.recipes import SHIPPED, recipe_of
+from explainers.learned.recipes import RECIPES, SHIPPED, load_trained
 from explainers.learned.validation import explained, per_text
-from explainers.methods.learned_specs import DEFAULT_VARIANTS
+from explainers.methods.registry import METHODS
 from explainers.models.bundle_cards import BUNDLES, bundle_names, read_card
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
 from explainers.training.artifacts import Artifact
 from explainers.training.fit_spec import FitSpec
+from explainers.training.settings import recipe_on_card
 
 pytestmark = pytest.mark.skipif(
     not {"sst2", "nli"} <= set(bundle_names()), reason="the bundles sst2 and nli are not both in assets/bundles"
 )
-FIRST = [("nli", method, variant) for method, variant in DEFAULT_VARIANTS.items() if method != "faml"]
+FIRST = [("nli", spec.id, spec.default_variant) for spec in METHODS if spec.weights_of == spec.id]
 EVERY = [("sst2", method, variant) for method, variants in SHIPPED.items() for variant in variants]
 EXAMPLES = Path(__file__).parents[2] / "assets" / "examples.json"
 
@@ -39,18 +39,20 @@ def shipped(model: str, method: str, variant: str) -> Artifact:
 def test_every_variant_is_there_and_no_other(model: str, named: list[tuple[str, str, str]]) -> None:
     results = sorted(path.stem for path in (BUNDLES / model / "learned").glob("*.safetensors"))
     assert results == sorted(f"{method}-{variant}" for _, method, variant in named)
-    assert {method for _, method, _ in named} | {"faml"} == set(DEFAULT_VARIANTS)
-    assert all((model, method, variant) in named for method, variant in DEFAULT_VARIANTS.items() if method != "faml")
+    assert {method for _, method, _ in named} | {"faml"} == {spec.id for spec in METHODS if spec.learns}
+    assert all((model, method, variant) in named for _, method, variant in FIRST)
 
 
 @pytest.mark.parametrize(("model", "method", "variant"), EVERY + FIRST)
-def test_its_command_makes_this_recipe_on_this_model(model: str, method: str, variant: str) -> None:
+def test_its_command_makes_this_recipe_on_this_model(
+    as_typed: Callable[[Sequence[str]], FitSpec], model: str, method: str, variant: str
+) -> None:
     artifact = shipped(model, method, variant)
-    spec = FitSpec.from_arguments(shlex.split(artifact.card["command"])[3:])
+    spec = as_typed(shlex.split(artifact.card["command"]))
     assert (spec.method, spec.model, spec.variant, spec.seed) == (method, model, variant, 0)
     assert set(dict(spec.settings)) <= {"precision"}  # everything else is the shipped recipe's
     best = recipe_for(replace(spec, seed=artifact.card["recipe"]["seed"]))
-    assert recipe_of(method, artifact.card["recipe"]) == best
+    assert recipe_on_card(RECIPES[method], method, artifact.card["recipe"]) == best
     assert spec.seeds == len(artifact.card.get("seeds", [0]))
     assert artifact.card["model"] == {"name": model, "version": read_card(BUNDLES / model)["sha256"][:12]}
     assert artifact.card["sha256"] == sha256(artifact.path)
@@ -90,6 +92,6 @@ def by_chance(model: FrozenModel, items: list[LearningExample]) -> float:
 def test_it_beats_random_orders_on_texts_that_it_has_not_learned_from(
     model: FrozenModel, items: list[LearningExample], by_chance: float, method: str
 ) -> None:
-    recipe, module = load_trained(model, method, DEFAULT_VARIANTS[method])
+    recipe, module = load_trained(model, method, METHODS.get(method).default_variant)
     method_scores = per_text(model, items, explained(recipe, module, model, items), "mask")[:, 0]
     assert method_scores.mean() > by_chance + 0.05

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.learned.batches import LearningExample, batch, encode_for_learning
-from explainers.learned.cimi import Cimi
+from explainers.learned.cimi.method import Cimi
 from explainers.learned.fit import make
 from explainers.learned.fitting_loop import LearnedTraining, fit
 from explainers.learned.recipes import RECIPES, recipe_of
@@ -99,9 +100,11 @@ def test_of_several_seeds_the_best_on_validation_is_kept_and_the_card_lists_all(
     assert all((tmp_path / "run" / f"seed-{seed}" / CHECKPOINT).is_file() for seed in (2, 3, 4))
 
 
-def test_the_command_of_several_seeds_is_read_back(tmp_path: Path) -> None:
+def test_the_command_of_several_seeds_is_read_back(
+    as_typed: Callable[[Sequence[str]], FitSpec], tmp_path: Path
+) -> None:
     spec = spec_of(tmp_path, seeds=3)
-    assert FitSpec.from_arguments(shlex.split(spec.shell_command())[3:]) == spec
+    assert as_typed(shlex.split(spec.shell_command())) == spec
     assert "--seeds" not in spec_of(tmp_path).shell_command()
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from explainers.methods.learned_specs import LEARNED
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.paper_settings import unnamed_deviations
+from explainers.methods.registry import METHODS
 from explainers.models.bundle_cards import BUNDLES
 
-DEVIATIONS = {spec.id: spec.deviations for spec in LEARNED} | {spec.id: spec.deviations for spec in NARRATORS}
+DEVIATIONS = {spec.id: spec.deviations for spec in (*METHODS, *NARRATORS)}
 CARDS = sorted(path for family in ("learned", "narrative") for path in BUNDLES.glob(f"*/{family}/*.json"))
 
 

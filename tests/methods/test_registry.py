@@ -49,12 +49,13 @@ def test_a_variant_belongs_to_its_method() -> None:
 
 
 def test_the_groups_and_the_defaults_of_the_app() -> None:
-    assert groups() == ("Learned", "Captum", "Controls")
-    assert set(METHODS.ids) - set(default_methods()) == {"attention_last"}
+    assert groups() == ("Gradient", "Perturbation", "Learned", "Attention", "Controls")
+    assert "attention_last" not in default_methods()
+    assert {"aml", "lime", "random"} <= set(default_methods())
 
 
 def test_only_methods_that_make_sense_for_the_input_are_applicable() -> None:
-    controls = [spec for spec in METHODS if spec.needs]
+    controls = [spec for spec in METHODS.declared if spec.needs]
     assert applicable(controls, Example("a film")) == ()
     assert [spec.id for spec in applicable(controls, Example("a film", "a plot"))] == [
         "premise_only",

@@ -1,5 +1,6 @@
+import re
 from dataclasses import fields, replace
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.learned.recipes import SHIPPED
 from explainers.methods.registry import METHODS
-from explainers.methods.spec import KINDS, SETTINGS, SLOW, Group, MethodSpec
+from explainers.methods.spec import KINDS, SETTINGS, Group, MethodSpec
 from explainers.results.settings import Settings
 
 TEXT, PAIR = Example("a film"), Example("a film", "a plot")
@@ -55,8 +56,8 @@ def test_a_method_supports_the_inputs_that_have_what_it_needs(spec: MethodSpec) 
 
 
 def test_controls_of_one_part_need_that_part() -> None:
-    needs = {spec.id: spec.needs for spec in METHODS if spec.needs}
-    assert needs == {"premise_only": "pair", "hypothesis_only": "pair", "text_only": "image", "picture_only": "image"}
+    needs = {"premise_only": "pair", "hypothesis_only": "pair", "text_only": "image", "image_only": "image"}
+    assert {id: METHODS.get(id).needs for id in needs} == needs
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_controls_of_one_part_need_that_part() -> None:
         ("lime", 500),
         ("kernel_shap", 600),  # 20 for each of 30 units
         ("occlusion", 31),  # each unit, and the whole input
-        *((method, 0) for method in ("premise_only", "hypothesis_only", "text_only", "picture_only", "random")),
+        *((method, 0) for method in ("premise_only", "hypothesis_only", "text_only", "image_only", "random")),
     ],
 )
 def test_the_passes_of_thirty_units_with_the_default_settings(method: str, expected: int) -> None:
@@ -82,18 +83,46 @@ def test_the_passes_of_kernel_shap_lie_between_the_samples_and_two_thousand() ->
     assert passes(200, 3000, 50) == 3000
 
 
-def test_what_a_spec_is_follows_from_its_kind_and_group() -> None:
-    def ids(name: str) -> set[str]:
-        return {spec.id for spec in METHODS if getattr(spec, name)}
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, {"comparable", "explains"}),
+        ({"kind": "one pass"}, {"comparable", "explains", "repeatable"}),
+        ({"kind": "fine-tuned", "optimised": True}, {"explains"}),
+        ({"kind": "random order", "is_control": True}, {"is_random", "is_control", "comparable", "repeatable"}),
+        ({"kind": "one part"}, {"is_single_part", "repeatable"}),
+        ({"kind": "given", "supplied": "needs marks."}, {"is_given", "is_supplied", "repeatable"}),
+        ({"weights_of": "aml"}, {"learns", "explains_predicted_only", "comparable", "explains"}),
+        ({"weights_of": "aml", "reads_class": True}, {"learns", "comparable", "explains"}),
+    ],
+)
+def test_what_a_method_is_follows_from_its_fields(changes: dict[str, Any], expected: set[str]) -> None:
+    names = {name for name, value in vars(MethodSpec).items() if isinstance(value, property)} | {"is_control"}
+    spec = replace(METHODS.get("lime"), **changes)
+    assert {name for name in names if getattr(spec, name) is True} == expected
 
-    one_part = {"premise_only", "hypothesis_only", "text_only", "picture_only"}
-    assert ids("is_random") == {"random"}
-    assert ids("is_control") == {*one_part, "attention_mean", "attention_last", "random"}
-    assert ids("learns") == {"aml", "faml", "cimi", "ciem", "ivra"}
-    assert set(METHODS.ids) - ids("comparable") == {*one_part, "faml"}
-    assert set(METHODS.ids) - ids("explains") == {*one_part, "random"}
-    assert set(METHODS.ids) - ids("repeatable") == {spec.id for spec in METHODS if spec.kind in SLOW}
-    assert {spec.id for spec in METHODS if spec.display_name.endswith("†")} == ids("optimised") == {"faml"}
+
+@pytest.mark.parametrize(("optimised", "name"), [(False, "LIME"), (True, "LIME †")])
+def test_a_method_that_was_optimised_on_the_metrics_is_marked(optimised: bool, name: str) -> None:
+    assert replace(METHODS.get("lime"), optimised=optimised).display_name == name
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"id": "My method"}, "id 'My method'"),
+        ({"id": ""}, "id ''"),
+        ({"group": "Mine"}, "group 'Mine' (one of Consensus, Gradient, Perturbation, "),
+        ({"kind": "quick"}, "kind 'quick' (one of given, joint, one pass, "),
+        ({"needs": "audio"}, "needs 'audio' (pair, image or nothing)"),
+        ({"colour": "red"}, "colour 'red' (#rrggbb)"),
+        ({"idea": ""}, "texts (name, idea, "),
+        ({"caution": None}, "texts (name, idea, "),
+    ],
+)
+def test_a_spec_that_no_page_could_show_is_refused(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"a method's spec has an unusable {sentence}")):
+        replace(METHODS.get("lime"), **changes)
 
 
 def test_a_variant_is_the_method_with_other_weights() -> None:

@@ -3,7 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from explainers.metrics.agreement import AGREEMENTS, kendall, sign_agreement, spearman, top_overlap
+from explainers.metrics.agreement import (
+    AGREEMENTS,
+    kendall,
+    sign_agreement,
+    spearman,
+    top_overlap,
+)
 
 Scores = tuple[float, ...]
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from explainers.metrics.consistency import LENGTH, aligned, consistency
+from explainers.metrics.agreement import LENGTH, aligned, consistency
+from explainers.metrics.bootstrap import item_weights
 
 GENERATOR = np.random.default_rng(0)
 
@@ -112,3 +113,20 @@ def test_where_all_are_of_one_class_the_class_changes_nothing() -> None:
     generator = np.random.default_rng(0)
     states, scores = generator.normal(size=(20, 3)), [tuple(row) for row in generator.normal(size=(20, 8)).tolist()]
     assert consistency(states, scores, classes=[1] * 20) == consistency(states, scores)
+
+
+def test_a_resample_is_the_correlation_over_the_pairs_of_its_different_inputs() -> None:
+    """Also where distances are equal."""
+    generator = np.random.default_rng(0)
+    states = generator.integers(0, 3, (9, 1)).astype(float)
+    scores = [tuple(row) for row in generator.normal(size=(9, 12)).tolist()]
+    rows, expected = np.stack([aligned(row) for row in scores]), []
+    for weights in item_weights(9)[1:]:
+        inputs = np.repeat(np.arange(9), weights.astype(int))
+        pairs = [(i, j) for place, i in enumerate(inputs) for j in inputs[:place] if i != j]
+        apart = [[np.linalg.norm(each[i] - each[j]) for i, j in pairs] for each in (states, rows)]
+        if all(len(set(each)) > 1 for each in apart):
+            expected.append(spearmanr(*apart).statistic)
+    interval = consistency(states, scores)
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx(tuple(np.quantile(expected, (0.025, 0.975))), abs=2e-3)

@@ -3,12 +3,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from explainers.metrics.erasure import Answers, erasure_curves
-from explainers.models.answer_pool import AnswerPool
+from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.meter import Meter
-from explainers.results.erasure_curves import ErasureCurves, curve_counts, top_count
+from explainers.models.prediction_cache import PredictionCache
+from explainers.results.attribution import ErasureCurves, curve_counts, top_count
 
 Build = Callable[..., FrozenModel]
 
@@ -54,7 +54,7 @@ def additive(bag: Build) -> FrozenModel:
 
 
 def curves_of(model: FrozenModel, text: str, scores: tuple[float, ...], erasure: Erasure = "mask") -> ErasureCurves:
-    return erasure_curves(Answers(model, model.encode(text), erasure), scores, 1)
+    return erasure_curves(MaskedPredictor(model, model.encode(text), erasure), scores, 1)
 
 
 @pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
@@ -119,7 +119,7 @@ def test_one_unit_has_curves_of_two_points(additive: FrozenModel) -> None:
 
 def test_only_the_requested_counts_are_computed(additive: FrozenModel) -> None:
     meter = Meter()
-    answers = Answers(additive.metered(meter), additive.encode("the dull great fine"), "mask")
+    answers = MaskedPredictor(additive.metered(meter), additive.encode("the dull great fine"), "mask")
     curves = erasure_curves(answers, (0.0, -1.0, 9.0, 1.0), 1, (0, 1, 4))
     assert curves.removed[:, 1] == pytest.approx([0.7, 0.4, 0.5])
     # full, without great, empty; empty, only great, full
@@ -128,7 +128,7 @@ def test_only_the_requested_counts_are_computed(additive: FrozenModel) -> None:
 
 def test_no_mask_is_computed_twice_in_a_run(additive: FrozenModel) -> None:
     meter = Meter()
-    answers = Answers(additive.metered(meter), additive.encode("the dull great fine"), "mask")
+    answers = MaskedPredictor(additive.metered(meter), additive.encode("the dull great fine"), "mask")
     first = erasure_curves(answers, (0.0, -1.0, 9.0, 1.0), 1)
     assert meter.calls == 8  # five points twice, where nothing and everything coincide
     again = erasure_curves(answers, (0.0, -5.0, 2.0, 1.0), 1)  # the same order
@@ -140,11 +140,11 @@ def test_no_mask_is_computed_twice_in_a_run(additive: FrozenModel) -> None:
 
 def test_what_is_asked_again_is_not_counted_again_as_used(additive: FrozenModel) -> None:
     meter, other = Meter(), Meter()
-    model, encoding = additive.pooled(AnswerPool()), additive.encode("the dull great fine")
+    model, encoding = additive.pooled(PredictionCache()), additive.encode("the dull great fine")
     for _ in range(2):
-        erasure_curves(Answers(model.metered(other), encoding, "mask"), (0.0, -1.0, 9.0, 1.0), 1)
+        erasure_curves(MaskedPredictor(model.metered(other), encoding, "mask"), (0.0, -1.0, 9.0, 1.0), 1)
     assert (other.calls, other.used) == (8, 16)  # two askers
-    answers = Answers(model.metered(meter), encoding, "mask")
+    answers = MaskedPredictor(model.metered(meter), encoding, "mask")
     for _ in range(2):
         erasure_curves(answers, (0.0, -1.0, 9.0, 1.0), 1)
     assert (meter.calls, meter.used) == (0, 8)

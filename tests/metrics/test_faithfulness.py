@@ -4,15 +4,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from explainers.metrics.erasure import Answers, erasure_curves
+from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import (
     METRICS,
     aopc_comprehensiveness,
     aopc_sufficiency,
     comprehensiveness,
-    curve_area,
     decision_flip,
+    decisive_metrics,
     log_odds,
+    measured,
+    metrics_at_percents,
+    prefetch,
     sampling_noise,
     search_decision_flip,
     sufficiency,
@@ -20,7 +23,7 @@ from explainers.metrics.faithfulness import (
 )
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
-from explainers.results.erasure_curves import ErasureCurves
+from explainers.results.attribution import ErasureCurves
 
 
 def curves(removed: list[float], kept: list[float], label: int = 1) -> ErasureCurves:
@@ -79,22 +82,6 @@ def test_the_decision_flip_is_not_defined_for_a_class_that_is_not_predicted() ->
     assert math.isnan(search_decision_flip(lambda _counts: other_class, (0, 1, 2)))
 
 
-@pytest.mark.parametrize(
-    ("removed", "kept", "areas"),
-    [
-        ([0.8, 0.8], [0.8, 0.8], (0.8, 0.8)),
-        ([1.0, 0.0], [0.0, 1.0], (0.5, 0.5)),
-        ([1.0, 0.0, 0.0], [0.0, 1.0, 1.0], (0.25, 0.75)),
-        ([0.9, 0.5, 0.1], [0.1, 0.2, 0.9], (0.5, 0.35)),  # (0.7 + 0.3) / 2 and (0.15 + 0.55) / 2
-    ],
-)
-def test_the_area_is_that_of_the_trapezoids(
-    removed: list[float], kept: list[float], areas: tuple[float, float]
-) -> None:
-    both = curves(removed, kept)
-    assert (curve_area(both, kept=False), curve_area(both, kept=True)) == pytest.approx(areas)
-
-
 def test_metrics_of_the_other_class_are_the_opposite() -> None:
     other = curves(REMOVED, KEPT, label=0)
     assert aopc_comprehensiveness(other) == pytest.approx(-aopc_comprehensiveness(TEN))
@@ -102,21 +89,21 @@ def test_metrics_of_the_other_class_are_the_opposite() -> None:
 
 
 def test_one_unit_has_all_metrics() -> None:
-    values = {metric.id: metric.score(curves([0.9, 0.3], [0.3, 0.9])) for metric in METRICS}
-    assert values == pytest.approx({"aopc_c": 0.6, "aopc_s": 0.0, "log_odds": math.log(1 / 3), "dffot": 1.0})
+    expected = {"aopc_c": 0.6, "aopc_s": 0.0, "log_odds": math.log(1 / 3), "dffot": 1.0}
+    assert {id: METRICS.get(id).score(curves([0.9, 0.3], [0.3, 0.9])) for id in expected} == pytest.approx(expected)
 
 
 def test_a_model_that_does_not_read_gives_zero_to_everybody() -> None:
-    values = {metric.id: metric.score(curves([0.6] * 8, [0.6] * 8)) for metric in METRICS}
-    assert values == pytest.approx({"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": 1})
+    expected = {"aopc_c": 0.0, "aopc_s": 0.0, "log_odds": 0.0, "dffot": 1.0}
+    assert {id: METRICS.get(id).score(curves([0.6] * 8, [0.6] * 8)) for id in expected} == pytest.approx(expected)
 
 
 def test_the_right_order_beats_the_opposite_one_by_every_metric(bag: Callable[..., FrozenModel]) -> None:
     model = bag({"superb": 3.0, "good": 1.0, "the": 0.0, "film": 0.0, "dull": -2.0})
-    answers = Answers(model, model.encode("the superb film good the dull film the good the"), "mask")
+    answers = MaskedPredictor(model, model.encode("the superb film good the dull film the good the"), "mask")
     weights = (0, 3, 0, 1, 0, -2, 0, 0, 1, 0)
     right, wrong = (erasure_curves(answers, tuple(sign * float(w) for w in weights), 1) for sign in (1, -1))
-    for metric in METRICS:
+    for metric in METRICS.declared:
         assert metric.sign * metric.score(right) > metric.sign * metric.score(wrong), metric.id
 
 
@@ -137,23 +124,41 @@ def test_ties_at_the_cut_are_reported(scores: tuple[float, ...], percents: tuple
 
 
 @pytest.fixture
-def answers(bag: Callable[..., FrozenModel]) -> Answers:
+def answers(bag: Callable[..., FrozenModel]) -> MaskedPredictor:
     """Three words with p = 0.5 + 0.3, + 0.1 and + 0."""
     model = bag({"great": 0.3, "fine": 0.1, "the": 0.0}, additive=True)
-    return Answers(model.metered(Meter()), model.encode("great fine the"), "mask")
+    return MaskedPredictor(model.metered(Meter()), model.encode("great fine the"), "mask")
 
 
-def test_a_method_without_sampling_has_no_noise_but_the_flip_has_its_resolution(answers: Answers) -> None:
-    assert sampling_noise(answers, (), 1) == {"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": pytest.approx(1 / 3)}
+def test_only_what_the_asked_metrics_read_is_asked(answers: MaskedPredictor) -> None:
+    values = measured(answers, (3.0, 2.0, 1.0), 1, decisive_metrics())
+    # great alone is removed for K = 1 to 20 %, great and fine for 50 %: (4 · 0.3 + 0.4) / 5
+    assert values == {"aopc_c": pytest.approx(0.32), "aopc_s": pytest.approx(0.08)}
+    assert answers.model.meter.calls == 6  # 0, 1 and 2 of three units removed, and kept
+
+
+def test_after_a_prefetch_nothing_more_is_asked(answers: MaskedPredictor) -> None:
+    prefetch(answers, [(3.0, 2.0, 1.0)])
+    asked = answers.model.meter.calls
+    measured(answers, (3.0, 2.0, 1.0), 1, metrics_at_percents())
+    assert answers.model.meter.calls == asked
+
+
+NO_NOISE = {"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": pytest.approx(1 / 3)}
+
+
+def test_a_method_without_sampling_has_no_noise_but_the_flip_has_its_resolution(answers: MaskedPredictor) -> None:
+    noise = sampling_noise(answers, (), 1)
+    assert {id: noise[id] for id in NO_NOISE} == NO_NOISE
     assert answers.model.meter.calls == 0
 
 
-def test_draws_that_agree_have_no_noise(answers: Answers) -> None:
+def test_draws_that_agree_have_no_noise(answers: MaskedPredictor) -> None:
     noise = sampling_noise(answers, ((3.0, 2.0, 1.0), (9.0, 1.0, 0.0)), 1)
-    assert noise == pytest.approx({"aopc_c": 0, "aopc_s": 0, "log_odds": 0, "dffot": 1 / 3})
+    assert {id: noise[id] for id in NO_NOISE} == NO_NOISE
 
 
-def test_the_noise_is_the_deviation_of_the_metric_over_the_draws(answers: Answers) -> None:
+def test_the_noise_is_the_deviation_of_the_metric_over_the_draws(answers: MaskedPredictor) -> None:
     noise = sampling_noise(answers, ((3.0, 2.0, 1.0), (2.0, 3.0, 1.0)), 1)
     # K = 1, 5, 10, 20 % is one unit of three, 50 % is two. great first: (4 · 0.3 + 0.4) / 5 = 0.32,
     # fine first: (4 · 0.1 + 0.4) / 5 = 0.16; their standard deviation is 0.08
@@ -164,15 +169,13 @@ def test_the_noise_is_the_deviation_of_the_metric_over_the_draws(answers: Answer
     assert noise["log_odds"] == pytest.approx(math.log(0.8 / 0.6) / 2)
 
 
-def test_at_most_ten_draws_are_measured(answers: Answers) -> None:
+def test_at_most_ten_draws_are_measured(answers: MaskedPredictor) -> None:
     agreed, other = (3.0, 2.0, 1.0), (1.0, 2.0, 3.0)
     assert sampling_noise(answers, (agreed,) * 10 + (other,) * 10, 1)["aopc_c"] == 0
 
 
-def test_every_metric_says_which_direction_is_better() -> None:
-    assert {metric.id: metric.higher_is_better for metric in METRICS} == {
-        "aopc_c": True,
-        "aopc_s": False,
-        "log_odds": False,
-        "dffot": False,
-    }
+@pytest.mark.parametrize(
+    ("metric", "higher"), [("aopc_c", True), ("aopc_s", False), ("log_odds", False), ("dffot", False)]
+)
+def test_a_metric_says_which_direction_is_better(metric: str, higher: bool) -> None:
+    assert METRICS.get(metric).higher_is_better == higher

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from explainers.metrics.published import PUBLISHED, PublishedMetric
-from explainers.results.erasure_curves import ErasureCurves
+from explainers.results.attribution import ErasureCurves
+from explainers.studies.published_metrics.measure import PUBLISHED, PublishedMetric
 
 BY_ID = {each.id: each for each in PUBLISHED}
 UNITS = 12

@@ -4,12 +4,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from explainers.metrics.erasure import Answers, erasure_curves
-from explainers.metrics.faithfulness import METRICS, all_metrics, curves_and_metrics, search_decision_flip
-from explainers.metrics.refined_curves import TOLERANCE, refined_curves
+from explainers.metrics.erasure import MaskedPredictor, erasure_curves
+from explainers.metrics.faithfulness import (
+    METRICS,
+    TOLERANCE,
+    all_metrics,
+    curves_and_metrics,
+    refined_curves,
+    search_decision_flip,
+)
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
-from explainers.results.erasure_curves import curve_counts, first_counts, metric_counts
+from explainers.results.attribution import curve_counts, first_counts, metric_counts
 
 Build = Callable[..., FrozenModel]
 WORDS = [f"w{number}" for number in range(40)]
@@ -36,14 +42,14 @@ def test_a_curve_begins_with_the_counts_of_the_metrics_and_the_middles_between_t
 
 def test_a_straight_curve_has_no_further_points(flat: FrozenModel) -> None:
     meter = Meter()
-    answers = Answers(flat.metered(meter), flat.encode(" ".join(WORDS)), "mask")
+    answers = MaskedPredictor(flat.metered(meter), flat.encode(" ".join(WORDS)), "mask")
     (curves,) = refined_curves(answers, [tuple(float(n) for n in range(40))], 1)
     assert curves.counts == first_counts(40)
     assert meter.used == 2 * len(curves.counts) - 2  # nothing and everything are asked once
 
 
 def test_points_are_added_where_a_curve_bends(steep: FrozenModel) -> None:
-    answers = Answers(steep, steep.encode(" ".join(WORDS)), "mask")
+    answers = MaskedPredictor(steep, steep.encode(" ".join(WORDS)), "mask")
     scores = tuple(float(-n) for n in range(40))  # the words that matter come last
     (curves,), full = refined_curves(answers, [scores], 1), erasure_curves(answers, scores, 1)
     assert len(first_counts(40)) < len(curves.counts) < len(full.counts)
@@ -58,7 +64,7 @@ def test_points_are_added_where_a_curve_bends(steep: FrozenModel) -> None:
 
 
 def test_several_orders_have_the_same_points(steep: FrozenModel) -> None:
-    answers = Answers(steep, steep.encode(" ".join(WORDS)), "mask")
+    answers = MaskedPredictor(steep, steep.encode(" ".join(WORDS)), "mask")
     orders = [tuple(np.random.default_rng(seed).random(40)) for seed in range(4)]
     curves = refined_curves(answers, orders, 1)
     assert len({each.counts for each in curves}) == 1
@@ -72,7 +78,7 @@ def test_no_metric_changes_because_a_curve_has_few_points(bag: Build, words: int
     rng = np.random.default_rng(seed)
     model = bag(dict(zip(WORDS, rng.normal(0, 2, 40), strict=True)))
     encoding = model.encode(" ".join(WORDS[:words]))
-    answers = Answers(model, encoding, "mask")
+    answers = MaskedPredictor(model, encoding, "mask")
     scores = tuple(rng.normal(size=words))
     label = int(model.probabilities(encoding, np.ones((1, words), dtype=bool)).argmax())
     (_,), (metrics,) = curves_and_metrics(answers, [scores], label)
@@ -82,7 +88,7 @@ def test_no_metric_changes_because_a_curve_has_few_points(bag: Build, words: int
 def test_a_class_that_comes_back_does_not_hide_the_first_flip(bag: Build) -> None:
     """Erasing w0 flips the class, erasing w0 and w1 restores it: bisection would not see the first flip."""
     model = bag(dict(zip(WORDS, [3.0, -3.0, 2.0, *[0.0] * 8, -1.0, *[0.0] * 28], strict=True)))
-    answers = Answers(model, model.encode(" ".join(WORDS[:12])), "mask")
+    answers = MaskedPredictor(model, model.encode(" ".join(WORDS[:12])), "mask")
     scores = tuple(float(-n) for n in range(12))
     full = erasure_curves(answers, scores, 1)
     classes = full.removed.argmax(axis=1)
@@ -95,7 +101,7 @@ def test_a_class_that_comes_back_does_not_hide_the_first_flip(bag: Build) -> Non
 def test_the_search_stops_at_the_first_flip(bag: Build) -> None:
     model = bag(dict(zip(WORDS, [6.0, *[0.0] * 38, -3.0], strict=True)))
     meter = Meter()
-    answers = Answers(model.metered(meter), model.encode(" ".join(WORDS)), "mask")
+    answers = MaskedPredictor(model.metered(meter), model.encode(" ".join(WORDS)), "mask")
     scores = tuple(float(-n) for n in range(40))
     share = search_decision_flip(
         lambda counts: erasure_curves(answers, scores, 1, counts, kept=False), curve_counts(40)
@@ -103,4 +109,4 @@ def test_the_search_stops_at_the_first_flip(bag: Build) -> None:
     assert share == pytest.approx(1 / 40)
     assert meter.used == 2  # the whole text, and without the first word
     assert not math.isnan(share)
-    assert {metric.id for metric in METRICS if metric.search} == {"dffot"}
+    assert METRICS.get("dffot").search is search_decision_flip

@@ -6,7 +6,12 @@ import torch
 from torch import Tensor
 
 from explainers.errors import Cancelled, ExplanationError
-from explainers.models.batching import halved_until_it_fits, in_batches, memory_errors, rows_per_batch
+from explainers.models.batching import (
+    halved_until_it_fits,
+    in_batches,
+    memory_errors,
+    rows_per_batch,
+)
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 

@@ -75,7 +75,7 @@ NOTHING = (
 @pytest.mark.parametrize("name", [*NOTHING, "sst2/../../etc", "x" * 300, "owner/" + "x" * 300])
 def test_a_name_that_is_nothing_is_answered_with_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_names, "bundle_names", lambda: ("one", "two"))
-    monkeypatch.setattr(catalog, "_pretrained", lambda *_: pytest.fail("the hub was queried"))
+    monkeypatch.setattr(catalog, "load_pretrained", lambda *_: pytest.fail("the hub was queried"))
     with pytest.raises(
         ModelUnavailable, match=r"The model '.*' is not available\. Choose one of: one, two; or give a hub id"
     ):
@@ -84,7 +84,7 @@ def test_a_name_that_is_nothing_is_answered_with_what_there_is(name: str, monkey
 
 def test_a_hub_id_goes_to_the_hub_with_its_revision(monkeypatch: pytest.MonkeyPatch, bert: FrozenModel) -> None:
     names: list[str] = []
-    monkeypatch.setattr(catalog, "_pretrained", lambda name, _device: names.append(name) or bert)
+    monkeypatch.setattr(catalog, "load_pretrained", lambda name, _device: names.append(name) or bert)
     load("owner/model@v1.0", roots=())
     assert names == ["owner/model@v1.0"]
 

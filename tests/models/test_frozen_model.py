@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from explainers.attribution.integrated_gradients import IntegratedGradients
+from explainers.attribution.gradient import IntegratedGradients
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel

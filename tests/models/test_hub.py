@@ -20,10 +20,9 @@ from explainers.api import explain
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.registry import METHODS
 from explainers.models import model_files
-from explainers.models.catalog import fingerprint, load
+from explainers.models.catalog import fingerprint, load, load_pretrained, readable_tokens
 from explainers.models.foreign.opened_tokenizer import MAX_TOKENS
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.hub import _positions, load_pretrained
 from explainers.models.model_files import ModelFiles
 
 CPU = torch.device("cpu")
@@ -67,7 +66,7 @@ def test_a_long_text_is_cut_where_the_positions_end(hub_folder: Path) -> None:
 
 @pytest.mark.parametrize(("limit", "expected"), [(514, 511), (-1, MAX_TOKENS), (None, MAX_TOKENS)])
 def test_a_model_without_a_limit_reads_the_most_that_any_may(limit: int | None, expected: int) -> None:
-    assert _positions(SimpleNamespace(max_position_embeddings=limit)) == expected
+    assert readable_tokens(SimpleNamespace(max_position_embeddings=limit)) == expected
 
 
 def test_half_precision_is_widened(hub_folder: Path, bert: FrozenModel) -> None:

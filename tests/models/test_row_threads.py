@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from explainers.models.row_threads import MIN_ROWS, map_rows_in_threads, single_thread_pool
+from explainers.models.batching import MIN_ROWS, map_rows_in_threads, single_thread_pool
 
 
 @pytest.fixture(params=[2, 3])

@@ -18,7 +18,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import batch_head_inputs
 from explainers.models.text.base_weights import sha256
-from explainers.models.text.network import PooledClassifier
+from explainers.models.text.bundle import PooledClassifier
 from explainers.narrative.fit import recipe_for
 from explainers.narrative.language import Language, language_of, vocabulary
 from explainers.narrative.narrator import Narrator

@@ -11,7 +11,7 @@ from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
 from explainers.narrative.generation import generate
-from explainers.narrative.loading import load_narrator, read_narrator
+from explainers.narrative.narrate import load_narrator, read_narrator
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NarratorInput
 from explainers.training import artifacts

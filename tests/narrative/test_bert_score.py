@@ -8,7 +8,12 @@ import torch
 from torch import Tensor
 
 from explainers.models.frozen_model import FrozenModel
-from explainers.narrative.bert_score import TokenScorer, bert_scores, matched, minilm_scorer
+from explainers.narrative.meaning_metrics import (
+    TokenScorer,
+    bert_scores,
+    matched,
+    minilm_scorer,
+)
 
 
 @pytest.fixture

@@ -8,7 +8,14 @@ from torch import Tensor, nn
 
 from explainers.datasets import entailment
 from explainers.narrative import cause
-from explainers.narrative.cause import Classifier, NarratorBatch, divergence, match_loss, state_loss, terms
+from explainers.narrative.cause import (
+    Classifier,
+    NarratorBatch,
+    divergence,
+    match_loss,
+    state_loss,
+    terms,
+)
 from explainers.narrative.interchange import activations, draw_neurons, layer_sizes, run_with_exchange
 from explainers.narrative.language import OPENING, Language
 from explainers.narrative.narrator import Narrator

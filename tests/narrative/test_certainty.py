@@ -8,10 +8,9 @@ import torch
 from torch import nn
 
 from explainers.errors import ExplanationError
-from explainers.narrative.certainty import BINS, certainties, certainty_weights
+from explainers.narrative.cause import BINS, NarratorTraining, Parts, certainties, certainty_weights
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.sentences import NarratorItem, sentence
-from explainers.narrative.training import NarratorTraining, Parts
 
 
 def item(certainty: float) -> NarratorItem:

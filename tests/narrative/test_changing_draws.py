@@ -2,9 +2,16 @@ import torch
 from torch import nn
 
 from explainers.evaluation.narrators import TEMPERATURES
-from explainers.methods import ccmr
-from explainers.narrative.changing_draws import DRAWS, OPENING_DRAWS, ChangingExchange, changing_draws, first_change
-from explainers.narrative.counterfactual import STEPS, WEIGHT
+from explainers.methods import narrator_specs
+from explainers.narrative.counterfactual import (
+    DRAWS,
+    OPENING_DRAWS,
+    STEPS,
+    WEIGHT,
+    ChangingExchange,
+    changing_draws,
+    first_change,
+)
 from explainers.narrative.interchange_check import random_neurons
 
 DECISIVE = 3  # the only one of five neurons that the class depends on
@@ -50,7 +57,7 @@ def test_a_set_of_one_class_has_no_change_to_begin_with() -> None:
 
 
 def test_what_is_said_of_ccmr_has_the_numbers_of_the_program() -> None:
-    of_nu, of_votes = ccmr.DEVIATIONS[0], ccmr.DEVIATIONS[4]
+    of_nu, of_votes = narrator_specs.DEVIATIONS[0], narrator_specs.DEVIATIONS[4]
     assert f"{STEPS} steps" in of_nu
     assert f"{WEIGHT:,.0f} KL" in of_nu
     assert "Five sentences" in of_votes

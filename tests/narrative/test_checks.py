@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from explainers.datasets.example import Example
-from explainers.metrics.erasure import Answers
-from explainers.models.answer_pool import AnswerPool
+from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.models.meter import Meter
+from explainers.models.prediction_cache import PredictionCache
 from explainers.narrative import checks
 from explainers.narrative.checks import DRAWS, FEW, FEWEST, SHARED, check_narrative, other_sets
 from explainers.narrative.sentences import reason_of
@@ -26,7 +26,7 @@ class Weighted:
     """p(1) = 0.9 - 0.4 without "good" - 0.005 without "film"; patches weigh nothing."""
 
     name = "weighted"
-    pool = AnswerPool()
+    pool = PredictionCache()
 
     def probabilities(self, _encoding: Encoding, keeps: Any, _erasure: str) -> Any:
         keeps = np.asarray(keeps)
@@ -34,9 +34,9 @@ class Weighted:
         return np.stack([1 - p, p], axis=1)
 
 
-def answers() -> Answers:
+def answers() -> MaskedPredictor:
     units = tuple(Unit(word, 0, 0) for word in WORDS) + (Unit("row 1, column 1", 0, 0, 1, (0, 0, 9, 9)),) * 4
-    return Answers(Weighted(), Encoding((" ".join(WORDS),), units, (), (), ()), "mask")  # type: ignore[arg-type]
+    return MaskedPredictor(Weighted(), Encoding((" ".join(WORDS),), units, (), (), ()), "mask")  # type: ignore[arg-type]
 
 
 def checked(text: str = "The answer is yes.", stated: int | None = 1, mentions: tuple[int, ...] = ()) -> NarrativeCheck:
@@ -47,12 +47,12 @@ def checked_by(p: Callable[[Any], Any], number: int) -> NarrativeCheck:
     """The first of `number` words is mentioned; p(1) is `p` of the masks."""
     model = SimpleNamespace(
         name="by hand",
-        pool=AnswerPool(),
+        pool=PredictionCache(),
         probabilities=lambda _, keeps, __: np.stack([1 - p(keeps), p(keeps)], axis=1),
     )
     encoding = Encoding(("words",), (Unit("w", 0, 0),) * number, (), (), ())
     narrative = Narrative("cause", "The answer is yes.", 1, (), (0,), 0.1)
-    return check_narrative(narrative, Answers(model, encoding, "mask"), Example("words"))  # type: ignore[arg-type]
+    return check_narrative(narrative, MaskedPredictor(model, encoding, "mask"), Example("words"))  # type: ignore[arg-type]
 
 
 def test_a_word_that_decides_is_used() -> None:
@@ -120,7 +120,7 @@ def test_random_sets_are_as_large_never_the_mentioned_ones_and_the_same_for_a_se
 
 def test_no_mask_is_asked_twice(bag: Callable[..., FrozenModel]) -> None:
     model, meter = bag(dict.fromkeys(WORDS, 0.1)), Meter()
-    memory = Answers(model.metered(meter), model.encode(" ".join(WORDS)), "mask")
+    memory = MaskedPredictor(model.metered(meter), model.encode(" ".join(WORDS)), "mask")
     for method in ("cause_phi", "cause"):
         check_narrative(Narrative(method, "Yes.", 1, (), (GOOD, DULL), 0.1), memory, Example("x"))
     assert meter.calls == 2 + DRAWS

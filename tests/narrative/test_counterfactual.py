@@ -5,7 +5,12 @@ import torch
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
-from explainers.narrative.counterfactual import counterfactuals, find_states, head_logits, nearest_other
+from explainers.narrative.counterfactual import (
+    counterfactuals,
+    find_states,
+    head_logits,
+    nearest_other,
+)
 
 
 def lines(*weights: float, bias: float = 0.0) -> nn.Sequential:

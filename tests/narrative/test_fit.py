@@ -17,7 +17,13 @@ from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
 from explainers.narrative import fit
-from explainers.narrative.fit import RUNS, make, read_parts, recipe_for, run_folder
+from explainers.narrative.fit import (
+    RUNS,
+    make,
+    read_parts,
+    recipe_for,
+    run_folder,
+)
 from explainers.narrative.narrate import narrate
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.training.artifacts import STORE_VARIABLE, own_folder
@@ -67,7 +73,7 @@ def test_settings_make_the_recipe_and_the_name_its_losses() -> None:
     [
         ((("losses", "phi"),), r"Omit them from --set"),
         ((("seed", "1"),), r"Omit them from --set"),
-        ((("leak", "open"),), r"leak of cause cannot be 'open'\. Choose from: closed, leaky, sentence"),
+        ((("leak", "open"),), r"leak of cause must be 'closed', 'leaky' or 'sentence', not 'open'"),
         ((("depth", "1"),), "cause has no setting 'depth'"),
         ((("epochs", "0"),), "must be at least 1"),
     ],

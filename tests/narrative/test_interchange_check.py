@@ -15,14 +15,13 @@ from explainers.errors import ExplanationError
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
-from explainers.narrative import interchange_check, interchange_rates
-from explainers.narrative.counterfactual_check import check_counterfactual
+from explainers.narrative import interchange_check
+from explainers.narrative.counterfactual import check_counterfactual
 from explainers.narrative.interchange import layer_sizes
-from explainers.narrative.interchange_check import check_interchange, random_neurons
-from explainers.narrative.interchange_rates import over_pairs
-from explainers.narrative.loading import load_narrator
+from explainers.narrative.interchange_check import check_interchange, over_pairs, random_neurons
+from explainers.narrative.narrate import load_narrator
 from explainers.narrative.narrator_input import NarratorInput
-from explainers.narrative.sentence_batches import SentenceBatch, generate_batch, head_states
+from explainers.narrative.sentences import SentenceBatch, generate_batch, head_states
 
 PAIRS = tuple(
     Example(*each.split("|"))
@@ -60,7 +59,7 @@ def perfect(monkeypatch: pytest.MonkeyPatch) -> None:
         return SentenceBatch(("…",) * len(inputs), (None,) * len(inputs), inputs.states)
 
     monkeypatch.setattr(interchange_check, "generate_batch", generated)
-    monkeypatch.setattr(interchange_rates, "generate_batch", generated)
+    monkeypatch.setattr(interchange_check, "generate_batch", generated)
 
 
 @pytest.mark.usefixtures("perfect")
@@ -74,7 +73,7 @@ def test_a_reader_that_is_the_model_always_agrees(speaker: FrozenModel, layer: i
         assert check.agree == (True, True)
     examples = head_states(speaker, PAIRS)
     generated = SentenceBatch((), (), examples.states)
-    found_over = interchange_rates.interchange_rates(speaker, narrator, examples, generated, layer, neurons)
+    found_over = interchange_check.interchange_rates(speaker, narrator, examples, generated, layer, neurons)
     assert (found_over.before.mean, found_over.after.mean, found_over.sampled) == (1.0, 1.0, 30)
 
 
@@ -94,7 +93,7 @@ def test_a_reader_that_never_moves_agrees_as_often_as_chance_has_it(speaker: Fro
     assert len(set(classes)) > 1
     every = range(layer_sizes(classifier_head(speaker))[1])  # after the exchange C1 says the source's class
     constant = reader(Constant(classifier_head(speaker)))
-    rates = interchange_rates.interchange_rates(
+    rates = interchange_check.interchange_rates(
         speaker, constant, examples, SentenceBatch((), (), examples.states), 1, every
     )
     firsts = classes.count(0)
@@ -108,7 +107,7 @@ def test_a_reader_that_never_moves_agrees_as_often_as_chance_has_it(speaker: Fro
 def test_without_any_change_nothing_was_followed(speaker: FrozenModel) -> None:
     same = (PAIRS[0],) * 3
     examples = head_states(speaker, same)
-    rates = interchange_rates.interchange_rates(
+    rates = interchange_check.interchange_rates(
         speaker, reader(classifier_head(speaker)), examples, SentenceBatch((), (), examples.states), 1, (0, 1)
     )
     assert rates.changed.mean == 0
@@ -119,11 +118,11 @@ def test_without_any_change_nothing_was_followed(speaker: FrozenModel) -> None:
 def test_of_many_pairs_a_fixed_sample_is_looked_at_where_each_needs_a_sentence(
     speaker: FrozenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(interchange_rates, "SAMPLED", 7)
+    monkeypatch.setattr(interchange_check, "SAMPLED", 7)
     examples = head_states(speaker, PAIRS)
     generated = SentenceBatch((), (), examples.states)
     rates = [
-        interchange_rates.interchange_rates(speaker, reader(classifier_head(speaker)), examples, generated, 0, (3, 4))
+        interchange_check.interchange_rates(speaker, reader(classifier_head(speaker)), examples, generated, 0, (3, 4))
         for _ in range(2)
     ]
     assert rates[0] == rates[1]
@@ -133,7 +132,7 @@ def test_of_many_pairs_a_fixed_sample_is_looked_at_where_each_needs_a_sentence(
 def test_a_set_of_one_is_refused(speaker: FrozenModel) -> None:
     examples = head_states(speaker, PAIRS[:1])
     with pytest.raises(ExplanationError, match="at least two examples"):
-        interchange_rates.interchange_rates(
+        interchange_check.interchange_rates(
             speaker, reader(classifier_head(speaker)), examples, SentenceBatch((), (), examples.states), 1, (0,)
         )
 

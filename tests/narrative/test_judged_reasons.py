@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from explainers.datasets import esnli
+from explainers.datasets.entailment import ReasonTruth
 from explainers.datasets.example import Example, Splits
-from explainers.datasets.reason_truth import ReasonTruth
 from explainers.errors import ModelUnavailable
 from explainers.evaluation import narrator_runs
 from explainers.evaluation.narrator_runs import NarratorEvaluation, evaluate_narrators
 from explainers.evaluation.narrator_weights import NarratorEvaluationSpec
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.tasks import TASKS
-from explainers.report.track_record import judged_reasons
+from explainers.report.narrator_overview import judged_reasons
 
 Measured = Callable[..., NarratorEvaluation]
 FIRST = 6

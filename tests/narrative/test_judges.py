@@ -4,7 +4,7 @@ import torch
 from explainers.datasets import entailment
 from explainers.datasets.example import Example
 from explainers.models.tasks import generated_example
-from explainers.narrative.judges import judge_of
+from explainers.narrative.fit import judge_of
 from explainers.narrative.sentences import NarratorItem, sentence
 
 

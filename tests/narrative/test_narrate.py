@@ -13,8 +13,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import batch_head_inputs, classifier_head
 from explainers.narrative.generation import generate
-from explainers.narrative.loading import load_narrator
-from explainers.narrative.narrate import mentions, narrate
+from explainers.narrative.narrate import load_narrator, mentions, narrate
 from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.sentences import stated_class
 

@@ -122,7 +122,7 @@ def test_right_is_what_is_true_and_on_topic_where_the_topic_is_known(data: Count
     checked = replace(
         run(CLASSES, COUNTERFACTUAL),
         truths=(True, True, False, None, True, True),
-        truths_elsewhere=(False,) * 6,
+        truths_of_other=(False,) * 6,
         topics=(True, False, True, True, True, None),
     )
     (row,) = narrator_rows(data, {"cause": [checked]}, [])

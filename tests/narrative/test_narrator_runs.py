@@ -7,21 +7,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from explainers.commands import narratives
-from explainers.commands.app import app
-from explainers.commands.narratives import write_images, write_narratives
+from explainers.__main__ import app
 from explainers.datasets import esnli
+from explainers.datasets.entailment import ReasonTruth
 from explainers.datasets.example import Example, Splits
 from explainers.datasets.image import InputImage
 from explainers.datasets.images.sets import ImageFiles
-from explainers.datasets.reason_truth import ReasonTruth
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.evaluation import narrator_runs, narrator_weights, tournament
-from explainers.evaluation.narrator_records import input_text, item_records
-from explainers.evaluation.narrator_runs import NarratorEvaluation, evaluate_narrators
+from explainers.evaluation.narrator_runs import NarratorEvaluation, evaluate_narrators, with_truths
 from explainers.evaluation.narrator_weights import NarratorEvaluationSpec, narrator_artifact
-from explainers.evaluation.narrators import NarratorRun
-from explainers.evaluation.sentence_checks import with_truths
+from explainers.evaluation.narrators import NarratorRun, input_text, item_records
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
@@ -29,8 +25,10 @@ from explainers.models.tasks import TASKS
 from explainers.narrative.fit import run_folder
 from explainers.narrative.reason_sources import ReasonSource
 from explainers.narrative.sentences import NarratorItem, narrator_items
-from explainers.report.narrator_card import trainings_of
+from explainers.report.narrator_overview import trainings_of
 from explainers.results.settings import Settings
+from explainers.studies.narratives import command
+from explainers.studies.narratives.command import write_images, write_narratives
 from explainers.training.fit_spec import FitSpec
 
 Written = Callable[..., Path]
@@ -97,7 +95,9 @@ def test_the_command_prints_a_row_per_narrator(
     methods = ("cause_phi", "cause_phi_ts", "cause")
     for method in methods:
         written(method)
-    result = CliRunner().invoke(app, ["narratives", "--n", "4", "--seeds", "1", "--methods", ",".join(methods)])
+    result = CliRunner().invoke(
+        app, ["study", "narratives", "--n", "4", "--seeds", "1", "--methods", ",".join(methods)]
+    )
     assert result.exit_code == 0, result.stderr
     assert [line.split(" | ")[0] for line in result.stdout.splitlines()[2:5]] == [
         f"| {narrator_spec(method).name}" for method in methods
@@ -113,7 +113,7 @@ def test_a_tournament_is_run_on_as_many_inputs_as_were_asked_for(
     monkeypatch.setattr(tournament, "Settings", lambda: Settings(samples=20))
     for method in ("cause_phi", "cause"):
         written(method)
-    command = ["narratives", "--n", "4", "--seeds", "1", "--tournament", "2", "--methods"]
+    command = ["study", "narratives", "--n", "4", "--seeds", "1", "--tournament", "2", "--methods"]
     result = CliRunner().invoke(app, [*command, "cause_phi,cause"])
     assert result.exit_code == 0, result.stderr
     assert "Judged by LIME, among all 2 narrators" in result.stdout
@@ -219,7 +219,7 @@ def test_a_reason_is_checked_on_its_own_input_and_on_the_next_and_against_the_gi
     runs = {"cause": [NarratorRun(sentences, (0, 0, 0), (0, 0, 0), (), ())]}
     (run,) = with_truths(runs, inputs, [0, 0, 0], "scenes")["cause"]
     assert run.truths == (True, False, True)
-    assert run.truths_elsewhere == (False, True, False)
+    assert run.truths_of_other == (False, True, False)
     assert run.topics == (True, False, None)
     (record, other, _) = item_records(inputs, [0, 0, 0], {"cause": [run]}, ("yes",))
     assert (record["true"], other["true"], other["on_topic"]) == ({"cause": True}, {"cause": False}, {"cause": False})
@@ -245,12 +245,12 @@ def test_images_are_numbered_as_the_items_of_the_page(tmp_path: Path) -> None:
 def test_the_page_ends_with_errors_of_all_inputs_and_their_images_are_written(
     model: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(narratives, "EXAMPLES_ON_PAGE", 1)
+    monkeypatch.setattr(command, "EXAMPLES_ON_PAGE", 1)
     inputs = tuple(Example("a dog", "a cat", 1, ("why",), image=image(number)) for number in range(3))
     said = [f"The answer is neutral because {reason}." for reason in ("of a dog", "of a cat", "of a man")]
     runs = {"cause": [NarratorRun(tuple(said), (), (), (), ())]}
     records = item_records(inputs, [1, 1, 1], runs, model.labels)
-    about = {"command": "python -m explainers narratives"}
+    about = {"command": "python -m explainers study narratives"}
     write_narratives(NarratorEvaluation(model, inputs, [], [], records, about, False, {}), tmp_path)
     page = (tmp_path / "examples.md").read_text()
     assert page.count("(examples/1.png)") == page.count("(examples/3.png)") == 1

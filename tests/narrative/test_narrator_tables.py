@@ -1,9 +1,17 @@
 from typing import Any
 
 from explainers.methods.narrator_specs import narrator_spec
-from explainers.report.narrator_card import unselected_sentences
-from explainers.report.narrator_tables import COLUMNS, TEXTS, examples_page, narrator_cells, narrator_markdown
-from explainers.report.sentence_tables import sentence_markdown, truth_markdown, with_interval
+from explainers.report.narrator_overview import unselected_sentences
+from explainers.report.narrator_tables import (
+    COLUMNS,
+    TEXTS,
+    examples_page,
+    narrator_cells,
+    narrator_markdown,
+    sentence_markdown,
+    truth_markdown,
+)
+from explainers.report.tables import plus_minus
 
 CAUSE = narrator_spec("cause").name
 FIGURE = {"mean": 0.5, "low": 0.4, "high": 0.62}
@@ -17,7 +25,7 @@ def row(method: str, **changed: Any) -> dict[str, Any]:
 
 
 def test_an_interval_is_shown_as_half_its_width() -> None:
-    assert with_interval(FIGURE) == "0.500 ± 0.110"
+    assert plus_minus()(FIGURE) == "0.500 ± 0.110"
 
 
 def test_a_narrator_without_c2_has_no_figure_of_it() -> None:
@@ -38,7 +46,7 @@ def test_ccmr_never_stands_without_the_share_that_states_a_class() -> None:
 def test_the_truth_of_reasons_has_a_table_only_where_it_was_checked() -> None:
     assert truth_markdown([row("cause_phi")]) == ""
     assert "cannot be told" not in narrator_markdown([row("cause_phi")])
-    earlier = row("cause_phi", reason_true=FIGURE, reason_undecided=FIGURE, reason_true_elsewhere=FIGURE)
+    earlier = row("cause_phi", reason_true=FIGURE, reason_undecided=FIGURE, reason_true_of_other=FIGURE)
     table = truth_markdown([earlier])
     assert table in narrator_markdown([earlier])
     assert "on topic" not in table

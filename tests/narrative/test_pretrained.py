@@ -15,6 +15,7 @@ from explainers.errors import ModelUnavailable
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
 from explainers.narrative import pretrained
+from explainers.narrative.cause import Parts, train
 from explainers.narrative.generation import generate
 from explainers.narrative.language import Language
 from explainers.narrative.narrator import Narrator
@@ -22,7 +23,6 @@ from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.pretrained import SMOLLM2, pretrained_language_model
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.sentences import narrator_items, stack_inputs
-from explainers.narrative.training import Parts, train
 
 WORDS = ["The", "answer", "is", "neutral", "entailment", "contradiction", "because", "film", "good"]
 SIZES = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}

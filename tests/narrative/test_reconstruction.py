@@ -11,7 +11,12 @@ from explainers.narrative.generation import generate
 from explainers.narrative.language import Language
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NarratorInput
-from explainers.narrative.reconstruction import class_positions, read_own_sentence, reading, reconstruct
+from explainers.narrative.reconstruction import (
+    class_positions,
+    read_own_sentence,
+    reading,
+    reconstruct,
+)
 
 Made = Callable[..., Narrator]
 

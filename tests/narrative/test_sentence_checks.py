@@ -8,12 +8,11 @@ import pytest
 import torch
 
 from explainers.datasets.example import Example
-from explainers.evaluation.narrators import CounterfactualItems, NarratorRun
-from explainers.evaluation.sentence_baselines import given_reasons, random_sentences
-from explainers.evaluation.sentence_checks import with_word_effects, word_effect
-from explainers.metrics.erasure import Answers
-from explainers.models.answer_pool import AnswerPool
+from explainers.evaluation.narrator_runs import with_word_effects, word_effect
+from explainers.evaluation.narrators import CounterfactualItems, NarratorRun, given_reasons, random_sentences
+from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.models.prediction_cache import PredictionCache
 from explainers.narrative.checks import named_word_effect
 from explainers.narrative.counterfactual import Counterfactual
 
@@ -24,7 +23,7 @@ LABELS = ("no", "yes")
 class Weighted:
     """p(yes) = 0.9 - 0.4 without "good" - 0.1 without "film"."""
 
-    name, labels, pool = "weighted", LABELS, AnswerPool()
+    name, labels, pool = "weighted", LABELS, PredictionCache()
 
     def encode(self, example: Example) -> Encoding:
         units = (*(Unit(word, 0, 0) for word in WORDS), Unit("row 1, column 1", 0, 0, 1, (0, 0, 9, 9)))
@@ -35,9 +34,9 @@ class Weighted:
         return np.stack([1 - p, p], axis=1)
 
 
-def answers() -> Answers:
+def answers() -> MaskedPredictor:
     model: Any = Weighted()
-    return Answers(model, model.encode(Example(" ".join(WORDS))), "mask")
+    return MaskedPredictor(model, model.encode(Example(" ".join(WORDS))), "mask")
 
 
 def test_the_effect_is_the_fall_without_the_named_words_minus_the_mean_fall_without_others() -> None:

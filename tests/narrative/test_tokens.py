@@ -11,16 +11,15 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import pad_batch
-from explainers.models.internals import classifier_head, forward_with_internals
+from explainers.models.internals import classifier_head, forward_with_internals, head_inputs
 from explainers.models.token_states import batch_token_states, continue_from_layer, mean_of_tokens
 from explainers.narrative import cause
 from explainers.narrative.cause import Classifier, NarratorBatch, terms
 from explainers.narrative.generation import generate
 from explainers.narrative.interchange import activations
 from explainers.narrative.language import Language
-from explainers.narrative.narrator import Narrator
+from explainers.narrative.narrator import Narrator, Pointer, input_pieces
 from explainers.narrative.narrator_input import NO_UNIT, InputTokens, NarratorInput
-from explainers.narrative.pointer import Pointer, input_pieces
 from explainers.narrative.recipe import Leak, NarratorRecipe
 from explainers.narrative.sentences import narrator_items, read_inputs, stack_inputs
 from explainers.narrative.token_exchange import exchange_in_layer
@@ -50,7 +49,7 @@ def test_the_state_is_the_mean_of_the_last_layers_tokens_and_gives_the_logits(mo
     batch = pad_batch([model.encode(each) for each in PAIRS], model.pad_token, model.device)
     states = batch_token_states(model, batch, 1)
     assert torch.allclose(states.logits, forward_with_internals(model, batch).logits, atol=1e-5)
-    assert torch.allclose(states.states, model.head_inputs([model.encode(each) for each in PAIRS])[0], atol=1e-5)
+    assert torch.allclose(states.states, head_inputs(model, [model.encode(each) for each in PAIRS])[0], atol=1e-5)
     assert torch.allclose(mean_of_tokens(states.tokens[:, :, 1], states.real), states.states, atol=1e-5)
 
 

@@ -12,16 +12,16 @@ from torch import Tensor, nn
 
 from explainers.datasets import entailment
 from explainers.errors import ExplanationError
-from explainers.narrative import training
+from explainers.narrative import cause
+from explainers.narrative.cause import NarratorTraining, Parts, train
 from explainers.narrative.fit import recipe_for
 from explainers.narrative.generation import generate
 from explainers.narrative.language import Language
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.recipe import NarratorRecipe
+from explainers.narrative.reconstruction import batches, new_optimiser, warm_up
 from explainers.narrative.sentences import NarratorItem, sentence, stated_class
-from explainers.narrative.training import NarratorTraining, Parts, train
-from explainers.narrative.warm_up import batches, new_optimiser, warm_up
 from explainers.training.fit_spec import FitSpec
 from explainers.training.loop import CHECKPOINT, LOG, TrainingLoop
 
@@ -261,7 +261,7 @@ def test_the_weights_of_the_best_epoch_are_kept(
 ) -> None:
     """By what the judge says, weighed by how often the class is the model's; of equals the later one."""
     judged, weights_then = iter([0.2, 0.9, 0.3, 0.9]), []
-    monkeypatch.setattr(training, "agreement", lambda *_: 1.0)
+    monkeypatch.setattr(cause, "agreement", lambda *_: 1.0)
 
     def judge(_texts: Sequence[str]) -> dict[str, float]:
         weights_then.append(weights(network))
@@ -286,7 +286,7 @@ def test_in_the_first_epochs_the_sentences_are_learned_alone_and_none_of_these_i
     judged = iter([0.9, 0.8, 0.1, 0.2])
     recipe = replace(RECIPE, epochs=4, phi_epochs=2)
     parts = Parts(items, items[:4], lambda _texts: {"right": next(judged)})
-    monkeypatch.setattr(training, "LOG_EVERY", 1)
+    monkeypatch.setattr(cause, "LOG_EVERY", 1)
     run = train(recipe, narrator(), head, LABELS, parts, tmp_path)
     every = [(line["epoch"], set(line["terms"])) for line in lines(tmp_path) if "terms" in line]
     assert {len(names) for epoch, names in every if epoch < 2} == {2}  # phi and the total

@@ -8,7 +8,7 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import streamlit as st
@@ -18,7 +18,10 @@ from streamlit.testing.v1 import AppTest
 from app import model_info
 from app import session as sessions
 from app.compare import session
-from app.compare.curated_examples import curated_examples
+from app.compare.state import CompareState
+from app.compare.stored_results import curated_examples
+from app.train import view
+from app.train.jobs import Jobs
 from explainers.errors import ModelUnavailable
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
@@ -28,7 +31,15 @@ from explainers.models.scenes.vocabulary import MASK, PAD, UNK, train_tokenizer
 
 ENTRY = Path(__file__).parents[2] / "streamlit_app.py"
 PATIENCE = 60  # seconds
-QUICK: dict[str, str | None] = {"samples": "50", "steps": "5", "learned": "AML", "captum": "Occlusion", "controls": ""}
+METHODS: dict[str, str | None] = {  # in the address, by group
+    "gradient": "",
+    "perturbation": "Occlusion",
+    "learned": "AML",
+    "attention": "",
+    "controls": "",
+}
+QUICK: dict[str, str | None] = {"samples": "50", "steps": "5", **METHODS}
+DEFAULT = dict.fromkeys(METHODS)  # an address that names no methods
 
 
 class Page:
@@ -50,14 +61,16 @@ class Page:
         """Runs the page until nothing is on its way."""
         end = time.monotonic() + PATIENCE
         self.run()
-        while self.session["run"].active and time.monotonic() < end:
+        while self.state.run.active and time.monotonic() < end:
             time.sleep(0.01)
-        assert not self.session["run"].active
+        assert not self.state.run.active
         return self.run()
 
     @property
-    def session(self) -> Any:
-        return self.at.session_state
+    def state(self) -> CompareState:
+        """What the session holds of the Compare page."""
+        state: CompareState = self.at.session_state[CompareState.__name__]
+        return state
 
     @property
     def address(self) -> dict[str, Any]:
@@ -111,7 +124,8 @@ class Page:
 
     def give(self, content: bytes, name: str = "mine.png") -> "Page":
         """Uploads an image."""
-        self.at.file_uploader[0].set_value((name, content, "image/png"))
+        uploader = next(each for each in self.at.file_uploader if str(each.key).startswith("picture file"))
+        uploader.set_value((name, content, "image/png"))
         return self.settle()
 
     def write(self, text: str, pair: str | None = None) -> "Page":
@@ -126,11 +140,48 @@ class Page:
 
     def remove(self, *units: int) -> "Page":
         """As clicks do: the component itself is tried in the browser."""
-        self.session["removed"] = units
+        self.state.change(removed=units)
         return self.settle()
 
     def press(self, key: str) -> "Page":
         self.at.button(key=key).click()
+        return self.run()
+
+
+class JobsPage:
+    """A page that starts jobs, in the hands of a person."""
+
+    path = ""
+
+    def __init__(self, opened: Callable[..., Page]) -> None:
+        self.page = opened()
+        self.at = self.page.at
+        self.at.switch_page(self.path)
+        self.run()
+
+    def run(self) -> Self:
+        self.page.run()
+        return self
+
+    @property
+    def jobs(self) -> Jobs:
+        return view.jobs()
+
+    @property
+    def texts(self) -> str:
+        kinds = ("header", "subheader", "markdown", "caption", "success", "warning", "error", "code")
+        elements = [each for kind in kinds for each in self.at.get(kind)]
+        return "\n".join([*(each.value for each in elements), *self.page.plain()])
+
+    def press(self, key: str) -> Self:
+        self.at.button(key=key).click()
+        return self.run()
+
+    def until(self, true: Callable[[], bool]) -> Self:
+        end = time.monotonic() + PATIENCE
+        while not true() and time.monotonic() < end:
+            time.sleep(0.02)
+        assert true(), [(job.status, job.error) for job in self.jobs.all()]
         return self.run()
 
 

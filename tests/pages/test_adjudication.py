@@ -9,11 +9,20 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from app.annotate import answers, assignment, decisions, drawn_decision, people, projects, session
+from app.annotate import (
+    adjudication,
+    answers,
+    assignment,
+    decisions,
+    people,
+    projects,
+    session,
+)
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project, ProjectSpec
+from app.annotate.state import RESULTS, AnnotateControls, AnnotateState
 from app.annotate.tables import ItemRow
-from app.login.account import ANYBODY
+from app.login.gate import ANYBODY
 from app.store import URL_VARIABLE
 from explainers.annotations.records import Answer, Corrected, Inspected, Item, Marked, Rated, Rating, Span, Task
 from explainers.datasets.example import Example
@@ -49,7 +58,7 @@ def page(small: None, opened: Callable[..., Any], tmp_path: Path, monkeypatch: p
     projects.open_results(store, project.id)
     shown = opened()
     shown.at.switch_page("pages/annotate.py")
-    shown.at.session_state["annotation view"] = "Results"
+    shown.at.session_state["AnnotateState"] = AnnotateState(AnnotateControls(annotation_view=RESULTS))
     yield shown.run()
     session.preparer().close()
     session.annotation_store().close()
@@ -73,11 +82,11 @@ def current() -> Project:
 
 def send(page: Any, id: str, **answer: object) -> None:
     """As the component does; its script is tried in the browser."""
-    known = page.at.session_state["adjudicated"]
-    sent = {"id": id, "key": known.key, "action": "confirm", "answer": answer}
+    state = page.at.session_state["AnnotateState"]
+    sent = {"id": id, "key": state.adjudication.key, "action": "confirm", "answer": answer}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(st, "session_state", {"adjudicated": known, "adjudicate": {"done": sent}})
-        drawn_decision.decision_sent()
+        patch.setattr(st, "session_state", {"AnnotateState": state, "adjudicate": {"done": sent}})
+        adjudication.decision_sent()
 
 
 def test_verdicts_are_decided_side_by_side_and_again(page: Any) -> None:
@@ -90,7 +99,7 @@ def test_verdicts_are_decided_side_by_side_and_again(page: Any) -> None:
     send(page, "1", given={name: {"verdict": "reject"}})
     (first,) = stored("inspect")[0]
     assert (first.answer, first.origin) == (Inspected("aml", "reject"), "A2")
-    page.at.session_state["decided item"] = "1 inspect"
+    page.at.session_state["AnnotateState"].change(decided_item="1 inspect")
     page.run()
     assert json.loads(page.at.get_by_key("adjudicate").proto.json)["answered"] == {
         "given": {name: {"verdict": "reject"}}
@@ -137,9 +146,9 @@ def test_a_final_sentence_is_taken_or_written(page: Any) -> None:
 
 def test_marks_are_decided_and_replaced(page: Any) -> None:
     for version, units in enumerate(([0], [0, 2])):
-        assert page.at.session_state["adjudicated"].key == f"decide 1 mark {version}"
+        assert page.at.session_state["AnnotateState"].adjudication.key == f"decide 1 mark {version}"
         send(page, str(version), marked=units, origin="A1", label=version)
-        page.at.session_state["decided item"] = "1 mark"
+        page.at.session_state["AnnotateState"].change(decided_item="1 mark")
         page.run()
     assert [each.own_class for each in stored("mark")[0]] == ["negative", "positive"]
     assert [each.answer for each in stored("mark")[0]] == [

@@ -9,7 +9,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from app.annotate import answers, session, workbench
-from app.database import faults
+from app.database import connections
 from app.store import Store
 from tests.pages.test_annotate_page import Annotate, annotate, only_project
 
@@ -38,16 +38,16 @@ def test_what_is_marked_stays_and_is_stored_once_when_the_database_is_back(
     with outage(session.annotation_store()):
         page.send(marked=[0], label=0)
         during = page.item()
-        assert faults.SILENT in page.sentences
+        assert connections.SILENT in page.sentences
         assert workbench.HELD in page.sentences
-        assert (during["key"], during["problem"], during["stored"]) == (before["key"], faults.SILENT, "")
+        assert (during["key"], during["problem"], during["stored"]) == (before["key"], connections.SILENT, "")
         page.run()
         assert page.item()["key"] == before["key"]  # it stays as long as this lasts
     assert answers.annotations(session.annotation_store(), only_project()) == ()
     page.send(marked=[0], label=0)
     assert (page.item()["stored"], page.item()["problem"]) == ("Stored.", "")
     assert page.item()["progress"]["done"] == 1
-    assert faults.SILENT not in page.sentences
+    assert connections.SILENT not in page.sentences
     assert len(answers.annotations(session.annotation_store(), only_project())) == 1
 
 
@@ -55,9 +55,9 @@ def test_the_page_finds_the_database_again_without_a_new_answer(annotate: Callab
     page = annotate().create().press("join")
     before = page.item()
     with outage(session.annotation_store()):
-        assert faults.SILENT in page.run().sentences
+        assert connections.SILENT in page.run().sentences
     page.press("store again")
-    assert faults.SILENT not in page.sentences
+    assert connections.SILENT not in page.sentences
     assert page.item()["key"] == before["key"]
 
 
@@ -66,6 +66,6 @@ def test_no_item_appears_where_another_view_was_shown(annotate: Callable[..., An
     page.item()
     page.view("Settings")
     with outage(session.annotation_store()):
-        assert faults.SILENT in page.run().sentences
+        assert connections.SILENT in page.run().sentences
         with pytest.raises(KeyError):
             page.at.get_by_key("annotate")

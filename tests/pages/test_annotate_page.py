@@ -8,10 +8,10 @@ import pytest
 import streamlit as st
 
 from app.annotate import answers, items, people, projects, session, workbench
-from app.annotate.intermission import LAST
 from app.annotate.projects import Project
+from app.annotate.state import AnnotateState
 from app.annotate.workbench import AHEAD
-from app.login.account import ANYBODY
+from app.login.gate import ANYBODY
 from app.store import URL_VARIABLE
 from explainers.annotations.records import Marked, Span
 from explainers.errors import ExplanationError
@@ -25,11 +25,10 @@ TEXTS = b"id,text,label\nA,good film,positive\nB,bad film,negative\nC,,positive\
 class Annotate:
     """The Annotate page in the hands of a person."""
 
-    def __init__(self, opened: Opened, **state: str) -> None:
+    def __init__(self, opened: Opened, **held: Any) -> None:
         self.page = opened()
         self.at = self.page.at
-        for name, value in state.items():
-            self.at.session_state[name.replace("_", " ")] = value
+        self.at.session_state["AnnotateState"] = AnnotateState(**held)
         self.at.switch_page("pages/annotate.py")
         self.run()
 
@@ -69,27 +68,17 @@ class Annotate:
 
     def send(self, action: str = "confirm", key: str = "", **answer: object) -> "Annotate":
         """As the component does; its script is tried in the browser."""
-        shown = self.item()
-        state = dict.fromkeys((LAST, "annotation revisited"))
-        state = {name: self.at.session_state[name] for name in state if name in self.at.session_state}
-        state |= {
-            "annotation question": self.at.session_state["annotation question"],
-            "annotate": {
-                "done": {
-                    "id": str(time.monotonic()),
-                    "key": key or shown["key"],
-                    "action": action,
-                    "answer": answer,
-                }
-            },
-        }
+        key = key or self.item()["key"]
+        sent = {"done": {"id": str(time.monotonic()), "key": key, "action": action, "answer": answer}}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(workbench.st, "session_state", state)
+            patch.setattr(st, "session_state", {"AnnotateState": self.state, "annotate": sent})
             workbench.done_pressed()
-        for name in (LAST, "annotation revisited"):
-            if name in state:
-                self.at.session_state[name] = state[name]
         return self.run()
+
+    @property
+    def state(self) -> AnnotateState:
+        state: AnnotateState = self.at.session_state["AnnotateState"]
+        return state
 
     @property
     def sentences(self) -> str:
@@ -150,7 +139,8 @@ def test_an_answer_that_is_none_is_refused_and_can_be_given_again(annotate: Call
 def test_an_answer_that_came_too_late_is_not_called_stored(annotate: Callable[..., Annotate]) -> None:
     page = annotate().create().press("join")
     page.item()
-    question = page.at.session_state["annotation question"][2]
+    assert page.state.question is not None
+    question = page.state.question[2]
     store, project = session.annotation_store(), only_project()
     other = answers.Confirmation(question.item_number, "mark", 1, Marked((Span(0, 4),)))
     answers.confirm(store, project, question.annotator, other)  # in another tab
@@ -191,9 +181,9 @@ def test_an_invited_annotator_sees_their_items_and_nothing_else(annotate: Callab
     store = session.annotation_store()
     token = owner.at.code[0].value.partition("?invite=")[2]
     secret = people.exchange(store, token, session.tries(), "")
-    guest = annotate(annotation_pass=secret)
+    guest = annotate(secret=secret)
     assert "Films, as A1" in guest.sentences
-    assert "annotation project" not in guest.at.session_state
+    assert guest.state.controls.annotation_project is None
     guest.item()
     guest.send(marked=[0], label=1)
     (annotation,) = answers.annotations(store, only_project())
@@ -247,7 +237,7 @@ def test_a_revoked_or_wrong_invitation_gets_a_sentence(annotate: Callable[..., A
     secret = people.exchange(store, token, session.tries(), "")
     (invite,) = people.invites(store, only_project().id)
     people.revoke(store, only_project().id, invite.id)
-    assert "Your invitation has ended" in annotate(annotation_pass=secret).sentences
+    assert "Your invitation has ended" in annotate(secret=secret).sentences
     page = annotate()
     page.at.query_params["invite"] = token
     assert "This invitation is not valid" in page.run().sentences
@@ -260,7 +250,7 @@ def test_a_guest_of_a_deleted_project_gets_a_sentence(annotate: Callable[..., An
     store = session.annotation_store()
     secret = people.exchange(store, people.invite(store, only_project().id, "A1"), session.tries(), "")
     projects.remove(store, only_project().id)
-    assert "has ended" in annotate(annotation_pass=secret).sentences
+    assert "has ended" in annotate(secret=secret).sentences
 
 
 def test_results_stay_closed_until_the_owner_opens_them(annotate: Callable[..., Annotate]) -> None:
@@ -315,7 +305,7 @@ def test_a_guest_can_leave_and_come_back(annotate: Callable[..., Annotate]) -> N
     store = session.annotation_store()
     token = people.invite(store, only_project().id, "A1")
     secret = people.exchange(store, token, session.tries(), "")
-    page = annotate(annotation_pass=secret).press("leave")
+    page = annotate(secret=secret).press("leave")
     assert "Films, as A1" not in page.sentences
     page.at.query_params["invite"] = token
     assert "Films, as A1" in page.run().sentences

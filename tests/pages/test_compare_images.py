@@ -11,15 +11,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app.compare.curated_examples import OWN_TEXT, curated_examples, example_of, generated_example
+from app.compare.stored_results import (
+    OWN_TEXT,
+    curated_examples,
+    example_of,
+    generated_example,
+)
 from app.model_info import model_info
 from app.model_pool import ModelPool
 
 Opened = Callable[..., Any]
 FIRST, SECOND = [sample for sample in curated_examples() if sample.model == "scenes"][:2]
 TEXT = next(sample for sample in curated_examples() if sample.model == "sst2")
-FEW = {"learned": "", "captum": "Occlusion", "controls": "Attention, mean"}
-ONLY = {"text_only", "picture_only"}
+FEW = {"learned": "", "perturbation": "Occlusion", "attention": "Attention, mean"}
+ONLY = {"text_only", "image_only"}
 pytestmark = pytest.mark.usefixtures("multimodal")
 
 
@@ -42,7 +47,7 @@ def ids(page: Any) -> set[str]:
 
 def test_a_text_model_has_no_image_controls(opened: Opened) -> None:
     page = opened(**FEW).settle()
-    assert not page.at.main.file_uploader
+    assert [each.key for each in page.at.main.file_uploader] == ["row file 0"]
     assert page.sheet["image"] is None
     assert not ONLY & ids(page)
     assert "blur" not in page.at.get_by_key("erase").options
@@ -61,7 +66,7 @@ def test_choosing_a_multimodal_model_brings_its_image_example_and_controls(opene
     page = opened(**FEW).settle().choose("model", "scenes")
     assert page.text == FIRST.text
     assert FIRST.why in page.captions
-    assert ids(page) == {"occlusion", "attention_mean", *ONLY}
+    assert ids(page) == {"consensus", "occlusion", "attention_mean", *ONLY}
     assert {card["status"] for card in page.sheet["rows"]} == {"done"}
     assert page.sheet["image"]["src"].startswith("data:image/png;base64,")
     assert (page.sheet["image"]["width"], page.sheet["image"]["height"]) == (400, 100)
@@ -80,20 +85,20 @@ def test_words_and_patches_have_one_scale_and_one_ranking(scenes: Any) -> None:
     assert sum(cell["top"] for cell in card["cells"].values()) == -(-len(card["cells"]) // 5)
     assert card["shares"].startswith("image ")
     assert card["shares"].endswith(" % of the importance")
-    (alone,) = [each for each in scenes.sheet["rows"] if each["id"] == "picture_only"]
+    (alone,) = [each for each in scenes.sheet["rows"] if each["id"] == "image_only"]
     assert alone["shares"] == "image 100 % · text 0 % of the importance"
 
 
 def test_a_patch_that_is_removed_changes_the_prediction_and_comes_back(scenes: Any) -> None:
-    before = scenes.session["run"].probabilities
+    before = scenes.state.run.probabilities
     patch = scenes.patches[10]
     scenes.remove(patch)
-    assert scenes.session["run"].probabilities != before
+    assert scenes.state.run.probabilities != before
     assert scenes.sheet["removed"] == [patch]
     assert all(str(patch) not in card["cells"] for card in scenes.sheet["rows"])
     assert scenes.address["removed"] == [str(patch)] or scenes.address["removed"] == str(patch)
     scenes.press("back").settle()
-    assert scenes.session["run"].probabilities == before
+    assert scenes.state.run.probabilities == before
 
 
 @pytest.mark.parametrize(("kind", "name"), [("PNG", "a.png"), ("JPEG", "a.jpg")])
@@ -114,11 +119,11 @@ def test_an_image_is_given_and_the_text_stays(scenes: Any, kind: str, name: str)
     ids=["empty", "text", "cut", "junk"],
 )
 def test_a_wrong_file_is_one_sentence_and_nothing_is_lost(scenes: Any, wrong: bytes) -> None:
-    run, image = scenes.session["run"], scenes.sheet["image"]
+    run, image = scenes.state.run, scenes.sheet["image"]
     scenes.give(wrong)
     assert len(scenes.sentences) == 1
     assert re.search("PNG, JPEG, WebP, GIF or BMP file|another file", scenes.sentences[0])
-    assert scenes.session["run"] is run
+    assert scenes.state.run is run
     assert (scenes.sheet["image"], scenes.text) == (image, FIRST.text)
     assert not scenes.give(file()).sentences
 
@@ -138,12 +143,12 @@ def test_another_generated_example_brings_its_statement_and_the_address_restores
 ) -> None:
     scenes.press("another").settle()
     assert scenes.text == generated_example("scene 1").text
-    assert scenes.session["run"].request.example.image == generated_example("scene 1").image
+    assert scenes.state.run.request.example.image == generated_example("scene 1").image
     scenes.press("another").settle()
     assert scenes.text == generated_example("scene 2").text
     assert "scene 2" in scenes.captions
     again = opened(**{**FEW, **{name: str(value) for name, value in address(scenes).items()}}).settle()
-    assert again.session["run"].request == scenes.session["run"].request
+    assert again.state.run.request == scenes.state.run.request
 
 
 def address(page: Any) -> dict[str, str]:
@@ -164,26 +169,26 @@ def test_the_true_evidence_is_shown_where_it_is_known(scenes: Any) -> None:
 
 
 def test_opacity_needs_no_other_run(scenes: Any) -> None:
-    run = scenes.session["run"]
+    run = scenes.state.run
     assert scenes.choose("opacity", 30).sheet["opacity"] == 0.3
-    assert scenes.session["run"] is run
+    assert scenes.state.run is run
 
 
 @pytest.mark.parametrize(("chosen", "kind", "units"), [("Image", "patch", "patches"), ("Text", "word", "words")])
 def test_curves_over_one_kind_of_units_are_drawn_when_asked_for(
     scenes: Any, chosen: str, kind: str, units: str
 ) -> None:
-    run = scenes.session["run"]
-    assert run.modality_curves == {}
+    run = scenes.state.run
+    assert ("curves", kind) not in run.follow_ups
     scenes.at.get_by_key("erased").set_value(chosen)
     scenes.run()
-    curves = run.modality_curves[kind]
+    curves = run.follow_ups["curves", kind]
     while curves.active:
         scenes.run()
     scenes.run()
     assert not curves.error
-    assert set(curves.curves) == {"occlusion", "attention_mean"}
-    assert {each.units for each in curves.curves.values()} == {48 if kind == "patch" else len(scenes.words)}
+    assert set(curves.result.curves) == {"consensus", "occlusion", "attention_mean"}
+    assert {each.units for each in curves.result.curves.values()} == {48 if kind == "patch" else len(scenes.words)}
     drawn = json.loads(scenes.at.get_by_key("curves").proto.json)
     assert drawn["axes"][0] == f"% of the {units} removed (mask)"
     assert drawn["random"]["shares"]
@@ -197,16 +202,16 @@ def test_a_reference_reason_is_not_shown_with_another_image(scenes: Any) -> None
 
 def test_an_image_survives_a_visit_to_another_page_and_to_a_text_model(scenes: Any) -> None:
     scenes.give(file())
-    request = scenes.session["run"].request
+    request = scenes.state.run.request
     scenes.at.switch_page("pages/methods.py")
     scenes.run()
     scenes.at.switch_page("pages/compare.py")
     scenes.settle()
-    assert scenes.session["run"].request == request
+    assert scenes.state.run.request == request
     scenes.choose("model", "sst2")
-    assert (scenes.session["run"].request.example.image, scenes.sheet["image"]) == (None, None)
+    assert (scenes.state.run.request.example.image, scenes.sheet["image"]) == (None, None)
     scenes.choose("model", "scenes")
-    assert scenes.session["run"].request.example.image == request.example.image
+    assert scenes.state.run.request.example.image == request.example.image
 
 
 def test_without_an_image_the_model_asks_for_one(opened: Opened) -> None:
@@ -214,38 +219,40 @@ def test_without_an_image_the_model_asks_for_one(opened: Opened) -> None:
     (sentence,) = page.sentences
     assert "needs an image and a text; the image is missing" in sentence
     assert not page.give(file()).sentences
-    assert len(page.sheet["rows"]) == 4
+    assert len(page.sheet["rows"]) == 5
 
 
 def test_of_an_unknown_multimodal_model_an_image_can_be_given_once_it_is_loaded(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.model_info.model_box", lambda: "owner/model")
+    monkeypatch.setattr("app.model_info.model_box", lambda _state: "owner/model")
     page = opened(model="owner/model", text="good film", **FEW).settle()
     page.run()
     assert "the image is missing" in page.sentences[0]
-    assert page.at.main.file_uploader
+    assert len(page.at.main.file_uploader) == 2  # one for the image
     assert not page.give(file()).sentences
 
 
 def test_exports_hold_the_image(scenes: Any, tmp_path: Path) -> None:
-    from app.compare.exports import file_content
+    from app.compare.measurements import file_content
 
-    comparison = scenes.session["run"].comparison()
+    comparison = scenes.state.run.comparison()
     page = file_content("document.document", comparison)
     assert isinstance(page, str)
-    assert page.count('<image href="data:image/png;base64,') == 5  # above, and under the colours of four methods
+    assert (
+        page.count('<image href="data:image/png;base64,') == 6
+    )  # above, and under the colours of four methods and the consensus
     assert "of the importance" in page
-    table = file_content("exports.csv_scores", comparison)
+    table = file_content("tables.csv_scores", comparison)
     assert isinstance(table, str)
     assert "patch" in table
-    for maker in ("plots.curves_png", "plots.curves_svg", "exports.csv_metrics", "exports.csv_curves"):
+    for maker in ("plots.curves_png", "plots.curves_svg", "tables.csv_metrics", "tables.csv_curves"):
         assert file_content(maker, comparison)
 
 
 def test_an_erasure_of_images_in_the_address_of_a_text_model_is_ignored(opened: Opened) -> None:
-    assert opened(erase="blur", **FEW).settle().session["run"].request.settings.erasure == "mask"
-    assert opened(erase="blur", model="scenes", **FEW).session["run"].request.settings.erasure == "blur"
+    assert opened(erase="blur", **FEW).settle().state.run.request.settings.erasure == "mask"
+    assert opened(erase="blur", model="scenes", **FEW).state.run.request.settings.erasure == "blur"
 
 
 def test_a_head_in_a_folder_is_known_to_be_multimodal_before_it_is_loaded(
@@ -258,10 +265,3 @@ def test_a_head_in_a_folder_is_known_to_be_multimodal_before_it_is_loaded(
     monkeypatch.setenv("CROSSLIGHT_MODELS", str(tmp_path / "elsewhere"))
     assert not model_info(ModelPool(), str(tmp_path)).multimodal
     assert not model_info(ModelPool(), "owner/model").multimodal
-
-
-def test_an_address_that_was_copied_earlier_still_means_the_same(opened: Opened) -> None:
-    page = opened(model="scenes", erased="Picture", pictures="Picture only", **FEW).settle()
-    assert page.at.get_by_key("erased").value == "Image"
-    assert list(page.session["run"].modality_curves) == ["patch"]
-    assert ids(page) & ONLY == {"picture_only"}

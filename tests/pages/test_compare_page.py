@@ -1,5 +1,5 @@
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -9,10 +9,11 @@ import pytest
 
 from app import model_info
 from app import session as sessions
-from app.compare.curated_examples import OWN_TEXT, curated_examples
+from app.compare import answer_head
 from app.compare.engine import Engine
-from app.compare.question_form import PREDICTED
-from app.compare.runs import Request, Run
+from app.compare.runs import Request, Run, answer_of
+from app.compare.state import NO_OTHER, PREDICTED
+from app.compare.stored_results import OWN_TEXT, curated_examples
 from explainers.datasets.example import Example
 from explainers.methods.registry import METHODS, applicable, default_methods, groups, select
 from explainers.models import catalog
@@ -20,6 +21,8 @@ from explainers.models.bundle_cards import bundle_names
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text import bundle
 from explainers.report.text import visible
+from explainers.results.answer import CONSENSUS, Answer
+from tests.pages.conftest import DEFAULT, Page
 
 Opened = Callable[..., Any]
 FIRST, SECOND = curated_examples()[:2]
@@ -37,27 +40,72 @@ ODD_TEXTS = {
     "right to left": "فيلم رائع good",
     "a formula of a table": "=1+1 good",
 }
-DEFAULT = dict.fromkeys(("learned", "captum", "controls"))  # the methods of an address that names none
 EMPTY = "The text is empty. Type at least one word."
+
+
+def place_of(page: Page, key: str) -> tuple[int, ...]:
+    """The numbers of the widget's block and of the blocks around it, among their siblings."""
+
+    def found(block: Any, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        for number, child in block.children.items():
+            if getattr(child, "key", None) == key:
+                yield *path, number
+            if hasattr(child, "children"):
+                yield from found(child, (*path, number))
+
+    (place,) = found(page.at.main, ())
+    return place
 
 
 @pytest.mark.usefixtures("small")
 class TestWithASmallModel:
     """A class only to name the fixture once."""
 
+    def test_a_browser_that_has_missed_the_first_run_draws_what_the_address_asks_for(self, opened: Opened) -> None:
+        # in the later runs session state does not tell it again
+        page = opened(
+            text="A fine film", erase="delete", top="30", seed="7", sort="faithfulness", large="true"
+        ).settle()
+        drawn = {
+            each.label: list(each.proto.default) if isinstance(each.value, list) else each.proto.default
+            for each in (*page.at.text_area, *page.at.number_input, *page.at.toggle)
+        }
+        assert drawn["Text"] == "A fine film"
+        assert drawn["Seed"] == 7
+        assert drawn["Large type"] is True
+        assert {box.label: box.options[box.proto.default] for box in page.at.selectbox}["Example"] == OWN_TEXT
+        for group in page.at.get("button_group"):
+            assert list(group.proto.default) == list(group.indices)
+        assert list(page.at.slider[0].proto.default) == [30]
+
     def test_it_opens_with_an_example_that_is_being_explained(self, opened: Opened, gate: Event) -> None:
         gate.clear()
         page = opened(**DEFAULT)
         assert page.text == FIRST.text
-        assert page.session["run"].active
-        assert [card["id"] for card in page.sheet["rows"]] == [
-            spec.id for spec in applicable(select(default_methods()), Example(""))
-        ]
+        assert page.state.run.active
+        methods = [spec.id for spec in applicable(select(default_methods()), Example(""))]
+        assert [card["id"] for card in page.sheet["rows"]] == [CONSENSUS, *methods]
         assert page.at.button(key="stop")
         gate.set()
         page.settle()
         assert {card["status"] for card in page.sheet["rows"]} == {"done"}
         assert "".join(piece for piece, _ in page.sheet["segments"][0]) == FIRST.text
+
+    def test_the_sheet_keeps_its_place_when_the_buttons_of_an_open_answer_come(
+        self, opened: Opened, gate: Event, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def open_in_the_end(run: Run) -> Answer:
+            return answer_of(run) if run.active else replace(answer_of(run), status="open", p=0.5)
+
+        monkeypatch.setattr(answer_head, "answer_of", open_in_the_end)
+        gate.clear()
+        page = opened(**DEFAULT)
+        before = place_of(page, "sheet")
+        assert not [button for button in page.at.button if str(button.key).startswith("answer ")]
+        gate.set()
+        page.settle()
+        assert [button for button in page.at.button if str(button.key).startswith("answer ")]
+        assert place_of(page, "sheet") == before
 
     def test_everything_is_there_when_a_run_is_done(self, opened: Opened) -> None:
         page = opened(**DEFAULT).settle()
@@ -113,24 +161,24 @@ class TestWithASmallModel:
         assert page.text == text
         assert not page.sentences
         assert "text" not in page.address
-        if page.session["run"].whole.encoding.warning:
+        if page.state.run.whole.encoding.warning:
             (warning,) = page.plain("warning")
             assert warning.startswith("The text is too long for this model: it reads ")
         assert len(page.at.get_by_key("sheet").proto.json) < 1_000_000
 
     def test_a_word_that_is_removed_changes_the_prediction_and_comes_back(self, opened: Opened) -> None:
         page = opened(text="good film bad plot").settle()
-        before = page.session["run"].probabilities
+        before = page.state.run.probabilities
         page.remove(2)
         assert page.address["removed"] == "2"
         assert page.sheet["removed"] == [2]
         assert page.words == ["good", "film", "bad", "plot"]
         assert all(list(card["cells"]) == ["0", "1", "3"] for card in page.sheet["rows"])
-        assert page.session["run"].probabilities != before
+        assert page.state.run.probabilities != before
         assert f"{before[0]:.3f} → " in page.html
         page.press("back").settle()
         assert "removed" not in page.address
-        assert page.session["run"].probabilities == before
+        assert page.state.run.probabilities == before
         assert f"{before[0]:.3f} → " not in page.html
 
     def test_a_word_can_come_back_alone(self, opened: Opened) -> None:
@@ -147,7 +195,7 @@ class TestWithASmallModel:
 
     def test_another_text_begins_with_all_its_words(self, opened: Opened) -> None:
         page = opened(removed="1").settle().write("good film")
-        assert page.session["removed"] == ()
+        assert page.state.controls.removed == ()
         assert page.address["text"] == "good film"
 
     def test_choosing_an_example_replaces_the_text(self, opened: Opened) -> None:
@@ -174,7 +222,7 @@ class TestWithASmallModel:
             "sort": "DFFOT",
         }
         page = opened(**view).settle()
-        request = page.session["run"].request
+        request = page.state.run.request
         assert (request.example.text, request.label, request.removed) == ("good film <b>bad</b>", "neutral", (1,))
         assert (request.settings.erasure, request.settings.unit, request.settings.seed) == ("delete", "token", 3)
         assert request.settings.samples == 50
@@ -187,6 +235,7 @@ class TestWithASmallModel:
         [
             {"example": "no such"},
             {"class": "no such"},
+            {"versus": "no such"},
             {"erase": "blur"},
             {"unit": "letter"},
             {"removed": "²"},
@@ -194,7 +243,7 @@ class TestWithASmallModel:
             {"removed": "-1.999.x"},
             {"top": "1000"},
             {"samples": "many"},
-            {"captum": "no such"},
+            {"perturbation": "no such"},
             {"sort": "<script>"},
             {"nothing": "known"},
         ],
@@ -204,35 +253,59 @@ class TestWithASmallModel:
         page = opened(**wrong).settle().settle()  # what cannot be removed is dropped, and asked anew
         assert page.text == FIRST.text
         assert not page.sentences
-        assert page.session["run"].status == "done"
+        assert page.state.run.status == "done"
 
     def test_the_class_to_explain(self, opened: Opened) -> None:
         page = opened(text="good film").settle()
         explained = page.at.get_by_key("class")
         assert list(explained.options) == [PREDICTED, "negative", "neutral", "positive"]
-        predicted = page.session["run"].comparison().label
+        predicted = page.state.run.comparison().label
         other = next(label for label in ("negative", "neutral", "positive") if label != predicted)
         page.choose("class", other)
-        assert page.session["run"].comparison().label == other
+        assert page.state.run.comparison().label == other
         assert f"The model predicts {predicted}" in page.html
-        assert page.choose("class", PREDICTED).session["run"].comparison().label == predicted
+        assert page.choose("class", PREDICTED).state.run.comparison().label == predicted
+
+    def test_one_class_rather_than_another(self, opened: Opened) -> None:
+        page = opened(text="good film was not dull", **{"class": "neutral", "versus": "positive"}).settle()
+        assert list(page.at.get_by_key("versus").options) == [NO_OTHER, "negative", "positive"]
+        comparison = page.state.run.comparison()
+        _, neutral, positive = comparison.probabilities
+        assert comparison.probability == pytest.approx(neutral / (neutral + positive))
+        assert "the explanations are for neutral rather than positive." in page.html
+        page.choose("versus", NO_OTHER)
+        assert "versus" not in page.address
+        assert page.state.run.comparison().explained == "neutral"
+        page.state.undo()
+        page.settle()
+        assert page.state.run.comparison().explained == "neutral rather than positive"
+        assert page.address["versus"] == "positive"
+        assert page.choose("class", "positive").state.run.request.versus is None  # not rather than itself
+
+    def test_the_predicted_class_rather_than_itself_is_a_sentence(self, opened: Opened) -> None:
+        page = opened(text="good film").settle()
+        predicted = page.state.run.comparison().label
+        page.choose("versus", predicted)
+        (sentence,) = page.sentences
+        assert sentence.startswith(f"The predicted class is {predicted}, and it cannot be compared with itself.")
+        assert page.text == "good film"
 
     @pytest.mark.parametrize(("key", "value"), [("erase", "delete"), ("erase", "zero"), ("unit", "token")])
     def test_settings_change_the_question(self, opened: Opened, key: str, value: str) -> None:
         page = opened(text="good unwatchable film").settle().choose(key, value)
-        settings = page.session["run"].request.settings
+        settings = page.state.run.request.settings
         assert value in (settings.erasure, settings.unit)
         assert len(page.words) == (5 if value == "token" else 3)  # un ##watch ##able
-        assert page.session["run"].status == "done"
+        assert page.state.run.status == "done"
 
     def test_units_of_another_kind_are_all_there(self, opened: Opened) -> None:
         page = opened(text="good unwatchable film", removed="1").settle().choose("unit", "token")
-        assert page.session["removed"] == ()
+        assert page.state.controls.removed == ()
 
     def test_one_method_alone(self, opened: Opened) -> None:
         page = opened().settle()
         for group in groups():
-            page.at.get_by_key(group.lower()).set_value(["Occlusion"] if group == "Captum" else [])
+            page.at.get_by_key(group.lower()).set_value(["Occlusion"] if group == "Perturbation" else [])
         page.settle()
         assert [card["name"] for card in page.sheet["rows"]] == ["Occlusion"]
         assert "Agreement needs two finished methods." in [each.value for each in page.at.caption]
@@ -242,7 +315,7 @@ class TestWithASmallModel:
         for group in groups():
             page.at.get_by_key(group.lower()).set_value([])
         page.settle()
-        assert "No method is chosen. Choose at least one in the sidebar." in page.html
+        assert "No method is chosen. Choose at least one." in page.html
         assert not page.sentences
         assert page.words
 
@@ -252,22 +325,23 @@ class TestWithASmallModel:
             names = [spec.name for spec in applicable(METHODS, Example("")) if spec.group == group]
             page.at.get_by_key(group.lower()).set_value(names)
         page.settle()
-        assert {card["id"] for card in page.sheet["rows"]} == {spec.id for spec in applicable(METHODS, Example(""))}
+        methods = {spec.id for spec in applicable(METHODS, Example(""))}
+        assert {card["id"] for card in page.sheet["rows"]} == {CONSENSUS, *methods}
         assert {card["status"] for card in page.sheet["rows"]} == {"done"}
 
     def test_sorting_and_the_top_share_reach_the_rows_without_another_run(self, opened: Opened) -> None:
         page = opened(text="good film bad plot", **DEFAULT).settle()
-        run = page.session["run"]
+        run = page.state.run
         page.choose("top", 50)
         for card in page.sheet["rows"]:
             ranks = [cell["rank"] for cell in card["cells"].values() if float(cell["score"].split()[0]) > 0]
             assert sum(cell["top"] for cell in card["cells"].values()) == sum(rank <= 2 for rank in ranks)
         page.choose("sort", "AOPC-C")
-        *compared, last = (card["id"] for card in page.sheet["rows"])
+        _consensus, *compared, last = (card["id"] for card in page.sheet["rows"])
         assert last == "faml"  # was optimised on these metrics
-        metrics = [run.columns[method].result.metrics["aopc_c"] for method in compared]
+        metrics = [run.result(method).metrics["aopc_c"] for method in compared]
         assert metrics == sorted(metrics, reverse=True)
-        assert page.session["run"] is run
+        assert page.state.run is run
 
     def test_stop_keeps_what_is_finished_and_the_rest_can_go_on(self, opened: Opened, gate: Event) -> None:
         gate.clear()
@@ -275,28 +349,28 @@ class TestWithASmallModel:
         page.press("stop")
         gate.set()
         page.settle()
-        assert page.session["run"].status == "stopped"
+        assert page.state.run.status == "stopped"
         assert "Stopped. Finished results stay." in [each.value for each in page.at.caption]
         page.press("again").settle()
-        assert page.session["run"].status == "done"
+        assert page.state.run.status == "done"
 
     def test_compute_again_computes_again(self, opened: Opened) -> None:
         page = opened(text="good film").settle()
-        first = page.session["run"]
+        first = page.state.run
         page.press("again").settle()
-        assert page.session["run"] is not first
-        assert not any(column.remembered for column in page.session["run"].columns.values())
+        assert page.state.run is not first
+        assert not any(column.remembered for column in page.state.run.columns.values())
 
     def test_a_second_session_finds_the_results(self, opened: Opened) -> None:
         opened(text="good film").settle()
         page = opened(text="good film").settle()
-        assert all("remembered from" in card["detail"]["facts"][-1] for card in page.sheet["rows"])
+        assert all("remembered from" in card["detail"]["facts"][-1] for card in page.sheet["rows"][1:])
         assert "2 methods, remembered from before." in page.captions
 
     def test_another_question_stops_the_one_before(self, opened: Opened, gate: Event) -> None:
         gate.clear()
         page = opened()
-        first = page.session["run"]
+        first = page.state.run
         page.at.text_area(key="text").set_value("good film")
         page.run()
         gate.set()
@@ -342,7 +416,7 @@ class TestWithASmallModel:
         page = opened(text="good film").settle()
         (card,) = (card for card in page.sheet["rows"] if card["id"] == "occlusion")
         assert (card["status"], card["problem"]) == ("failed", "Occlusion cannot do this.")
-        assert page.session["run"].status == "done"
+        assert page.state.run.status == "done"
 
     def test_labels_of_a_model_are_shown_as_text(
         self, opened: Opened, model: FrozenModel, monkeypatch: pytest.MonkeyPatch
@@ -359,12 +433,12 @@ class TestWithASmallModel:
 
     def test_choices_survive_a_visit_to_another_page(self, opened: Opened) -> None:
         page = opened(text="good film bad", erase="zero").settle().remove(1)
-        request = page.session["run"].request
+        request = page.state.run.request
         page.at.switch_page("pages/methods.py")
         page.run()
         page.at.switch_page("pages/compare.py")
         page.settle()
-        assert page.session["run"].request == request
+        assert page.state.run.request == request
         assert page.text == "good film bad"
 
 
@@ -422,7 +496,7 @@ def test_without_any_bundle_the_page_says_what_to_give(opened: Opened, monkeypat
 @pytest.mark.usefixtures("own_engine")
 def test_the_real_model_explains_praise(opened: Opened) -> None:
     page = opened(text="A wonderful film.").settle()
-    assert page.session["run"].comparison().label == "positive"
+    assert page.state.run.comparison().label == "positive"
     (card,) = (card for card in page.sheet["rows"] if card["id"] == "occlusion")
     best = min(card["cells"], key=lambda unit: card["cells"][unit]["rank"])
     assert page.words[int(best)] == "wonderful"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.compare.curated_examples import OWN_TEXT, curated_examples
+from app.compare.stored_results import OWN_TEXT, curated_examples
 
 Opened = Callable[..., Any]
 SINGLE = next(sample for sample in curated_examples() if sample.model == "sst2")
@@ -28,7 +28,7 @@ def test_it_opens_with_a_single_text_and_no_control_for_pairs(opened: Opened) ->
     assert page.boxes == ["Text"]
     assert page.sheet["labels"] == [""]
     assert not ONLY & ids(page)
-    assert "pairs" not in [element.key for element in page.at.sidebar if getattr(element, "key", None)]
+    assert "pairs" not in [element.key for element in page.at.main if getattr(element, "key", None)]
 
 
 def test_choosing_a_model_of_pairs_brings_its_boxes_example_and_controls(opened: Opened) -> None:
@@ -100,7 +100,7 @@ def test_units_of_both_texts_can_be_removed(opened: Opened) -> None:
     assert page.sheet["removed"] == [0, 3]
     assert all(list(card["cells"]) == ["1", "2"] for card in page.sheet["rows"])
     page.press("back").settle()
-    assert page.session["removed"] == ()
+    assert page.state.controls.removed == ()
 
 
 def test_choosing_another_example_replaces_both_texts(opened: Opened) -> None:
@@ -111,12 +111,12 @@ def test_choosing_another_example_replaces_both_texts(opened: Opened) -> None:
 
 def test_both_texts_survive_a_visit_to_another_page(opened: Opened) -> None:
     page = opened(model="nli", text="good film", pair="dull plot").settle().remove(1)
-    request = page.session["run"].request
+    request = page.state.run.request
     page.at.switch_page("pages/methods.py")
     page.run()
     page.at.switch_page("pages/compare.py")
     page.settle()
-    assert page.session["run"].request == request
+    assert page.state.run.request == request
     assert (page.text, page.pair) == ("good film", "dull plot")
 
 
@@ -130,7 +130,7 @@ def test_of_an_unknown_model_a_second_text_may_be_asked(
     opened: Opened, pair: str, labels: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # AppTest cannot run a page twice on which a name was typed that is no option
-    monkeypatch.setattr("app.model_info.model_box", lambda: "owner/model")
+    monkeypatch.setattr("app.model_info.model_box", lambda _state: "owner/model")
     page = opened(text="good film", model="owner/model", **({"pair": pair} if pair else {})).settle()
     assert page.boxes == ["Text", "Second text (only for models of pairs)"]
     assert page.sheet["labels"] == labels

@@ -14,7 +14,12 @@ from torch import nn
 from app import model_info
 from app import session as sessions
 from app.compare import session
-from app.interventions import checks, computations, examples, heading, inputs
+from app.interventions import (
+    computations,
+    examples,
+    heading,
+    inputs,
+)
 from app.interventions.inputs import PlainInput
 from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
@@ -23,11 +28,11 @@ from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
 from explainers.models.tasks import generated_example
-from explainers.narrative.changing_draws import ChangingExchange
+from explainers.narrative.counterfactual import ChangingExchange
 from explainers.narrative.interchange import linear_layers
 from explainers.narrative.language import language_of, new_language_model, vocabulary
 from explainers.narrative.narrator import Narrator
-from explainers.narrative.sentence_batches import head_states
+from explainers.narrative.sentences import head_states
 
 Opened = Callable[..., Any]
 SCRIPT = "<script>alert(1)</script>"
@@ -256,14 +261,14 @@ def test_it_opens_with_an_exchange_that_changes_the_models_class(page: Intervent
 def test_where_no_exchange_changes_the_class_the_page_says_so(
     opened: Opened, speaks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "first_change", lambda *_args: None)
+    monkeypatch.setattr(computations, "first_change", lambda *_args: None)
     nothing = "in hidden 1, none of the draws 0 to 19 changes the model's class for any two of the first 6"
-    monkeypatch.setattr(checks, "changing_draws", lambda *_args: ())
+    monkeypatch.setattr(computations, "changing_draws", lambda *_args: ())
     page = Interventions(opened)
     assert nothing in page.texts
     assert "None of the draws 0 to 99 changes the model's class for this base and source" in page.texts
     assert page.at.selectbox(key="base").value.startswith("1. ")
-    monkeypatch.setattr(checks, "changing_draws", lambda *_args: (0, 25))
+    monkeypatch.setattr(computations, "changing_draws", lambda *_args: (0, 25))
     page.run()
     assert "2 of the draws 0 to 99 change the model's class for this base and source" in page.texts
     assert nothing not in page.texts  # beside what was found it would read as a contradiction
@@ -271,8 +276,8 @@ def test_where_no_exchange_changes_the_class_the_page_says_so(
 
 
 def opens_with(monkeypatch: pytest.MonkeyPatch, base: int, source: int, draw: int) -> None:
-    monkeypatch.setattr(checks, "first_change", lambda *_args: ChangingExchange(base, source, draw))
-    monkeypatch.setattr(checks, "changing_draws", lambda *_args: (draw,))
+    monkeypatch.setattr(computations, "first_change", lambda *_args: ChangingExchange(base, source, draw))
+    monkeypatch.setattr(computations, "changing_draws", lambda *_args: (draw,))
 
 
 def test_another_model_moves_the_opening_but_not_what_a_person_chose(
@@ -387,7 +392,9 @@ def test_the_model_of_a_compare_address_is_the_one_that_is_shown(
         import streamlit as st
 
         from app.interventions import heading
+        from app.interventions.state import interventions_state
 
+        interventions_state().begin()
         st.text(heading.narrated_model(None))  # type: ignore[arg-type]
 
     monkeypatch.setattr(computations, "narrated_models", lambda _pool: {"one": "one", "two": "two"})

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from app.reference import methods, narrators
-from explainers.methods import ccmr
+from explainers.methods import narrator_specs
 from explainers.methods.narrator_specs import NARRATORS
-from explainers.methods.registry import METHODS
+from explainers.methods.registry import METHODS, groups
 from explainers.metrics.faithfulness import METRICS
 
 Opened = Callable[..., Any]
@@ -39,7 +39,7 @@ def test_every_metric_is_explained_with_its_direction(texts: str) -> None:
 
 
 def test_ccmr_says_where_it_differs_from_the_paper_and_its_code(texts: str) -> None:
-    for sentence in (ccmr.MEANING, *ccmr.DEVIATIONS):
+    for sentence in (narrator_specs.MEANING, *narrator_specs.DEVIATIONS):
         assert sentence in texts
 
 
@@ -49,7 +49,8 @@ def test_every_method_has_its_formula(opened: Opened) -> None:
     page.at.switch_page("pages/methods.py")
     page.run()
     formulas = [each.value.strip("$ \n") for each in page.at.latex]
-    assert formulas == [spec.formula for spec in (*METHODS, *NARRATORS)]
+    by_group = [spec for group in groups() for spec in METHODS if spec.group == group]
+    assert formulas == [spec.formula for spec in (*by_group, *NARRATORS)]
     assert all(formula.count("{") == formula.count("}") for formula in formulas)
 
 
@@ -67,7 +68,7 @@ def test_the_narrators_metrics_are_shown_where_they_were_measured(
     path = tmp_path / "small" / narrators.EVALUATION
     path.parent.mkdir(parents=True)
     rows = [metrics(spec.id) for spec in NARRATORS]
-    table = {"rows": rows, "command": "python -m explainers narratives", "data": {"pairs": 4900}}
+    table = {"rows": rows, "command": "python -m explainers study narratives", "data": {"pairs": 4900}}
     points = {"method": "cause", **dict.fromkeys(("points", "chance", "above_chance", "overlap"), rows[0]["agreement"])}
     judged = {"judge": "lime", "narrators": "all", "tied": 0.25, "rows": [points]}
     settings = {"samples": 500, "erasure": "mask"}
@@ -85,7 +86,7 @@ def test_the_narrators_metrics_are_shown_where_they_were_measured(
     assert any(
         "Judged by LIME, among all 1 narrators (all equal on 25% of the inputs)" in each for each in page.plain()
     )
-    assert page.at.code[-1].value == "python -m explainers narratives"
+    assert page.at.code[-1].value == "python -m explainers study narratives"
     assert any("CAuSE + word losses against φ: composite +0.500" in each for each in page.plain())
 
 

@@ -13,12 +13,12 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.compare import session
-from app.compare.curated_examples import curated_examples
-from app.reading import group_view, live, pace
+from app.compare.stored_results import curated_examples
 from app.reading import groups as group_rules
-from app.reading.questions import example_of_state
+from app.reading import live
 from app.reading.reader import ORDER, stories, story_of
-from app.reading.story import Step
+from app.reading.state import ReadingState
+from app.reading.story import Step, example_of_state
 from explainers.errors import ModelUnavailable
 from explainers.models import catalog
 from explainers.models.bundle_cards import bundle_names
@@ -37,7 +37,7 @@ class Reading:
         self.at.run()
         self.at.switch_page("pages/reading.py")
         if name:
-            self.at.session_state[pace.NAME], self.at.session_state[pace.SETTLED] = name, True
+            self.at.session_state["ReadingState"] = ReadingState(participant=name, settled=True)
         for key, value in address.items():
             self.at.query_params[key] = value
         self.run()
@@ -62,7 +62,7 @@ class Reading:
 
     @property
     def runs(self) -> list[Any]:
-        return list(self.at.session_state.get(live.RUNS, {}).values())
+        return list(self.at.session_state["ReadingState"].runs.values())
 
     @property
     def address(self) -> dict[str, str]:
@@ -143,7 +143,7 @@ def test_every_step_comes_to_its_end() -> None:
         def settled(page: Reading = page) -> None:
             page.settle(SLOWEST)
             assert [run.error for run in page.runs] == [""] * len(page.runs)
-            failures = [column.failure for run in page.runs for column in run.columns.values() if column.failure]
+            failures = [failure.reason for run in page.runs for failure in run.comparison().failures]
             assert failures == []
 
         walk(page, story.id, settled)
@@ -177,7 +177,7 @@ def test_the_answer_is_computed_from_what_is_shown() -> None:
     page = Reading(story="aml", step="4").press("bet 0")
     assert "The answer" not in page.text
     (run,) = page.runs
-    metrics = {name: column.result.metrics["aopc_c"] for name, column in run.columns.items()}
+    metrics = {result.method: result.metrics["aopc_c"] for result in run.comparison().results}
     best = max(("aml", "integrated_gradients", "lime"), key=lambda name: metrics[name])
     page.press(f"bet {('aml', 'integrated_gradients', 'lime').index(best)}").press("reveal")
     assert "Your bet was right." in page.text
@@ -284,11 +284,18 @@ def test_a_look_with_the_address_from_before_a_back_does_not_undo_it(presented: 
     presented.at.query_params["step"] = "2"  # the browser's Back
     presented.run()
     presented.at.query_params["step"] = "4"  # a look at the group that began before, with what it had drawn
-    presented.at.session_state[group_view.LOOKED_AT] = ("aml", 4)
+    presented.at.session_state["ReadingState"].looked_at = ("aml", 4)
     presented.run()
     assert presented.address["step"] == "2"
     presented.at.query_params["step"] = "4"  # and now on purpose
     assert presented.run().at.header[0].value == "Does training for removal win at removal?"
+
+
+def test_a_button_leads_also_where_a_look_at_the_group_came_between(presented: Reading) -> None:
+    presented.press("next")
+    presented.at.session_state["ReadingState"].looked_at = ("aml", 4)  # a look that began before "next"
+    presented.press("previous")
+    assert (presented.address["step"], live_groups().look(presented.address["group"]).step) == ("4", 4)
 
 
 def test_the_groups_marks_become_one_row(presented: Reading) -> None:

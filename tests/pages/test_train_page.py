@@ -1,8 +1,6 @@
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +8,20 @@ import pytest
 
 from app import model_info as models
 from app.train import processes, texts_form, view
-from app.train.hyperparameters import NOT_SETTINGS
-from app.train.jobs import Jobs
 from explainers.datasets.example import Example
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.models import model_names
 from explainers.training.artifacts import STORE_VARIABLE, own_folder
-from explainers.training.hyperparameters import HELP
+from explainers.training.settings import settings_of
+from tests.pages.conftest import JobsPage
 
 Opened = Callable[..., Any]
 PATIENCE = 20  # seconds
 TEXTS = "\n".join(f"a good film, number {number}" for number in range(24))
 FAKE = """
 import json, pathlib, sys, time
-a = sys.argv[1:]
-folder = pathlib.Path(a[a.index("--folder") + 1])
+spec = json.loads(pathlib.Path(sys.argv[3]).read_text())
+folder = pathlib.Path(spec["folder"])
 with (folder / "log.jsonl").open("w") as log:
     def line(**values): print(json.dumps(values), file=log, flush=True)
     line(method="aml", texts=24, steps=4, recipe={"epochs": 2})
@@ -32,41 +29,17 @@ with (folder / "log.jsonl").open("w") as log:
         line(step=step, epoch=step // 3, terms={"total": 1 / step, "L_p": 0.5})
         if step % 2 == 0:
             line(epoch=step // 2, step=step, seconds=1.0, validation={"aopc_c": 0.4, "aopc_s": 0.1},
-                 alarms=["Constant mask: *nothing* is <b>said</b>."])
-        if "hold" in a[a.index("--variant") + 1] and step == 3: time.sleep(60)
-if "bad" in a[a.index("--variant") + 1]: sys.exit("The learning rate [is](x) too large.")
-print(json.dumps({"method": "aml", "arguments": a}))
+                 warnings=["Constant mask: *nothing* is <b>said</b>."])
+        if "hold" in spec["variant"] and step == 3: time.sleep(60)
+if "bad" in spec["variant"]: sys.exit("The learning rate [is](x) too large.")
+print(json.dumps({"method": "aml", "spec": spec}))
 """
 
 
-class Train:
+class Train(JobsPage):
     """The Train page in the hands of a person."""
 
-    def __init__(self, opened: Opened) -> None:
-        self.page = opened()
-        self.at = self.page.at
-        self.at.switch_page("pages/train.py")
-        self.run()
-
-    def run(self) -> "Train":
-        self.page.run()
-        return self
-
-    @property
-    def jobs(self) -> Jobs:
-        return view.jobs()
-
-    @property
-    def texts(self) -> str:
-        elements = [
-            *self.at.markdown,
-            *self.at.caption,
-            *self.at.success,
-            *self.at.warning,
-            *self.at.error,
-            *self.at.code,
-        ]
-        return "\n".join([*(each.value for each in elements), *self.page.plain()])
+    path = "pages/train.py"
 
     def write(self, text: str) -> "Train":
         self.at.text_area(key="train texts").set_value(text)
@@ -76,19 +49,8 @@ class Train:
         self.at.text_input(key="train variant").set_value(variant)
         return self.run()
 
-    def press(self, key: str) -> "Train":
-        self.at.button(key=key).click()
-        return self.run()
-
     def start(self, variant: str = "mine") -> "Train":
         return self.write(TEXTS).name(variant).press("start training")
-
-    def until(self, true: Callable[[], bool]) -> "Train":
-        end = time.monotonic() + PATIENCE
-        while not true() and time.monotonic() < end:
-            time.sleep(0.02)
-        assert true(), [(job.status, job.error) for job in self.jobs.all()]
-        return self.run()
 
     def over(self) -> "Train":
         return self.until(lambda: not any(job.active for job in self.jobs.all()))
@@ -144,7 +106,9 @@ def test_a_bad_setting_is_reported_before_a_training_starts(train: Train) -> Non
     train.at.selectbox(key="train method").set_value("ivra")
     train.run().at.text_input(key="set ivra criterion").set_value("comp+fun")
     train.start()
-    assert train.page.sentences == ["IvRA does not know 'fun'. Choose from: sim, comp, suff, cons."]
+    assert train.page.sentences == [
+        "The setting criterion of ivra must be one of sim, comp, suff, cons, or several joined by +, not 'comp+fun'."
+    ]
     assert not train.jobs.all()
 
 
@@ -168,7 +132,7 @@ def test_a_training_is_started_and_its_result_shown(train: Train) -> None:
         "Listed on the Compare page under the other weights as AML (mine); in commands, write aml:mine." in train.texts
     )
     card = json.loads(train.at.json[0].value)
-    assert card["arguments"] == job.command[3:]
+    assert card["spec"] == json.loads(job.spec.as_json())
     assert train.at.text_area(key="train texts").value == TEXTS
     charts = [each.key for each in train.at.get("plotly_chart")]
     assert charts == ["chart 1 total", "chart 1 validation", "chart 1 L_p"]
@@ -186,7 +150,7 @@ def test_a_model_with_a_generator_needs_no_texts(train: Train, monkeypatch: pyte
     train.press("start training").over()
     (job,) = train.jobs.all()
     assert (job.status, job.texts) == ("done", 0)
-    assert "--data" not in job.command
+    assert job.spec.data == ""
     assert "for small, generated scenes" in train.texts
 
 
@@ -223,14 +187,14 @@ def test_while_it_runs_progress_and_curves_are_shown_and_it_can_be_cancelled(tra
     train.run()
     assert train.at.button(key="resume 1")
     train.press("resume 1")
-    assert train.jobs.all()[0].command[-1] == "--resume"
+    assert train.jobs.all()[0].spec.resume
 
 
 def test_a_second_training_waits(train: Train) -> None:
     train.start("hold").start("other")
     train.until(lambda: any(job.status == "running" for job in train.jobs.all()))
     assert [job.status for job in train.jobs.all()] == ["waiting", "running"]
-    assert "Waits for 1 other training." in train.texts
+    assert "Waits for 1 other job." in train.texts
     train.name("hold").press("start training")
     assert "on its way" in train.page.sentences[0]
 
@@ -249,10 +213,11 @@ def test_a_failure_says_why_and_can_be_deleted(train: Train) -> None:
 def test_every_setting_of_every_method_has_its_widget(train: Train, method: str) -> None:
     train.at.selectbox(key="train method").set_value(method)
     train.run()
-    for each in fields(RECIPES[method]):
-        if each.name not in NOT_SETTINGS:
-            assert train.at.get_by_key(f"set {method} {each.name}").value == each.default
-            assert each.name in HELP
+    for setting in settings_of(RECIPES[method]):
+        if setting.name != "seed":
+            widget = train.at.get_by_key(f"set {method} {setting.name}")
+            assert (widget.value, widget.label) == (setting.default, setting.label)
+            assert widget.help.startswith(setting.meaning)
     assert f"fit {method} --model small --data texts.txt --variant mine --seed 0\n" in f"{train.texts}\n"
 
 
@@ -262,9 +227,10 @@ def test_only_what_was_changed_is_on_the_command_line(train: Train) -> None:
     train.at.selectbox(key="set aml filler").set_value("random")
     train.at.number_input(key="train seed").set_value(7)
     train.start()
-    expected = "--variant mine --seed 7 --set epochs=3 --set learning_rate=1e-05 --set filler=random"
-    assert expected in train.texts
-    assert " ".join(train.jobs.all()[0].command[9:-2]) == expected
+    assert "--variant mine --seed 7 --set epochs=3 --set learning_rate=1e-05 --set filler=random" in train.texts
+    (job,) = train.jobs.all()
+    assert job.spec.seed == 7
+    assert dict(job.spec.settings) == {"epochs": "3", "learning_rate": "1e-05", "filler": "random"}
 
 
 def test_under_a_shipped_name_the_form_still_says_what_happens(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:

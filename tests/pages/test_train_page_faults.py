@@ -10,18 +10,18 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import model_info as models
-from app.database import faults
-from app.database.faults import StoreUnavailable
+from app.database import connections
+from app.database.connections import StoreUnavailable
 from app.login import gate
 from app.store import URL_VARIABLE
-from app.train import processes, recovery, view
+from app.train import processes, view
 from explainers.errors import ExplanationError
 from explainers.models import model_names
 from explainers.training.artifacts import STORE_VARIABLE
 
 Opened = Callable[..., Any]
 TEXTS = "\n".join(f"a good film, number {number}" for number in range(24))
-DAMAGED = faults.DAMAGED.format(file="crosslight.db")
+DAMAGED = connections.DAMAGED.format(file="crosslight.db")
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def store(small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
     monkeypatch.delenv(URL_VARIABLE, raising=False)
     monkeypatch.setattr(view, "EXPLAINERS", (sys.executable, "-c", "import time; time.sleep(60)"))
-    monkeypatch.setattr(recovery, "_reported", set())
+    monkeypatch.setattr(view, "_reported", set())
     for module in (model_names, models):
         monkeypatch.setattr(module, "bundle_names", lambda: ("small",))
     yield tmp_path / "store"

@@ -10,13 +10,14 @@ import torch
 
 from explainers.comparison.runner import run_random_control
 from explainers.datasets.image import InputImage
-from explainers.metrics.erasure import Answers, erasure_curves
+from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import METRICS, all_metrics
-from explainers.models.answer_pool import AnswerPool
-from explainers.models.inputs.encoding import Encoding, Unit
-from explainers.models.inputs.word_boundaries import word_spans
+from explainers.models.inputs.encoding import Encoding, Unit, word_spans
+from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import Attribution
-from explainers.results.comparison import Comparison, Failure, MethodResult, Question
+from explainers.results.comparison import Comparison
+from explainers.results.decision import Decision, ModelCard
+from explainers.results.events import Failure, MethodResult
 from explainers.results.settings import Settings
 
 Compared = Callable[..., Comparison]
@@ -36,7 +37,7 @@ def stub(weights: np.ndarray, labels: tuple[str, ...], name: str) -> Any:
         device=torch.device("cpu"),
         module=module,
         probabilities=probabilities,
-        pool=AnswerPool(),
+        pool=PredictionCache(),
     )
 
 
@@ -74,8 +75,8 @@ def compared() -> Compared:
     ) -> Comparison:
         encoding = encoded(texts, warning, image)
         by_unit = weights or (1.0, *(0.0,) * (len(encoding.units) - 1))
-        question = Question(stub(np.asarray(by_unit), labels, name), encoding, 1, Settings())
-        answers = Answers(question.model, encoding, "mask")
+        decision = Decision(ModelCard(name, "1", labels), encoding, 1, Settings())
+        answers = MaskedPredictor(stub(np.asarray(by_unit), labels, name), encoding, "mask")
         results = []
         for method, scores in (methods or {"lime": by_unit}).items():
             attribution = Attribution(
@@ -84,6 +85,6 @@ def compared() -> Compared:
             curves = erasure_curves(answers, scores, 1)
             noise = dict.fromkeys(METRICS.ids, 0.0)
             results.append(MethodResult(attribution, curves, all_metrics(curves), noise))
-        return Comparison(question, (0.1, 0.9), tuple(results), run_random_control(answers, 1, 0), failures)
+        return Comparison(decision, (0.1, 0.9), tuple(results), run_random_control(answers, 1, 0), failures)
 
     return make

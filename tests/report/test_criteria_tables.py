@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from explainers.report.criteria_tables import criteria_section
+from explainers.studies.cards.model_card import criteria_section
 
 
 def write(

@@ -18,7 +18,12 @@ from explainers.report.document import document
 from explainers.report.heatmap import heatmap
 from explainers.report.image_overlay import overlay
 from explainers.report.summary import summary
-from explainers.report.unit_names import name_of_units, plural, quoted_unit, share_line
+from explainers.report.text import (
+    name_of_units,
+    plural,
+    quoted_unit,
+    share_line,
+)
 from explainers.results.comparison import Comparison
 
 Compared = Callable[..., Comparison]
@@ -125,8 +130,8 @@ def test_the_shares_as_a_line(share: float | None, line: str) -> None:
 
 def test_units_are_named_by_what_they_are(compared: Compared) -> None:
     words, both = compared("good"), compared("good", methods={"lime": SCORES}, weights=SCORES, image=GREY)
-    word, patch = both.question.encoding.units[:2]
-    assert (name_of_units(words.question), name_of_units(both.question)) == ("word", "unit")
+    word, patch = both.decision.encoding.units[:2]
+    assert (name_of_units(words.decision), name_of_units(both.decision)) == ("word", "unit")
     assert [plural(name) for name in ("word", "patch")] == ["words", "patches"]
     assert quoted_unit(word, word.text) == "“good”"
     assert quoted_unit(patch, patch.text) == "the patch in row 1, column 1"

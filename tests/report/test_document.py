@@ -8,9 +8,11 @@ from explainers.api import explain
 from explainers.methods.registry import METHODS
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.document import POLICY, document, fragment
-from explainers.report.exports import csv_scores
+from explainers.report.tables import csv_scores
 from explainers.report.text import visible
-from explainers.results.comparison import Comparison, Failure
+from explainers.results.answer import Answer
+from explainers.results.comparison import Comparison
+from explainers.results.events import Failure
 
 Compared = Callable[..., Comparison]
 NASTY = (
@@ -119,11 +121,12 @@ def test_a_notebook_displays_the_fragment(compared: Compared) -> None:
     assert "LIME" in page.text["h3"]
 
 
-def test_the_leading_metric_is_marked_and_one_like_random_is_pale(compared: Compared) -> None:
+def test_supported_rows_are_bold_and_those_like_random_are_pale(compared: Compared) -> None:
     right, wrong = (1.0, *(0.0,) * 9), (-1.0, *(0.0,) * 8, 1.0)
-    source = fragment(compared("wonderful b c d e f g h i j", methods={"lime": right, "occlusion": wrong}))
-    assert '<td>LIME</td><td class="best">0.800</td>' in source
-    assert '<td>Occlusion</td><td class="pale">0.000</td>' in source
+    comparison = compared("wonderful b c d e f g h i j", methods={"lime": right, "occlusion": wrong})
+    source = fragment(replace(comparison, answer=Answer("supported", supported=("lime",), random=("occlusion",))))
+    assert '<td colspan="7">supported</td></tr><tr class="best"><td>LIME</td><td>0.800</td>' in source
+    assert 'not distinguishable from random</td></tr><tr class="pale"><td>Occlusion</td><td>0.000</td>' in source
 
 
 def test_the_table_names_the_operator(compared: Compared) -> None:

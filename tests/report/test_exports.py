@@ -6,10 +6,20 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from explainers.installation import VERSION
 from explainers.methods.registry import METHODS
-from explainers.report.exports import csv_curves, csv_metrics, csv_scores, metrics_frame, parquet
 from explainers.report.metric_rows import metric_rows
+from explainers.report.tables import (
+    ABOUT,
+    csv_curves,
+    csv_metrics,
+    csv_scores,
+    metrics_frame,
+    parquet,
+)
+from explainers.results.answer import Answer
 from explainers.results.comparison import Comparison
+from explainers.results.settings import RANDOM_ORDERS
 
 Compared = Callable[..., Comparison]
 TEN = "wonderful b c d e f g h i j"
@@ -34,6 +44,9 @@ def test_scores_come_with_their_unit_and_rank(compared: Compared) -> None:
         "score": "0.25",
         "rank": "2",
         "spread": "",
+        "model": "stub",
+        "text": "good  film",
+        "version": VERSION,
     }
     assert [second[key] for key in ("unit", "start", "end", "score", "rank")] == ["film", "6", "10", "0.5", "1"]
 
@@ -64,8 +77,7 @@ def test_the_random_control_is_the_last_row_and_replaces_the_single_order(compar
     scores = tuple(float(at == 0) for at in range(10))
     rows = metric_rows(compared(TEN, methods={"lime": scores, "random": scores}))
     assert [row.method for row in rows] == ["lime", "random"]
-    assert rows[-1].name == "Random, mean of 10 orders"
-    assert rows[-1].control
+    assert rows[-1].name == f"Random, mean of {RANDOM_ORDERS} orders"
 
 
 def test_metrics_of_the_method_that_ranks_the_word_first(compared: Compared) -> None:
@@ -76,25 +88,30 @@ def test_metrics_of_the_method_that_ranks_the_word_first(compared: Compared) -> 
     assert lime.metrics["dffot"] == pytest.approx(0.1)  # one of ten words
 
 
-def test_best_is_marked_only_for_methods_that_lead(compared: Compared) -> None:
-    right, wrong = (1.0, *(0.0,) * 9), (*(0.0,) * 9, 1.0)
-    lime, occlusion, random = metric_rows(compared(TEN, methods={"lime": right, "occlusion": wrong}))
-    assert {"aopc_c", "aopc_s"} <= lime.best & lime.beats_random
-    assert not occlusion.best
-    assert not random.best
+ANSWER = Answer("supported", words=(0,), cut=2, supported=("occlusion",), differs=(("aml", (9,)),), random=("lime",))
 
 
-def test_nobody_is_best_when_all_are_the_same(compared: Compared) -> None:
-    right = (1.0, *(0.0,) * 9)
-    rows = metric_rows(compared(TEN, methods={"lime": right, "occlusion": right}))
-    assert not any(row.best for row in rows)
-    assert "aopc_c" in rows[0].beats_random
+def answered(compared: Compared) -> Comparison:
+    """Of three methods, one in each group."""
+    wrong = (*(0.0,) * 9, 1.0)
+    comparison = compared(TEN, methods={"lime": wrong, "aml": wrong, "faml": wrong, "occlusion": (1.0, *(0.0,) * 9)})
+    return replace(comparison, answer=ANSWER)
 
 
-def test_nobody_is_best_before_the_control_is_finished(compared: Compared) -> None:
+def test_rows_stand_by_the_groups_of_the_answer(compared: Compared) -> None:
+    rows = metric_rows(answered(compared))
+    assert [(row.method, row.group, row.title) for row in rows] == [
+        ("occlusion", "supported", "supported"),
+        ("aml", "differs", "differs from the consensus: “j”"),
+        ("lime", "random", "not distinguishable from random"),
+        ("faml", "", ""),
+        ("random", "", ""),
+    ]
+
+
+def test_without_a_control_no_row_has_a_group(compared: Compared) -> None:
     (row,) = metric_rows(replace(compared(TEN), random_control=None))
-    assert not row.best
-    assert not row.beats_random
+    assert (row.group, row.title) == ("", "")
 
 
 def test_equal_scores_at_a_cut_are_reported(compared: Compared) -> None:
@@ -104,29 +121,35 @@ def test_equal_scores_at_a_cut_are_reported(compared: Compared) -> None:
     assert ties.ties_note == "Equal scores at the top 20, 50 %, where the position in the input decides."
 
 
-def test_the_table_as_csv_names_operator_best_and_control(compared: Compared) -> None:
-    wrong = (*(0.0,) * 9, 1.0)
-    lime, _, random = read(csv_metrics(compared(TEN, methods={"lime": (1.0, *(0.0,) * 9), "occlusion": wrong})))
+def test_the_table_as_csv_names_operator_group_and_origin(compared: Compared) -> None:
+    lime, aml, faml, occlusion, random = read(csv_metrics(answered(compared)))
     assert lime["erasure"] == "mask"
-    assert float(lime["aopc_c"]) == pytest.approx(0.8)
-    assert (lime["seconds"], lime["model_calls"]) == ("0.5", "7")
-    assert "aopc_c" in lime["best"].split()
-    assert (random["method"], random["seconds"], random["best"]) == ("random", "", "")
+    assert float(occlusion["aopc_c"]) == pytest.approx(0.8)
+    assert (occlusion["seconds"], occlusion["model_calls"]) == ("0.5", "7")
+    assert [row["group"] for row in (lime, aml, faml, occlusion, random)] == ["random", "differs", "", "supported", ""]
+    assert (random["method"], random["seconds"]) == ("random", "")
+
+
+def test_every_csv_file_tells_model_text_and_version(compared: Compared) -> None:
+    comparison = compared("good film", "=a pair")
+    for make in (csv_scores, csv_metrics, csv_curves):
+        for row in read(make(comparison)):
+            assert [row[name] for name in ABOUT] == ["stub", "good film / =a pair", VERSION]
 
 
 def test_curves_have_a_row_per_point_and_order(compared: Compared) -> None:
     rows = read(csv_curves(compared("good film")))
-    assert len(rows) == 3 * (1 + 10)  # 0, 1 and 2 words; LIME and ten random orders
+    assert len(rows) == 3 * (1 + RANDOM_ORDERS)  # 0, 1 and 2 words; LIME and the random orders
     assert [float(row["share"]) for row in rows[:3]] == [0, 0.5, 1]
     assert [float(row["removed"]) for row in rows[:3]] == pytest.approx([0.9, 0.1, 0.1])
     assert [float(row["kept"]) for row in rows[:3]] == pytest.approx([0.1, 0.9, 0.9])
-    assert rows[-1]["method"] == "random order 10"
+    assert rows[-1]["method"] == f"random order {RANDOM_ORDERS}"
 
 
 def test_the_frame_has_the_numbers_of_the_file(compared: Compared) -> None:
     comparison = compared(TEN, methods={"lime": (1.0, *(0.0,) * 9), "random": (0.0,) * 10})
     table, rows = metrics_frame(comparison), read(csv_metrics(comparison))
-    assert list(table.columns) == list(rows[0])
+    assert [*table.columns, *ABOUT] == list(rows[0])
     assert table["method"].tolist() == [row["method"] for row in rows] == ["lime", "random"]
     assert table["aopc_c"].tolist() == [float(row["aopc_c"]) for row in rows]
     whole = comparison.to_frame("metrics")
@@ -140,9 +163,9 @@ def test_a_file_without_results_has_its_header(compared: Compared) -> None:
     )
     assert csv_metrics(waiting) == (
         "method,label,erasure,aopc_c,aopc_c_sd,aopc_s,aopc_s_sd,log_odds,log_odds_sd,dffot,dffot_sd,"
-        "seconds,model_calls,completeness_gap,best,tied_at\n"
+        "seconds,model_calls,completeness_gap,group,tied_at,model,text,version\n"
     )
-    assert csv_curves(waiting) == "method,label,erasure,share,removed,kept\n"
+    assert csv_curves(waiting) == "method,label,erasure,share,removed,kept,model,text,version\n"
 
 
 def test_a_parquet_file_keeps_types_and_missing_values(compared: Compared) -> None:

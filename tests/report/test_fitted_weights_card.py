@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from explainers.report.fitted_weights_card import learned_weights
+from explainers.studies.cards.weights import learned_weights
 
 CARD = {
     "method": "ciem",
@@ -10,7 +10,7 @@ CARD = {
     "command": "python -m explainers fit ciem",
     "texts": {"learned from": 100, "watched": 20},
     "validation": {"aopc_c": 0.25, "aopc_s": 0.125},
-    "alarms": [],
+    "warnings": [],
     "parameters": 1234,
     "machine": {"device": "cpu", "threads": 1},
 }

@@ -2,16 +2,17 @@
 
 import pytest
 
-from explainers.report.narrative_checks import QUESTIONS, CheckLine
-from explainers.report.narrative_verdict import (
+from explainers.report.narratives import (
     BEING_CHECKED,
     FAILED,
     NO_CLASS,
     ONLY_CLASS,
+    QUESTIONS,
     SOME_FAILED,
+    CheckLine,
     sentence_verdict,
 )
-from explainers.report.track_record import TrackRecord
+from explainers.report.narrator_overview import TrackRecord
 
 
 def lines(*states: str) -> list[CheckLine]:

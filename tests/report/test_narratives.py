@@ -7,10 +7,10 @@ from html import escape
 import pytest
 
 from explainers.report.document import document
-from explainers.report.narrative_verdict import NO_CLASS
-from explainers.report.narratives import narrative_lines, narratives_section
+from explainers.report.narratives import NO_CLASS, narrative_lines, narratives_section
 from explainers.report.terminal import comparison_lines
-from explainers.results.comparison import Comparison, Failure
+from explainers.results.comparison import Comparison
+from explainers.results.events import Failure
 from explainers.results.narrative import NO_WORD, Narrative, NarrativeCheck
 
 Compared = Callable[..., Comparison]
@@ -33,7 +33,7 @@ def test_a_model_without_narrators_has_no_such_part(comparison: Comparison) -> N
 def test_it_is_stated_whether_the_class_is_the_models(comparison: Comparison) -> None:
     shares = comparison.probabilities
     best, worst = shares.index(max(shares)), shares.index(min(shares))
-    labels = comparison.question.model.labels
+    labels = comparison.decision.card.labels
     section = narratives_section(narrated(comparison, best))
     assert f"names the model&#x27;s class: <b>yes</b> <small>The sentence states {labels[best]}" in section
     verdict, _, line, *_ = narrative_lines(narrated(comparison, worst))
@@ -50,7 +50,7 @@ def test_a_document_and_a_terminal_tell_the_same_three_things(comparison: Compar
     page, lines = narratives_section(checked), [line.strip() for line in narrative_lines(checked)][2:]
     assert lines[1:] == [
         "true of the input: no. The image shows 1 of them. Checked by the generator's rules.",
-        f"used by the model: yes. p({checked.question.model.labels[checked.predicted]}) without the named words: "
+        f"used by the model: yes. p({checked.decision.card.labels[checked.predicted]}) without the named words: "
         "0.95 → 0.41; without as many random words 0.91 on average, 0.90 at the lowest.",
     ]
     for line in lines:
@@ -91,7 +91,7 @@ def test_equal_sentences_stand_once_with_all_names(comparison: Comparison) -> No
 
 def test_sentences_are_marked_as_generated_and_their_words_as_derived(comparison: Comparison) -> None:
     page = document(narrated(comparison, 0))
-    first = comparison.question.encoding.units[0].text
+    first = comparison.decision.encoding.units[0].text
     assert "CAuSE + word losses <small>generated</small>" in page
     assert f"mentions (derived): {first}" in page
 

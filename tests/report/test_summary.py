@@ -1,20 +1,24 @@
 """Five words: the top 1, 5, 10 and 20 % are one word, the top 50 % three; AOPC = (4 · one + three) / 5."""
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from explainers.api import explain
+from explainers.comparison.answer import NOTHING, ONE_METHOD
+from explainers.comparison.consensus import consensus_scores, takes_part
 from explainers.metrics.faithfulness import all_metrics, random_control
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.models.target import Target
 from explainers.report.summary import agreement_sentence, first_choice, summary
-from explainers.results.attribution import Attribution
-from explainers.results.comparison import Comparison, MethodResult, Question
-from explainers.results.erasure_curves import ErasureCurves
-from explainers.results.settings import Settings
+from explainers.results.answer import CONSENSUS
+from explainers.results.attribution import Attribution, ErasureCurves
+from explainers.results.comparison import Comparison
+from explainers.results.decision import Decision, ModelCard
+from explainers.results.events import MethodResult
+from explainers.results.settings import RANDOM_ORDERS, Settings
 
 FIVE = ("a", "wonderful", "film", "a", "treat")
 FIRST, SECOND, THIRD, FOURTH = ((0.0,) * at + (1.0,) + (0.0,) * (4 - at) for at in range(4))
@@ -41,17 +45,22 @@ def comparison(
     units = tuple(Unit(word, 10 * at, 10 * at + len(word)) for at, word in enumerate(words))
     positions = tuple(range(len(units)))
     encoding = Encoding((" ".join(words),), units, positions, (0,) * len(units), positions)
-    model = SimpleNamespace(labels=labels, name="stub", input_names=())
+    card = ModelCard("stub", "1", labels)
     results = []
     for method, (scores, line) in methods.items():
         metrics = all_metrics(curves(line))
         attribution = Attribution(method, encoding, 0, scores, "attention" not in method)
         results.append(MethodResult(attribution, curves(line), metrics, dict.fromkeys(metrics, noise)))
+    rows = [each.attribution.scores for each in results if takes_part(each.attribution, Target(0), predicted=0)]
+    if len(rows) > 1:
+        joint = Attribution(CONSENSUS, encoding, 0, consensus_scores(rows), signed=False)
+        best = max((line for _, line in methods.values()), key=lambda line: line == GOOD)
+        results.insert(0, MethodResult(joint, curves(best), all_metrics(curves(best)), {}))
     return Comparison(
-        Question(model, encoding, 0, settings or Settings()),  # type: ignore[arg-type]
+        Decision(card, encoding, 0, settings or Settings()),
         probabilities,
         tuple(results),
-        random_control((curves(random_line),) * 10) if random_line else None,
+        random_control((curves(random_line),) * RANDOM_ORDERS) if random_line else None,
     )
 
 
@@ -67,10 +76,11 @@ def test_most_agree_and_one_is_better_than_the_other() -> None:
         )
     )
     assert text == (
-        "Best supported here: Integrated gradients, LIME, Occlusion (clear): "
-        "without their top 20 % 0.97 → 0.11; without a random 20 % 0.93; "
-        "with only their top 20 % 0.97 → 0.97; with only a random 20 % 0.11. "
-        "At the level of chance: Gradient × input. "
+        "“wonderful” carries the decision for positive: p(positive) 0.97 → 0.11 without it; "
+        "0.93 without a random word. 3 of 4 methods rank “wonderful” first. "
+        "Their joint order beats all 19 random ones. "
+        "Supported, cannot be told apart here: Integrated gradients, LIME, Occlusion. "
+        "Not distinguishable from random: Gradient × input. "
         "Integrated gradients, LIME and Occlusion agree on “wonderful”; Gradient × input differs."
     )
 
@@ -123,7 +133,7 @@ def test_a_word_that_occurs_twice_is_numbered() -> None:
 
 def test_controls_have_no_part_in_the_agreement() -> None:
     text = summary(comparison({"lime": (SECOND, GOOD), "attention_mean": (SECOND, POOR), "random": (SECOND, POOR)}))
-    assert text.endswith(" At the level of chance: Attention (mean). LIME ranks “wonderful” first.")
+    assert text.endswith(" LIME ranks “wonderful” first.")
 
 
 def test_a_single_word_cannot_be_ranked() -> None:
@@ -136,9 +146,7 @@ def test_a_single_word_cannot_be_ranked() -> None:
 
 def test_another_class_than_the_predicted_one_is_mentioned_first() -> None:
     text = summary(comparison({"lime": (SECOND, GOOD)}, probabilities=(0.4, 0.6)))
-    assert text.startswith(
-        "The model predicts negative (0.60); the explanations are for positive (0.40). Best supported "
-    )
+    assert text.startswith("The model predicts negative (0.60); the explanations are for positive (0.40). Which words ")
 
 
 def test_tokens_are_called_tokens() -> None:
@@ -163,14 +171,15 @@ def test_a_word_of_a_pair_is_named_with_its_text(pairs: FrozenModel) -> None:
     assert re.search(r"Occlusion ranks “\w+” \((premise|hypothesis)\) first", summary(comparison))
 
 
-def test_before_the_control_is_finished_there_is_no_verdict() -> None:
-    assert summary(comparison({"lime": (SECOND, GOOD)}, random_line=None)) == "LIME ranks “wonderful” first."
+def test_before_the_control_is_finished_nothing_is_tested() -> None:
+    text = summary(comparison({"lime": (SECOND, GOOD)}, random_line=None))
+    assert text == f"Which words decide cannot be told here: {ONE_METHOD} LIME ranks “wonderful” first."
 
 
-def test_nothing_at_all_gives_no_sentence() -> None:
-    assert summary(comparison({}, random_line=None)) == ""
+def test_of_nothing_at_all_it_says_that() -> None:
+    assert summary(comparison({}, random_line=None)) == f"Which words decide cannot be told here: {NOTHING}"
 
 
 def test_a_persons_order_has_no_part_in_the_agreement() -> None:
     both = comparison({"guess": (SECOND, GOOD), "lime": (SECOND, GOOD)}, random_line=None)
-    assert summary(both) == agreement_sentence(both) == "LIME ranks “wonderful” first."
+    assert agreement_sentence(both) == "LIME ranks “wonderful” first."

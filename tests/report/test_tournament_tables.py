@@ -2,9 +2,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from explainers.report.narrator_card import narrator_evaluation
-from explainers.report.narrator_tables import COLUMNS, TEXTS
-from explainers.report.tournament_tables import TITLE, tournament_parts, tournament_tables
+from explainers.report.narrator_overview import narrator_evaluation
+from explainers.report.narrator_tables import COLUMNS, TEXTS, TITLE, tournament_parts, tournament_tables
 
 
 def tournament() -> dict[str, Any]:
@@ -41,7 +40,7 @@ def test_the_model_card_has_the_tournament_where_it_was_run(tmp_path: Path) -> N
     value = {"mean": 0.5, "low": 0.4, "high": 0.6}
     measured = {name: value for name, _ in COLUMNS} | {name: 0.5 for name, _ in TEXTS}
     row = {"method": "cause", "seeds": 1, **measured, "constraint_met": value}
-    table = {"rows": [row], "data": {"pairs": 300, "split": "test"}, "command": "python -m explainers narratives"}
+    table = {"rows": [row], "data": {"pairs": 300, "split": "test"}, "command": "python -m explainers study narratives"}
     for given, there in ((table, False), (table | {"tournament": tournament()}, True)):
         (tmp_path / "evaluation.json").write_text(json.dumps(given))
         parts = list(narrator_evaluation(tmp_path))

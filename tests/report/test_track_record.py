@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from explainers.report import track_record as records
-from explainers.report.track_record import track_record
+from explainers.report import narrator_overview as records
+from explainers.report.narrator_overview import track_record
 from explainers.training.artifacts import Artifact
 
 SHARE = {"mean": 0.82, "low": 0.78, "high": 0.86}

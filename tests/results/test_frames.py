@@ -7,6 +7,7 @@ from explainers.api import explain
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.comparison import Comparison
+from explainers.results.settings import RANDOM_ORDERS
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def comparison(bag: Callable[..., FrozenModel]) -> Comparison:
 
 def test_scores_have_a_row_per_method_and_unit(comparison: Comparison) -> None:
     table = comparison.to_frame()
-    assert table["method"].tolist() == ["lime"] * 3 + ["occlusion"] * 3 + ["random"] * 3
+    assert table["method"].tolist() == ["consensus"] * 3 + ["lime"] * 3 + ["occlusion"] * 3 + ["random"] * 3
     occlusion = table[table["method"] == "occlusion"]
     assert occlusion["unit"].tolist() == ["the", "dull", "great"]
     assert occlusion["score"].tolist() == pytest.approx([0.0, -0.2, 0.3])
@@ -30,8 +31,13 @@ def test_scores_have_a_row_per_method_and_unit(comparison: Comparison) -> None:
 
 def test_metrics_have_a_row_per_method_and_one_for_the_control(comparison: Comparison) -> None:
     table = comparison.to_frame("metrics").set_index("method")
-    assert table.index.tolist() == ["lime", "occlusion", "random"]  # the control, not the single random order
-    for result in comparison.results[:2]:
+    assert table.index.tolist() == [
+        "consensus",
+        "lime",
+        "occlusion",
+        "random",
+    ]  # the control, not one order
+    for result in comparison.results[:3]:
         for metric in METRICS:
             row = table.loc[result.attribution.method]
             assert row[metric.id] == result.metrics[metric.id]
@@ -46,18 +52,18 @@ def test_metrics_have_a_row_per_method_and_one_for_the_control(comparison: Compa
 
 def test_without_the_control_the_single_random_order_is_a_method(comparison: Comparison) -> None:
     table = replace(comparison, random_control=None).to_frame("metrics").set_index("method")
-    assert table.index.tolist() == ["lime", "occlusion", "random"]
+    assert table.index.tolist() == ["consensus", "lime", "occlusion", "random"]
     assert table["model_calls"].notna().all()
 
 
 def test_curves_have_a_row_per_point(comparison: Comparison) -> None:
     table = comparison.to_frame("curves")
-    assert len(table) == 4 * (3 + 10)
+    assert len(table) == 4 * (4 + RANDOM_ORDERS)
     occlusion = table[table["method"] == "occlusion"]  # great, the, dull
     assert occlusion["share"].tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1])
     assert occlusion["removed"].tolist() == pytest.approx([0.6, 0.3, 0.3, 0.5])
     assert occlusion["kept"].tolist() == pytest.approx([0.5, 0.8, 0.8, 0.6])
-    assert table["method"].unique().tolist()[3:] == [f"random order {number}" for number in range(1, 11)]
+    assert table["method"].unique().tolist()[4:] == [f"random order {number}" for number in range(1, RANDOM_ORDERS + 1)]
 
 
 def test_whole_numbers_stay_whole_where_some_are_missing(comparison: Comparison) -> None:
@@ -70,7 +76,7 @@ def test_whole_numbers_stay_whole_where_some_are_missing(comparison: Comparison)
 def test_a_unit_that_cannot_be_encoded_is_replaced(bag: Callable[..., FrozenModel]) -> None:
     model = bag({"great": 0.3}, additive=True)
     comparison = explain(model, "great", methods=["occlusion"])
-    unit = replace(comparison.question.encoding.units[0], text="gr\ud800at")
+    unit = replace(comparison.decision.encoding.units[0], text="gr\ud800at")
     attribution = comparison.results[0].attribution
     changed = replace(attribution, encoding=replace(attribution.encoding, units=(unit,)))
     result = replace(comparison.results[0], attribution=changed)

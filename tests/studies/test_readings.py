@@ -8,8 +8,9 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
-from explainers.studies import readings
-from explainers.studies.readings import (
+from explainers.studies.readings import measure as readings
+from explainers.studies.readings.measure import (
+    AGREEMENT,
     DOCUMENT,
     FOLDER,
     PEOPLE,
@@ -17,17 +18,18 @@ from explainers.studies.readings import (
     RESERVED,
     KeyEntry,
     ReadItem,
-    agreement,
+    agreements,
     document,
     holds,
     plain,
     read_items,
     read_key,
     read_marks,
-    summary,
+    summary_table,
     unused,
     wilson,
     write,
+    writers,
 )
 
 YES = {"grammatical": True, "true": True, "supports": True, "informative": True}
@@ -86,7 +88,8 @@ def test_shares_are_means_of_the_readers_by_writer() -> None:
     key = {entry.id: entry for entry in KEY}
     one = {"1": YES, "2": FALSE, "3": YES, "4": YES}
     other = {"1": YES, "2": YES, "3": YES, "4": YES}
-    cause, people = summary(key, {"one": one, "other": other}, {item.id: item.reason for item in ITEMS})
+    table = summary_table(key, {"one": one, "other": other}, {item.id: item.reason for item in ITEMS})
+    cause, people = table.cells(writers(key))
     # of two sentences one reader lets one hold, the other both: 1.5 of 2
     assert cause["holds"].startswith("75 % [")
     assert cause["holds, model right"].startswith("100 % [")
@@ -97,7 +100,8 @@ def test_shares_are_means_of_the_readers_by_writer() -> None:
 def test_agreement_of_two_readers() -> None:
     one = {"1": YES, "2": FALSE, "3": YES, "4": FALSE}
     other = {"1": YES, "2": FALSE, "3": FALSE, "4": YES}
-    rows = {row["question"]: row for row in agreement({"one": one, "other": other})}
+    values = agreements({"one": one, "other": other})
+    rows = {row["question"]: row for row in AGREEMENT.cells(values)}
     # two of four answers are equal, as chance would have it: (0.5 - 0.5) / (1 - 0.5)
     assert (rows["true"]["equal"], rows["true"]["κ"]) == ("50 %", "0.00")
     assert rows["grammatical"]["equal"] == "100 %"

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from explainers.training.diagnostics import ScoreShape, collapse_warnings, score_shape
+from explainers.learned.fitting_loop import ScoreShape, collapse_warnings, score_shape
 
 FINE = ScoreShape(mean=0.5, within=0.2, low=0.1, high=0.1, position=0.0, entropy=0.8, between=1.0)
 

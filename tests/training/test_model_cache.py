@@ -5,7 +5,7 @@ from weakref import ref
 from torch import nn
 
 from explainers.models.frozen_model import FrozenModel
-from explainers.training.model_cache import ModelCache
+from explainers.training.artifacts import ModelCache
 
 
 def test_a_value_is_computed_once_for_each_version_and_key(bert: FrozenModel) -> None:

@@ -1,7 +1,13 @@
 import pytest
 import torch
 
-from explainers.training.packing import SCALE, in_bytes, numbers_of, packed, unpacked
+from explainers.training.packing import (
+    SCALE,
+    in_bytes,
+    numbers_of,
+    packed,
+    unpacked,
+)
 
 
 def test_a_weight_is_off_by_at_most_half_a_step_of_its_row() -> None:

@@ -31,7 +31,7 @@ SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar")
 
 @dataclass(frozen=True)
 class EraserArchive:
-    """By name the lines of every split, and by id the documents."""
+    """The lines of every split by name, and the documents by id."""
 
     splits: dict[str, str]
     documents: dict[str, str]

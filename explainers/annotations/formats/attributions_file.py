@@ -3,24 +3,98 @@
 {"text": …, "method": "my method", "tokens": [[0, 4], [5, 9]], "scores": [0.2, -1.3]}
 
 "spans" may stand for "tokens". A pair has "text_pair" too, and its tokens a third number: 0 for the first text, 1 for
-the second. Optional: "signed" (by default true where a score is negative), "label" (the class that is explained) and
-"offsets" ("UTF-16 code units"; code points otherwise). How scores of spans become scores of units is the rule of
-`explainers.attribution.given_scores`. ERASER's results are read too: soft scores per token, or hard spans.
+the second. Optional: "signed" (by default true where a score is negative), "label" (the class that is explained, or "A
+rather than B") and "offsets" ("UTF-16 code units"; code points otherwise). How scores of spans become scores of units
+is the rule of `explainers.attribution.given`. ERASER's results are read too: soft scores per token, or hard spans.
+
+What comes from outside as a row among the methods: attributions of another program, and people's marks.
+
+A file of attributions, whatever its format: lines of JSON, or an archive with ERASER's results and documents.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from explainers.annotations.fields import Content, field, json_object, optional, typed
-from explainers.annotations.foreign_attributions import ForeignAttribution, ScoredSpan
+from explainers.annotations.formats.archives import is_archive, read_archive
 from explainers.annotations.formats.eraser import token_spans
-from explainers.annotations.formats.imported import BadRow, Imported, json_lines
-from explainers.annotations.formats.offsets import from_utf16, utf16_offsets
-from explainers.annotations.formats.own import UTF16
+from explainers.annotations.formats.own import UTF16, BadRow, Imported, from_utf16, json_lines, utf16_offsets
+from explainers.annotations.judged import marked_units, marks_of, word_encoding
+from explainers.annotations.record_json import (
+    Content,
+    field,
+    json_object,
+    optional,
+    typed,
+)
+from explainers.annotations.records import Marked
+from explainers.attribution.given import FROM_FILE, PEOPLE
 from explainers.datasets.example import Example
+from explainers.datasets.tables import decode_text
 from explainers.errors import DataUnavailable
+from explainers.methods.spec import MethodSpec
+
+ScoredSpan = tuple[int, int, int]  # number of the text, start and end
+
+
+@dataclass(frozen=True)
+class ForeignAttribution:
+    """A score per span of one input, made by `method`; `label` is what it is about, "" for anything."""
+
+    example: Example
+    method: str
+    spans: tuple[ScoredSpan, ...]
+    scores: tuple[float, ...]
+    signed: bool
+    label: str = ""
+
+    @property
+    def spec(self) -> MethodSpec:
+        """The method that answers with these scores, for this input only."""
+        id = f"{FROM_FILE.id}:{self.method}"
+        return _given(FROM_FILE, id, self.example, self.spans, self.scores, signed=self.signed, label=self.label)
+
+
+def people_spec(example: Example, marks: Sequence[Marked]) -> MethodSpec | None:
+    """The row of people's marks: every unit scores the share of people who marked it; None without marks in a text."""
+    words = word_encoding(example)  # half a marked word is a marked word, whichever half it is
+    snapped = [marks_of(marked_units(marked, words), words) for marked in marks]
+    spans, scores = [], []
+    for segment in (0, 1):
+        own = [marked.spans_of_pair if segment else marked.spans_of_text for marked in snapped]
+        edges = sorted({edge for each in own for span in each for edge in (span.start, span.end)})
+        for start, end in pairwise(edges):
+            share = sum(any(span.start <= start and end <= span.end for span in each) for each in own) / len(marks)
+            if share:
+                spans.append((segment, start, end))
+                scores.append(share)
+    return _given(PEOPLE, PEOPLE.id, example, spans, scores, signed=False, label="") if spans else None
+
+
+def _given(
+    spec: MethodSpec,
+    id: str,
+    example: Example,
+    spans: Sequence[ScoredSpan],
+    scores: Sequence[float],
+    *,
+    signed: bool,
+    label: str,
+) -> MethodSpec:
+    texts = (example.text,) if example.pair is None else (example.text, example.pair)
+    fixed = {
+        "method": id,
+        "texts": texts,
+        "spans": tuple(spans),
+        "scores": tuple(scores),
+        "signed": signed,
+        "label": label,
+    }
+    name = spec.name if id == spec.id else f"{id.partition(':')[2]} (from a file)"
+    return replace(spec, id=id, name=name, signed=signed, fixed=tuple(fixed.items()))
+
 
 NAME = re.compile(r"[\w][\w .+-]{0,39}")
 
@@ -153,3 +227,29 @@ def _token_scores(rationale: Content, tokens: int) -> list[float]:
             )
         marked[first:last] = [1.0] * (last - first)
     return marked
+
+
+def read_scores(content: bytes, name: str, part: str = "") -> ForeignFile | None:
+    """The attributions of a file, or None if it has none. In an archive every .jsonl file of results is a method of its
+    name; `part` selects one. Raises `DataUnavailable` if the file cannot be read."""
+    if not is_archive(name):
+        text = decode_text(content, name) if name.lower().endswith(".jsonl") else ""
+        return read_attributions(text) if _has(text, "scores", "method") else None
+    archive = read_archive(content, name)
+    files = [
+        read_eraser_results(lines, archive.documents, split)
+        for split, lines in archive.splits.items()
+        if part in ("", split) and _has(lines, "rationales")
+    ]
+    if not files:
+        return None
+    return ForeignFile(
+        tuple(each for file in files for each in file.attributions),
+        tuple(each for file in files for each in file.bad_rows),
+    )
+
+
+def _has(text: str, *fields: str) -> bool:
+    """Whether the first line has these fields."""
+    first = next(iter(json_lines(text)), None)
+    return isinstance(first, dict) and first.keys() >= set(fields)

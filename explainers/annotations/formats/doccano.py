@@ -11,21 +11,32 @@ after a line break. Rows whose marks were changed in doccano are read from docca
 import json
 from collections.abc import Iterable, Sequence
 
-from explainers.annotations.fields import Content, field, json_object, typed
-from explainers.annotations.formats.imported import Imported, RowContent, json_lines, read_rows
-from explainers.annotations.formats.offsets import checked_span, from_utf16, to_utf16, utf16_offsets
 from explainers.annotations.formats.own import (
     EVIDENCE,
     OWN,
     UTF16,
+    Imported,
     Row,
+    RowContent,
+    checked_span,
     content_of,
+    from_utf16,
+    json_lines,
     marks_in,
     own_json,
     read_own,
+    read_rows,
     rows_of,
     text_id,
+    to_utf16,
+    utf16_offsets,
     who,
+)
+from explainers.annotations.record_json import (
+    Content,
+    field,
+    json_object,
+    typed,
 )
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.example import Example

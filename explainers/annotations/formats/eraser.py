@@ -1,25 +1,56 @@
 """ERASER annotations (DeYoung et al., 2020): a document per text, and a line of JSON per item.
 
-docs/NAME or docs.jsonl   {"docid": NAME, "document": "space-joined tokens\\nwith a sentence per line"}
+docs/NAME or docs.jsonl   {"docid": NAME, "document": "space-joined tokens\nwith a sentence per line"}
 SPLIT.jsonl               {"annotation_id": …, "classification": "POS", "query": …, "docids": [NAME] or null,
                            "evidences": [[{"docid": NAME, "start_token": 3, "end_token": 9, "text": …}]]}
 
 Offsets count tokens between spaces, the end exclusive; evidence without tokens, which the published Movie Reviews have,
 marks nothing. Where an item has two documents they are the two texts of a pair. What `eraser_export` writes beside that
 is read back without loss.
+
+ERASER annotations written from items and annotations: a zip file with docs.jsonl and annotations.jsonl.
+
+ERASER counts tokens between spaces, so a document is written as its words and punctuation marks joined by spaces, and a
+mark becomes the tokens that it touches. The exact code points stand in our own records beside each row, from which
+`read_eraser` restores everything.
 """
 
+import io
+import json
 import re
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from explainers.annotations.fields import field, json_object, optional, typed
-from explainers.annotations.formats.imported import Imported, RowContent, class_number, json_lines, read_rows
-from explainers.annotations.formats.own import content_of, read_own
-from explainers.annotations.records import Item, Marked, Span
+from explainers.annotations.formats.own import (
+    CODE_POINTS,
+    OWN,
+    Imported,
+    Row,
+    RowContent,
+    class_number,
+    content_of,
+    json_lines,
+    marks_in,
+    own_json,
+    read_own,
+    read_rows,
+    rows_of,
+    who,
+)
+from explainers.annotations.judged import units_of
+from explainers.annotations.record_json import (
+    Content,
+    field,
+    json_object,
+    optional,
+    typed,
+)
+from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
+from explainers.models.inputs.encoding import word_spans
 
 DOCUMENTS = ("docs.jsonl", "docs")
 SPLITS = ("train", "val", "test")
@@ -58,7 +89,7 @@ def read_eraser_folder(folder: Path, split: str, classes: Sequence[str] = ()) ->
 
 
 def folder_documents(folder: Path) -> dict[str, str]:
-    """By id, from docs.jsonl or the files of docs/. Raises `DataUnavailable` if there are none."""
+    """The documents by id, from docs.jsonl or the files of docs/. Raises `DataUnavailable` if there are none."""
     lines, files = (folder / name for name in DOCUMENTS)
     if lines.is_file():
         return parse_documents(_text(lines))
@@ -68,7 +99,7 @@ def folder_documents(folder: Path) -> dict[str, str]:
 
 
 def parse_documents(content: str) -> dict[str, str]:
-    """Of docs.jsonl. Raises `DataUnavailable` for a line that is no document."""
+    """The documents of docs.jsonl. Raises `DataUnavailable` for a line that is no document."""
     documents = {}
     for row in json_lines(content):
         if isinstance(row, DataUnavailable):
@@ -139,3 +170,80 @@ def _spans(evidence: dict[str, Any], document: str, tokens: Sequence[Span]) -> l
     if stated and stated.split() != document[span.start : span.end].split():
         raise DataUnavailable(f"The tokens {first} to {last} of the document are not the text of the evidence.")
     return [span]
+
+
+ANNOTATIONS, EXPORTED_DOCUMENTS = "annotations.jsonl", "docs.jsonl"
+
+
+def eraser_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> bytes:
+    documents: dict[str, str] = {}
+    lines = []
+    for row in rows_of(items, annotations):
+        documents |= {name: " ".join(tokens_of(text)) for name, text in documents_of(row[0]).items()}
+        lines.append(eraser_row(row))
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            EXPORTED_DOCUMENTS, _json_lines({"docid": id, "document": text} for id, text in documents.items())
+        )
+        archive.writestr(ANNOTATIONS, _json_lines(lines))
+    return file.getvalue()
+
+
+def documents_of(item: Item) -> dict[str, str]:
+    """The texts of an item by the ids of their documents."""
+    if item.example.pair is None:
+        return {item.id: item.example.text}
+    return {f"{item.id}_premise": item.example.text, f"{item.id}_hypothesis": item.example.pair}
+
+
+def tokens_of(text: str) -> list[str]:
+    """Words and punctuation marks. None holds a space, at which ERASER would split it."""
+    return ["".join(text[start:end].split()) for start, end in word_spans(text)]
+
+
+def eraser_row(row: Row) -> Content:
+    item, annotation = row
+    documents, marked = documents_of(item), marks_in(row)
+    spans = (marked.spans_of_text, marked.spans_of_pair)
+    evidences = [
+        evidence
+        for (id, text), own in zip(documents.items(), spans, strict=False)
+        for evidence in _evidences(id, text, own)
+    ]
+    version = f"/{annotation.annotator}/{annotation.task}/{annotation.version}" if annotation else ""
+    return {
+        "annotation_id": item.id + version,
+        "classification": (annotation and annotation.own_class) or item.label,  # the class that the evidence is for
+        "docids": list(documents),
+        "evidences": [[evidence] for evidence in evidences],
+        "query": "",
+        "query_type": None,
+        "offsets": "tokens between spaces; in crosslight " + CODE_POINTS,
+        **who(row),
+        OWN: own_json(row),
+    }
+
+
+def _evidences(id: str, text: str, spans: Sequence[Span]) -> list[Content]:
+    words, tokens = word_spans(text), tokens_of(text)
+    evidences = []
+    for span in spans:
+        units = units_of([span], words)
+        if units:
+            first, last = min(units), max(units) + 1
+            evidences.append(
+                {
+                    "docid": id,
+                    "start_token": first,
+                    "end_token": last,
+                    "start_sentence": -1,
+                    "end_sentence": -1,
+                    "text": " ".join(tokens[first:last]),
+                }
+            )
+    return evidences
+
+
+def _json_lines(rows: Iterable[Content]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from explainers.annotations.formats.archives import is_archive, read_archive
 from explainers.annotations.formats.doccano import doccano_export, read_doccano
-from explainers.annotations.formats.eraser import read_eraser, read_eraser_folder
-from explainers.annotations.formats.eraser_export import eraser_export
-from explainers.annotations.formats.imported import Imported, json_lines
+from explainers.annotations.formats.eraser import eraser_export, read_eraser, read_eraser_folder
 from explainers.annotations.formats.label_studio import label_studio_export, read_label_studio
+from explainers.annotations.formats.own import Imported, json_lines
 from explainers.annotations.formats.tables import csv_export, jsonl_export, parquet_export, read_jsonl, read_table
 from explainers.annotations.records import Annotation, Item
 from explainers.datasets.tables import decode_text, is_table
@@ -43,7 +42,7 @@ EXPORTS = (
 
 
 def read_items(path: Path, split: str, classes: Sequence[str]) -> Imported:
-    """Of a file, or of the folder of an ERASER data set. Raises `DataUnavailable` if it cannot be used."""
+    """Read a file, or the folder of an ERASER data set. Raises `DataUnavailable` if it cannot be used."""
     if path.is_dir():
         return read_eraser_folder(path, split, classes)
     try:
@@ -53,7 +52,7 @@ def read_items(path: Path, split: str, classes: Sequence[str]) -> Imported:
 
 
 def parse_items(content: bytes, name: str, split: str = "", classes: Sequence[str] = ()) -> Imported:
-    """Of a file that was uploaded. `split` selects one of an archive with several. Raises `DataUnavailable`."""
+    """Parse a file that was uploaded. `split` selects one of an archive with several. Raises `DataUnavailable`."""
     if is_archive(name):
         archive = read_archive(content, name)
         if not split and len(archive.splits) == 1:

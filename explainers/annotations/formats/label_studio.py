@@ -11,21 +11,30 @@ which of the two holds, and a mark that fits neither is reported. We write code 
 import json
 from collections.abc import Iterable, Sequence
 
-from explainers.annotations.fields import Content, field, json_object, optional
-from explainers.annotations.formats.imported import Imported, RowContent, read_rows
-from explainers.annotations.formats.offsets import checked_span, from_utf16, utf16_offsets
 from explainers.annotations.formats.own import (
     CODE_POINTS,
     EVIDENCE,
     OWN,
+    Imported,
     Row,
+    RowContent,
+    checked_span,
     content_of,
+    from_utf16,
     marks_in,
     own_json,
     read_own,
+    read_rows,
     rows_of,
     text_id,
+    utf16_offsets,
     who,
+)
+from explainers.annotations.record_json import (
+    Content,
+    field,
+    json_object,
+    optional,
 )
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.example import Example

@@ -2,17 +2,113 @@
 
 A row of a file holds an item and at most one annotation of it. Whoever reads the file without this project still finds
 text, marks, annotator and version in the tool's own fields.
+
+What a file held: its good rows, and a sentence for each bad one.
+
+Offsets as browsers count them, in UTF-16 code units, and as we do, in code points; an emoji is two of the former.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import random
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from explainers.annotations.fields import Content, json_object, optional
-from explainers.annotations.formats.imported import RowContent
-from explainers.annotations.record_json import annotation_json, item_json, read_annotation, read_item
-from explainers.annotations.records import Annotation, Item, Marked
+from explainers.annotations.record_json import (
+    Content,
+    annotation_json,
+    item_json,
+    json_object,
+    optional,
+    read_annotation,
+    read_item,
+)
+from explainers.annotations.records import Annotation, Item, Marked, Span
+from explainers.datasets.tables import parsed_json
 from explainers.errors import DataUnavailable
+
+LISTED = 20
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """`row` counts from 1, for a table without its header; `reason` is a sentence."""
+
+    row: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Imported:
+    items: tuple[Item, ...] = ()
+    annotations: tuple[Annotation, ...] = ()
+    bad_rows: tuple[BadRow, ...] = ()
+
+    def problems(self, most: int = LISTED) -> tuple[str, ...]:
+        """The bad rows as sentences, of which at most `most` are listed one by one."""
+        sentences = [f"Row {each.row:,}: {each.reason}" for each in self.bad_rows[:most]]
+        more = len(self.bad_rows) - most
+        return (*sentences, f"{more:,} more rows were not read.") if more > 0 else tuple(sentences)
+
+    def sample(self, n: int, seed: int) -> tuple[Item, ...]:
+        """`n` items in an order drawn by the seed, or all with 0."""
+        items = list(self.items)
+        random.Random(seed).shuffle(items)
+        return tuple(items[:n] if n else items)
+
+
+@dataclass(frozen=True)
+class RowContent:
+    """The items and annotations of one row of a file."""
+
+    items: tuple[Item, ...] = ()
+    annotations: tuple[Annotation, ...] = ()
+
+
+def read_rows(rows: Iterable[object], read: Callable[[object], RowContent]) -> Imported:
+    """Every row by itself. A bad row is an error, or one for which `read` raises `DataUnavailable` or `ValueError`.
+
+    An item with the id of an earlier one must be the same; then it is kept once.
+    """
+    items: dict[str, Item] = {}
+    annotations: list[Annotation] = []
+    bad: list[BadRow] = []
+    for number, row in enumerate(rows, 1):
+        try:
+            if isinstance(row, DataUnavailable):
+                raise row
+            content = read(row)
+            for item in content.items:
+                if items.get(item.id, item) != item:
+                    raise DataUnavailable(f"Another row has the id {item.id[:60]!r} and another content.")
+        except (DataUnavailable, ValueError) as error:
+            bad.append(BadRow(number, str(error)))
+            continue
+        items |= {item.id: item for item in content.items}
+        annotations += content.annotations
+    return Imported(tuple(items.values()), tuple(annotations), tuple(bad))
+
+
+def json_lines(content: str) -> Iterator[object]:
+    """The JSON value of every line that is not empty; the error in place of a line that is no JSON."""
+    for line in content.split("\n"):  # the only separator: U+2028 and the like may stand within a text
+        if line.strip():
+            try:
+                yield parsed_json(line)
+            except DataUnavailable as error:
+                yield error
+
+
+def class_number(name: str, classes: Sequence[str]) -> int | None:
+    """The class that the data call `name`: in any case, or shortened, as POS for positive; None if there is none."""
+    folded = [each.casefold() for each in classes]
+    wanted = name.strip().casefold()
+    if wanted in folded:
+        return folded.index(wanted)
+    beginning = [number for number, each in enumerate(folded) if wanted and each.startswith(wanted)]
+    return beginning[0] if len(beginning) == 1 else None
+
 
 OWN = "crosslight"
 CODE_POINTS, UTF16 = "Unicode code points", "UTF-16 code units"
@@ -69,3 +165,33 @@ def who(row: Row) -> Content:
 def text_id(text: str, pair: str | None = None) -> str:
     """An id for an input that came without one: equal inputs have equal ids."""
     return hashlib.blake2b(repr((text, pair)).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def utf16_offsets(text: str) -> list[int]:
+    """The UTF-16 offset of every code point, and of the end."""
+    offsets = [0]
+    for character in text:
+        offsets.append(offsets[-1] + (2 if ord(character) > 0xFFFF else 1))
+    return offsets
+
+
+def to_utf16(span: Span, offsets: list[int]) -> tuple[int, int]:
+    """`offsets` are those of the text."""
+    return offsets[span.start], offsets[span.end]
+
+
+def from_utf16(start: int, end: int, offsets: list[int]) -> Span:
+    """Raises `DataUnavailable` for an offset within a character, and for one beyond the text."""
+    first, last = bisect_left(offsets, start), bisect_left(offsets, end)
+    if last >= len(offsets) or offsets[first] != start or offsets[last] != end:
+        raise DataUnavailable(
+            f"The offsets {start} to {end} are not those of characters of the text, in UTF-16 code units."
+        )
+    return checked_span(first, last, len(offsets) - 1)
+
+
+def checked_span(start: int, end: int, length: int) -> Span:
+    """Raises `DataUnavailable` for a span that is empty or ends beyond the text."""
+    if not 0 <= start < end <= length:
+        raise DataUnavailable(f"The span {start} to {end} is not within the text of {length:,} characters.")
+    return Span(start, end)

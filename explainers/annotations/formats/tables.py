@@ -14,10 +14,20 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from explainers.annotations.fields import Content, json_object
-from explainers.annotations.formats.imported import Imported, RowContent, class_number, json_lines, read_rows
-from explainers.annotations.formats.own import CODE_POINTS, Row, content_of, own_json, rows_of, text_id
-from explainers.annotations.record_json import read_annotation, read_item
+from explainers.annotations.formats.own import (
+    CODE_POINTS,
+    Imported,
+    Row,
+    RowContent,
+    class_number,
+    content_of,
+    json_lines,
+    own_json,
+    read_rows,
+    rows_of,
+    text_id,
+)
+from explainers.annotations.record_json import Content, json_object, read_annotation, read_item
 from explainers.annotations.records import Annotation, Item
 from explainers.datasets.tables import formula_like, parsed_json, read_user_table
 from explainers.datasets.user_texts import PAIRS
@@ -73,7 +83,7 @@ def jsonl_export(items: Iterable[Item], annotations: Sequence[Annotation]) -> st
 
 
 def read_table(content: bytes, name: str, classes: Sequence[str] = ()) -> Imported:
-    """Of a CSV, TSV or Parquet file. Raises `DataUnavailable` if it is no table or has no texts."""
+    """Read a CSV, TSV or Parquet file. Raises `DataUnavailable` if it is no table or has no texts."""
     table = read_user_table(content, name, _chosen)
     clean = original_cell if not name.lower().endswith(".parquet") else str
     columns = [_renamed(column) for column in table.columns]
@@ -85,7 +95,7 @@ def read_table(content: bytes, name: str, classes: Sequence[str] = ()) -> Import
 
 
 def read_jsonl(content: str, classes: Sequence[str] = ()) -> Imported:
-    """Of our own lines, or of lines {"text": …, "text_pair": …, "label": …, "rationale": …}."""
+    """Read our own lines, or lines {"text": …, "text_pair": …, "label": …, "rationale": …}."""
 
     def read(row: object) -> RowContent:
         line = json_object(row, "an object")

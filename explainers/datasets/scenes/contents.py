@@ -1,12 +1,196 @@
-"""Parsing what a box or a tower has, one condition after the other: "two blue items and a circle touching a wall"."""
+"""Parsing what a box or a tower has, one condition after the other: "two blue items and a circle touching a wall".
 
+Parsing statements about the colours in a box: "only black blocks", "three items of two different colours".
+
+Parsing how things are arranged: "a blue block over a black one", "the top is yellow", "stacked together".
+
+Parsing sentences that begin with the towers or their ends: "the base of a tower with four blocks is black".
+"""
+
+from dataclasses import replace
 from functools import partial
 
-from explainers.datasets.scenes.arrangements import base_and_top, coloured_end, end_is, level, relation, stacked
-from explainers.datasets.scenes.colours import number_of_colours, of_colours, only, only_colours, several_colours
-from explainers.datasets.scenes.conditions import Has, Kind, Next, Number
+from explainers.datasets.scenes.conditions import (
+    Alike,
+    Condition,
+    Has,
+    Hues,
+    Kind,
+    Level,
+    Next,
+    Number,
+    Only,
+    Stacked,
+    Within,
+)
 from explainers.datasets.scenes.descriptions import RELATIONS, Conditions, description, within
 from explainers.datasets.scenes.parser import NONE, SOME, ParseFailure, StatementParser
+from explainers.datasets.scenes.statements import Boxes, Statement
+
+
+def only_colours(parser: StatementParser) -> Conditions:
+    """ "Only blue and black items"."""
+    first = parser.accept("only")
+    one = parser.colour()
+    parser.accept("thing")
+    parser.expect("and")
+    parser.accept("only")
+    other = parser.colour()
+    parser.expect("thing", "colour thing", "colour")
+    if not first:
+        parser.expect("only")
+    return (Within(frozenset({one, other})),)
+
+
+def only(parser: StatementParser) -> Conditions:
+    """ "Only blue blocks", "blocks of blue colour only"."""
+    first = parser.accept("only")
+    if parser.accept("thing of"):
+        kind = Kind(parser.colour())
+        parser.expect("colour")
+    else:
+        kind = parser.kind()
+    if not first:
+        parser.expect("only")
+    return Has(Kind(), SOME), Only(kind)
+
+
+def of_colours(parser: StatementParser) -> Conditions:
+    """ "Three items of two different colours", "items of blue and black colour", "blocks of the same colour"."""
+    number, kind = parser.item()
+    link = parser.expect("of", "in", "with")
+    parser.accept("exactly" if parser.next_is("exactly 2") else "only")
+    has: Conditions = (Has(kind, number),)
+    quality = parser.attempt(lambda: same(parser))
+    if quality == "colour" and kind == Kind():
+        return (*has, Hues(Number("exactly", 1)))
+    if quality:
+        return (Alike(kind, quality, number),)
+    if parser.accept("1 colour"):
+        return (*has, Hues(Number("exactly", 1)))
+    if parser.accept("all 3 different colour", "all 3 colour", "all the 3 colour", "3 different colour", "3 colour"):
+        return (*has, Hues(Number("exactly", 3)))
+    if parser.accept("exactly 2 different colour", "2 different colour", "2 colour") or (
+        link == "of" and number == Number("exactly", 2) and parser.accept("different colour")
+    ):
+        return (*has, Hues(Number("exactly", 2)))
+    one = parser.colour()
+    parser.expect("and")
+    other = parser.colour()
+    parser.expect("colour")
+    parser.accept("only")
+    return (*has, Within(frozenset({one, other})))
+
+
+def same(parser: StatementParser) -> str:
+    """The quality that things share."""
+    parser.accept("the")
+    parser.expect("same")
+    return parser.expect("colour", "shape", "size")
+
+
+def several_colours(parser: StatementParser) -> Conditions:
+    """ "Two yellow, three blue and one black item": the noun comes last."""
+    colours = [numbered_colour(parser)]
+    while parser.accept(", and", ",", "and"):
+        colours.append(numbered_colour(parser))
+    if len(colours) == 1:
+        raise ParseFailure
+    parser.accept("colour")
+    shape = parser.shape()
+    return tuple(Has(Kind(colour, shape), number) for number, colour in colours)
+
+
+def numbered_colour(parser: StatementParser) -> tuple[Number, str]:
+    number = parser.number()
+    return SOME if number is None else number, parser.colour()
+
+
+def number_of_colours(parser: StatementParser) -> Conditions:
+    parser.accept("all", "all the")
+    number = parser.number()
+    if number is None:
+        raise ParseFailure
+    parser.accept("different")
+    parser.expect("colour")
+    return Has(Kind(), SOME), Hues(number)
+
+
+LEVELS = {"base": 1, "first": 1, "second": 2, "third": 3, "middle": 0, "top": -1}
+
+
+def base_and_top(parser: StatementParser) -> Conditions:
+    """ "A yellow block at the base and top"."""
+    number, kind = parser.item()
+    parser.expect(
+        "at the base and top", "at the top and base", "at the top and at the base", "at the base and at the top"
+    )
+    return Has(replace(kind, location="bottom"), number), Has(replace(kind, location="peak"), number)
+
+
+def level(parser: StatementParser) -> Conditions:
+    """ "A blue block in the middle"."""
+    parser.accept("a", "exactly 1", "1")
+    kind = parser.kind()
+    if parser.accept("in the middle of it", "in the middle", "as a middle thing"):
+        return (Level(0, kind),)
+    parser.expect("as the second level", "as the second thing", "as second thing")
+    return (Level(2, kind),)
+
+
+def stacked(parser: StatementParser) -> Conditions:
+    number, kind = parser.item()
+    parser.expect("stacked together", "attached together", "attached with each other", "attached to each other")
+    return (Stacked(kind, number),)
+
+
+def relation(parser: StatementParser) -> Conditions:
+    """ "A blue block over a black one"."""
+    number, one = parser.item()
+    parser.accept("which is", "that is", "is")
+    word = RELATIONS[parser.expect(*RELATIONS)]
+    parser.accept("a", "the", "1", "exactly 1", "a other")
+    other = Kind(location="bottom") if parser.towers and parser.accept("base thing", "base") else parser.kind(bare=True)
+    if number not in (SOME, Number("exactly", 1)):
+        raise ParseFailure
+    return (Next(one, word, other),)
+
+
+def coloured_end(parser: StatementParser) -> Conditions:
+    """ "A yellow top", "black base"."""
+    parser.accept("a")
+    colour = parser.colour()
+    end = parser.expect("base", "top")
+    return (Has(Kind(colour, location="bottom" if end == "base" else "peak"), SOME),)
+
+
+def end_is(parser: StatementParser) -> Conditions:
+    """ "The top is blue", "the top and base are black", "the second block from the base is yellow"."""
+    parser.accept("the colour of the", "the", "a")
+    ends = ends_named(parser)
+    parser.expect("is")
+    parser.accept("both", "all", "of")
+    colour = parser.colour()
+    parser.accept("in colour", "colour", "thing")
+    return tuple(end(word, Kind(colour)) for word in ends)
+
+
+def ends_named(parser: StatementParser) -> list[str]:
+    """ "Base and second block from the base"."""
+    words = [parser.expect(*LEVELS)]
+    parser.accept("thing")
+    while parser.accept("and the", "and"):
+        words.append(parser.expect(*LEVELS))
+        parser.accept("thing")
+    parser.accept("from the base")
+    return words
+
+
+def end(word: str, kind: Kind) -> Condition:
+    if word in ("base", "top"):
+        return Has(replace(kind, location="bottom" if word == "base" else "peak"), SOME)
+    return Level(LEVELS[word], kind)
+
 
 JOINTS = (
     "and with", ", and", ", with", "and there is", "and also", "and", ",", "but with", "but", "with", "including",
@@ -142,3 +326,34 @@ FORMS = (
     counted,
     coloured_end,
 )
+
+
+ALL = Number("exactly", 3)
+
+
+def ends_are(parser: StatementParser) -> Statement:
+    """ "The second block from the base of a tower with four blocks is black"."""
+    parser.accept("the")
+    words = ends_named(parser)
+    parser.expect("of")
+    number, conditions = tower_named(parser)
+    parser.expect("is")
+    kind = Kind(parser.colour())
+    return Boxes((*conditions, *(end(word, kind) for word in words)), number)
+
+
+def tower_named(parser: StatementParser) -> tuple[Number, Conditions]:
+    number = ALL if parser.accept("all the 3", "all the", "all", "the 3") else parser.number()
+    parser.expect("tower")
+    height = (parser.number(), parser.expect("thing")) if parser.accept("with") else (None, "")
+    parser.accept("from the base", "and")
+    return SOME if number is None else number, (Has(Kind(), height[0]),) if height[0] else ()
+
+
+def towers_are(parser: StatementParser) -> Statement:
+    """ "One of the three towers is blue", "two towers are yellow"."""
+    number = ALL if parser.accept("all the 3", "all the", "all") else parser.number()
+    parser.accept("of the 3", "of the")
+    parser.expect("tower is")
+    kind = Kind(parser.colour())
+    return Boxes((Has(Kind(), SOME), Only(kind)), SOME if number is None else number)

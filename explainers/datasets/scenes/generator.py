@@ -9,7 +9,14 @@ from explainers.datasets.image import InputImage
 from explainers.datasets.scenes.conditions import NEUTRAL, Condition, Has, Hues, Kind, Next, Number, Only
 from explainers.datasets.scenes.drawing import box_frame, draw, frame
 from explainers.datasets.scenes.reasons import reason
-from explainers.datasets.scenes.statements import Boxes, Count, Every, Judgement, Statement, Unanswerable
+from explainers.datasets.scenes.statements import (
+    Boxes,
+    Count,
+    Every,
+    Judgement,
+    Statement,
+    Unanswerable,
+)
 from explainers.datasets.scenes.wording import WordedStatement, put_into_words
 from explainers.datasets.scenes.world import COLOURS, SHAPES, SIZES, Scene, Thing, random_scene
 

@@ -1,7 +1,14 @@
 """Why a statement is entailed, contradicted or neutral: one short sentence that is true of the scene."""
 
 from explainers.datasets.scenes.conditions import CONTRADICTION, NEUTRAL, Condition, Has, Hues, Kind, Next, Number, Only
-from explainers.datasets.scenes.statements import Boxes, Count, Every, Judgement, Statement, Unanswerable
+from explainers.datasets.scenes.statements import (
+    Boxes,
+    Count,
+    Every,
+    Judgement,
+    Statement,
+    Unanswerable,
+)
 from explainers.datasets.scenes.wording import NUMBERS
 from explainers.datasets.scenes.world import BOXES, Scene, Thing
 

@@ -6,7 +6,13 @@ import zlib
 from dataclasses import dataclass, replace
 
 from explainers.datasets.scenes.conditions import Condition, Has, Hues, Kind, Next, Number, Only
-from explainers.datasets.scenes.statements import Boxes, Count, Every, Statement, Unanswerable
+from explainers.datasets.scenes.statements import (
+    Boxes,
+    Count,
+    Every,
+    Statement,
+    Unanswerable,
+)
 from explainers.datasets.scenes.world import COLOURS, SHAPES, SIZES
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")

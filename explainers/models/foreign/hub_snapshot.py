@@ -8,7 +8,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from explainers.errors import ModelUnavailable
-from explainers.models.foreign.file_checks import INDEX, MAX_FILE, SHARD, WEIGHTS, check_model_bytes
+from explainers.models.foreign.file_checks import (
+    INDEX,
+    MAX_FILE,
+    SHARD,
+    WEIGHTS,
+    check_model_bytes,
+)
 from explainers.models.foreign.opened_tokenizer import SETTINGS, VOCABULARIES
 
 HUB_VARIABLE = "CROSSLIGHT_HUB"

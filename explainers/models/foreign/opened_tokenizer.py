@@ -1,20 +1,203 @@
-"""Opens the tokenizer of a foreign model in a process of its own; what comes back is plain data."""
+"""Opens the tokenizer of a foreign model in a process of its own; what comes back is plain data.
+
+A Python process that answers lines of JSON: foreign files are read there, and a hang or a crash stays there.
+
+The tokenizer of a foreign model, which lives in a process of its own.
+
+A tokenizer.json is a program: its regular expressions may never come back, panic in Rust or fill the memory, on some
+texts only. So the process has limits, and is started anew after it failed.
+"""
 
 import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import weakref
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock, Timer
 from typing import Any
 
-from explainers.errors import ModelUnavailable
-from explainers.models.foreign.config_limits import read_config
-from explainers.models.foreign.file_checks import check_file_size
-from explainers.models.foreign.isolated_tokenizer import IsolatedTokenizer
-from explainers.models.foreign.line_process import LineProcess, ProcessEnded, ProcessTimeout, RequestFailed
-from explainers.models.foreign.sentences import first_sentence
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.installation import IMPORTED_FROM
+from explainers.models.foreign.file_checks import check_file_size, first_sentence, read_config
+from explainers.models.inputs.encoding import Tokens
+
+GRACE = 2.0  # seconds that a process has to end by its own alarm, before it is killed
+LONGEST_ANSWER = 2**28  # characters; a tokenizer of a million pieces takes a quarter
+# it reads files that are already here, alone, in one thread
+ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
+ALARM = -getattr(signal, "SIGALRM", 0)  # the status of a process that its own alarm ended
+KEPT_VARIABLES = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LD_LIBRARY_PATH",
+    "SYSTEMROOT",
+    "TMPDIR",
+    "HF_HOME",
+    "HF_HUB_CACHE",
+    "XDG_CACHE_HOME",
+)
+
+
+class ProcessTimeout(Exception):
+    """There was no answer in time."""
+
+
+class ProcessEnded(Exception):
+    """It ended without an answer: it crashed, or took too much memory."""
+
+
+class RequestFailed(Exception):
+    """It answered with an error; the message is that of the library."""
+
+
+class LineProcess:
+    """`module` is run with `-m` and answers by `process_limits.serve`. It ends with this object, and with this process.
+
+    One thread at a time; a process whose `ask` raised has ended.
+    """
+
+    def __init__(self, module: str) -> None:
+        paths = filter(None, (str(IMPORTED_FROM), os.environ.get("PYTHONPATH")))
+        inherited = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}  # no secrets
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**inherited, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join(paths)},
+            encoding="utf-8",
+            start_new_session=True,  # Ctrl-C is meant for us
+        )
+        self.close = weakref.finalize(self, _end, self._process, os.getpid())
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Raises `ProcessTimeout`, `ProcessEnded` or `RequestFailed`."""
+        process = self._process
+        stdin, stdout = process.stdin, process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        late = Event()
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        timer = Timer(seconds + GRACE, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            stdin.write(json.dumps({**request, "seconds": seconds}) + "\n")
+            stdin.flush()
+            answer = json.loads(stdout.readline(LONGEST_ANSWER))
+        except (OSError, ValueError) as error:  # the pipe is closed, or half an answer came
+            process.kill()
+            if late.is_set() or process.wait() == ALARM:
+                raise ProcessTimeout from error
+            raise ProcessEnded from error
+        finally:
+            timer.cancel()
+        if "error" in answer:
+            raise RequestFailed(answer["error"])
+        result: dict[str, Any] = answer
+        return result
+
+
+def _end(process: "subprocess.Popen[str]", owner: int) -> None:
+    if os.getpid() != owner:  # a fork of this process must not end what still serves this one
+        return
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):  # for what was not sent any more
+                stream.close()
+
+
+TOKENIZER_PROCESS = "explainers.models.foreign.tokenizer_process"
+TOKENIZER_SECONDS = 10.0  # for one text; a thousand words take a hundredth of a second
+
+
+@dataclass(eq=False)
+class IsolatedTokenizer:
+    """`serialised` is a tokenizer.json as text; at most `longest` tokens of an input are read.
+
+    `vocabulary` and `types` are how many ids and types of text the model knows; others end in a sentence, because the
+    model's tables have no row for them.
+    """
+
+    name: str
+    serialised: str = field(repr=False)
+    longest: int
+    vocabulary: int
+    types: int | None = None  # None where the model does not read them
+    seconds: float = TOKENIZER_SECONDS
+    _process: LineProcess | None = field(default=None, repr=False)
+    _owner: int = field(default_factory=os.getpid, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def tokens(self, texts: Sequence[str]) -> Tokens:
+        """The tokens of a text or of a pair. Raises `ExplanationError` if there is no answer, or an impossible one."""
+        if self._owner != os.getpid():  # after a fork: the process and the lock are the parent's
+            self._owner, self._process, self._lock = os.getpid(), None, Lock()
+        with self._lock:
+            answer = self._answer(list(texts))
+        tokens = Tokens(
+            tuple(answer["ids"]),
+            tuple(answer["type_ids"]),
+            tuple(answer["sequence_ids"]),
+            tuple((start, end) for start, end in answer["offsets"]),
+            answer["truncated"],
+        )
+        self._check(tokens)
+        return tokens
+
+    def close(self) -> None:
+        """Ends the process; the next text starts another."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+    def _answer(self, texts: list[str]) -> dict[str, Any]:
+        try:
+            if self._process is None:
+                self._process = LineProcess(TOKENIZER_PROCESS)
+                self._process.ask({"tokenizer": self.serialised, "longest": self.longest}, self.seconds)
+            return self._process.ask({"texts": texts}, self.seconds)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, ProcessTimeout):
+                why = f"did not finish within {self.seconds:g} s on this text."
+            elif isinstance(error, ProcessEnded):
+                why = "crashed or needed too much memory on this text."
+            elif isinstance(error, RequestFailed):
+                why = f"failed on this text: {first_sentence(error)}"
+            else:
+                raise
+            raise ExplanationError(
+                f"The tokenizer of {self.name!r} {why} Change the text or choose another model."
+            ) from error
+
+    def _check(self, tokens: Tokens) -> None:
+        wrong = [each for each in tokens.ids if each >= self.vocabulary]
+        types = [] if self.types is None else [each for each in tokens.type_ids if each >= self.types]
+        if not (wrong or types or len(tokens.ids) > self.longest):
+            return
+        if wrong:
+            why = f"gives the token id {wrong[0]:,}, but the model has {self.vocabulary:,} tokens."
+        elif types:
+            why = f"numbers a text {types[0]}, but the model knows {self.types} kinds of text."
+        else:
+            why = f"gives {len(tokens.ids):,} tokens, but at most {self.longest:,} are read."
+        raise ExplanationError(f"The tokenizer of {self.name!r} does not fit the model: it {why} Choose another model.")
+
 
 MODULE = "explainers.models.foreign.opening_process"
 SECONDS = 60.0  # the import takes one to five; the conversion of a large sentencepiece model twenty

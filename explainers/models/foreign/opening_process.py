@@ -4,8 +4,7 @@ import importlib.util
 from importlib import import_module
 from typing import Any
 
-from explainers.models.foreign.library_config import library_config
-from explainers.models.foreign.process_limits import limit_memory, serve
+from explainers.models.foreign.process_limits import library_config, limit_memory, serve
 
 MEMORY = 3 * 2**30  # bytes; the conversion of a sentencepiece model with 250,000 pieces takes one
 

@@ -2,24 +2,84 @@
 
 Text becomes ids only here, and ids are never decoded: every unit keeps its span of characters in the text as it was
 typed, so the page always shows what was written.
+
+What a tokenizer says of a text, wherever it ran.
+
+Unicode word boundaries (UAX #29), which hold for accents, emoji and every script.
 """
 
 import hashlib
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from itertools import pairwise
+from typing import Literal, Protocol, get_args
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
+from tokenizers import Encoding as LibraryTokens
 from tokenizers import Tokenizer
 
 from explainers.datasets.image import InputImage
 from explainers.memoized import memoized
-from explainers.models.inputs.canvas import Canvas
-from explainers.models.inputs.patch_embeddings import PatchEmbeddings
-from explainers.models.inputs.tokens import TextTokenizer, Tokens, tokens_of
-from explainers.models.inputs.word_boundaries import word_spans
+from explainers.models.inputs.canvas import Canvas, PatchEmbeddings
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Per token its id, the number of its text by the model and by position, and its characters (start, end)."""
+
+    ids: tuple[int, ...]
+    type_ids: tuple[int, ...]
+    sequence_ids: tuple[int | None, ...]  # None for special tokens
+    offsets: tuple[tuple[int, int], ...]
+    truncated: bool
+
+
+class TextTokenizer(Protocol):
+    """Anything that reads a text or a pair; a `tokenizers.Tokenizer` is read by `tokens_of`."""
+
+    def tokens(self, texts: Sequence[str]) -> Tokens: ...
+
+
+def tokens_of(tokenizer: Tokenizer | TextTokenizer, texts: Sequence[str]) -> Tokens:
+    """The tokens of one text, or of a pair."""
+    if not isinstance(tokenizer, Tokenizer):
+        return tokenizer.tokens(texts)
+    tokens: LibraryTokens = tokenizer.encode(texts[0], texts[1] if len(texts) > 1 else None)
+    return Tokens(
+        tuple(tokens.ids),
+        tuple(tokens.type_ids),
+        tuple(tokens.sequence_ids),
+        tuple(tokens.offsets),
+        bool(tokens.overflowing),
+    )
+
+
+BOUNDARY = regex.compile(r"\b", regex.WORD | regex.V1)
+
+
+def word_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Character spans of the words and punctuation marks of `text`, in order; "..." is one mark, spaces are none."""
+    cuts = [0, *(match.start() for match in BOUNDARY.finditer(text)), len(text)]
+    spans: list[tuple[int, int]] = []
+    for start, end in pairwise(cuts):
+        piece = text[start:end]
+        if not piece.strip():
+            continue
+        if spans and spans[-1][1] == start and _is_run(text[spans[-1][0] : end]):
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
+    return tuple(spans)
+
+
+def _is_run(piece: str) -> bool:
+    """One punctuation mark, repeated."""
+    return len(set(piece)) == 1 and unicodedata.category(piece[0]).startswith("P")
+
 
 UnitKind = Literal["word", "token"]
 Erasure = Literal["mask", "delete", "zero", "blur"]

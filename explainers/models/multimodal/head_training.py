@@ -23,8 +23,8 @@ from explainers.models.inputs.requirements import SINGLE_TEXT
 from explainers.models.model_files import ModelFiles
 from explainers.models.multimodal.head_cards import CARD, WEIGHTS
 from explainers.models.multimodal.loading import head_weights, load_encoder, network_of
+from explainers.models.multimodal.model import features
 from explainers.models.multimodal.network import FusionNetwork, FusionShape
-from explainers.models.multimodal.unmasked import features
 from explainers.models.text.base_weights import sha256
 
 FEWEST = 20  # examples; a tenth of fewer means nothing

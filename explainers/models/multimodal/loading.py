@@ -11,10 +11,8 @@ from torch import Tensor, nn
 
 from explainers.errors import ModelUnavailable
 from explainers.models.foreign.classes import class_names
-from explainers.models.foreign.isolated_tokenizer import IsolatedTokenizer
-from explainers.models.foreign.network_size import check_finite
-from explainers.models.foreign.opened_tokenizer import OpenedTokenizer, opening
-from explainers.models.foreign.sentences import load_errors
+from explainers.models.foreign.file_checks import check_finite, load_errors
+from explainers.models.foreign.opened_tokenizer import IsolatedTokenizer, OpenedTokenizer, opening
 from explainers.models.model_files import ModelFiles
 from explainers.models.multimodal.clip import Clip
 from explainers.models.multimodal.flava import Flava
@@ -143,7 +141,7 @@ def load_head(name: str, folder: Path, device: torch.device) -> MultimodalModel:
 
 
 def load_encoder(name: str, vision: str = "", tokenizer: str = "") -> Encoder:
-    """By hub ids or folders; `vision` and `tokenizer` if the encoder's own files hold no image encoder or tokenizer."""
+    """Load by hub ids or folders; `vision` and `tokenizer` if the encoder's own files lack one."""
     from transformers import AutoModel
 
     source, words, images = ModelFiles(name), ModelFiles(tokenizer or name, not tokenizer), ModelFiles(vision or name)

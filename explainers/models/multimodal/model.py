@@ -3,10 +3,14 @@
 Its units are the words and then the patches, under one mask. Words are erased as in text models; an erased patch is
 replaced by the image's mean colour ("mask"), by itself without detail ("blur"), by a position without content ("zero"),
 or by no token at all if the architecture can drop one ("delete"; otherwise the mean colour).
+
+Heads, sentences and attention need unmasked inputs, many different ones at a time: `vectors`, `features` and
+`joint_states`.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -19,18 +23,22 @@ from torch.nn import functional
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
-from explainers.models.batching import rows_per_batch
+from explainers.models.batching import memory_errors, rows_per_batch
 from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs.canvas import NO_OWNER, Canvas
-from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Erasure, UnitKind
+from explainers.models.inputs.encoding import (
+    MULTIMODAL_ERASURES,
+    Encoding,
+    Erasure,
+    UnitKind,
+)
 from explainers.models.inputs.erasure import erased_inputs, nonzero_mask
+from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.inputs.requirements import EMPTY_TEXT, check_image
-from explainers.models.internals import classifier_head
-from explainers.models.multimodal.blending import Blend, blend
-from explainers.models.multimodal.network import FusionNetwork, MultimodalBatch, blended
-from explainers.models.multimodal.patching import Grid, Patching, units
+from explainers.models.internals import classifier_head, head_inputs
+from explainers.models.multimodal.blending import Blend, Grid, Patching, blend, units
+from explainers.models.multimodal.network import FusionNetwork, JointStates, MultimodalBatch, blended
 from explainers.models.multimodal.preprocessing import Preparation, Size
-from explainers.models.multimodal.unmasked import joint_states, vectors
 from explainers.models.states import States
 
 CROPPED = 0.02  # the share of the image that may be cropped without a warning
@@ -131,10 +139,6 @@ class MultimodalModel(FrozenModel):
     def logits(self, ids: Tensor, segments: Sequence[int]) -> Tensor:
         raise ExplanationError(f"{self.name} reads an image too: it cannot classify a text alone.")
 
-    def head_inputs(self, encodings: Sequence[Encoding]) -> tuple[Tensor, Tensor]:
-        classifier_head(self)  # raises where there is none
-        return vectors(self, encodings)
-
     @property
     def like(self) -> Tensor:
         """A tensor on the model's device and in its precision."""
@@ -185,3 +189,81 @@ def _canvas(encoding: Encoding) -> Canvas:
     if encoding.canvas is None:
         raise ValueError("This input has no image: it was encoded by another model.")
     return encoding.canvas
+
+
+@head_inputs.register
+def multimodal_head_inputs(model: MultimodalModel, encodings: Sequence[Encoding]) -> tuple[Tensor, Tensor]:
+    """Return c and the logits, as for text."""
+    classifier_head(model)  # raises where there is none
+    return vectors(model, encodings)
+
+
+def vectors(model: MultimodalModel, encodings: Iterable[Encoding]) -> tuple[Tensor, Tensor]:
+    """c, the vectors that the head reads, (N, d), and the logits (N, C); no gradient."""
+    encoded = features(model, encodings)
+    with torch.no_grad():
+        c: Tensor = model.network.fusion(encoded)
+        return c, model.network.head(c)
+
+
+def features(model: MultimodalModel, encodings: Iterable[Encoding]) -> Tensor:
+    """(N, f): the output of the frozen encoder, below everything that was trained; no gradient."""
+    return torch.cat([_features(model, batch) for batch in _same_size_batches(model, encodings)])
+
+
+def joint_states(model: MultimodalModel, encoding: Encoding) -> JointStates:
+    """The states where words and patches attend to each other, for one input; no gradient."""
+    with memory_errors(), torch.inference_mode(), _prepared_batch(model, [encoding]) as prepared:
+        states = model.network.joint_states(prepared)
+    if states is None:
+        raise ExplanationError(
+            f"In {model.name} words and patches never attend to each other, so there is no attention to compare. "
+            "Choose another method."
+        )
+    return states
+
+
+def _features(model: MultimodalModel, batch: Sequence[Encoding]) -> Tensor:
+    with memory_errors(), torch.no_grad(), _prepared_batch(model, batch) as prepared:
+        return model.network.features(prepared)
+
+
+@contextmanager
+def _prepared_batch(model: MultimodalModel, batch: Sequence[Encoding]) -> Iterator[MultimodalBatch]:
+    """Unmasked inputs whose images get one size; during the block, what the user has zeroed is zero."""
+    texts = pad_batch(
+        [replace(each, canvas=None) for each in batch], model.pad_token, model.device
+    )  # images follow below
+    nothing = model.like.new_ones(1, 0)  # a mask of no units
+    images = [
+        model.parts(each, "mask", whole=True).apply(nothing, "mask", drops=model.network.drops) for each in batch
+    ]  # fmt: skip
+    rows, columns = model.network.grid(model.prepared_size(batch[0]))
+    scale, kept = (
+        _filled(each_part, model.like.new_ones(1, rows, columns))
+        for each_part in ([each.scale for each in images], [each.kept for each in images])
+    )
+    pixels = torch.cat([each.pixels for each in images])
+    words = None if bool(texts.nonzero.all()) else texts.nonzero
+    with model.meter.locked_batch(model.lock, len(batch)), model.network.scaled(words, scale):
+        yield MultimodalBatch(texts.ids, texts.segments, texts.attention, pixels, None if kept is None else kept.bool())
+
+
+def _filled(tensors: Sequence[Tensor | None], whole: Tensor) -> Tensor | None:
+    """Stacked, with `whole` for missing ones; None if all are missing."""
+    if all(each is None for each in tensors):
+        return None
+    return torch.cat([whole if each is None else each.to(whole) for each in tensors])
+
+
+def _same_size_batches(model: MultimodalModel, encodings: Iterable[Encoding]) -> Iterator[list[Encoding]]:
+    """In their order, as many at once as fit and have images of one prepared size."""
+    waiting: list[Encoding] = []
+    for each in encodings:
+        size, most = model.prepared_size(each), model.rows_at_once(each)
+        if waiting and (len(waiting) >= most or model.prepared_size(waiting[0]) != size):
+            yield waiting
+            waiting = []
+        waiting.append(each)
+    if waiting:
+        yield waiting

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.models.multimodal.preprocessing import Preparation, Size, compared, preparation
-from explainers.models.text.network import mlp_head
+from explainers.models.text.bundle import mlp_head
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class FusionNetwork(nn.Module, ABC):
 
     @abstractmethod
     def width(self) -> int:
-        """Of c."""
+        """The number of components of c."""
 
     @property
     def table(self) -> nn.Embedding:

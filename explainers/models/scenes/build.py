@@ -17,16 +17,32 @@ from explainers.datasets.entailment import LABELS
 from explainers.datasets.example import Example, Splits
 from explainers.datasets.scenes import nlvr
 from explainers.datasets.scenes.generator import SceneItem, generate_items
-from explainers.datasets.scenes.statement_kinds import kind_of
-from explainers.datasets.scenes.statements import Boxes, Count, Every, Unanswerable
+from explainers.datasets.scenes.statements import (
+    Boxes,
+    Count,
+    Every,
+    Unanswerable,
+    kind_of,
+)
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models.bundle_cards import BUNDLES, CARD
 from explainers.models.frozen_model import Floats
 from explainers.models.scenes.bundle import WORDS, load_bundle
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.recipe import SceneModelRecipe
-from explainers.models.scenes.samples import SceneSample, Sources, generate_sentences, item_sample, row_sample
-from explainers.models.scenes.training import CHECKPOINT, WEIGHTS, SceneTraining, train
+from explainers.models.scenes.samples import (
+    SceneSample,
+    Sources,
+    generate_sentences,
+    item_sample,
+    row_sample,
+)
+from explainers.models.scenes.training import (
+    CHECKPOINT,
+    WEIGHTS,
+    SceneTraining,
+    train,
+)
 from explainers.models.scenes.vocabulary import configured, train_tokenizer
 from explainers.models.text.base_weights import sha256
 from explainers.models.worker_processes import can_fork

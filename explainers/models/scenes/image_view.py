@@ -10,8 +10,8 @@ from PIL import Image, ImageFilter
 from explainers.datasets.image import InputImage
 from explainers.datasets.scenes.drawing import HEIGHT, LEFTS, PAPER, WIDTH
 from explainers.datasets.scenes.world import SIDE
+from explainers.models.inputs.canvas import PatchEmbeddings
 from explainers.models.inputs.encoding import NO_UNIT, Encoding, Unit
-from explainers.models.inputs.patch_embeddings import PatchEmbeddings
 from explainers.models.scenes.network import COLUMNS, PATCH, PATCHES, SceneNetwork, scaled, split_patches
 from explainers.models.scenes.vocabulary import framed
 

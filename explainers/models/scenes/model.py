@@ -11,13 +11,18 @@ from torch import Tensor
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
-from explainers.models.batching import memory_errors
+from explainers.models.batching import map_rows_in_threads, memory_errors
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Erasure, UnitKind, encode
+from explainers.models.inputs.canvas import PatchEmbeddings
+from explainers.models.inputs.encoding import (
+    MULTIMODAL_ERASURES,
+    Encoding,
+    Erasure,
+    UnitKind,
+    encode,
+)
 from explainers.models.inputs.erasure import nonzero_mask
-from explainers.models.inputs.patch_embeddings import PatchEmbeddings
 from explainers.models.inputs.requirements import EMPTY_TEXT, check_image
-from explainers.models.row_threads import map_rows_in_threads
 from explainers.models.scenes.image_view import embed_patches, fit_image, join_inputs
 from explainers.models.scenes.network import SceneNetwork
 from explainers.models.states import States

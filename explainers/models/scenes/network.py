@@ -19,7 +19,7 @@ from transformers.models.bert.modeling_bert import BertModel
 
 from explainers.datasets.scenes.drawing import LEFTS
 from explainers.datasets.scenes.world import SIDE
-from explainers.models.text.network import PooledClassifier
+from explainers.models.text.bundle import PooledClassifier
 
 PATCH = 25  # pixels of its side
 ROWS, COLUMNS = SIDE // PATCH, 3 * SIDE // PATCH

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from explainers.datasets.entailment import LABELS
+from explainers.datasets.entailment import LABELS, ReasonTruth
 from explainers.datasets.example import Example, Splits
-from explainers.datasets.reason_truth import ReasonTruth
 from explainers.datasets.scenes.generator import generate_items
 from explainers.models.scenes.recipe import SceneModelRecipe
 from explainers.models.task_spec import Task, TrainingOptions
@@ -41,7 +40,7 @@ def _check_reason(reason: str, example: Example) -> ReasonTruth:
 
 
 def _check_topic(reason: str, references: Sequence[str]) -> bool | None:
-    from explainers.datasets.scenes.reason_topic import on_topic
+    from explainers.datasets.scenes.reason_checker import on_topic
 
     return on_topic(reason, references)
 

@@ -14,6 +14,7 @@ class TextModelRecipe:
     batch: int = 64
     smoothing: float = 0.05  # label smoothing: saturated probabilities leave nothing for a gradient to explain
     masking: float = 0.15  # of the tokens, in every other text
+    uniform_masking: bool = False  # instead a share of its own in each of these texts, uniform in 0…1
     averaging: float = 0.998  # decay of the moving average, per step
     rising: float = 0.06  # share of the steps in which the learning rate rises
     weight_decay: float = 0.01

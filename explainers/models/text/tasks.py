@@ -20,7 +20,7 @@ PAIR = Example(
 
 
 def _make(name: str, options: TrainingOptions) -> dict[str, Any]:
-    from explainers.models.text.build import make_text_bundle  # imports torch
+    from explainers.models.text.training import make_text_bundle  # imports torch
 
     recipe = options.recipe(TextModelRecipe)
     return make_text_bundle(name, TASKS[name], options.data, recipe, options.out, resume=options.resume)

@@ -3,25 +3,34 @@
 Word embeddings stay. The trained weights are written as fp16; the base weights are never shipped. They are an
 exponential moving average over the steps, which generalises better than the last step alone. Some tokens of every
 other text are replaced by [MASK]: it regularises, and the model meets the token that later replaces erased words.
+
+How an embedded text model is trained; it stands on the model's card.
+
+How the bundle of an embedded text model is made, with the accuracy of what was written.
 """
 
 import json
 import random
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from explainers.datasets.example import Example
-from explainers.models.checkpoints import load_checkpoint
-from explainers.models.text.base_weights import base_folder
-from explainers.models.text.bundle import WEIGHTS, base_tokenizer
-from explainers.models.text.network import PooledClassifier, base_encoder
+from explainers.datasets.example import Example, Splits
+from explainers.models.bundle_cards import BUNDLES, CARD
+from explainers.models.optimisation import accuracy, load_checkpoint
+from explainers.models.task_spec import Task
+from explainers.models.text.base_weights import HUB_ID as BASE_ID
+from explainers.models.text.base_weights import SHA256 as BASE_SHA256
+from explainers.models.text.base_weights import base_folder, sha256
+from explainers.models.text.bundle import WEIGHTS, PooledClassifier, base_encoder, base_tokenizer, load_bundle
 from explainers.models.text.recipe import TextModelRecipe
 
 LINEAR_LAYERS = ["query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"]
@@ -61,8 +70,9 @@ def collate(items: Sequence[Encoded]) -> TextBatch:
     return TextBatch(ids, attention, segments, torch.tensor([item[2] for item in items]))
 
 
-def randomly_masked(ids: Tensor, share: float, mask_token: int) -> Tensor:
-    """(B, L) with `share` of the words' tokens replaced by `mask_token`, in every other row."""
+def randomly_masked(ids: Tensor, share: float | Tensor, mask_token: int) -> Tensor:
+    """(B, L) with `share` of the words' tokens, of all rows or of each one (B, 1), replaced by `mask_token` in every
+    other row."""
     chosen = (torch.rand(ids.shape) < share) & (ids >= SPECIAL_BELOW)
     chosen[::2] = False
     return torch.where(chosen, mask_token, ids)
@@ -116,7 +126,8 @@ class TextTraining:
 
     def step(self, batch: TextBatch, mask_token: int) -> float:
         self.classifier.train()
-        inputs = model_inputs(batch) | {"input_ids": randomly_masked(batch.ids, self.recipe.masking, mask_token)}
+        share = torch.rand(len(batch.ids), 1) if self.recipe.uniform_masking else self.recipe.masking
+        inputs = model_inputs(batch) | {"input_ids": randomly_masked(batch.ids, share, mask_token)}
         loss = self.objective(self.classifier(**inputs), batch.labels)
         self.optimiser.zero_grad()
         loss.backward()
@@ -191,3 +202,68 @@ def _epoch(training: TextTraining, ready: list[Sequence[Encoded]], mask_token: i
         if len(losses) == 100:
             yield sum(losses) / len(losses)
             losses.clear()
+
+
+FINISHED = "finished"  # a file in the run's folder, present once the training is over
+
+
+def make_text_bundle(
+    name: str, task: Task, data: Path | None, recipe: TextModelRecipe, out: Path | None, *, resume: bool
+) -> dict[str, Any]:
+    """Trains the model and writes weights and card to `out`, by default beside the other bundles. Returns the card.
+
+    The accuracies on the card are those of the bundle as it was written, loaded again.
+    """
+    folder, run = out or BUNDLES / name, Path("runs") / name
+    splits = task.read(data)
+    if not resume:
+        for stale in (FINISHED, LOG):  # of an earlier training, which would be taken for this one
+            (run / stale).unlink(missing_ok=True)
+    if not (run / FINISHED).is_file():
+        train((splits.train, splits.warm_up, splits.validation), len(task.labels), recipe, run, resume=resume)
+        (run / FINISHED).touch()
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(run / WEIGHTS, folder / WEIGHTS)
+    card = _card(name, task, splits, recipe, folder)
+    card["log"] = [json.loads(line) for line in (run / LOG).read_text().splitlines() if "validation" in line]
+    _write(folder, card)
+    model = load_bundle(folder, torch.device("cpu"))
+    card["accuracy"] = {"validation": accuracy(model, splits.validation), "test": accuracy(model, splits.test)}
+    _write(folder, card)
+    return card
+
+
+def command(name: str, recipe: TextModelRecipe) -> str:
+    """The command that makes this bundle again; DIR holds the data in the files that the reader names."""
+    return (
+        f"python -m explainers train-model {name} --data DIR --epochs {recipe.epochs} --rank {recipe.rank} "
+        f"--learning-rate {recipe.learning_rate} --seed {recipe.seed}"
+        f"{' --uniform-masking' if recipe.uniform_masking else ''}"
+    )
+
+
+def _card(name: str, task: Task, splits: Splits, recipe: TextModelRecipe, folder: Path) -> dict[str, Any]:
+    return {
+        "name": name,
+        "position": task.position,
+        "labels": list(task.labels),
+        "texts": list(task.input_names),
+        "base": {"id": BASE_ID, "sha256": BASE_SHA256, "licence": "Apache-2.0"},
+        "data": {"name": task.data, "licence": task.licence},
+        "splits": {
+            "train": len(splits.train),
+            "validation": len(splits.validation),
+            "test": len(splits.test),
+            "warm_up": len(splits.warm_up),
+            "explainer": len(splits.explainer),
+            "rule": task.split_rule,
+        },
+        "recipe": asdict(recipe),
+        "command": command(name, recipe),
+        "sha256": sha256(folder / WEIGHTS),
+        "accuracy": {},
+    }
+
+
+def _write(folder: Path, card: dict[str, Any]) -> None:
+    (folder / CARD).write_text(json.dumps(card, indent=2) + "\n")

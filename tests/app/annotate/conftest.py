@@ -9,7 +9,7 @@ from app.annotate import projects
 from app.annotate.prepared import Prepared, PreparedMap
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.tables import ItemRow
-from app.login.account import ANYBODY
+from app.login.gate import ANYBODY
 from app.store import URL_VARIABLE, Store
 from explainers.annotations.judged import word_encoding
 from explainers.annotations.records import Item

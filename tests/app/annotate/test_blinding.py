@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from app.annotate import answers, assignment, items, people, projects
-from app.annotate.answer_reading import read_class, read_sent
 from app.annotate.answers import Confirmation
-from app.annotate.downloads import without_names
-from app.annotate.method_names import method_name
+from app.annotate.decision_form import read_class, read_sent
+from app.annotate.intermission import without_names
 from app.annotate.payload import TaskQuestion, payload
 from app.annotate.projects import ORDER, Project
+from app.annotate.tables import method_name
 from app.store import Store
 from explainers.annotations.record_json import annotation_line
 from explainers.annotations.records import (

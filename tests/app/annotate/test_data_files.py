@@ -6,10 +6,16 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from app.annotate import embedded_data, project_form, projects
-from app.annotate.data_files import MOST_MEGABYTES, SUFFIXES, by_name, check_sizes, read_items
+from app.annotate import data_files, project_form, projects
+from app.annotate.data_files import (
+    MOST_MEGABYTES,
+    SUFFIXES,
+    by_name,
+    check_sizes,
+    read_items,
+)
 from app.annotate.projects import MOST_ITEMS, Project, ProjectSpec
-from app.login.account import ANYBODY
+from app.login.gate import ANYBODY
 from app.store import Store
 from explainers.annotations.formats import archives
 from explainers.annotations.records import Item
@@ -100,8 +106,8 @@ def test_items_with_equal_ids_get_numbers(annotation_store: Store) -> None:
 @pytest.mark.parametrize("model", ["sst2", "nli", "scenes"])
 def test_embedded_models_offer_items(model: str) -> None:
     noun = "scene" if model == "scenes" else ""
-    for source in embedded_data.sources(model, noun):
-        listed = embedded_data.embedded_items(model, source, ("a", "b", "c"), noun, 2)
+    for source in data_files.sources(model, noun):
+        listed = data_files.embedded_items(model, source, ("a", "b", "c"), noun, 2)
         assert listed
         assert all(item.example.text for item in listed)
 
@@ -147,10 +153,10 @@ def test_embedded_items_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(about)
         return [Item("1", Example("a film"))]
 
-    monkeypatch.setattr(embedded_data, "embedded_items", items)
+    monkeypatch.setattr(data_files, "embedded_items", items)
     project_form._embedded.clear()  # type: ignore[attr-defined]
     for count in (3, 3, 4, 3):
-        assert len(project_form._embedded("small", embedded_data.EXAMPLES, ("no", "yes"), "", count)) == 1
+        assert len(project_form._embedded("small", data_files.EXAMPLES, ("no", "yes"), "", count)) == 1
     assert [about[-1] for about in read] == [3, 4]
     project_form._embedded.clear()  # type: ignore[attr-defined]
 

@@ -4,10 +4,10 @@ import pytest
 from sqlalchemy import event
 
 from app.annotate import answers, assignment, decisions, people, projects
+from app.annotate.data_files import create_with_annotations
 from app.annotate.past_rows import DECIDED_BY, usable
-from app.annotate.past_work import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
-from app.login.account import ANYBODY
+from app.login.gate import ANYBODY
 from app.store import Store
 from explainers.annotations.records import Annotation, Inspected, Item, Marked, Ranked, Span
 from explainers.datasets.example import Example

@@ -4,16 +4,25 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import answers, assignment, decisions, gold, items, people, projects, results
+from app.annotate import (
+    answers,
+    assignment,
+    decisions,
+    items,
+    people,
+    projects,
+    results,
+    shown_results,
+)
 from app.annotate.answers import Confirmation
-from app.annotate.past_work import create_with_annotations
+from app.annotate.data_files import create_with_annotations
 from app.annotate.projects import Project, ProjectSpec
 from app.annotate.results import ItemState
-from app.login.account import ANYBODY
+from app.login.gate import ANYBODY
 from app.store import Store
 from explainers.annotations.formats.items_file import EXPORTS, parse_items
 from explainers.annotations.records import Annotation, Inspected, Marked, Ranked, Rated, Rating, Simulated, Span, Task
-from explainers.metrics.intervals import Interval
+from explainers.metrics.bootstrap import Interval
 
 Make = Callable[..., Project]
 FIRST, BOTH = Marked((Span(0, 1),)), Marked((Span(0, 6),))
@@ -67,8 +76,11 @@ def test_agreement_is_there_for_every_task(annotated: Project, shown: Shown) -> 
 def test_methods_are_compared_with_what_half_of_the_people_marked(shown: Shown) -> None:
     """The first two of three words: with k = 2, chance of F1 is 2/3. Occlusion scores the words 1, 2, 0, which finds
     both; integrated gradients 0, 1, 2, which finds one."""
-    marks = gold.gold_marks(shown[0], {})
-    rows = {row["method"]: row for row in gold.against_people(shown[0], marks, ("integrated_gradients", "occlusion"))}
+    marks = shown_results.gold_marks(shown[0], {})
+    rows = {
+        row["method"]: row
+        for row in shown_results.against_people(shown[0], marks, ("integrated_gradients", "occlusion"))
+    }
     assert rows["occlusion"]["f1"].mean == pytest.approx(1.0)  # type: ignore[attr-defined]
     assert rows["integrated_gradients"]["f1"].mean == pytest.approx(0.5)  # type: ignore[attr-defined]
     assert rows["occlusion"]["f1 random order"] == pytest.approx(2 / 3)
@@ -113,12 +125,12 @@ def test_a_decision_takes_the_place_of_the_majority(shown: Shown) -> None:
     """The first of three words alone: occlusion scores the words 1, 2, 0 and misses it."""
     number = shown[0]["item 0"].number
     earlier, newest = (decisions.OwnerDecision(marked, "A1", "", 0.0) for marked in (BOTH, FIRST))
-    marks = gold.gold_marks(shown[0], {(number, "mark"): (earlier, newest), (number, "rate"): (earlier,)})
+    marks = shown_results.gold_marks(shown[0], {(number, "mark"): (earlier, newest), (number, "rate"): (earlier,)})
     assert {name: each.truth.tolist() for name, each in marks.items()} == {
         "item 0": [True, False, False],
         "item 1": [True, True, False],
     }
-    (row,) = gold.against_people(shown[0], marks, ("occlusion",))
+    (row,) = shown_results.against_people(shown[0], marks, ("occlusion",))
     assert (row["items"], row["f1"]) == (2, Interval(0.5, 0.0, 1.0, 2))
     assert row["people's answers"] == 2  # of the second item; the first one is decided
     assert row["f1 random order"] == pytest.approx((1 / 3 + 2 / 3) / 2)
@@ -126,7 +138,7 @@ def test_a_decision_takes_the_place_of_the_majority(shown: Shown) -> None:
 
 def test_right_for_other_reasons_names_the_most_faithful_map(shown: Shown) -> None:
     """AML is the most faithful one and scores the words 2, 0, 1: of people's two it finds one, where chance is 4/3."""
-    listed = gold.other_reasons(shown[0], gold.gold_marks(shown[0], {}))
+    listed = shown_results.other_reasons(shown[0], shown_results.gold_marks(shown[0], {}))
     assert [(state.item.id, method) for state, method, _ in listed] == [("item 0", "aml"), ("item 1", "aml")]
     assert listed[0][2].shared == pytest.approx(0.5)
 
@@ -151,14 +163,14 @@ def opposed(annotation_store: Store, make_project: Make) -> Project:
 def test_methods_are_compared_with_those_who_gave_the_models_class(annotation_store: Store, opposed: Project) -> None:
     annotations = answers.annotations(annotation_store, opposed)
     states = results.item_states(items.all_items(annotation_store, opposed.id), annotations)
-    marks = gold.gold_marks(states, {})
+    marks = shown_results.gold_marks(states, {})
     # of item 1 the two people of the other class are a majority, and do not count
     assert {name: (each.truth.tolist(), each.people) for name, each in marks.items()} == {
         "item 0": ([True, True, False], 3),
         "item 1": ([True, True, False], 1),
     }
-    assert gold.support(states, marks) == gold.Support(answers=9, same=4, items=2, without=1)
-    (row,) = gold.against_people(states, marks, ("occlusion",))
+    assert shown_results.support(states, marks) == shown_results.Support(answers=9, same=4, items=2, without=1)
+    (row,) = shown_results.against_people(states, marks, ("occlusion",))
     assert (row["items"], row["people's answers"]) == (2, 4)
 
 
@@ -169,7 +181,7 @@ def test_a_decision_for_another_class_says_nothing_about_the_models(
     annotations = answers.annotations(annotation_store, opposed)
     states = results.item_states(items.all_items(annotation_store, opposed.id), annotations)
     decision = decisions.OwnerDecision(FIRST, "A1", "", 0.0, own_class)
-    marks = gold.gold_marks(states, {(states["item 2"].number, "mark"): (decision,)})
+    marks = shown_results.gold_marks(states, {(states["item 2"].number, "mark"): (decision,)})
     assert len(marks) == items_with_gold
 
 

@@ -4,7 +4,16 @@ from collections.abc import Callable
 
 import pytest
 
-from app.annotate import answers, assignment, decisions, items, people, projects, results, shown_results
+from app.annotate import (
+    answers,
+    assignment,
+    decisions,
+    items,
+    people,
+    projects,
+    results,
+    shown_results,
+)
 from app.annotate.answers import Confirmation
 from app.annotate.projects import Project
 from app.annotate.shown_results import MOST_KEPT

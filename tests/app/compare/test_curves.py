@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.compare.curves import payload
+from app.compare.row_numbers import payload
 from app.compare.runs import Run
 from explainers.methods.registry import method_spec
 from explainers.results.comparison import Comparison
@@ -28,11 +28,12 @@ def curves(comparison: Comparison, **options: Any) -> dict[str, Any]:
 def test_every_method_has_a_line_and_the_featured_ones_are_marked(comparison: Comparison) -> None:
     lines = curves(comparison)["lines"]
     assert [(line["name"], line["featured"]) for line in lines] == [
+        ("Consensus", False),
         ("Integrated gradients", False),
         ("LIME", True),
         ("Occlusion", False),
     ]
-    assert [line["colour"] for line in lines] == [method_spec(method).colour for method in METHODS]
+    assert [line["colour"] for line in lines] == [method_spec(method).colour for method in ("consensus", *METHODS)]
 
 
 def test_the_lines_are_the_erasure_curves(comparison: Comparison) -> None:

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.compare import computation, turns
+from app.compare import computation, fair_scheduler
+from app.compare.computation import RESULTS_KEPT
 from app.compare.engine import AT_ONCE, Engine
-from app.compare.result_memory import RESULTS_KEPT
-from app.compare.runs import Request, Run
-from app.compare.turns import Turn
-from app.compare.verdicts import verdict_of
+from app.compare.fair_scheduler import Turn
+from app.compare.runs import FollowUp, Request, Run, answer_of
 from explainers.comparison import runner
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
@@ -21,11 +20,12 @@ from explainers.errors import Cancelled, ExplanationError, ModelUnavailable
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
-from explainers.results.comparison import Failure
+from explainers.results.events import Failure
 from explainers.results.narrative import Narrative
 from explainers.results.settings import UNTIL_SETTLED, Settings
 
 Ran = Callable[..., Run]
+TEN = "a good film but dull and very bad plot not"  # with fewer than nine words every answer is known at once
 Ask = Callable[..., Request]
 Over = Callable[[Run], Run]
 LOGISTIC = 1 / (1 + np.exp(-np.array([0.0, 1.25, 2.25])))  # of nothing, of all five words, of all but "dull"
@@ -46,22 +46,22 @@ def test_a_run_ends_with_every_column_filled(ran: Ran) -> None:
     run = ran()
     assert run.status == "done"
     assert run.probabilities == pytest.approx((1 - LOGISTIC[1], LOGISTIC[1]))
-    assert all(column.result is not None and column.settled for column in run.columns.values())
-    assert [result.attribution.method for result in run.comparison().results] == ["lime", "occlusion"]
-    assert run.random_control is not None
+    assert run.settled_methods == tuple(run.columns)
+    assert [result.attribution.method for result in run.comparison().results] == ["consensus", "lime", "occlusion"]
+    assert run.comparison().random_control is not None
     assert run.seconds > 0
 
 
 def test_columns_fill_while_others_are_still_running(engine: Engine, request_for: Ask, hold: Any, over: Over) -> None:
     hold.when = lime_has_begun(engine)
-    run = engine.submit(request_for())
+    run = engine.submit(request_for(TEN))
     assert hold.reached.wait(10)
     assert run.status == "running"
-    assert run.columns["occlusion"].result is not None
-    assert run.columns["lime"].result is None
+    assert run.result("occlusion") is not None
+    assert run.result("lime") is None
     assert [result.attribution.method for result in run.comparison().results] == ["occlusion"]
     hold.go.set()
-    assert over(run).columns["lime"].result is not None
+    assert over(run).result("lime") is not None
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -69,46 +69,46 @@ def test_stop_takes_effect_within_one_batch_and_what_is_finished_stays(
     engine: Engine, request_for: Ask, hold: Any, over: Over
 ) -> None:
     hold.when = lime_has_begun(engine)
-    run = engine.submit(request_for())
+    run = engine.submit(request_for(TEN))
     assert hold.reached.wait(10)
     batches = hold.batches
     run.stop()
     hold.go.set()
     assert over(run).status == "stopped"
     assert hold.batches == batches
-    assert run.columns["occlusion"].result is not None
-    assert run.columns["lime"].result is None
+    assert run.result("occlusion") is not None
+    assert run.result("lime") is None
     assert run.error == ""
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_the_verdict_on_a_stopped_run_is_provisional_on_the_page_and_in_its_downloads(
+def test_the_answer_of_a_stopped_run_is_provisional_on_the_page_and_in_its_downloads(
     engine: Engine, request_for: Ask, hold: Any, over: Over
 ) -> None:
     hold.when = lime_has_begun(engine)
-    run = engine.submit(request_for())
+    run = engine.submit(request_for(TEN))
     assert hold.reached.wait(10)
     run.stop()
     hold.go.set()
     stopped = over(run)
-    assert verdict_of(stopped).provisional
-    assert stopped.comparison().verdict is verdict_of(stopped)
-    assert stopped.comparison().as_dict()["verdict"]["provisional"] is True
+    assert answer_of(stopped).provisional
+    assert stopped.comparison().answer is answer_of(stopped)
+    assert stopped.comparison().as_dict()["answer"]["provisional"] is True
 
 
 def test_a_stopped_run_that_goes_on_computes_only_what_is_missing(
     engine: Engine, request_for: Ask, hold: Any, over: Over
 ) -> None:
     hold.when = lime_has_begun(engine)
-    run = engine.submit(request_for())
+    run = engine.submit(request_for(TEN))
     assert hold.reached.wait(10)
     run.stop()
     hold.go.set()
-    first = over(run).columns["occlusion"].result
+    first = over(run).result("occlusion")
     second = over(engine.submit(run.request))
     assert second.status == "done"
-    assert second.columns["occlusion"].result is first
-    assert second.columns["lime"].result is not None
+    assert second.result("occlusion") is first
+    assert second.result("lime") is not None
     assert not second.columns["lime"].remembered
 
 
@@ -132,9 +132,10 @@ def test_a_run_that_is_stopped_while_it_waits_never_asks_the_model(
 
 def test_the_same_question_again_costs_nothing(ran: Ran) -> None:
     first, second = ran(), ran()
-    assert (second.meter.calls, second.meter.pooled) == (0, 1)  # the prediction
+    assert second.meter.calls == 0
     assert all(column.remembered for column in second.columns.values())
-    assert [c.result for c in second.columns.values()] == [c.result for c in first.columns.values()]
+    pairs = zip(second.comparison().results[1:], first.comparison().results[1:], strict=True)  # without the consensus
+    assert all(one is other for one, other in pairs)
     assert [c.finished for c in second.columns.values()] == [c.finished for c in first.columns.values()]
 
 
@@ -145,7 +146,7 @@ def test_fresh_computes_everything_anew(engine: Engine, request_for: Ask, ran: R
     assert not any(column.remembered for column in again.columns.values())
     for column in again.columns.values():
         before = first.columns[column.spec.id]
-        assert column.result is not before.result
+        assert again.result(column.spec.id) is not first.result(column.spec.id)
         assert column.attribution is not None
         assert before.attribution is not None
         assert column.attribution.scores == before.attribution.scores
@@ -161,13 +162,14 @@ def test_the_predicted_class_by_name_is_the_same_question(ran: Ran) -> None:
     [
         {"text": "a good film but"},
         {"label": "negative"},
+        {"versus": "negative"},
         {"removed": (0,)},
         {"settings": Settings(samples=60, steps=5)},
         {"settings": Settings(samples=50, steps=5, seed=1)},
         {"settings": Settings(samples=50, steps=5, erasure="zero")},
         {"settings": Settings(samples=50, steps=5, unit="token")},
     ],
-    ids=["text", "class", "removed", "samples", "seed", "erasure", "unit"],
+    ids=["text", "class", "versus", "removed", "samples", "seed", "erasure", "unit"],
 )
 def test_another_question_is_computed(ran: Ran, other: dict[str, Any]) -> None:
     ran()
@@ -182,7 +184,7 @@ def test_one_more_method_does_not_repeat_the_others(ran: Ran) -> None:
 
 
 def test_memory_is_bounded(engine: Engine, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.compare.result_memory.RESULTS_KEPT", 2)
+    monkeypatch.setattr("app.compare.computation.RESULTS_KEPT", 2)
     ran()
     assert len(engine.memory.results) == 2
     assert RESULTS_KEPT > 2
@@ -191,7 +193,7 @@ def test_memory_is_bounded(engine: Engine, ran: Ran, monkeypatch: pytest.MonkeyP
 def test_memory_of_images_is_bounded_and_each_counts_once(
     engine: Engine, request_for: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.compare.result_memory.IMAGES_KEPT", 100)
+    monkeypatch.setattr("app.compare.computation.IMAGES_KEPT", 100)
     images = (InputImage(sign * 60) for sign in (b"a", b"b"))
     first, second = (replace(request_for(), example=Example("a good film", image=image)) for image in images)
     for name in ("lime", "occlusion"):
@@ -204,9 +206,9 @@ def test_memory_of_images_is_bounded_and_each_counts_once(
 def test_removed_units_are_left_out_and_the_class_stays_that_of_the_whole(ran: Ran) -> None:
     run = ran(removed=(4,))  # "dull"
     assert run.whole is not None
-    assert run.question is not None
+    assert run.decision is not None
     assert [unit.text for unit in run.whole.encoding.units] == ["a", "good", "film", "but", "dull"]
-    assert [unit.text for unit in run.question.encoding.units] == ["a", "good", "film", "but"]
+    assert [unit.text for unit in run.decision.encoding.units] == ["a", "good", "film", "but"]
     assert run.whole_probabilities[1] == pytest.approx(LOGISTIC[1])
     assert run.probabilities[1] == pytest.approx(LOGISTIC[2])
     turned = ran(removed=(1, 2))  # "dull" alone would be negative
@@ -266,8 +268,8 @@ def test_a_method_that_fails_says_why_and_the_others_go_on(ran: Ran, monkeypatch
     monkeypatch.setattr("explainers.attribution.occlusion.Occlusion.attribute", refuse)
     run = ran()
     assert run.status == "done"
-    assert run.columns["occlusion"].failure == "Occlusion cannot do this."
-    assert run.columns["lime"].result is not None
+    assert run.failure("occlusion") == "Occlusion cannot do this."
+    assert run.result("lime") is not None
     assert [failed.method for failed in run.comparison().failures] == ["occlusion"]
 
 
@@ -278,7 +280,7 @@ def test_a_failure_is_not_remembered(ran: Ran, monkeypatch: pytest.MonkeyPatch) 
     with monkeypatch.context() as patched:
         patched.setattr("explainers.attribution.occlusion.Occlusion.attribute", refuse)
         ran()
-    assert ran().columns["occlusion"].result is not None
+    assert ran().result("occlusion") is not None
 
 
 def test_a_mistake_of_ours_becomes_a_sentence_and_reaches_the_log(
@@ -291,8 +293,8 @@ def test_a_mistake_of_ours_becomes_a_sentence_and_reaches_the_log(
     with caplog.at_level(logging.ERROR):
         run = ran()
     assert (run.status, run.error) == ("done", "")
-    assert run.columns["lime"].failure == "Internal error in Crosslight (KeyError)."
-    assert run.columns["occlusion"].result is not None
+    assert run.failure("lime") == "Internal error in Crosslight (KeyError)."
+    assert run.result("occlusion") is not None
     assert "a mistake" in caplog.text
     assert "good film" not in caplog.text  # what people type is not logged
 
@@ -300,10 +302,10 @@ def test_a_mistake_of_ours_becomes_a_sentence_and_reaches_the_log(
 def test_the_next_run_works_after_a_mistake(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr("explainers.attribution.lime.Lime.refine", lambda *_args: 1 / 0)
-        assert ran().columns["lime"].failure
+        assert ran().failure("lime")
     run = ran()
     assert run.status == "done"
-    assert not run.columns["lime"].failure
+    assert not run.failure("lime")
 
 
 def test_place_in_line(engine: Engine, request_for: Ask, hold: Any, over: Over) -> None:
@@ -359,7 +361,6 @@ def test_sentences_and_their_failures_are_in_the_comparison(ran: Ran, monkeypatc
     failed = Failure("cause", "The file is damaged.")
     monkeypatch.setattr(runner, "run_narrators", lambda _model, _encoding, _narrators: iter((narrative, failed)))
     run = ran()
-    assert run.narratives == (narrative,)
     assert run.comparison().narratives == (narrative,)
     assert run.comparison().failures == (failed,)
     assert "cause" not in run.columns
@@ -376,8 +377,9 @@ def test_a_comparison_is_built_once_per_state(ran: Ran) -> None:
     run = ran()
     first = run.comparison()
     assert run.comparison() is first
-    run.columns["lime"].result = None
-    assert [result.attribution.method for result in run.comparison().results] == ["occlusion"]
+    run.take(Failure("cause", "The file is damaged."))
+    assert run.comparison() is not first
+    assert [failed.method for failed in run.comparison().failures] == ["cause"]
 
 
 def test_what_earlier_weights_have_computed_is_not_taken_for_the_result_of_later_ones(
@@ -387,7 +389,7 @@ def test_what_earlier_weights_have_computed_is_not_taken_for_the_result_of_later
     fitted = ["first"]
     monkeypatch.setattr(computation, "_weights", lambda spec, _model: (fitted[0], 0) if spec.id == "lime" else None)
     hold.when = lime_has_begun(engine)
-    run = engine.submit(request_for())
+    run = engine.submit(request_for(TEN))
     assert hold.reached.wait(10)
     fitted[0] = "second"
     hold.go.set()
@@ -396,18 +398,18 @@ def test_what_earlier_weights_have_computed_is_not_taken_for_the_result_of_later
 
 
 def test_closing_also_ends_what_is_computed_after_a_run(engine: Engine, ran: Ran) -> None:
-    run, meter, ended = ran(), Meter(), list[str]()
+    run, ended = ran(), list[str]()
     busy = [Turn(), Turn()]
     for turn in busy:
         engine.turns.pause(turn, lambda: None)
 
-    def work() -> None:
+    def work(follow_up: FollowUp[None]) -> None:
         try:
-            meter.pause()
+            follow_up.meter.pause()
         except Cancelled:
             ended.append("stopped")
 
-    engine.later(run, meter, work)
+    engine.submit_follow_up(run, ("more",), work)
     eventually(lambda: len(engine.turns.waiting) == 1)
     began = time.monotonic()
     engine.close()
@@ -421,7 +423,7 @@ def test_eight_comparisons_that_settle_at_once_all_end(
 ) -> None:
     """Each gives way between any two batches, also while the metrics of a sampled order are read. Of two that ask the
     same masks, one waits for the other's answers without keeping its turn."""
-    monkeypatch.setattr(turns, "SLICE", 0.0)
+    monkeypatch.setattr(fair_scheduler, "SLICE", 0.0)
     words = ("a", "good", "film", "but", "dull")
     orders = list(permutations(words))
     settling = Settings(samples=UNTIL_SETTLED, steps=5)

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app.compare.exports import file_content
+from app.compare.measurements import file_content
 from app.compare.runs import Run
 from explainers.results.comparison import Comparison
 
@@ -42,7 +42,7 @@ def test_the_page_is_html_in_which_nothing_that_was_typed_is_a_tag(comparison: C
     assert "&lt;" in page
 
 
-@pytest.mark.parametrize("maker", ["exports.csv_scores", "exports.csv_metrics", "exports.csv_curves"])
+@pytest.mark.parametrize("maker", ["tables.csv_scores", "tables.csv_metrics", "tables.csv_curves"])
 def test_tables_have_a_row_for_every_method(comparison: Comparison, maker: str) -> None:
     table = file_content(maker, comparison)
     assert isinstance(table, str)
@@ -60,7 +60,7 @@ def test_plots_are_of_their_format(comparison: Comparison) -> None:
 
 def test_the_json_has_everything(comparison: Comparison) -> None:
     content = json.loads(comparison.as_json())
-    assert [each["method"] for each in content["explanations"]] == ["lime", "occlusion"]
+    assert [each["method"] for each in content["explanations"]] == ["consensus", "lime", "occlusion"]
     assert content["manifest"]["texts"] == [ATTACK]
 
 

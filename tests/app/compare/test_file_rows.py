@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.compare import people_agreement
+from app.compare import views
 from app.compare.engine import Engine
 from app.compare.file_rows import NOTHING, opened, read_rows
 from app.compare.runs import Request, Run
@@ -27,7 +27,7 @@ def lines(*rows: object) -> bytes:
 def test_a_file_of_scores_gives_a_row_per_method() -> None:
     read = read_rows("a.jsonl", lines(SCORES, {**SCORES, "method": "other"}, {**SCORES, "scores": [1]}))
     (specs,) = read.rows.values()
-    assert [spec.id for spec in specs] == ["elsewhere:my shap", "elsewhere:other"]
+    assert [spec.id for spec in specs] == ["given:my shap", "given:other"]
     assert list(read.rows) == [(TEXT, "")]
     assert "Row 3: There are 1 scores for 2 tokens" in read.problems[0]
 
@@ -78,35 +78,35 @@ def test_the_rows_are_computed_beside_the_methods_and_remembered_by_their_scores
     engine: Engine, given: Run, over: Callable[[Run], Run]
 ) -> None:
     assert given.error == ""
-    assert set(given.columns) == {"elsewhere:my shap", "people", "occlusion"}
-    assert all(column.result is not None for column in given.columns.values())
-    own = given.columns["elsewhere:my shap"].attribution
+    assert set(given.columns) == {"given:my shap", "people", "occlusion"}
+    assert given.comparison().methods == ("consensus", *given.columns)
+    own = given.columns["given:my shap"].attribution
     assert own is not None
     assert own.scores == (0, 1.5, 0, 0, -1.0)
     (changed,) = read_rows("a.jsonl", lines({**SCORES, "scores": [-9, 3]})).rows[TEXT, ""]
     again = over(engine.submit(replace(given.request, given=(changed,))))
-    attribution = again.columns["elsewhere:my shap"].attribution
+    attribution = again.columns["given:my shap"].attribution
     assert attribution is not None
     assert attribution.scores == (0, -9.0, 0, 0, 3.0)
     assert again.columns["occlusion"].remembered
 
 
 def test_agreement_with_people_stands_beside_chance(given: Run) -> None:
-    rows = {row["method"]: row for row in people_agreement.table(given)}
+    rows = {row["method"]: row for row in views.table(given)}
     truth = np.array([False, True, False, False, False])
-    assert set(rows) == {"my shap (from a file)", "Occlusion", people_agreement.CHANCE}
+    assert set(rows) == {"Consensus", "my shap (from a file)", "Occlusion", views.CHANCE}
     assert rows["my shap (from a file)"]["ROC-AUC"] == plausibility(truth, (0, 1.5, 0, 0, -1.0))["auc"] == 1
-    assert rows[people_agreement.CHANCE]["F1"] == plausibility_by_chance(truth)["f1"] == pytest.approx(1 / 5)
+    assert rows[views.CHANCE]["F1"] == plausibility_by_chance(truth)["f1"] == pytest.approx(1 / 5)
 
 
 def test_without_peoples_marks_there_is_no_table(ran: Callable[..., Run]) -> None:
-    assert people_agreement.table(ran(methods=("occlusion",))) == []
+    assert views.table(ran(methods=("occlusion",))) == []
 
 
 def test_scores_of_another_text_fail_alone(engine: Engine, given: Run, over: Callable[[Run], Run]) -> None:
     other = over(engine.submit(replace(given.request, example=Example("a dull film"))))
-    assert other.columns["elsewhere:my shap"].failure == "These scores were made for another text."
-    assert other.columns["occlusion"].result is not None
+    assert other.failure("given:my shap") == "These scores were made for another text."
+    assert other.result("occlusion") is not None
 
 
 def test_the_results_of_eraser_become_a_row() -> None:
@@ -116,4 +116,4 @@ def test_the_results_of_eraser_become_a_row() -> None:
         file.writestr("docs/r1", TEXT)
         file.writestr("lei.jsonl", json.dumps(scores))
     (spec,) = opened("results.zip", packed.getvalue()).read.rows[TEXT, ""]  # type: ignore[union-attr]
-    assert spec.id == "elsewhere:lei"
+    assert spec.id == "given:lei"

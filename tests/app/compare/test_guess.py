@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.compare import guess
 from app.compare.runs import Run
+from app.compare.state import CompareControls, CompareState, Guess
 from explainers.datasets.example import Example
 
 Ran = Callable[..., Run]
@@ -20,12 +21,17 @@ def script() -> None:
     import streamlit as st
 
     from app.compare import guess
+    from app.compare.state import compare_state
 
+    state = compare_state()
+    state.begin()
     guess.switch()
-    run = st.session_state["run"]
+    state.finish()
+    run = state.run
+    assert run is not None
     order = guess.order(run.request.model, run.request.example, run.request.settings.unit)
     if guess.waiting(run):
-        guess.show(run)
+        guess.show_guess(run)
     else:
         st.text(f"explanations beside {order}")
 
@@ -36,7 +42,8 @@ def page(ran: Ran) -> Callable[..., AppTest]:
 
     def opened(text: str = TEXT, **address: str) -> AppTest:
         at = AppTest.from_function(script)
-        at.session_state["run"] = ran(text, methods=("occlusion",))
+        at.session_state["CompareState"] = CompareState()
+        look_at(at, ran(text, methods=("occlusion",)))
         for name, value in address.items():
             at.query_params[name] = value
         return at.run()
@@ -44,14 +51,18 @@ def page(ran: Ran) -> Callable[..., AppTest]:
     return opened
 
 
+def look_at(at: AppTest, run: Run) -> None:
+    at.session_state["CompareState"].run = run
+    at.session_state["CompareState"].asked = run.request.example
+
+
 def marks(at: AppTest, *units: int, moment: float = 1.0, about: str = "") -> None:
     """As the component sends them."""
+    state = at.session_state["CompareState"]
+    sent = {"about": about or state.guess.id, "units": list(units), "moment": moment}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(st, "session_state", at.session_state)
-        about = about or at.session_state["guess"].id
-        at.session_state["guess marks"] = {"marked": {"about": about, "units": list(units), "moment": moment}}
+        patch.setattr(st, "session_state", {"CompareState": state, "guess marks": {"marked": sent}})
         guess._marked()
-        del at.session_state["guess marks"]
 
 
 def payload(at: AppTest) -> dict[str, Any]:
@@ -115,10 +126,10 @@ def test_another_text_model_or_unit_is_guessed_anew(page: Callable[..., AppTest]
     at = page(guess="first")
     marks(at, 1)
     at.run().button(key="guess show").click().run()
-    before = at.session_state["run"]
-    at.session_state["run"] = ran("a dull film", methods=("occlusion",))
+    before = at.session_state["CompareState"].run
+    look_at(at, ran("a dull film", methods=("occlusion",)))
     assert payload(at.run())["marked"] == []
-    at.session_state["run"] = before
+    look_at(at, before)
     assert payload(at.run())["marked"] == []  # forgotten
 
 
@@ -127,7 +138,7 @@ def test_marks_that_come_after_another_guess_has_begun_are_not_kept(page: Callab
     first = payload(at)["about"]
     marks(at, 1)
     assert payload(at.run())["about"] == first
-    at.session_state["run"] = ran("dull", methods=("occlusion",))
+    look_at(at, ran("dull", methods=("occlusion",)))
     second = payload(at.run())["about"]
     assert second != first
     marks(at, 0, moment=2.0, about=first)
@@ -141,8 +152,8 @@ def test_marks_that_come_after_another_guess_has_begun_are_not_kept(page: Callab
 )
 def test_an_order_belongs_to_model_input_and_unit(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
     about = ("m", Example("a"), "word")
-    state = {"guess first": True, "guess": guess.Guess(about, (2, 0), shown=True)}
-    monkeypatch.setattr(st, "session_state", state)
+    state = CompareState(CompareControls(guess_first=True), guess=Guess(about, (2, 0), shown=True))
+    monkeypatch.setattr(st, "session_state", {"CompareState": state})
     assert guess.order(*about) == (2, 0)
     assert guess.order(*other) == ()
     assert guess.order(*about) == ()

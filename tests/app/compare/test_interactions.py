@@ -2,16 +2,22 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from app.compare import interaction_runs
+from app.compare import follow_ups
 from app.compare.engine import Engine
-from app.compare.interaction_drawing import ROW, SHOWN, interactions_html
-from app.compare.interaction_runs import MOST_UNITS, InteractionState, samples_for, start, units_among
-from app.compare.runs import Run
+from app.compare.follow_ups import (
+    INTERACTIONS,
+    MOST_UNITS,
+    interactions_of,
+    known_interactions,
+    samples_for,
+    units_among,
+)
+from app.compare.interactions import ROW, SHOWN, interactions_html
+from app.compare.runs import FollowUp, Run
 from explainers.attribution.interactions import PairInteractions, coefficient_count
 from explainers.models.meter import Meter
 
@@ -24,14 +30,13 @@ def run_over(engine: Engine, request_for: Callable[..., Any], over: Callable[[Ru
     return over(engine.submit(request_for(methods=("kernel_shap", "random"))))
 
 
-def asked(engine: Engine, run: Run) -> InteractionState:
-    start(engine, run)
-    assert run.interactions is not None
+def asked(engine: Engine, run: Run) -> FollowUp[PairInteractions]:
+    follow_up = interactions_of(engine, run)
     end = time.monotonic() + 20
-    while run.interactions is not None and run.interactions.active and time.monotonic() < end:
+    while follow_up.active and time.monotonic() < end:
         time.sleep(0.002)
-    assert run.interactions is not None
-    return run.interactions
+    assert not follow_up.active
+    return follow_up
 
 
 def drawing(run: Run, pairs: dict[tuple[int, int], float], spread: float = 0.02) -> str:
@@ -45,17 +50,16 @@ def test_they_are_computed_once_from_what_is_known(engine: Engine, run_over: Run
     assert state.result is not None
     assert len(state.result.pairs) == 10
     assert max(state.result.spreads.values()) == pytest.approx(0, abs=1e-9)
-    start(engine, run_over)
-    assert run_over.interactions is state
-    assert not interaction_runs.pending(run_over)
+    assert interactions_of(engine, run_over) is known_interactions(run_over) is state
+    assert not follow_ups.pending(run_over)
 
 
 def test_of_many_units_those_with_the_largest_scores_are_asked(
     engine: Engine, run_over: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert units_among(run_over) == (None, "")
-    monkeypatch.setattr(interaction_runs, "MOST_UNITS", 4)
-    monkeypatch.setattr(interaction_runs, "FEATURED_UNITS", 3)
+    monkeypatch.setattr(follow_ups, "MOST_UNITS", 4)
+    monkeypatch.setattr(follow_ups, "FEATURED_UNITS", 3)
     among, method = units_among(run_over)
     assert method == "kernel_shap"  # not the random order
     scores = next(
@@ -79,9 +83,9 @@ def test_there_are_always_enough_samples_for_as_many_units() -> None:
 
 
 def test_stopping_the_run_stops_them(engine: Engine, run_over: Run) -> None:
-    run_over.interactions = InteractionState()
+    state = run_over.follow_ups[INTERACTIONS] = FollowUp()
     run_over.stop()
-    assert run_over.interactions.meter.cancel.is_set()
+    assert state.meter.cancel.is_set()
 
 
 def test_strong_pairs_have_arcs_between_the_rows_of_their_words(run_over: Run) -> None:
@@ -122,10 +126,11 @@ def test_no_more_pairs_are_shown_than_can_be_read(run_over: Run) -> None:
 
 def test_words_are_escaped(run_over: Run) -> None:
     comparison = run_over.comparison()
-    encoding = comparison.question.encoding
-    units = tuple(replace(unit, text="<img src=x>") for unit in encoding.units)
-    question = SimpleNamespace(encoding=replace(encoding, units=units), label=0, settings=comparison.question.settings)
-    given: Any = SimpleNamespace(question=question, label="<b>", names=("",))
+    decision = comparison.decision
+    units = tuple(replace(unit, text="<img src=x>") for unit in decision.encoding.units)
+    card = replace(decision.card, labels=("<b>", "<b>"))
+    decision = replace(decision, encoding=replace(decision.encoding, units=units), card=card)
+    given = replace(comparison, decision=decision)
     result = PairInteractions(0, tuple(range(5)), (0.0,) * 5, PAIRS, dict.fromkeys(PAIRS, 0.01), 32)
     html = interactions_html(given, result, Meter())
     assert "<img" not in html

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from app.compare import leases
+from app.compare import runs
 from app.compare.engine import Engine, longest_queue
-from app.compare.leases import Lease
+from app.compare.runs import Lease
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_a_run_ends_when_its_tab_is_gone_and_what_is_finished_stays_known(
     lease = Lease(lambda: False)
     run = engine.submit(request_for(), lease=lease)
     assert hold.reached.wait(10)
-    lease.renewed -= leases.GONE + 1
+    lease.renewed -= runs.GONE + 1
     batches = hold.batches
     hold.go.set()
     assert over(run).status == "stopped"
@@ -48,7 +48,7 @@ def test_a_run_that_waits_for_its_turn_ends_as_well(engine: Engine, request_for:
         time.sleep(0.005)
     lease = Lease(lambda: False)
     waiting = engine.submit(request_for("film"), lease=lease)
-    lease.renewed -= leases.GONE + 1
+    lease.renewed -= runs.GONE + 1
     assert over(waiting).status == "stopped"
     assert waiting.meter.calls == 0
     hold.go.set()

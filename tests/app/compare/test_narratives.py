@@ -18,10 +18,9 @@ from explainers.datasets.example import Example
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.narrative_verdict import BEING_GENERATED, ONLY_CLASS
-from explainers.report.narratives import NOTE
-from explainers.report.track_record import QUESTION, TrackRecord
-from explainers.results.comparison import Failure
+from explainers.report.narratives import BEING_GENERATED, NOTE, ONLY_CLASS
+from explainers.report.narrator_overview import QUESTION, TrackRecord
+from explainers.results.events import Failure
 from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.results.settings import Settings
 
@@ -36,8 +35,13 @@ def narrative(text: str = SENTENCE, stated: int | None = 1, **rest: Any) -> Narr
     return Narrative(method, text, stated, read, rest.get("mentions", (1, 2)), 0.125)
 
 
+def know(run: Run, **changes: Any) -> None:
+    """Replaces what is in the run's comparison."""
+    run.current = replace(run.comparison(), **changes)
+
+
 def entry_of(run: Run, *narratives: Narrative, checks: tuple[NarrativeCheck, ...] = ()) -> dict[str, Any]:
-    run.narratives, run.narrative_checks = narratives, checks
+    know(run, narratives=narratives, narrative_checks=checks)
     (entry,) = payload(run)["entries"]
     result: dict[str, Any] = entry
     return result
@@ -67,10 +71,10 @@ def test_the_verdict_waits_for_the_checks_of_all_sentences(ran: Ran) -> None:
     run = ran("a good film but dull")
     entry_of(run, narrative())
     assert payload(run)["verdict"] == ONLY_CLASS  # the run is over and nothing else was checked
-    run.narrative_checks = (NarrativeCheck("cause", use_note="it is short", used=True, full=0.9, removed=0.1),)
+    checks = (NarrativeCheck("cause", use_note="it is short", used=True, full=0.9, removed=0.1),)
+    know(run, narrative_checks=checks)
     assert payload(run)["verdict"].startswith("Best supported: CAuSE + word losses. It names the model's class, and")
     run.status = "running"
-    run.narrator_failures = ()
     run.request = replace(run.request, narrators=("cause", "cause_phi"))
     assert payload(run)["verdict"] == BEING_GENERATED
 
@@ -139,7 +143,7 @@ def test_checks_that_are_to_come_have_their_place_and_after_a_stop_none_is_waite
 def test_equal_sentences_are_one_entry_with_all_names_and_their_lines_stay_reserved(ran: Ran) -> None:
     run = ran("a good film")
     texts = {"cause_phi": SENTENCE, "cause_phi_ts": "The answer is negative.", "cause": SENTENCE}
-    run.narratives = tuple(narrative(text, method=method) for method, text in texts.items())
+    know(run, narratives=tuple(narrative(text, method=method) for method, text in texts.items()))
     data = payload(run)
     assert [(each["id"], each["name"]) for each in data["entries"]] == [
         ("cause_phi cause", f"φ and {CAUSE.name}"),
@@ -151,7 +155,7 @@ def test_equal_sentences_are_one_entry_with_all_names_and_their_lines_stay_reser
 
 def test_until_a_sentence_comes_that_of_the_run_before_is_shown_as_old(ran: Ran) -> None:
     before, run = ran("a good film"), ran("a good film", removed=(0,))
-    before.narratives, before.narrative_checks = (narrative(),), (NarrativeCheck("cause", True, "so"),)
+    know(before, narratives=(narrative(),), narrative_checks=(NarrativeCheck("cause", True, "so"),))
     run.previous, run.status, run.request = before, "running", replace(run.request, narrators=("cause",))
     (entry,) = payload(run)["entries"]
     assert (entry["old"], entry["status"], answers(entry)[1]) == (True, "done", ("yes", "yes"))
@@ -186,7 +190,7 @@ def test_an_entry_has_the_narrators_caution_and_every_deviation(ran: Ran) -> Non
 
 def test_a_narrator_that_failed_says_why(ran: Ran) -> None:
     run = ran()
-    run.narrator_failures = (Failure("cause", f"Damaged {SCRIPT}."),)
+    know(run, failures=(Failure("cause", f"Damaged {SCRIPT}."),))
     (entry,) = payload(run)["entries"]
     assert (entry["status"], entry["problem"], entry["sentence"]) == ("failed", f"Damaged {SCRIPT}.", [])
 
@@ -197,7 +201,8 @@ def test_a_narrator_that_failed_says_why(ran: Ran) -> None:
 )
 def test_whatever_was_typed_or_generated_stays_text(ran: Ran, text: str) -> None:
     run = ran(text)
-    run.narratives = (narrative(f"Because {SCRIPT} & {text}", mentions=tuple(range(len(run.whole.encoding.units)))),)  # type: ignore[union-attr]
+    mentions = tuple(range(len(run.comparison().decision.encoding.units)))
+    know(run, narratives=(narrative(f"Because {SCRIPT} & {text}", mentions=mentions),))
     data = payload(run, (f"People {SCRIPT}",))
     assert json.loads(json.dumps(data))["reasons"] == [f"People {SCRIPT}"]
     sentence = "".join(piece for piece, _ in data["entries"][0]["sentence"])
@@ -235,8 +240,9 @@ def test_a_run_of_a_model_with_narrators_has_a_line_for_each_from_the_beginning(
         spec.name for spec in sorted(NARRATORS, key=lambda spec: (spec.reads == "words", not spec.reads_tokens))
     ]
     assert {entry["status"] for entry in entries} == {"done"}
-    assert [check.method for check in run.narrative_checks] == list(NARRATORS.ids)
-    run.narratives, run.status = (), "running"
+    assert [check.method for check in run.comparison().narrative_checks] == list(NARRATORS.ids)
+    know(run, narratives=())
+    run.status = "running"
     assert [entry["status"] for entry in payload(run)["entries"]] == ["waiting"] * len(NARRATORS)
     run.status = "stopped"
     assert [entry["problem"] for entry in payload(run)["entries"]] == ["stopped before it was done"] * len(NARRATORS)
@@ -253,7 +259,8 @@ def test_how_often_a_narrator_is_right_stands_beside_its_sentence(ran: Ran, monk
     known = {"cause_phi": TrackRecord("3 %", "Of 300 …"), "cause": TrackRecord("80 %", "Of 300 others …")}
     monkeypatch.setattr(words, "track_record", lambda _model, narrator: known.get(narrator))
     run = ran("a good film")
-    run.narratives = (narrative(method="cause_phi"), narrative(method="cause"), narrative("No.", method="cause_phi_ts"))
+    texts = {"cause_phi": SENTENCE, "cause": SENTENCE, "cause_phi_ts": "No."}
+    know(run, narratives=tuple(narrative(text, method=method) for method, text in texts.items()))
     data = payload(run)
     assert data["questions"][-1] == QUESTION
     both, other = (each["checks"][-1] for each in data["entries"])

@@ -13,9 +13,12 @@ from explainers.training.artifacts import STORE_VARIABLE
 def page() -> None:
     import streamlit as st
 
-    from app.compare.narrator_choice import picked
+    from app.compare.controls import narrators
+    from app.compare.state import compare_state
 
-    st.json(picked("speaker", "1"))
+    state = compare_state()
+    state.begin()
+    st.json(narrators("speaker", "1", state))
 
 
 @pytest.fixture

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
+from app.compare.computation import OperatorMemory, ResultMemory
 from app.compare.engine import Engine
-from app.compare.operator_memory import OperatorMemory
-from app.compare.result_memory import ResultMemory
 from app.compare.runs import Request, Run
 from explainers.datasets.example import Example
-from explainers.results.operator_check import OperatorCheck
+from explainers.results.events import OperatorCheck
 from explainers.results.settings import Settings
 
 Ran = Callable[..., Run]
@@ -19,25 +18,25 @@ ANY: Any = ("1", "bag", Request("bag", Example("a text"), None, (), Settings()))
 
 
 def methods_of(run: Run) -> dict[str, set[str]]:
-    return {check.erasure: set(check.metrics) for check in run.operator_checks}
+    return {check.erasure: set(check.metrics) for check in run.comparison().operator_checks}
 
 
 def test_a_run_ends_with_the_other_operators(ran: Ran) -> None:
     run = ran()
-    assert methods_of(run) == {"delete": {"lime", "occlusion"}, "zero": {"lime", "occlusion"}}
+    assert methods_of(run) == {erasure: {"lime", "occlusion", "consensus"} for erasure in ("delete", "zero")}
     assert [check.erasure for check in run.comparison().operator_checks] == ["delete", "zero"]
-    assert all(check.random and not check.failure for check in run.operator_checks)
+    assert all(check.random and not check.failure for check in run.comparison().operator_checks)
 
 
 def test_another_choice_of_methods_asks_only_about_the_new_ones(ran: Ran) -> None:
     one = ran(methods=("occlusion",))
     both = ran()
-    assert methods_of(both) == {"delete": {"lime", "occlusion"}, "zero": {"lime", "occlusion"}}
-    assert both.operator_checks[0].random == one.operator_checks[0].random
+    assert methods_of(both) == {erasure: {"lime", "occlusion", "consensus"} for erasure in ("delete", "zero")}
+    assert both.comparison().operator_checks[0].random == one.comparison().operator_checks[0].random
     fewer = ran(methods=("lime",))
-    assert (fewer.meter.calls, fewer.meter.pooled) == (0, 1)  # the prediction
+    assert fewer.meter.calls == 0
     assert methods_of(fewer) == {"delete": {"lime"}, "zero": {"lime"}}
-    assert fewer.operator_checks[0].metrics["lime"] == both.operator_checks[0].metrics["lime"]
+    assert fewer.comparison().operator_checks[0].metrics["lime"] == both.comparison().operator_checks[0].metrics["lime"]
 
 
 def test_fresh_asks_again(engine: Engine, request_for: Ask, ran: Ran, over: Callable[[Run], Run]) -> None:

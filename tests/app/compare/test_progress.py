@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.compare.engine import Engine
-from app.compare.progress import LONG, STILL, ProgressWatch
+from app.compare.engine import LONG, STILL, Engine, ProgressWatch
 from app.compare.runs import Request, Run
 
 LATER = STILL + 1

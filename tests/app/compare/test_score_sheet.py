@@ -7,25 +7,27 @@ from typing import Any
 import pytest
 
 from app import components
-from app.compare.drawing_options import DrawingOptions
+from app.compare.drawing_options import USUAL, DrawingOptions
 from app.compare.engine import Engine
 from app.compare.heat_maps import score_text
-from app.compare.row_texts import age
-from app.compare.runs import Column, Request, Run
-from app.compare.score_sheet import payload
+from app.compare.runs import Column, Request, Run, answer_of
+from app.compare.score_sheet import age, payload
 from app.components import ASSETS
 from explainers.datasets.example import Example
 from explainers.methods.registry import METHODS, method_spec, select
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.text import visible
+from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import Attribution
-from explainers.results.comparison import Question
+from explainers.results.decision import Decision
+from explainers.results.events import Failure
 from explainers.results.settings import Settings
 
 Ran = Callable[..., Run]
 Ask = Callable[..., Request]
 MANY = tuple(spec.id for spec in METHODS if not spec.learns and spec.signed)  # the small model has no attention
+TEN = "a good film but dull and very bad plot not"
 RGBA = re.compile(r"rgba\(\d{1,3}, \d{1,3}, \d{1,3}, [01]\.\d{3}\)")
 LINE = re.compile(r"[0-5]px")
 TEXTS = (
@@ -42,13 +44,20 @@ TEXTS = (
 
 def scored(run: Run, method: str, *scores: float, **rest: Any) -> Column:
     """A column whose scores are known."""
-    assert run.question is not None
+    assert run.decision is not None
     spec = method_spec(method)
-    return Column(spec, Attribution(method, run.question.encoding, 1, scores, spec.signed, **rest))
+    return Column(spec, Attribution(method, run.decision.encoding, 1, scores, spec.signed, **rest))
+
+
+def forget(run: Run, method: str) -> None:
+    results = run.comparison().results
+    run.current = replace(run.comparison(), results=tuple(each for each in results if each.method != method))
 
 
 def cards_of(run: Run, *columns: Column, options: DrawingOptions = DrawingOptions()) -> list[dict[str, Any]]:  # noqa: B008
+    """The rows of a run that has these columns, and no results yet."""
     run.columns = {column.spec.id: column for column in columns}
+    run.current = replace(run.comparison(), results=(), random_control=None, answer=None)
     cards: list[dict[str, Any]] = payload(run, options)["rows"]
     return cards
 
@@ -72,7 +81,7 @@ def test_the_pieces_are_together_the_text_as_it_was_typed(ran: Ran, text: str) -
 
 def test_a_pair_of_texts_has_two_segments_with_one_numbering(ran: Ran, model: FrozenModel) -> None:
     run = ran()
-    run.whole = Question(model, model.encode(Example("a good film", pair=" dull ")), 1)
+    run.whole = Decision(model, model.encode(Example("a good film", pair=" dull ")), 1)
     run.columns = {}
     first, second = payload(run, DrawingOptions())["segments"]
     assert [pieces[0] for pieces in first] == ["a", " ", "good", " ", "film", ""]
@@ -205,17 +214,23 @@ def test_chance_and_the_gap_are_told(ran: Ran) -> None:
     assert second["detail"]["facts"][-1] == "completeness gap 0.004"
 
 
-def test_cards_stand_in_the_usual_order_unless_they_are_sorted(ran: Ran) -> None:
-    run = ran(methods=MANY)
-    assert [card["id"] for card in payload(run, DrawingOptions())["rows"]] == list(MANY)
+def test_cards_stand_in_the_order_of_the_answer_and_below_its_titles(ran: Ran) -> None:
+    run = ran(TEN, methods=MANY)
+    answer, rows = answer_of(run), payload(run, DrawingOptions())["rows"]
+    ids = [card["id"] for card in rows]
+    assert ids == [*answer.order, *(method for method in MANY if method not in answer.order)]
+    assert [card["group"] for card in rows] == [answer.group(method) for method in ids]
+    assert all(bool(card["title"]) == (card["group"] not in ("", "consensus")) for card in rows)
+    usual = payload(run, DrawingOptions(sort=USUAL))["rows"]
+    assert [card["id"] for card in usual] == [CONSENSUS, *MANY]
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=[metric.id for metric in METRICS])
 def test_sorting_puts_the_best_first(ran: Ran, metric: Any) -> None:
     run = ran(methods=MANY)
     values = []
-    for card in payload(run, DrawingOptions(sort=metric.id))["rows"]:
-        result = run.columns[card["id"]].result
+    for card in payload(run, DrawingOptions(sort=metric.id))["rows"][1:]:
+        result = run.result(card["id"])
         assert result is not None
         values.append(result.metrics[metric.id])
     assert values == sorted(values, reverse=metric.higher_is_better)
@@ -223,9 +238,9 @@ def test_sorting_puts_the_best_first(ran: Ran, metric: Any) -> None:
 
 def test_cards_without_a_metric_come_last_when_sorted(ran: Ran) -> None:
     run = ran(methods=("integrated_gradients", "occlusion"))
-    run.columns["integrated_gradients"].result = None
+    forget(run, "integrated_gradients")
     cards = payload(run, DrawingOptions(sort="aopc_c"))["rows"]
-    assert [card["id"] for card in cards] == ["occlusion", "integrated_gradients"]
+    assert [card["id"] for card in cards] == [CONSENSUS, "occlusion", "integrated_gradients"]
 
 
 def test_before_the_model_has_read_the_text_it_is_one_piece(request_for: Ask) -> None:
@@ -240,10 +255,10 @@ def test_before_the_model_has_read_the_text_it_is_one_piece(request_for: Ask) ->
 def test_a_card_tells_how_far_its_method_is(engine: Engine, request_for: Ask, hold: Any) -> None:
     hold.when = lambda: any(run.columns["lime"].base is not None for run in engine.queue)
     settings = Settings(samples=50, steps=5, sampling="captum")
-    run = engine.submit(request_for(methods=("kernel_shap", "occlusion", "lime"), settings=settings))
+    run = engine.submit(request_for(TEN, methods=("kernel_shap", "occlusion", "lime"), settings=settings))
     assert hold.reached.wait(10)
     status = {card["id"]: card["status"] for card in payload(run, DrawingOptions())["rows"]}
-    assert status == {"lime": "running", "kernel_shap": "waiting", "occlusion": "done"}
+    assert status == {"consensus": "waiting", "lime": "running", "kernel_shap": "waiting", "occlusion": "done"}
     lime = next(card for card in payload(run, DrawingOptions())["rows"] if card["id"] == "lime")
     assert lime["progress"] == 0
     assert lime["note"] == "0%"
@@ -270,23 +285,24 @@ def test_a_row_tells_cost_metrics_and_age(ran: Ran) -> None:
 def test_age_is_told_in_steps_so_that_cards_stand_still(
     monkeypatch: pytest.MonkeyPatch, seconds: int, text: str
 ) -> None:
-    monkeypatch.setattr("app.compare.row_texts.time.time", lambda: 10_000.0 + seconds)
+    monkeypatch.setattr("app.compare.score_sheet.time.time", lambda: 10_000.0 + seconds)
     assert age(10_000.0) == text
 
 
 def test_a_failed_method_says_why(ran: Ran) -> None:
     run = ran("good film")
-    column = replace(scored(run, "occlusion", 0.0, 0.0), attribution=None, failure="Too little <memory>.")
-    (card,) = cards_of(run, column)
+    run.take(Failure("occlusion", "Too little <memory>."))
+    (card,) = cards_of(run, Column(method_spec("occlusion")))
     assert (card["status"], card["problem"], card["cells"]) == ("failed", "Too little <memory>.", {})
 
 
 def test_a_stopped_card_says_so_and_a_failed_run_does_not_call_its_cards_stopped(ran: Ran) -> None:
     run = ran("good film")
-    run.columns["lime"].result = None
+    forget(run, "lime")
     run.status = "stopped"
     notes = {card["id"]: (card["status"], card["note"]) for card in payload(run, DrawingOptions())["rows"]}
-    assert notes == {"lime": ("stopped", "stopped before it was done"), "occlusion": ("done", "")}
+    assert notes["lime"] == ("stopped", "stopped before it was done")
+    assert notes["occlusion"] == notes[CONSENSUS] == ("done", "")
     run.status = "failed"
     notes = {card["id"]: (card["status"], card["note"]) for card in payload(run, DrawingOptions())["rows"]}
     assert notes["lime"] == ("stopped", "")

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from app.compare import stored_results
-from app.compare.duel_runs import duel_state
+from app.compare import run_log, stored_results
 from app.compare.engine import Engine
-from app.compare.modality_curves import modality_curves
-from app.compare.runs import Request, Run
+from app.compare.follow_ups import duel_of, modality_curves
+from app.compare.runs import Column, Request, Run
 from app.model_info import ModelInfo
 from app.model_pool import DRAWN, ModelPool
-from app.operations import run_log
 from explainers.comparison import stored_results as files
+from explainers.comparison.answer import consensus_members
 from explainers.datasets.curated_examples import CuratedExample, curated_examples, example_of
 from explainers.datasets.example import Example
-from explainers.methods.registry import default_methods
+from explainers.methods.registry import default_methods, method_spec
 from explainers.models import catalog
 from explainers.models.bundle_cards import bundle_names
+from explainers.results.answer import CONSENSUS
 from explainers.results.settings import Settings
 from explainers.training.artifacts import available_artifacts
 
@@ -78,29 +78,35 @@ def test_a_curated_example_is_done_at_once_and_complete(no_model: Engine, title:
     run = no_model.submit(asking(title))
     assert run.status == "done"
     assert run.columns
-    assert all(column.stored and column.settled and not column.remembered for column in run.columns.values())
+    assert all(column.stored and not column.remembered for column in run.columns.values())
+    assert run.settled_methods == tuple(run.columns)
     assert run.stored is not None
     comparison = run.comparison()
-    assert comparison.methods == tuple(run.columns)
+    assert comparison.methods == (CONSENSUS, *run.columns)
     assert comparison.random_control is not None
-    assert comparison.verdict is not None
-    assert not comparison.verdict.provisional
-    assert {check.erasure for check in run.operator_checks} == set(run.stored.model.erasures) - {"mask"}
+    assert comparison.answer is not None
+    assert not comparison.answer.provisional
+    assert {check.erasure for check in run.comparison().operator_checks} == set(run.stored.card.erasures) - {"mask"}
     fitted = [each.method for each in available_artifacts(run.request.model, "", "narrative")]
-    assert [each.method for each in run.narratives] == [each.method for each in run.narrative_checks] == fitted
-    assert comparison.question.encoding.image == run.request.example.image
+    assert [each.method for each in comparison.narratives] == fitted
+    assert [each.method for each in comparison.narrative_checks] == fitted
+    assert comparison.decision.encoding.image == run.request.example.image
     assert len(comparison.as_json()) > 1000
-    assert comparison.manifest()["model"]["sha256"] == run.stored.model.sha256
+    assert comparison.manifest()["model"]["sha256"] == run.stored.card.sha256
     assert "aml:stored" in run_log.line(run)
 
 
-def test_fewer_methods_and_the_predicted_class_by_name_are_stored_too(no_model: Engine) -> None:
+def test_the_predicted_class_by_name_and_fewer_rows_beside_the_consensus_are_stored_too(no_model: Engine) -> None:
     stored = no_model.submit(asking()).comparison()
-    run = no_model.submit(asking(methods=("lime", "occlusion"), label=stored.label))
+    members = tuple(each.method for each in consensus_members(stored))
+    run = no_model.submit(asking(methods=members, label=stored.label))
     assert run.status == "done"
-    assert list(run.columns) == ["lime", "occlusion"]
-    assert all(set(check.metrics) == {"lime", "occlusion"} for check in run.operator_checks)
-    assert no_model.submit(asking(PAIR, narrators=("cause",))).narratives[0].method == "cause"
+    assert set(run.columns) == set(members)
+    assert all(set(check.metrics) == {CONSENSUS, *members} for check in run.comparison().operator_checks)
+    answer = stored_results.stored_answer(asking(methods=("lime", "occlusion")))
+    assert answer is not None
+    assert not stored_results.fill(Run(asking(methods=("lime", "occlusion")), {}), answer)  # it has another consensus
+    assert no_model.submit(asking(PAIR, narrators=("cause",))).comparison().narratives[0].method == "cause"
 
 
 @pytest.mark.parametrize(
@@ -133,9 +139,11 @@ def test_other_weights_of_a_method_are_not_stored(monkeypatch: pytest.MonkeyPatc
     assert {"aml", "cause"}.isdisjoint(answer.valid)
     assert {"cimi", "lime", "cause_phi"} <= answer.valid
     assert all("aml" not in check.metrics for check in answer.operator_checks)
-    run = Run(asking(PAIR, narrators=()), {})
-    assert stored_results.fill(run, answer)
-    assert not stored_results.fill(Run(asking(PAIR), {}), answer)  # one narrator is missing
+    columns = {each.method: Column(method_spec(each.method)) for each in consensus_members(answer.result.comparison)}
+    assert not stored_results.fill(Run(asking(PAIR, narrators=()), columns), answer)  # AML is missing
+    every = replace(answer, valid=answer.valid | {"aml"})
+    assert stored_results.fill(Run(asking(PAIR, narrators=()), columns), every)
+    assert not stored_results.fill(Run(asking(PAIR), columns), every)  # one narrator is missing
 
 
 def test_a_damaged_file_is_logged_and_not_used(
@@ -160,10 +168,10 @@ def test_what_is_not_stored_is_computed_beside_what_is(engine: Engine, over: Ove
     assert run.status == "done", run.error
     assert run.columns["occlusion"].stored
     assert not run.columns["attention_last"].stored
-    assert run.columns["attention_last"].result is not None
+    assert run.result("attention_last") is not None
     assert run.stored is None
-    assert run.random_control is not None
-    assert all(set(check.metrics) == {"occlusion", "attention_last"} for check in run.operator_checks)
+    assert run.comparison().random_control is not None
+    assert all(set(check.metrics) == {"occlusion", "attention_last"} for check in run.comparison().operator_checks)
     again = over(engine.submit(asking(SHORT, methods=("occlusion",)), fresh=True))
     assert not again.columns["occlusion"].stored
     computed, stored = again.columns["occlusion"].attribution, run.columns["occlusion"].attribution
@@ -174,25 +182,28 @@ def test_what_is_not_stored_is_computed_beside_what_is(engine: Engine, over: Ove
 
 @pytest.mark.slow
 def test_curves_and_duels_of_a_stored_run_ask_the_model(engine: Engine, over: Over) -> None:
-    run = engine.submit(asking(SCENE, methods=("occlusion", "attention_mean"), narrators=()))
+    run = engine.submit(asking(SCENE, narrators=()))
     assert run.stored is not None
     curves = modality_curves(engine, run, "patch")
-    duel = duel_state(engine, run, ("attention_mean", "occlusion"))
+    duel = duel_of(engine, run, ("attention_mean", "occlusion"))
     for thread in list(engine.threads):
         thread.join()
     assert (curves.error, duel.error) == ("", "")
-    assert set(curves.curves) == {"occlusion", "attention_mean"}
-    assert curves.random_control is not None
+    assert curves.result is not None
+    assert {CONSENSUS, "occlusion", "attention_mean"} <= set(curves.result.curves)
+    assert curves.result.random_control is not None
 
 
 def test_a_stored_duel_is_shown_without_a_model(no_model: Engine) -> None:
     runs = [no_model.submit(asking(each.title)) for each in curated_examples() if each.model == "sst2"]
-    run = next(run for run in runs if run.stored_duels)
-    first, second = run.stored_duels[0].sides
-    state = duel_state(no_model, run, (second.method, first.method))
+    run, stored = next((run, run.stored) for run in runs if run.stored is not None and run.stored.comparison.duels)
+    first, second = stored.comparison.duels[0].sides
+    assert run.comparison().duels == ()
+    state = duel_of(no_model, run, (second.method, first.method))
     assert not state.active
-    assert state.duel is not None
-    assert state.duel.sides == (second, first)
+    assert state.result is not None
+    assert state.result.sides == (second, first)
+    assert run.comparison().duels == (state.result,)
 
 
 def test_the_first_page_needs_no_torch() -> None:
@@ -200,13 +211,13 @@ def test_the_first_page_needs_no_torch() -> None:
 import sys
 from pathlib import Path
 import app.compare.views
-from app.compare import narratives, score_sheet, verdict_strip
+from app.compare import narratives, score_sheet, answer_head
 from app.compare.engine import Engine
 from app.compare.runs import Request
 from app.model_pool import ModelPool
 from explainers.datasets.curated_examples import curated_examples, example_of
 from explainers.datasets.example import Example
-from explainers.methods.registry import default_methods
+from explainers.methods.registry import default_methods, method_spec
 from explainers.results.settings import Settings
 
 ModelPool.warm_up = lambda *_args, **_rest: None
@@ -217,7 +228,7 @@ for model in ("sst2", "nli", "scenes"):
     run = engine.submit(Request(model, example, None, default_methods(), Settings()))
     assert run.status == "done"
     narratives.payload(run)
-    verdict_strip.markup(run, run, run.comparison().verdict)
+    answer_head.markup(run, run, run.comparison().answer)
 sys.exit(3 if "torch" in sys.modules else 0)
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, capture_output=True, text=True)

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, select
 
-from app.database import connections, faults
-from app.database.faults import StoreUnavailable
+from app.database import connections
+from app.database.connections import StoreUnavailable
 from app.store import Job, Store
 from explainers.training.artifacts import STORE_VARIABLE
+from explainers.training.fit_spec import FitSpec
 
 Opened = Callable[[], Store]
 
@@ -26,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 def job(**values: object) -> Job:
     return Job(
-        **{"method": "aml", "model": "sst2", "variant": "mine", "texts": 20, "command": [], "folder": ""} | values
+        **{"method": "aml", "model": "sst2", "variant": "mine", "texts": 20, "spec_json": "{}", "folder": ""} | values
     )
 
 
@@ -53,7 +54,7 @@ def test_a_damaged_file_is_named_and_a_new_one_begun_when_it_is_gone(
     file.write_bytes(b"This is no database. " * 1000)
     store = opened()
     sentence = reason(store)
-    assert sentence == faults.DAMAGED.format(file="crosslight.db")
+    assert sentence == connections.DAMAGED.format(file="crosslight.db")
     assert str(tmp_path) not in sentence
     file.rename(tmp_path / "damaged.db")
     keep(store)  # without a restart
@@ -76,7 +77,7 @@ def test_a_locked_file_is_named(opened: Opened, file: Path, monkeypatch: pytest.
     keep(store)
     writer = sqlite3.connect(file)
     writer.execute("BEGIN IMMEDIATE")
-    assert reason(store) == faults.BUSY
+    assert reason(store) == connections.BUSY
     assert len(kept(store)) == 1  # a reader does not wait
     writer.close()
     keep(store)
@@ -87,7 +88,7 @@ def test_a_file_that_may_not_be_written_is_named(opened: Opened) -> None:
     keep(store)
     store.engine.dispose()
     event.listen(store.engine, "connect", lambda connection, _: connection.execute("PRAGMA query_only=ON"))
-    assert reason(store) == faults.REFUSED.format(file="crosslight.db")
+    assert reason(store) == connections.REFUSED.format(file="crosslight.db")
 
 
 def test_a_folder_that_cannot_be_made_is_named(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +101,7 @@ def test_a_table_that_is_gone_is_made_anew(opened: Opened, file: Path) -> None:
     store = opened()
     keep(store)
     with sqlite3.connect(file) as other:
-        other.execute("DROP TABLE jobs")
+        other.execute("DROP TABLE trainings")
     reason(store)
     keep(store)
 
@@ -108,7 +109,7 @@ def test_a_table_that_is_gone_is_made_anew(opened: Opened, file: Path) -> None:
 def test_bits_that_flip_in_the_file_end_in_a_sentence_or_in_nothing(opened: Opened, file: Path) -> None:
     first = opened()
     for _ in range(5):
-        keep(first, command=["python", "-m", "explainers"], folder="/somewhere")
+        keep(first, spec_json=FitSpec("aml", "sst2").as_json(), folder="/somewhere")
     first.close()
     whole, chance = file.read_bytes(), random.Random(0)
     for _ in range(150):
@@ -121,7 +122,7 @@ def test_bits_that_flip_in_the_file_end_in_a_sentence_or_in_nothing(opened: Open
         store = Store()
         with suppress(StoreUnavailable):
             for each in kept(store):
-                assert each.typed is not None
+                assert each.error is not None
             keep(store)
         store.close()
 
@@ -129,7 +130,7 @@ def test_bits_that_flip_in_the_file_end_in_a_sentence_or_in_nothing(opened: Open
 WRITER = """
 import sqlite3, sys
 file = sqlite3.connect(sys.argv[1])
-file.execute("UPDATE jobs SET error = 'written elsewhere'")
+file.execute("UPDATE trainings SET error = 'written elsewhere'")
 file.commit()
 file.close()
 """

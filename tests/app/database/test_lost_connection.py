@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.database import faults
-from app.database.faults import StoreUnavailable
+from app.database import connections
+from app.database.connections import StoreUnavailable
 from app.store import URL_VARIABLE, Job, Store
 from app.train import processes, submission
 from app.train.jobs import Jobs
@@ -19,8 +19,8 @@ PATIENCE = 20  # seconds
 SPEC = FitSpec("aml", "owner/model", variant="mine")
 TEXTS = tuple(Example(f"text {number}") for number in range(20))
 SCRIPT = """
-import pathlib, sys, time
-folder = pathlib.Path(sys.argv[sys.argv.index("--folder") + 1])
+import json, pathlib, sys, time
+folder = pathlib.Path(json.loads(pathlib.Path(sys.argv[3]).read_text())["folder"])
 with (folder.parent / "begun").open("a") as file: file.write("once ")
 while not (folder / "go").exists(): time.sleep(0.01)
 print("{}")
@@ -90,7 +90,7 @@ def test_a_connection_that_is_cut_within_a_transaction_undoes_it(
 
     with pytest.raises(StoreUnavailable) as error:
         cancel_and_cut()
-    assert str(error.value) == faults.SILENT
+    assert str(error.value) == connections.SILENT
     assert [job.status for job in jobs.all()] == ["waiting"]
 
 
@@ -100,7 +100,7 @@ def test_a_training_goes_on_while_the_server_is_away(jobs: Jobs, postgresql: Any
     outage()
     with pytest.raises(StoreUnavailable) as error:
         jobs.overview()
-    assert str(error.value) == faults.SILENT
+    assert str(error.value) == connections.SILENT
     with pytest.raises(StoreUnavailable):
         jobs.submit(SPEC, TEXTS)
     with pytest.raises(StoreUnavailable):
@@ -141,4 +141,4 @@ def test_a_server_that_is_not_there_is_named_without_its_address(monkeypatch: py
     store = Store()
     with pytest.raises(StoreUnavailable) as error, store.read():
         pass
-    assert str(error.value) == faults.SILENT
+    assert str(error.value) == connections.SILENT

@@ -7,8 +7,7 @@ from uuid import uuid4
 import pytest
 
 from app.reading import groups
-from app.reading.group_rules import GroupRefused
-from app.reading.groups import Groups
+from app.reading.groups import GroupRefused, Groups
 from tests.app.database.conftest import Opened
 
 PLACE = "aml/4"

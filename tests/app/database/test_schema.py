@@ -7,19 +7,22 @@ from typing import Any
 import pytest
 from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, create_engine, inspect, select
 
-from app.database import schema
-from app.database.schema import make_tables
+from app.database import connections
+from app.database.connections import make_tables
 from app.store import Base, Job, Store, default_url
+from explainers.training.fit_spec import FitSpec
 
+SPEC = FitSpec("aml", "sst2")
 Opened = Callable[[], Store]
-FIRST_VERSION = """CREATE TABLE jobs (
+FIRST_VERSION = """CREATE TABLE trainings (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     created FLOAT NOT NULL, method VARCHAR NOT NULL, model VARCHAR NOT NULL, variant VARCHAR NOT NULL,
-    texts INTEGER NOT NULL, command JSON NOT NULL, folder VARCHAR NOT NULL, status VARCHAR NOT NULL,
+    texts INTEGER NOT NULL, spec_json VARCHAR NOT NULL, folder VARCHAR NOT NULL, status VARCHAR NOT NULL,
     pid INTEGER, exit_code INTEGER, error VARCHAR NOT NULL, started FLOAT, finished FLOAT
 )"""  # as it was before trainings had owners
-INSERT = """INSERT INTO jobs (created, method, model, variant, texts, command, folder, status, error)
-    VALUES (1.0, 'aml', 'sst2', 'mine', 20, '["python", "fit"]', '/somewhere', 'failed', 'It stopped.')"""
+INSERT = """INSERT INTO trainings (created, method, model, variant, texts, spec_json, folder, status, error)
+    VALUES (1.0, 'aml', 'sst2', 'mine', 20, '{"method": "aml", "model": "sst2"}', '/somewhere', 'failed',
+    'It stopped.')"""
 
 
 def kept(store: Store) -> list[Job]:
@@ -34,7 +37,7 @@ def test_a_file_of_an_earlier_version_goes_on(opened: Opened, tmp_path: Path) ->
     file.execute(INSERT)
     file.commit()
     (job,) = kept(opened())
-    assert (job.command, job.error, job.owner, job.owner_name) == (["python", "fit"], "It stopped.", "", "")
+    assert (job.spec, job.error, job.owner, job.owner_name) == (SPEC, "It stopped.", "", "")
     file.execute(INSERT)  # an app of the earlier version goes on as well
     file.commit()
     file.close()
@@ -46,7 +49,7 @@ def test_a_database_of_an_earlier_version_goes_on(on_postgresql: str, opened: Op
     for statement in (first, INSERT):
         postgresql.query(on_postgresql, statement)
     (job,) = kept(opened())
-    assert (job.command, job.error, job.owner) == (["python", "fit"], "It stopped.", "")
+    assert (job.spec, job.error, job.owner) == (SPEC, "It stopped.", "")
 
 
 @pytest.mark.usefixtures("database")
@@ -74,10 +77,10 @@ def test_an_app_that_is_slower_sees_that_the_change_is_made(monkeypatch: pytest.
     kept(opened())
     engine = create_engine(default_url())
     answers = iter([False, True, True])
-    monkeypatch.setattr(schema, "_exists", lambda *_: next(answers))
-    jobs = Base.metadata.tables["jobs"].to_metadata(MetaData())  # alone: other pages have tables, too
-    missing, stale = schema._missing, iter([[jobs.columns["owner"]]])
-    monkeypatch.setattr(schema, "_missing", lambda *given: next(stale, None) or missing(*given))
+    monkeypatch.setattr(connections, "_exists", lambda *_: next(answers))
+    jobs = Base.metadata.tables["trainings"].to_metadata(MetaData())  # alone: other pages have tables, too
+    missing, stale = connections._missing, iter([[jobs.columns["owner"]]])
+    monkeypatch.setattr(connections, "_missing", lambda *given: next(stale, None) or missing(*given))
     make_tables(engine, jobs.metadata)
     engine.dispose()
 
@@ -86,11 +89,11 @@ def test_an_app_that_is_slower_sees_that_the_change_is_made(monkeypatch: pytest.
 def test_a_change_that_fails_for_good_is_not_hidden(opened: Opened) -> None:
     kept(opened())
     metadata = MetaData()
-    Table("jobs", metadata, Column("id", Integer, primary_key=True), Column("wrong", String, nullable=False))
+    Table("trainings", metadata, Column("id", Integer, primary_key=True), Column("wrong", String, nullable=False))
     with opened().begin() as session:
-        session.add(Job(method="a", model="b", variant="c", texts=1, command=[], folder=""))
+        session.add(Job(method="a", model="b", variant="c", texts=1, spec_json="", folder=""))
     engine: Engine = create_engine(default_url())
     with pytest.raises(Exception, match=r"wrong|NOT NULL"):
         make_tables(engine, metadata)  # a column without a value for the rows that are there
-    assert "wrong" not in {column["name"] for column in inspect(engine).get_columns("jobs")}
+    assert "wrong" not in {column["name"] for column in inspect(engine).get_columns("trainings")}
     engine.dispose()

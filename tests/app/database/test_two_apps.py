@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import pytest
 
 from app.database import connections
-from app.database.faults import StoreUnavailable
+from app.database.connections import StoreUnavailable
 from app.store import Job, Store
 from app.train import processes, submission, supervisor
 from app.train.jobs import Jobs
@@ -25,8 +25,8 @@ SPEC = FitSpec("aml", "owner/model", variant="mine")
 TEXTS = tuple(Example(f"text {number}") for number in range(20))
 PROLOGUE = """
 import json, os, pathlib, sys, time
-arguments = sys.argv[1:]
-folder = pathlib.Path(arguments[arguments.index("--folder") + 1])
+spec = json.loads(pathlib.Path(sys.argv[3]).read_text())
+folder = pathlib.Path(spec["folder"])
 def note(word): os.write(log, f"{word} {folder.name}\\n".encode())
 log = os.open(folder.parent / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 note("begin")
@@ -77,7 +77,7 @@ def begun() -> list[str]:
 
 
 def test_a_training_is_queued_carried_out_resumed_and_deleted(app: App) -> None:
-    jobs = app("sys.exit('It stopped.') if '--resume' not in arguments else print(json.dumps({'a': 1}))")
+    jobs = app("sys.exit('It stopped.') if not spec['resume'] else print(json.dumps({'a': 1}))")
     folder = jobs.submit(SPEC, TEXTS).run_folder
     (failed,) = over(jobs)
     assert (failed.status, failed.exit_code, failed.error) == ("failed", 1, "It stopped.")
@@ -141,18 +141,19 @@ def test_an_app_that_crashed_after_the_start_leaves_the_process_to_the_next(
 ) -> None:
     first, second = app(SLOW), app(SLOW)
     first.submit(SPEC, TEXTS)
-    started = []
+    launch = first.supervisor._launch
 
     def start_and_crash(job: Job) -> None:
-        started.append(processes.start(job.command, job.run_folder))
+        launch(job)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(first.supervisor, "_launch", start_and_crash)
     with pytest.raises(KeyboardInterrupt):
         first.tick()
-    until(second, lambda: state(second).pid == started[0].pid)
+    (started,) = first.supervisor.children.values()
+    until(second, lambda: state(second).pid == started.pid)
     second.cancel(1)
-    assert started[0].wait(PATIENCE) != 0
+    assert started.wait(PATIENCE) != 0
     until(second, lambda: state(second).pid is None)
     assert len(begun()) <= 1
 

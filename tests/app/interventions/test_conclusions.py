@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import pytest
 
-from app.interventions.bars import changed
 from app.interventions.conclusions import (
     TRIED,
     of_counterfactual,
@@ -12,12 +11,11 @@ from app.interventions.conclusions import (
     of_stated,
     over_set,
 )
-from explainers.metrics.intervals import Interval
-from explainers.narrative import changing_draws
-from explainers.narrative.changing_draws import DRAWS
-from explainers.narrative.counterfactual_check import CounterfactualCheck, NarratorCheck
-from explainers.narrative.interchange_check import InterchangeCheck, Side
-from explainers.narrative.interchange_rates import InterchangeRates
+from app.interventions.heading import changed
+from explainers.metrics.bootstrap import Interval
+from explainers.narrative import counterfactual
+from explainers.narrative.counterfactual import DRAWS, CounterfactualCheck, NarratorCheck
+from explainers.narrative.interchange_check import InterchangeCheck, InterchangeRates, Side
 
 LABELS = ("entailment", "neutral", "contradiction")
 MOVED = "The intervention moves the model from entailment to neutral"
@@ -105,8 +103,8 @@ def test_the_draws_that_change_the_class_in_words(changing: tuple[int, ...], ope
 
 
 def test_what_was_tried_for_an_opening_is_what_the_search_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changing_draws, "OPENING_DRAWS", 5)
-    monkeypatch.setattr(changing_draws, "OPENING_EXAMPLES", 30)
+    monkeypatch.setattr(counterfactual, "OPENING_DRAWS", 5)
+    monkeypatch.setattr(counterfactual, "OPENING_EXAMPLES", 30)
     assert "in hidden 1, none of the draws 0 to 4 changes" in of_no_change(60, "hidden 1")
     assert "any two of the first 30 examples" in of_no_change(60, "hidden 1")
     assert "any two of the first 12 examples" in of_no_change(12, "hidden 1")

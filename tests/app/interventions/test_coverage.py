@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from app.interventions.coverage import coverage_of
+from app.interventions.interchange import coverage_of
 
 SIZES = (384, 128, 64)
 HIDDEN = (

@@ -7,7 +7,7 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from app.load.command import load_command
+from app.load.__main__ import load_command
 
 COMMAND = Typer()
 COMMAND.command()(load_command)

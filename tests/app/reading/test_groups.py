@@ -9,10 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from app.reading import group_notes, group_rules, groups
-from app.reading.group_rules import Allowance, GroupRefused
-from app.reading.group_tables import ReadingGroup
-from app.reading.groups import Groups
+from app.reading import group_view, groups
+from app.reading.groups import Allowance, GroupRefused, Groups, ReadingGroup
 from app.store import Store
 
 PLACE = "aml/4"
@@ -34,7 +32,7 @@ def group(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Groups]:
 
 def test_followers_see_where_the_presenter_is(group: Groups) -> None:
     code, key = group.start("aml", 1)
-    assert re.fullmatch(f"[{group_rules.ALPHABET}]{{8}}", code)
+    assert re.fullmatch(f"[{groups.ALPHABET}]{{8}}", code)
     group.move(code, key, "cimi", 5)
     assert (group.look(code).story, group.look(code).step) == ("cimi", 5)
     assert group.look(code.lower()).place == "cimi/5"
@@ -42,7 +40,7 @@ def test_followers_see_where_the_presenter_is(group: Groups) -> None:
 
 def test_only_the_presenters_key_moves_and_reveals(group: Groups) -> None:
     code, key = group.start("aml", 1)
-    for wrong in ("", key[:-1], key + "a", group_rules.hashed(key)):
+    for wrong in ("", key[:-1], key + "a", groups.hashed(key)):
         with pytest.raises(GroupRefused, match="not that of the group's presenter"):
             group.move(code, wrong, "aml", 2)
         with pytest.raises(GroupRefused, match="not that of the group's presenter"):
@@ -128,7 +126,7 @@ def test_notes_are_bounded(group: Groups, monkeypatch: pytest.MonkeyPatch) -> No
     group.note(code, ONE, PLACE, "second")
     with pytest.raises(GroupRefused, match="no more are kept"):
         group.note(code, ONE, PLACE, "third")
-    assert [len(note.text) for note in group.notes(code)] == [group_rules.LONGEST_NOTE, 6]
+    assert [len(note.text) for note in group.notes(code)] == [groups.LONGEST_NOTE, 6]
 
 
 def test_groups_and_people_are_bounded(group: Groups, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +145,7 @@ def test_a_group_ends_after_a_day(group: Groups, monkeypatch: pytest.MonkeyPatch
     code, _ = group.start("aml", 1)
     group.note(code, ONE, PLACE, "gone tomorrow")
     now = time.time()
-    monkeypatch.setattr(groups.time, "time", lambda: now + group_rules.DAY + 1)
+    monkeypatch.setattr(groups.time, "time", lambda: now + groups.DAY + 1)
     with pytest.raises(GroupRefused, match="There is no group"):
         group.look(code)
     group.start("aml", 1)
@@ -173,13 +171,13 @@ def test_a_guesser_is_let_in_again_after_a_minute(group: Groups, monkeypatch: py
     with pytest.raises(GroupRefused, match="There is no group"):
         group.look("ABCDEFGH", "guesser")
     now = time.monotonic()
-    monkeypatch.setattr(group_rules.time, "monotonic", lambda: now + 61)
+    monkeypatch.setattr(groups.time, "monotonic", lambda: now + 61)
     assert group.look(code, "guesser").step == 1
     assert group.misses.moments == {}
 
 
 def test_one_visitor_begins_so_many_groups_and_others_are_not_kept_from_it(group: Groups) -> None:
-    for _ in range(group_rules.MOST_OF_VISITOR):
+    for _ in range(groups.MOST_OF_VISITOR):
         group.start("aml", 1, "one")
     with pytest.raises(GroupRefused, match="20 groups were begun from your address today"):
         group.start("aml", 1, "one")
@@ -194,7 +192,7 @@ def test_where_all_places_are_taken_an_unused_group_gives_its_own(
     with pytest.raises(GroupRefused, match="Too many groups are open"):
         group.start("aml", 1)
     now = time.time()
-    monkeypatch.setattr(group_rules.time, "time", lambda: now + group_rules.UNUSED + 1)
+    monkeypatch.setattr(groups.time, "time", lambda: now + groups.UNUSED + 1)
     group.move(*used, "aml", 2)
     group.join(joined[0], ONE)
     fresh, _ = group.start("aml", 1)
@@ -219,12 +217,12 @@ def test_what_is_no_participant_is_refused(group: Groups, name: str) -> None:
 def test_exported_notes_are_not_read_as_markdown(group: Groups) -> None:
     code, _ = group.start("aml", 4)
     group.note(code, ONE, PLACE, "# <b>[x](y)</b>\n- *a*")
-    text = group_notes.markdown(group.look(code), group.notes(code))
+    text = group_view.markdown(group.look(code), group.notes(code))
     assert text.startswith(f"# Notes of the reading group {code}, ")
     assert "## AML: learn the mask, step 4: " in text
     assert r"- \# \<b\>\[x\]\(y\)\</b\> \- \*a\*" in text
 
 
 def test_a_place_that_no_story_has_keeps_its_name() -> None:
-    assert group_notes.place_title("gone/3") == "gone/3"
-    assert group_notes.place_title("aml/99") == "aml/99"
+    assert group_view.place_title("gone/3") == "gone/3"
+    assert group_view.place_title("aml/99") == "aml/99"

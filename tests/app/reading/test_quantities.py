@@ -10,12 +10,17 @@ import pytest
 
 from app.compare.engine import Engine
 from app.model_pool import ModelPool
-from app.reading import bets
-from app.reading.findings import our_number, outcome
-from app.reading.marks import common_order
-from app.reading.observations import observed
-from app.reading.questions import request_of, reversed_order
-from app.reading.story import Bet, Choice, Finding, LiveExample
+from app.reading import bet_view
+from app.reading.observed import observed
+from app.reading.steps import common_order, our_number, outcome
+from app.reading.story import (
+    Bet,
+    Choice,
+    Finding,
+    LiveExample,
+    request_of,
+    reversed_order,
+)
 from explainers.models.bundle_cards import BUNDLES
 from explainers.report import quantities
 from explainers.report.quantities import UnknownQuantity, filled, holds, stored_quantity
@@ -140,7 +145,7 @@ def test_sentences_are_observed(comparison: Comparison) -> None:
     assert observed(replace(comparison, narrative_checks=()), "effect/cause_tokens") == 0.0
 
 
-@pytest.mark.parametrize("name", ["metric/lime/aopc_c", "score/aml/gone", "without/aml/x", "states/cause_phi"])
+@pytest.mark.parametrize("name", ["metric/cimi:zero/aopc_c", "score/aml/gone", "without/aml/x", "states/cause_phi"])
 def test_what_a_comparison_lacks_is_refused(comparison: Comparison, name: str) -> None:
     with pytest.raises(UnknownQuantity, match="in this comparison"):
         observed(comparison, name)
@@ -148,31 +153,45 @@ def test_what_a_comparison_lacks_is_refused(comparison: Comparison, name: str) -
 
 def test_a_bet_is_decided_by_the_largest_or_smallest(comparison: Comparison) -> None:
     choices = (Choice("a", "metric/random/aopc_c"), Choice("b", "probability/entailment"), Choice("c", "states/cause"))
-    assert bets.answer(Bet("", "largest", choices, ""), comparison) == 2
-    assert bets.answer(Bet("", "smallest", choices, ""), comparison) == 0
-    assert bets.values(Bet("", "smallest", choices, ""), comparison)[2] == 1.0
+    assert bet_view.right_choices(Bet("", "largest", choices, ""), comparison) == (2,)
+    assert bet_view.right_choices(Bet("", "smallest", choices, ""), comparison) == (0,)
+    assert bet_view.values(Bet("", "smallest", choices, ""), comparison)[2] == 1.0
+
+
+@pytest.mark.parametrize(("noise", "right"), [(0.0, (0,)), (0.004, (0, 1))])
+def test_methods_within_the_sampling_noise_of_the_leader_are_right_too(
+    comparison: Comparison, noise: float, right: tuple[int, ...]
+) -> None:
+    lime, occlusion = (comparison.result(method) for method in ("lime", "occlusion"))
+    assert lime is not None
+    assert occlusion is not None
+    leading = replace(lime, metrics={"aopc_c": 0.772}, noise={"aopc_c": noise})
+    level = replace(occlusion, metrics={"aopc_c": 0.767}, noise={"aopc_c": 0.0})  # 0.005 behind; 1.96 × 0.004 = 0.0078
+    both = comparison.with_event(leading).with_event(level)
+    choices = (Choice("LIME", "metric/lime/aopc_c"), Choice("Occlusion", "metric/occlusion/aopc_c"))
+    assert bet_view.right_choices(Bet("", "largest", choices, ""), both) == right
 
 
 @pytest.mark.parametrize(("name", "right"), [("states/cause", 1), ("probability/contradiction", 0)])
 def test_a_bet_on_a_range_is_decided_by_the_range(comparison: Comparison, name: str, right: int) -> None:
     bet = Bet("", "range", (Choice("low", below=0.5), Choice("high", at_least=0.5)), "", name)
-    assert bets.answer(bet, comparison) == right
-    assert len(bets.values(bet, comparison)) == 1
+    assert bet_view.right_choices(bet, comparison) == (right,)
+    assert len(bet_view.values(bet, comparison)) == 1
 
 
 def test_a_bet_on_stored_numbers_needs_no_comparison() -> None:
     stored = Bet("", "largest", (Choice("a", "card/sst2/accuracy.test"), Choice("b", "card/nli/accuracy.test")), "")
-    assert bets.is_stored(stored)
-    assert bets.answer(stored, None) == 0  # 90.9 % and 80.1 %
+    assert bet_view.is_stored(stored)
+    assert bet_view.right_choices(stored, None) == (0,)  # 90.9 % and 80.1 %
     live = replace(stored, choices=(*stored.choices, Choice("c", "states/cause")))
-    assert not bets.is_stored(live)
+    assert not bet_view.is_stored(live)
     with pytest.raises(UnknownQuantity, match="needs a comparison"):
-        bets.answer(live, None)
+        bet_view.right_choices(live, None)
 
 
 def test_bets_are_counted_by_choice() -> None:
     bet = Bet("", "largest", (Choice("a"), Choice("b"), Choice("c")), "")
-    assert bets.counts(bet, [2, 0, 2]) == (1, 0, 2)
+    assert bet_view.counts(bet, [2, 0, 2]) == (1, 0, 2)
 
 
 def test_the_common_order_counts_places() -> None:
@@ -189,7 +208,7 @@ def test_the_reversed_order_begins_with_the_least(comparison: Comparison) -> Non
     assert sorted(order) == list(range(len(scores)))
     assert scores[order[0]] == min(scores)
     assert scores[order[-1]] == max(scores)
-    assert reversed_order(run, "lime") == ()
+    assert reversed_order(run, "cimi:zero") == ()
 
 
 def test_erased_units_are_toggled() -> None:

@@ -15,19 +15,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.app_discovery import discover_asgi_app
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from app.server import edge
-from app.server.headers import security_headers
+from app.server.edge import security_headers
 from app.server.hosts import allowed_hosts
-from app.server.messages import refused
 from app.server.preloads import link_header
+from app.streamlit_shims import STREAM, BackMsg, ForwardMsg
 from explainers.errors import ExplanationError
-from explainers.evaluation import cold_start
+from explainers.studies.speed import measure
 
 SCRIPT = """
 import streamlit as st
@@ -83,7 +81,7 @@ class Served:
         plug = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
         try:
             return connect(
-                f"ws://{host or self.host}/_stcore/stream",
+                f"ws://{host or self.host}{STREAM}",
                 sock=plug,
                 origin=origin,  # type: ignore[arg-type]
                 subprotocols=["streamlit"],  # type: ignore[list-item]
@@ -118,7 +116,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("served")
     (folder / "entry.py").write_text(SCRIPT, encoding="utf-8")
     shutil.copytree(ROOT / ".streamlit", folder / ".streamlit")  # the settings of the app
-    port = cold_start.free_port()
+    port = measure.free_port()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "CROSSLIGHT_HOSTS": "App.example.org, *.example.net"}
     command = [sys.executable, "-m", "streamlit", "run", "entry.py", "--server.headless=true"]
     with (folder / "log").open("wb") as log:
@@ -126,7 +124,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             [*command, f"--server.port={port}"], cwd=folder, env=environment, stdout=log, stderr=log
         )
     try:
-        cold_start.wait_for(port)
+        measure.wait_for(port)
         yield Served(port, folder / "log")
     finally:
         process.terminate()
@@ -255,29 +253,6 @@ def test_a_message_larger_than_any_pasted_image_ends_the_connection(served: Serv
         with pytest.raises(ConnectionClosed):
             shown(window)
         assert window.close_code in (1009, 1006)  # the second where the end arrives while the message is still sent
-
-
-@pytest.mark.parametrize(
-    ("message", "kind"),
-    [
-        (BackMsg(), "None"),
-        (BackMsg(clear_cache=True), "clear_cache"),
-        (BackMsg(set_run_on_save=True), "set_run_on_save"),
-        (BackMsg(load_git_info=True), "load_git_info"),
-        (BackMsg(debug_disconnect_websocket=True), "debug_disconnect_websocket"),
-        (BackMsg(debug_shutdown_runtime=True), "debug_shutdown_runtime"),
-        (BackMsg(backend_operation_request={"install_skills": {}}), "backend_operation_request install_skills"),
-        (BackMsg(backend_operation_request={}), "backend_operation_request None"),
-        (BackMsg(backend_operation_request={"deferred_file": {"file_id": "1"}}), ""),
-        (BackMsg(backend_operation_request={"dataframe_chunk": {"source_id": "1"}}), ""),
-        (BackMsg(rerun_script={}), ""),
-        (BackMsg(stop_script=True), ""),
-        (BackMsg(app_heartbeat=True), ""),
-        (BackMsg(file_urls_request={"request_id": "1"}), ""),
-    ],
-)
-def test_only_what_a_user_of_the_app_needs_is_passed_on(message: BackMsg, kind: str) -> None:
-    assert refused(message.SerializeToString()) == kind
 
 
 @pytest.mark.parametrize("given", ["https://app.example.org", "app.example.org:8501", "*", "a.*.org", "a b", "app/x"])

@@ -3,11 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from app.server import preloads
-from app.server.headers import INDEX
-from app.server.preloads import SCRIPTS, imported, link_header
+from app.server.preloads import link_header
+from app.streamlit_shims import DRAWING, INDEX, SCRIPTS
 
 ROOT = Path(__file__).parents[3]
 
@@ -16,24 +13,10 @@ def test_the_header_names_existing_scripts_that_the_page_does_not_load() -> None
     names = re.findall(r"<\./static/js/([\w.-]+\.js)>; rel=modulepreload", link_header())
     assert len(names) == len(set(names)) == link_header().count("modulepreload")
     assert all((SCRIPTS / name).is_file() for name in names)
-    for kind in preloads.ELEMENTS:
+    for kind in DRAWING:
         assert any(name.startswith(f"{kind}.") for name in names), kind  # Streamlit has renamed it
     assert not [name for name in names if name in INDEX.read_text(encoding="utf-8")]
     assert len(link_header()) < 1000  # nginx takes 4 kB of headers in all
-
-
-def test_what_a_script_imports_comes_with_it() -> None:
-    (component,) = (path.name for path in SCRIPTS.glob("BidiComponent.*.js"))
-    first, *rest = imported([component])
-    assert first == component
-    assert rest
-
-
-def test_a_script_that_is_not_there_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preloads, "SCRIPTS", tmp_path)
-    (tmp_path / "first.js").write_text('import "./gone.js";import {a} from "./second.js";')
-    (tmp_path / "second.js").write_text("")
-    assert list(imported(["first.js", "missing.js"])) == ["first.js", "second.js"]
 
 
 def test_the_modules_of_the_page_are_imported_in_the_background_without_torch() -> None:

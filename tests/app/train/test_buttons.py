@@ -16,12 +16,15 @@ def page(folder: str, exit_code: int | None, status: str = "failed", *, sha: str
 
     import streamlit as st
 
-    from app.login.account import ANYBODY
+    from app.login.gate import ANYBODY
     from app.store import Job
+    from app.train.job_list import JobList
     from app.train.jobs import Overview
     from app.train.processes import OUTPUT
+    from app.train.state import train_state
     from app.train.view import _draw
     from explainers.training.artifacts import own_folder
+    from explainers.training.fit_spec import FitSpec
 
     job = Job(
         id=1,
@@ -29,7 +32,7 @@ def page(folder: str, exit_code: int | None, status: str = "failed", *, sha: str
         model="owner/model",
         variant="mine",
         texts=20,
-        command=["python", "-m", "explainers", "fit", "aml"],
+        spec_json=FitSpec("aml", "owner/model").as_json(),
         folder=folder,
         owner="",
         owner_name="",
@@ -49,7 +52,7 @@ def page(folder: str, exit_code: int | None, status: str = "failed", *, sha: str
     made.parent.mkdir(parents=True, exist_ok=True)
     made.write_text(json.dumps({"sha256": sha}))
     jobs = cast(Any, SimpleNamespace(cancel=None, resume=None, delete=delete))
-    _draw(jobs, ANYBODY, Overview((job,), {}, frozenset()))
+    _draw(JobList(jobs, ANYBODY, "fit", train_state(), _draw), Overview((job,), {}, frozenset()))
 
 
 @pytest.fixture(autouse=True)

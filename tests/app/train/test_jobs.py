@@ -1,4 +1,4 @@
-"""Jobs with a quick command in place of the training: `python -c SCRIPT fit …`, which gets the same arguments."""
+"""Jobs with a quick command in place of the training: `python -c SCRIPT fit --spec FILE`, which reads the same file."""
 
 import csv
 import json
@@ -12,8 +12,8 @@ from threading import enumerate as enumerate_threads
 
 import pytest
 
-from app.database.faults import StoreUnavailable
-from app.login.account import Account
+from app.database.connections import StoreUnavailable
+from app.login.gate import Account
 from app.model_pool import DEVICE_VARIABLE, ROOTS_VARIABLE
 from app.store import Job, Store
 from app.train import processes, submission, supervisor
@@ -21,6 +21,7 @@ from app.train.jobs import Jobs
 from app.train.supervisor import card
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.installation import IMPORTED_FROM
 from explainers.models import catalog, model_names
 from explainers.training.artifacts import STORE_VARIABLE
 from explainers.training.fit_spec import FitSpec
@@ -30,10 +31,10 @@ SPEC = FitSpec("aml", "owner/model", variant="mine", seed=3, settings=(("epochs"
 TEXTS = tuple(Example(f"text {number}") for number in range(20))
 PROLOGUE = """
 import json, os, pathlib, signal, subprocess, sys, time
-arguments = sys.argv[1:]
-folder = pathlib.Path(arguments[arguments.index("--folder") + 1])
+spec = json.loads(pathlib.Path(sys.argv[3]).read_text())
+folder = pathlib.Path(spec["folder"])
 """
-GOOD = 'print(json.dumps({"arguments": arguments}, indent=2))'
+GOOD = 'print(json.dumps({"arguments": sys.argv[1:], "spec": spec}, indent=2))'
 BAD = 'print("Traceback", file=sys.stderr); print("The texts are too short.", file=sys.stderr); sys.exit(2)'
 SLOW = '(folder / "began").write_text(str(os.getpid())); time.sleep(60)'
 PARENT = """
@@ -41,7 +42,7 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 (folder / "began").write_text(str(child.pid)); time.sleep(60)
 """
 DEAF = f"signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLOW}"
-ONCE = 'print(json.dumps({"resumed": True})) if "--resume" in arguments else sys.exit("It stopped half-way.")'
+ONCE = 'print(json.dumps({"resumed": True})) if spec["resume"] else sys.exit("It stopped half-way.")'
 KILLED = "os.kill(os.getpid(), signal.SIGKILL)"
 LOST = 'print("Epoch 1 of 9.", file=sys.stderr, flush=True); os.killpg(os.getpgid(0), signal.SIGKILL)'
 ORDERLY = """
@@ -118,22 +119,38 @@ def test_a_training_waits_runs_and_is_done(office: Office) -> None:
     assert done.created <= (done.started or 0) <= (done.finished or 0)
 
 
-def test_the_command_is_the_one_that_a_person_would_type(office: Office) -> None:
+def test_the_process_reads_the_spec_that_the_store_holds(office: Office) -> None:
     jobs = office()
     jobs.submit(SPEC, TEXTS)
-    folder = over(jobs).folder
-    assert card(state(jobs)) == {
-        "arguments": f"fit aml --model owner/model --data {folder}/texts.txt --variant mine --seed 3 --set epochs=2 "
-        f"--folder {folder}".split(" ")
+    done = over(jobs)
+    assert done.spec == replace(SPEC, data=f"{done.folder}/texts.txt", folder=done.folder)
+    assert card(done) == {
+        "arguments": ["fit", "--spec", f"{done.folder}/spec.json"],
+        "spec": json.loads(done.spec.as_json()),
     }
-    assert SPEC.shell_command("my texts.txt").startswith(
-        "python -m explainers fit aml --model owner/model --data 'my texts.txt'"
+
+
+def test_a_spec_that_cannot_be_read_ends_the_training_with_a_sentence(office: Office) -> None:
+    jobs = office()
+    jobs.submit(SPEC, TEXTS)
+    with jobs.store.begin() as session:
+        job = session.get(Job, 1)
+        assert job is not None
+        job.spec_json = '{"method": "aml", "seeds": 0}'
+    assert over(jobs).status == "failed"
+    assert state(jobs).error == (
+        "The training's spec cannot be read. The field model is missing. The field seeds must be at least 1, not 0. "
+        "Start a new training."
     )
+    with pytest.raises(ExplanationError, match="cannot be read"):
+        jobs.resume(1)
+    jobs.delete(1)
+    assert not jobs.all()
 
 
 def test_the_app_s_device_is_the_training_s(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DEVICE_VARIABLE, "cpu")
-    assert office().submit(SPEC, TEXTS).command[-4:-2] == ["--device", "cpu"]
+    assert office().submit(SPEC, TEXTS).spec.device == "cpu"
 
 
 def test_the_texts_lie_where_nobody_else_may_read_them(office: Office) -> None:
@@ -141,7 +158,7 @@ def test_the_texts_lie_where_nobody_else_may_read_them(office: Office) -> None:
     job = office().submit(SPEC, texts)
     assert (job.run_folder / "texts.txt").read_text(encoding="utf-8").splitlines() == [each.text for each in texts]
     assert job.run_folder.stat().st_mode & 0o077 == 0
-    assert not any("id" in part for part in job.command[3:] if "$" in part)
+    assert "$" not in job.spec_json
 
 
 def test_what_cannot_be_queued_leaves_no_text_on_the_disk(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,14 +299,14 @@ def test_a_waiting_training_is_cancelled_without_ever_starting(office: Office) -
     assert (state(jobs).status, state(jobs).started) == ("cancelled", None)
 
 
-def test_what_failed_is_resumed_with_the_same_command(office: Office) -> None:
+def test_what_failed_is_resumed_with_the_same_spec(office: Office) -> None:
     jobs = office(ONCE)
     jobs.submit(SPEC, TEXTS)
     failed = over(jobs)
     assert failed.error == "It stopped half-way."
     for _ in range(2):
         jobs.resume(1)
-    assert state(jobs).command == [*failed.command, "--resume"]
+    assert state(jobs).spec == replace(failed.spec, resume=True)
     assert (state(jobs).status, state(jobs).error) == ("waiting", "")
     assert over(jobs).status == "done"
     jobs.resume(1)
@@ -393,7 +410,9 @@ def test_deleting_takes_the_folder_and_nothing_else(office: Office, tmp_path: Pa
     outside = tmp_path / "precious"
     outside.mkdir()
     with jobs.store.begin() as session:
-        session.add(Job(method="a", model="b", variant="c", texts=1, command=[], folder=str(outside), status="failed"))
+        session.add(
+            Job(method="a", model="b", variant="c", texts=1, spec_json="", folder=str(outside), status="failed")
+        )
     jobs.delete(2)
     assert outside.exists()
     assert not jobs.all()
@@ -493,7 +512,7 @@ def test_the_process_may_load_what_the_app_may_load(tmp_path: Path, monkeypatch:
     for module in (catalog, model_names):
         monkeypatch.setattr(module, "bundle_names", lambda: ("sst2",))
     monkeypatch.setattr(catalog, "load_bundle", lambda folder, _device: folder.name)
-    monkeypatch.setattr(catalog, "_pretrained", lambda name, _device: name)
+    monkeypatch.setattr(catalog, "load_pretrained", lambda name, _device: name)
     model = name.format(here=tmp_path)
     roots = (Path("allowed"), tmp_path / "inside")
     try:
@@ -522,14 +541,13 @@ def test_the_card_is_what_the_command_printed(office: Office) -> None:
     assert card(state(jobs)) is None
 
 
-def test_without_texts_the_command_leaves_them_to_the_model_s_generator(office: Office) -> None:
+def test_without_texts_the_spec_leaves_them_to_the_model_s_generator(office: Office) -> None:
     job = office().submit(SPEC, ())
-    assert "--data" not in job.command
+    assert job.spec.data == ""
     assert not list(job.run_folder.iterdir())
-    assert SPEC.shell_command("").startswith("python -m explainers fit aml --model owner/model --variant mine")
 
 
 def test_a_training_imports_the_package_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (processes.PROJECT / "explainers" / "__main__.py").is_file()
+    assert (IMPORTED_FROM / "explainers" / "__main__.py").is_file()
     monkeypatch.chdir(tmp_path)
     assert processes.start([sys.executable, "-c", "import explainers.errors"], tmp_path).wait(PATIENCE) == 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.store import Job
-from app.train import charts, view
+from app.train import outcome, view
 from app.train.log import LOG, Epoch, Log, duration, pace, read
 from explainers.metrics.faithfulness import METRICS
 from explainers.training import loop
@@ -19,7 +19,7 @@ def step(number: int, total: float) -> dict[str, object]:
 
 def epoch(number: int, step: int, *warnings: str) -> dict[str, object]:
     metrics = {"aopc_c": 0.25, "aopc_s": 0.125}
-    return {"epoch": number, "step": step, "seconds": 3.0 * number, "validation": metrics, "alarms": list(warnings)}
+    return {"epoch": number, "step": step, "seconds": 3.0 * number, "validation": metrics, "warnings": list(warnings)}
 
 
 def write(folder: Path, *lines: dict[str, object], rest: str = "") -> Log:
@@ -95,7 +95,7 @@ def test_durations(seconds: float, text: str) -> None:
 
 
 def test_a_chart_holds_steps_and_their_smoothed_course() -> None:
-    figure = charts.term("L_inv", {1: 4.0, 2: 2.0})
+    figure = outcome.term("L_inv", {1: 4.0, 2: 2.0})
     raw, smoothed = figure.data
     assert list(raw.x) == list(smoothed.x) == [1, 2]
     assert list(raw.y) == [4.0, 2.0]
@@ -103,13 +103,13 @@ def test_a_chart_holds_steps_and_their_smoothed_course() -> None:
 
 
 def test_smoothing_keeps_what_is_constant_and_follows_what_is_short() -> None:
-    assert charts.smooth(charts.np.full(500, 0.3)) == pytest.approx(0.3)
-    assert charts.smooth(charts.np.array([1.0, 5.0])) == pytest.approx([1.0, 5.0])
+    assert outcome.smooth(outcome.np.full(500, 0.3)) == pytest.approx(0.3)
+    assert outcome.smooth(outcome.np.array([1.0, 5.0])) == pytest.approx([1.0, 5.0])
 
 
 def test_a_long_training_sends_few_points_with_its_first_and_last() -> None:
-    raw, _ = charts.term("total", {step: float(step) for step in range(1, 10_001)}).data
-    assert len(raw.x) <= charts.POINTS
+    raw, _ = outcome.term("total", {step: float(step) for step in range(1, 10_001)}).data
+    assert len(raw.x) <= outcome.POINTS
     assert (raw.x[0], raw.x[-1]) == (1, 10_000)
 
 
@@ -118,7 +118,7 @@ def test_metrics_are_drawn_by_epoch() -> None:
         Epoch(1, 2, 1.0, {"aopc_c": 0.1, "aopc_s": 0.3}, ()),
         Epoch(2, 4, 2.0, {"aopc_c": 0.4, "aopc_s": 0.2}, ()),
     ]
-    figure = charts.validation(epochs, {id: METRICS.get(id).name for id in ("aopc_c", "aopc_s")})
+    figure = outcome.validation(epochs, {id: METRICS.get(id).name for id in ("aopc_c", "aopc_s")})
     assert [(line.name, list(line.x), list(line.y)) for line in figure.data] == [
         ("AOPC-C", [1, 2], [0.1, 0.4]),
         ("AOPC-S", [1, 2], [0.3, 0.2]),
@@ -127,4 +127,4 @@ def test_metrics_are_drawn_by_epoch() -> None:
 
 
 def test_the_total_comes_first() -> None:
-    assert charts.ordered({"L_p": {}, "total": {}, "L_a": {}}) == ["total", "L_p", "L_a"]
+    assert outcome.ordered({"L_p": {}, "total": {}, "L_a": {}}) == ["total", "L_p", "L_a"]

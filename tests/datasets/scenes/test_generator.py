@@ -11,7 +11,12 @@ from explainers.datasets.scenes.conditions import NEUTRAL, Kind, Number
 from explainers.datasets.scenes.drawing import INKS, draw
 from explainers.datasets.scenes.generator import SceneItem, generate_items
 from explainers.datasets.scenes.scene_recovery import recover_scene
-from explainers.datasets.scenes.statements import Boxes, Count, Every, Unanswerable
+from explainers.datasets.scenes.statements import (
+    Boxes,
+    Count,
+    Every,
+    Unanswerable,
+)
 from explainers.datasets.scenes.world import Scene
 
 CONTENT = (

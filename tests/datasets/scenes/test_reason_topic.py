@@ -5,7 +5,7 @@ from itertools import islice, pairwise
 import pytest
 
 from explainers.datasets.scenes.generator import generate_items
-from explainers.datasets.scenes.reason_topic import on_topic
+from explainers.datasets.scenes.reason_checker import on_topic
 from explainers.models.tasks import reason_on_topic
 
 

@@ -8,7 +8,13 @@ import pytest
 from explainers.datasets.scenes.conditions import NEUTRAL, Condition, Has, Hues, Kind, Next, Number, Only
 from explainers.datasets.scenes.generator import SceneItem, generate_items
 from explainers.datasets.scenes.reasons import reason
-from explainers.datasets.scenes.statements import Boxes, Count, Every, Statement, Unanswerable
+from explainers.datasets.scenes.statements import (
+    Boxes,
+    Count,
+    Every,
+    Statement,
+    Unanswerable,
+)
 from explainers.datasets.scenes.wording import NUMBERS, put_into_words
 from explainers.datasets.scenes.world import BOXES, Scene, Thing
 

@@ -1,9 +1,15 @@
 import pytest
 
 from explainers.datasets.scenes.conditions import Has, Hues, Kind, Level, Next, Number, Only, Stacked, Within
-from explainers.datasets.scenes.statement_kinds import NAMES, kind_of
 from explainers.datasets.scenes.statement_parser import parse_statement
-from explainers.datasets.scenes.statements import Boxes, Count, Every, Statement
+from explainers.datasets.scenes.statements import (
+    NAMES,
+    Boxes,
+    Count,
+    Every,
+    Statement,
+    kind_of,
+)
 
 SOME, ONE, TWO, NONE, ALL = (
     Number("at least", 1),

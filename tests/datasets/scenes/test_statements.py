@@ -22,7 +22,13 @@ from explainers.datasets.scenes.conditions import (
     Within,
 )
 from explainers.datasets.scenes.generator import generate_items
-from explainers.datasets.scenes.statements import Boxes, Count, Every, Statement, Unanswerable
+from explainers.datasets.scenes.statements import (
+    Boxes,
+    Count,
+    Every,
+    Statement,
+    Unanswerable,
+)
 from explainers.datasets.scenes.world import Scene, Thing, random_scene, tower
 
 YES, OPEN, NO = ENTAILMENT, NEUTRAL, CONTRADICTION

@@ -12,8 +12,7 @@ import pytest
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, processors
 
 from explainers.errors import ExplanationError
-from explainers.models.foreign.isolated_tokenizer import IsolatedTokenizer
-from explainers.models.foreign.line_process import LineProcess
+from explainers.models.foreign.opened_tokenizer import IsolatedTokenizer, LineProcess
 from explainers.models.inputs.encoding import encode
 
 PIECES = ("good", "bad", "film", "un", "##watch", "##able")

@@ -10,7 +10,7 @@ import pytest
 
 from explainers.errors import ModelUnavailable
 from explainers.models.catalog import load
-from explainers.models.foreign.config_limits import check_preprocessor, read_config
+from explainers.models.foreign.file_checks import check_preprocessor, read_config
 from explainers.models.model_files import ModelFiles
 
 

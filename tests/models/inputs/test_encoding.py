@@ -5,7 +5,13 @@ import pytest
 from tokenizers import Tokenizer, pre_tokenizers, processors
 from tokenizers.models import BPE
 
-from explainers.models.inputs.encoding import NO_UNIT, Encoding, Erasure, UnitKind, encode
+from explainers.models.inputs.encoding import (
+    NO_UNIT,
+    Encoding,
+    Erasure,
+    UnitKind,
+    encode,
+)
 
 PAD, UNK, CLS, SEP, MASK, GOOD, BAD, UN, WATCH, ABLE = range(10)
 PIECES = ("good", "bad", "un", "##watch", "##able")

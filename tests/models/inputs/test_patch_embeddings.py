@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from explainers.datasets.image import InputImage
+from explainers.models.inputs.canvas import PatchEmbeddings
 from explainers.models.inputs.encoding import NO_UNIT, Encoding, Unit
-from explainers.models.inputs.patch_embeddings import PatchEmbeddings
 
 CLS, PATCH, SEP, MASK, GOOD = 2, 5, 3, 4, 7
 

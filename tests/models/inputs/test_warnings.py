@@ -9,7 +9,12 @@ from tokenizers import Tokenizer
 
 from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import Encoding, encode
-from explainers.models.inputs.warnings import FOREIGN, IDENTICAL, input_warnings, looks_foreign
+from explainers.models.inputs.requirements import (
+    FOREIGN,
+    IDENTICAL,
+    input_warnings,
+    looks_foreign,
+)
 from explainers.models.text.base_weights import base_folder
 from explainers.models.text.bundle import base_tokenizer
 

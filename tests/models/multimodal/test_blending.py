@@ -3,8 +3,7 @@ import pytest
 import torch
 
 from explainers.models.inputs.canvas import Canvas
-from explainers.models.multimodal.blending import blend
-from explainers.models.multimodal.patching import Grid, Superpixels
+from explainers.models.multimodal.blending import Grid, Superpixels, blend
 from explainers.models.multimodal.preprocessing import Preparation
 
 LIKE = torch.zeros(0)

@@ -15,8 +15,8 @@ from explainers.methods.registry import METHODS, MethodSpec
 from explainers.metrics.sensitivity import replace_units
 from explainers.models.catalog import fingerprint, load
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Erasure
+from explainers.models.multimodal.blending import Superpixels
 from explainers.models.multimodal.model import MultimodalModel
-from explainers.models.multimodal.patching import Superpixels
 from explainers.results.attribution import Attribution
 
 TEXT = "is the cat red ?"  # 5 words
@@ -25,7 +25,7 @@ PATCHES = 49
 every_erasure = pytest.mark.parametrize("erasure", MULTIMODAL_ERASURES)
 every_method = pytest.mark.parametrize(
     "entry",
-    [entry for entry in METHODS if entry.group in ("Captum", "Controls") and entry.kind != "one part"],
+    [entry for entry in METHODS if not entry.learns and not entry.is_single_part],
     ids=lambda entry: entry.id,
 )
 

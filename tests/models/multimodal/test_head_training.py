@@ -15,9 +15,8 @@ from explainers.models.catalog import load
 from explainers.models.internals import classifier_head
 from explainers.models.multimodal.clip import FactorisedBilinearPooling
 from explainers.models.multimodal.head_training import HeadRecipe, fit_head
-from explainers.models.multimodal.model import MultimodalModel
+from explainers.models.multimodal.model import MultimodalModel, features, vectors
 from explainers.models.multimodal.network import FusionShape
-from explainers.models.multimodal.unmasked import features, vectors
 from explainers.narrative.interchange import layer_sizes, run_with_exchange
 
 LABELS = ("dark", "bright")

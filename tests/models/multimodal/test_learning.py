@@ -12,23 +12,23 @@ import torch
 from torch import nn
 from typer.testing import CliRunner
 
-from explainers.commands.app import app
-from explainers.commands.bench import benchmark_lines
+from explainers.__main__ import app
 from explainers.datasets import entailment
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.datasets.images.sets import ImageFiles
 from explainers.errors import ExplanationError
-from explainers.evaluation import speed
-from explainers.evaluation.speed import benchmark, example_for
 from explainers.learned import fit as learned
 from explainers.learned.recipes import RECIPES
 from explainers.models.catalog import fingerprint, load
 from explainers.models.inputs.padded_batch import pad_batch
-from explainers.models.internals import batch_head_inputs, classifier_head
+from explainers.models.internals import batch_head_inputs, classifier_head, head_inputs
 from explainers.models.multimodal.model import MultimodalModel
 from explainers.narrative.fit import make
 from explainers.narrative.narrate import narrate, narrators
+from explainers.studies.speed import measure
+from explainers.studies.speed.command import benchmark_lines
+from explainers.studies.speed.measure import benchmark, example_for
 from explainers.training.artifacts import STORE_VARIABLE, own_folder
 from explainers.training.fit_spec import FitSpec
 
@@ -54,7 +54,7 @@ def vilt(folders: dict[str, Path]) -> MultimodalModel:
 def test_c_is_what_the_head_makes_the_answer_of(model: MultimodalModel, image: Callable[..., InputImage]) -> None:
     texts = ("is the cat red ?", "the cat", "a box on top of the dog .")
     encodings = [model.encode(Example(text, image=image(seed))) for seed, text in enumerate(texts)]
-    states, logits = model.head_inputs(encodings)
+    states, logits = head_inputs(model, encodings)
     assert not states.requires_grad
     assert torch.allclose(classifier_head(model)(states), logits, atol=1e-5)
     for encoding, row in zip(encodings, logits.softmax(-1), strict=True):
@@ -65,7 +65,7 @@ def test_c_is_what_the_head_makes_the_answer_of(model: MultimodalModel, image: C
 def test_of_text_c_is_read_in_one_pass(speaker: Any) -> None:
     encodings = [speaker.encode(Example("the film was good", "a dull plot")), speaker.encode(Example("bad", "good"))]
     result, expected = (
-        speaker.head_inputs(encodings),
+        head_inputs(speaker, encodings),
         batch_head_inputs(speaker, pad_batch(encodings, speaker.pad_token, speaker.device)),
     )
     assert all(torch.equal(one, other) for one, other in zip(result, expected, strict=True))
@@ -74,7 +74,7 @@ def test_of_text_c_is_read_in_one_pass(speaker: Any) -> None:
 def test_a_model_of_images_without_a_head_says_so(vilt: MultimodalModel, image: Callable[..., InputImage]) -> None:
     encoding = vilt.encode(Example("the cat", image=image(0)))
     with pytest.raises(ExplanationError, match="has no head of several layers"):
-        replace(vilt, module=nn.Module()).head_inputs([encoding])
+        head_inputs(replace(vilt, module=nn.Module()), [encoding])
 
 
 def test_every_architecture_learns_to_speak(model: MultimodalModel, esnlive: Written) -> None:
@@ -145,16 +145,16 @@ def test_methods_that_learn_from_tokens_refuse_at_the_first_image(
 
 @pytest.mark.parametrize("name", ["vilt", "clip-mfb"])
 def test_speed_is_measured_on_a_scene(folders: dict[str, Path], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    methods = "aml", "occlusion", "text_only", "picture_only"
+    methods = "aml", "occlusion", "text_only", "image_only"
     for setting, value in {"SAMPLES": 10, "STEPS": 2, "REPEATS": 1, "default_methods": lambda: methods}.items():
-        monkeypatch.setattr(speed, setting, value)
+        monkeypatch.setattr(measure, setting, value)
     model = load(str(folders[name]), device="cpu")
     options = example_for(model)
     assert options.image is not None
     assert example_for(model).image == options.image  # always the same
-    monkeypatch.setattr(speed, "load", lambda _name: model)
+    monkeypatch.setattr(measure, "load", lambda _name: model)
     result = benchmark(name, 0, browser=False)
     assert result["units"] == len(model.encode(options).units) > result["words"] == len(options.text.split())
-    assert set(result["each method"]) == {"occlusion", "text_only", "picture_only"}  # what is not fitted has no time
+    assert set(result["each method"]) == {"occlusion", "text_only", "image_only"}  # what is not fitted has no time
     assert not {"captum as documented", "arithmetic"} & set(result)  # are of token ids, and of one stack of layers
     assert benchmark_lines(result).startswith("model")

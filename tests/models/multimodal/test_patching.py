@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from explainers.models.multimodal.patching import Grid, Superpixels, units
+from explainers.models.multimodal.blending import Grid, Superpixels, units
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.methods.registry import METHODS, MethodSpec
 from explainers.models.inputs.encoding import Erasure
+from explainers.models.multimodal.blending import Grid
 from explainers.models.multimodal.model import MultimodalModel
 from explainers.models.multimodal.network import FusionNetwork, FusionShape, MultimodalBatch, multiplied
-from explainers.models.multimodal.patching import Grid
 from explainers.models.multimodal.preprocessing import Preparation, Size
 
 SECRET = 6  # row 2, column 3
@@ -81,7 +81,7 @@ def model(pieces_tokenizer: Callable[..., Tokenizer]) -> MultimodalModel:
 
 @pytest.mark.parametrize("erasure", ["mask", "zero", "delete", "blur"])
 @pytest.mark.parametrize(
-    "entry", [entry for entry in METHODS if entry.group == "Captum"], ids=lambda entry: entry.id
+    "entry", [entry for entry in METHODS if entry.group in ("Gradient", "Perturbation")], ids=lambda entry: entry.id
 )  # fmt: skip
 def test_the_patch_that_counts_comes_first(model: MultimodalModel, entry: MethodSpec, erasure: Erasure) -> None:
     pixels = np.random.default_rng(1).integers(0, 60, (48, 48, 3), dtype=np.uint8)

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+from explainers.__main__ import app
 from explainers.api import explain, input_image
-from explainers.commands.app import app
-from explainers.comparison.ablated_inputs import ablated_inputs
-from explainers.comparison.question import ask
+from explainers.comparison.decision import ablated_inputs, decide
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import DataUnavailable, ExplanationError
@@ -24,11 +23,11 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.meter import Meter
 from explainers.models.scenes.model import SceneModel
-from explainers.report.ablated_inputs import ablated_inputs_line
-from explainers.report.exports import csv_scores
+from explainers.report.tables import csv_scores
+from explainers.report.text import ablated_inputs_line
 from explainers.results.settings import Settings
 
-QUICK = ("occlusion", "text_only", "picture_only")
+QUICK = ("occlusion", "text_only", "image_only")
 WORDS, PATCHES = 3, 16
 
 
@@ -70,18 +69,18 @@ def test_the_json_says_what_a_unit_is_and_where_a_patch_lies(model: SceneModel, 
 
 def test_the_json_says_how_much_of_an_explanation_lies_on_the_image(model: SceneModel, square: Example) -> None:
     result = explain(model, square, methods=QUICK)
-    shares = {each["method"]: each["picture_share"] for each in result.as_dict()["explanations"]}
+    shares = {each["method"]: each["image_share"] for each in result.as_dict()["explanations"]}
     scores = np.abs(result.results[0].attribution.scores)
     assert shares == {
         "occlusion": pytest.approx(scores[WORDS:].sum() / scores.sum(), abs=1e-5),
         "text_only": 0,
-        "picture_only": 1,
+        "image_only": 1,
     }
 
 
 def test_the_json_of_a_text_has_no_share_of_an_image(bert: FrozenModel) -> None:
     (result,) = explain(bert, "the good film", methods=["occlusion"]).as_dict()["explanations"]
-    assert result["picture_share"] is None
+    assert result["image_share"] is None
     assert {unit["kind"] for unit in result["units"]} == {"word"}
 
 
@@ -111,9 +110,9 @@ def test_the_text_alone_and_the_image_alone_are_what_the_model_says_to_them(
 
 
 def test_it_costs_two_questions(model: SceneModel, square: Example) -> None:
-    question, _ = ask(model, square)
+    decision, _ = decide(model, square)
     meter = Meter()
-    ablated_inputs(question, meter)
+    ablated_inputs(model, decision, meter)
     assert meter.calls == 2
 
 
@@ -121,12 +120,12 @@ def test_it_costs_two_questions(model: SceneModel, square: Example) -> None:
 def test_a_removed_patch_and_a_removed_word_no_longer_speak(
     model: SceneModel, square: Example, erasure: Erasure
 ) -> None:
-    question, result = ask(model, square, removed=[0, WORDS + 5], settings=Settings(erasure=erasure))
+    decision, result = decide(model, square, removed=[0, WORDS + 5], settings=Settings(erasure=erasure))
     keeps = np.ones(WORDS + PATCHES)
     keeps[[0, WORDS + 5]] = 0
     assert result == pytest.approx(tuple(model.probabilities(model.encode(square), keeps, erasure)[0]), abs=1e-5)
-    assert len(question.encoding.units) == WORDS + PATCHES - 2
-    alone = ablated_inputs(question, Meter())
+    assert len(decision.encoding.units) == WORDS + PATCHES - 2
+    alone = ablated_inputs(model, decision, Meter())
     assert alone is not None
     keeps[:WORDS] = 0
     expected = model.probabilities(model.encode(square), keeps, erasure)[0]
@@ -178,7 +177,7 @@ def test_an_image_is_explained_from_the_command_line(file: Path) -> None:
     card = json.loads(result.stdout)
     assert [each["method"] for each in card["explanations"]] == list(QUICK)
     assert card["manifest"]["settings"]["erasure"] == "blur"
-    assert "four times as wide as high" in card["notice"]
+    assert "four times as wide as high" in card["warning"]
     message = ran("--image", str(file)).stdout
     assert re.search(r"row \d, column \d", message)
     assert "Text alone: " in message

@@ -6,10 +6,17 @@ import pytest
 from explainers.datasets.scenes.conditions import NEUTRAL, Has, Hues, Kind, Level, Next, Number, Only, Stacked, Within
 from explainers.datasets.scenes.drawing import LEFTS, PAPER, draw
 from explainers.datasets.scenes.generator import SceneItem, generate_items
-from explainers.datasets.scenes.statements import Boxes, Count, Every, Statement, Unanswerable
+from explainers.datasets.scenes.statements import (
+    Boxes,
+    Count,
+    Every,
+    Statement,
+    Unanswerable,
+)
 from explainers.datasets.scenes.wording import WordedStatement
 from explainers.datasets.scenes.world import Scene, Thing
-from explainers.models.scenes.auxiliary_targets import (
+from explainers.models.scenes.network import split_patches
+from explainers.models.scenes.samples import (
     COVERED,
     CROWD,
     HOLDS,
@@ -20,7 +27,6 @@ from explainers.models.scenes.auxiliary_targets import (
     patch_of,
     tiles,
 )  # fmt: skip
-from explainers.models.scenes.network import split_patches
 
 SQUARE = Thing("square", "blue", 30, 0, 30, 0)  # its middle (15, 45) lies in row 2, column 1
 CIRCLE = Thing("circle", "yellow", 10, 50, 50, 2)  # its middle (355, 55) in row 3, column 11

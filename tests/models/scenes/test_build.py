@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 from typer.testing import CliRunner, Result
 
-from explainers.commands.app import app
+from explainers.__main__ import app
 from explainers.datasets.example import Example
 from explainers.datasets.scenes.drawing import draw
 from explainers.datasets.scenes.world import Scene, Thing

@@ -11,11 +11,19 @@ from explainers.datasets.scenes.conditions import Kind, Number
 from explainers.datasets.scenes.drawing import draw
 from explainers.datasets.scenes.generator import generate_items
 from explainers.datasets.scenes.statements import Count
-from explainers.models.scenes.auxiliary_targets import UNKNOWN
-from explainers.models.scenes.curriculum import Curriculum, SceneBatch, collate, erase_units, kept_patches
 from explainers.models.scenes.model import SceneModel
 from explainers.models.scenes.recipe import SceneModelRecipe
-from explainers.models.scenes.samples import SceneSample, Sources, item_sample
+from explainers.models.scenes.samples import (
+    UNKNOWN,
+    Curriculum,
+    SceneBatch,
+    SceneSample,
+    Sources,
+    collate,
+    erase_units,
+    item_sample,
+    kept_patches,
+)
 from explainers.models.scenes.vocabulary import MASK, PAD, PATCH_ID
 
 RECIPE = SceneModelRecipe(steps=4, batch=3, human=0.25, borrowed=0.0, alone=0, seed=2)

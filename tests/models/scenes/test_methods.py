@@ -12,7 +12,7 @@ from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.datasets.scenes.generator import generate_items
 from explainers.errors import ExplanationError
-from explainers.learned.aml import AttributionModel
+from explainers.learned.aml.method import AttributionModel
 from explainers.learned.batches import LearningExample, encode_for_learning
 from explainers.learned.fit import write_weights
 from explainers.learned.fitting_loop import fit
@@ -66,7 +66,7 @@ def test_every_method_scores_words_and_patches(
 
 
 @pytest.mark.parametrize(
-    ("method", "expected"), [("text_only", (1.0,) * 3 + (0.0,) * 16), ("picture_only", (0.0,) * 3 + (1.0,) * 16)]
+    ("method", "expected"), [("text_only", (1.0,) * 3 + (0.0,) * 16), ("image_only", (0.0,) * 3 + (1.0,) * 16)]
 )
 def test_the_controls_are_all_words_or_all_patches(
     model: SceneModel, encoding: Encoding, method: str, expected: tuple[float, ...]

@@ -12,9 +12,17 @@ from explainers.datasets.scenes.statement_parser import parse_statement
 from explainers.datasets.scenes.statements import Count
 from explainers.datasets.scenes.wording import WordedStatement
 from explainers.datasets.scenes.world import Scene, Thing
-from explainers.models.scenes.auxiliary_targets import NO_TARGETS, UNKNOWN
 from explainers.models.scenes.network import split_patches
-from explainers.models.scenes.samples import Sources, augmented, generate_sentences, item_sample, row_sample, swapped
+from explainers.models.scenes.samples import (
+    NO_TARGETS,
+    UNKNOWN,
+    Sources,
+    augmented,
+    generate_sentences,
+    item_sample,
+    row_sample,
+    swapped,
+)
 
 SQUARE = Thing("square", "blue", 30, 0, 30, 0)
 CIRCLE = Thing("circle", "yellow", 10, 50, 50, 2)

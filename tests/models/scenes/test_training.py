@@ -13,13 +13,17 @@ from explainers.datasets.scenes.drawing import draw
 from explainers.datasets.scenes.generator import generate_items
 from explainers.errors import ExplanationError
 from explainers.models.scenes import training as module
-from explainers.models.scenes.auxiliary_targets import UNKNOWN
-from explainers.models.scenes.curriculum import Curriculum, SceneBatch, collate
 from explainers.models.scenes.network import SceneNetwork
-from explainers.models.scenes.objective import MultiTaskNetwork
 from explainers.models.scenes.recipe import SceneModelRecipe
-from explainers.models.scenes.samples import SceneSample, Sources, row_sample
-from explainers.models.scenes.training import CHECKPOINT, WEIGHTS, SceneTraining, sample_accuracy, train
+from explainers.models.scenes.samples import UNKNOWN, Curriculum, SceneBatch, SceneSample, Sources, collate, row_sample
+from explainers.models.scenes.training import (
+    CHECKPOINT,
+    WEIGHTS,
+    MultiTaskNetwork,
+    SceneTraining,
+    sample_accuracy,
+    train,
+)
 
 RECIPE = SceneModelRecipe(steps=4, batch=3, human=0.25, borrowed=0.0, alone=0, averaging=0.5, seed=2)
 pytestmark = pytest.mark.usefixtures("narrow_networks")

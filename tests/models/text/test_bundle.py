@@ -14,8 +14,7 @@ from explainers.models.catalog import fingerprint
 from explainers.models.lora import adapted
 from explainers.models.text import bundle
 from explainers.models.text.base_weights import sha256
-from explainers.models.text.bundle import load_bundle, with_trained_weights
-from explainers.models.text.network import PooledClassifier, base_encoder
+from explainers.models.text.bundle import PooledClassifier, base_encoder, load_bundle, with_trained_weights
 from explainers.models.text.training import set_trainable, trained_tensors
 
 CPU = torch.device("cpu")

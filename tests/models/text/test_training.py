@@ -12,14 +12,13 @@ from safetensors.torch import load_file
 from explainers.datasets.example import Example, Splits
 from explainers.datasets.sst2 import read_sst2
 from explainers.errors import ModelUnavailable
-from explainers.models.accuracy import accuracy
+from explainers.models.optimisation import accuracy
 from explainers.models.task_spec import Task, TrainingOptions
 from explainers.models.tasks import TASKS, make_bundle
-from explainers.models.text import build, training
-from explainers.models.text.build import make_text_bundle
+from explainers.models.text import training
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe
-from explainers.models.text.training import batches, randomly_masked, train
+from explainers.models.text.training import batches, make_text_bundle, randomly_masked, train
 
 GOOD = [Example(f"a {word} film number {n}", label=1) for n in range(8) for word in ("good", "great", "fine", "lovely")]
 BAD = [Example(f"a {word} film number {n}", label=0) for n in range(8) for word in ("bad", "awful", "poor", "dull")]
@@ -37,6 +36,18 @@ def test_only_words_of_every_other_row_are_masked() -> None:
     everything = randomly_masked(ids, 1.0, 103)
     assert everything.tolist() == [[101, 2000, 3000, 102, 0], [101, 103, 103, 102, 0]] * 2
     assert randomly_masked(ids, 0.0, 103).tolist() == ids.tolist()
+
+
+def test_every_row_may_have_a_share_of_its_own() -> None:
+    ids = torch.tensor([[101, 2000, 3000, 102]] * 4)
+    shares = torch.tensor([[1.0], [1.0], [0.0], [0.0]])
+    masked, plain = [101, 103, 103, 102], [101, 2000, 3000, 102]
+    assert randomly_masked(ids, shares, 103).tolist() == [plain, masked, plain, plain]
+
+
+def test_uniform_masking_stands_in_the_command_of_the_card() -> None:
+    assert training.command("sst2", TextModelRecipe(uniform_masking=True)).endswith("--seed 0 --uniform-masking")
+    assert "masking" not in training.command("sst2", TextModelRecipe())
 
 
 @pytest.mark.slow
@@ -116,7 +127,7 @@ def test_a_new_training_is_not_taken_for_the_one_before(tmp_path, monkeypatch) -
     def breaks_down(*_args, **_kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(build, "train", breaks_down)
+    monkeypatch.setattr(training, "train", breaks_down)
     task = yes_or_no(lambda _folder: Splits((), (), ()))
     with pytest.raises(KeyboardInterrupt):
         make_text_bundle("tiny", task, None, RECIPE, tmp_path / "bundle", resume=False)

@@ -1,0 +1,242 @@
+"""The head of the page: the input with its decisive words marked, what they do to p, and how sure that is.
+
+It has the same parts in every state, so that nothing moves when the answer comes. As long as a run has none, that of
+the run before is shown, pale, and said to be that.
+"""
+
+from html import escape
+
+import streamlit as st
+
+from app import plain_text
+from app.compare import guess, heat_maps
+from app.compare.runs import Run, answer_of
+from app.compare.score_sheet import labels, segments
+from app.compare.state import NO_OTHER, PREDICTED, compare_state
+from explainers.report import answer as wording
+from explainers.report.text import decimals, escaped, name_of_units, one_line, plural, target_name
+from explainers.results.answer import Answer, ErasureEffect, Units
+from explainers.results.comparison import Comparison
+
+NO_METHOD = "No method is chosen. Choose at least one."
+WAITING = "Which words carry this decision? The first results are on their way."
+NOT_MEASURED = "The random orders were not measured, so there is no answer."
+NOTHING = "No method has finished, so there is no answer."
+OLD = "Answer for {}, until the new one is there"
+STYLE = """<style>
+.answer { --tone: #7b8794; border-left: 4px solid var(--tone); border-radius: 0.4rem; padding: 0.6rem 1rem 0.5rem;
+  background: color-mix(in srgb, var(--tone) 8%, transparent); box-sizing: border-box; overflow-wrap: anywhere; }
+.answer.supported { --tone: #6a3fb5; }
+.answer.open { --tone: #b58105; }
+.answer-head { font-size: 1.3rem; font-weight: 650; line-height: 1.3; min-height: 1.7rem; display: flex;
+  flex-wrap: wrap; gap: 0 0.8rem; align-items: baseline; }
+.answer-old, .answer-more { font-size: 0.78rem; font-weight: 600; border: 1px solid var(--tone); border-radius: 1rem;
+  padding: 0 0.6rem; }
+.answer.old > :not(.answer-head), .answer.old .answer-head > :not(.answer-old) { opacity: 0.55; }
+.answer-input { display: flex; gap: 0.9rem; align-items: center; margin: 0.35rem 0 0.5rem; max-height: 11rem;
+  overflow-y: auto; }
+.answer-text { font-size: 1.08rem; line-height: 1.75; white-space: pre-wrap; min-width: 0; }
+.answer-text small { opacity: 0.7; margin-inline-end: 0.5rem; }
+.answer-text mark { color: inherit; background: color-mix(in srgb, #7d4fd0 34%, transparent); border-radius: 0.25rem;
+  padding: 0.1rem 0.2rem; font-weight: 650; box-shadow: inset 0 -2px 0 #7d4fd0; }
+.answer-text s { opacity: 0.5; }
+.answer-image { position: relative; flex: none; line-height: 0; max-width: 100%; }
+.answer-image img { max-height: 9.5rem; max-width: 100%; display: block; border-radius: 0.2rem; }
+.answer-image i { position: absolute; box-sizing: border-box; outline: 3px solid #7d4fd0; outline-offset: -2px;
+  box-shadow: inset 0 0 0 2px #fff; }
+.answer-bars { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 0.2rem 1.4rem; margin: 0; }
+.answer-name { font-size: 0.86rem; display: flex; justify-content: space-between; gap: 0.6rem;
+  align-items: baseline; }
+.answer-name b { font-size: 1.05rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.answer-track { display: block; height: 0.7rem; border-radius: 3px; background: rgba(128, 128, 128, 0.2);
+  margin-top: 0.1rem; }
+.answer-track i { display: block; height: 100%; border-radius: 3px; background: #8a8f98; }
+.answer-without .answer-track i { background: #7d4fd0; }
+.answer-sentence { margin: 0.5rem 0 0.2rem; min-height: 1.5rem; }
+.answer-marks { display: flex; flex-wrap: wrap; gap: 0.2rem 1.3rem; list-style: none; margin: 0; padding: 0;
+  font-size: 0.85rem; min-height: 1.4rem; }
+.answer-marks > span { cursor: help; margin: 0; font-variant-numeric: tabular-nums; }
+.answer-marks > span::before { content: "●"; color: #2a8a4a; margin-inline-end: 0.35rem; }
+.answer-marks > span.no::before { content: "○"; color: #b58105; }
+.answer-marks > span.unknown::before { content: "–"; color: inherit; }
+.answer-rest { font-size: 0.84rem; opacity: 0.8; margin: 0.2rem 0 0; }
+.answer.computed .answer-below { min-height: 5.3rem; } /* of all that may still come */
+@media (max-width: 640px) {
+  .answer { padding: 0.45rem 0.7rem; }
+  .answer-head { font-size: 1.12rem; }
+  .answer-below { min-height: 8.2rem; }
+  .answer.computed .answer-head { min-height: 4.1rem; align-content: flex-start; }
+  .answer.computed .answer-below { min-height: 11.4rem; }
+  .answer-bars { grid-template-columns: minmax(0, 1fr); }
+  .answer-bars > div { display: grid; grid-template-columns: 1fr 5.5rem; gap: 0.6rem; align-items: center; }
+  .answer-input { max-height: 16rem; flex-wrap: wrap; }
+  .st-key-given_image { display: none; } /* the answer shows it */
+}
+</style>"""
+
+
+def show(run: Run, *, actions: bool = True) -> None:
+    """Draw the answer of what is finished; with `actions` also what can be tried where nothing can be told."""
+    answer, shown, active = answer_of(run), run, run.active  # which a worker may end meanwhile
+    if answer.status == "pending" and active and run.previous is not None:
+        answer, shown = answer_of(run.previous), run.previous
+    key = (shown.settled, run.active, run.status, id(shown.whole), answer)
+    with st.container(key="answer head"):
+        st.html(STYLE + run.view("answer head", key, lambda: markup(run, shown, answer)))
+    with st.container(key="answer actions"):  # also an empty one, so that what follows keeps its place in the page
+        if actions and answer.status == "open" and (shown is not run or not active):
+            _actions(shown, answer, disabled=shown is not run)
+        given = run.view("guess place", (run.settled, run.active), lambda: guess.place(run))
+        if given:
+            plain_text.paragraph(given)
+
+
+def markup(run: Run, shown: Run, answer: Answer) -> str:
+    """Return HTML; every text is escaped."""
+    known = answer.status != "pending" and shown.decision is not None and bool(run.columns)
+    marked = answer.words if known and answer.status == "supported" else ()
+    old = shown is not run and known
+    kind = f"{answer.status if known else 'pending'}{' old' if old else ''}{' computed' if run.stored is None else ''}"
+    about = wording.heading(answer, shown.comparison(), brief=True) if known else _waiting(run)
+    badge = f'<span class="answer-old">{escape(OLD.format(_text_of(shown)))}</span>' if old else ""
+    more = '<span class="answer-more">more methods to come</span>' if known and answer.provisional and not old else ""
+    return (
+        f'<section class="answer {kind}" aria-label="Answer" role="status">'
+        f'<div class="answer-head"><span>{escape(about)}</span>{badge}{more}</div>'
+        f"{_input(shown if known else run, marked)}{_bars(shown, answer if known else None)}"
+        f'<div class="answer-below">{_below(shown, answer) if known else _empty_below()}</div></section>'
+    )
+
+
+def _text_of(shown: Run) -> str:
+    count = len(shown.request.removed)
+    return f"the text with {count} removed" if count else "the whole text"
+
+
+def _waiting(run: Run) -> str:
+    if not run.columns:
+        return NO_METHOD
+    if run.active:
+        return WAITING
+    return NOT_MEASURED if run.current is not None and run.current.results else NOTHING
+
+
+def _input(run: Run, words: Units) -> str:
+    """The image and the texts with the `words` marked, which are numbers among the remaining units."""
+    numbers = heat_maps.remaining(run)
+    marked, removed = {numbers[unit] for unit in words}, set(run.request.removed)
+    parts = []
+    for name, pieces in zip(labels(run), segments(run), strict=False):
+        label = f"<small>{escaped(name)}</small>" if name else ""
+        parts.append(f'<div dir="auto">{label}{"".join(_piece(*piece, marked, removed) for piece in pieces)}</div>')
+    return f'<div class="answer-input">{_image(run, marked)}<div class="answer-text">{"".join(parts)}</div></div>'
+
+
+def _piece(text: str, unit: int, marked: set[int], removed: set[int]) -> str:
+    tag = "mark" if unit in marked else "s" if unit in removed else ""
+    return f"<{tag}>{escaped(text)}</{tag}>" if tag else escaped(text)
+
+
+def _image(run: Run, marked: set[int]) -> str:
+    data = heat_maps.image_data(run)
+    if data is None:
+        return ""
+    boxes = (data["patches"].get(str(unit)) for unit in sorted(marked))
+    frames = "".join(
+        f'<i title="{escaped(name)}" style="left:{left:.2f}%;top:{top:.2f}%;width:{width:.2f}%;'
+        f'height:{height:.2f}%"></i>'
+        for left, top, width, height, name in filter(None, boxes)
+    )
+    return f'<div class="answer-image"><img src="{data["src"]}" alt="The image that is explained">{frames}</div>'
+
+
+def _bars(shown: Run, answer: Answer | None) -> str:
+    """p of the whole, without the marked units, and without random ones; empty bars as long as these are not known."""
+    if shown.decision is None:
+        bars = [_bar("", "…", None, "")] * 3
+    else:
+        comparison = shown.comparison()
+        label, units = target_name(comparison.decision, 24), plural(name_of_units(comparison.decision))
+        full = comparison.probability
+        bars = [_bar("", f"{label}, all {units}", full, f"p({label}) of the input")]
+        if answer is None or answer.status == "pending":
+            bars += [_bar("", f"without the decisive {units}", None, ""), _bar("", f"without random {units}", None, "")]
+        elif answer.status == "supported" and answer.effect is not None:
+            bars += _effect_bars(comparison, answer, answer.effect)
+    return f'<div class="answer-bars">{"".join(bars)}</div>'
+
+
+def _effect_bars(comparison: Comparison, answer: Answer, effect: ErasureEffect) -> list[str]:
+    """p without the marked units and without random ones; with only them where that tells more. The other experiment
+    is in the hover."""
+    unit, random = name_of_units(comparison.decision), wording.random_units(answer, comparison)
+    marked = unit if len(answer.words) == 1 else plural(unit)
+    prefix, (own, chance) = wording.experiment(effect), effect.shown
+    other, (kept, random_kept) = ("With only", (effect.kept, effect.random_kept))
+    if not effect.shows_by_removing:
+        other, (kept, random_kept) = "Without", (effect.removed, effect.random_removed)
+    return [
+        _bar("answer-without", f"{prefix} the marked {marked}", own, f"{other} the marked {marked}: {decimals(kept)}."),
+        _bar("", f"{prefix} {random}", chance, f"Mean of random orders. {other} {random}: {decimals(random_kept)}."),
+    ]
+
+
+def _bar(kind: str, name: str, p: float | None, meaning: str) -> str:
+    value, width = (decimals(p), 100 * p) if p is not None else ("…", 0.0)
+    head = f'<div class="answer-name"><span>{escaped(name)}</span><b>{value}</b></div>'
+    track = f'<span class="answer-track"><i style="width:{width:.1f}%"></i></span>'
+    return f'<div class="{kind}" title="{escaped(meaning)}">{head}{track}</div>'
+
+
+def _below(shown: Run, answer: Answer) -> str:
+    """The sentence, the three marks, and what else is to be said."""
+    comparison = shown.comparison()
+    sentences = (
+        answer.refusal,
+        "" if answer.refusal else wording.method_sentence(answer, comparison, brief=True),
+        wording.chance_sentence(answer),
+        wording.confidence_sentence(answer),
+    )
+    rest = (wording.abstaining_line(answer, comparison), wording.advice(answer, comparison).removesuffix("."))
+    lines = " ".join(f"{line}." for line in rest if line)
+    marks = "".join(map(_mark, wording.marks(answer, comparison)))
+    below = f'<p class="answer-rest">{escaped(lines)}</p>' if lines else ""
+    return (
+        f'<p class="answer-sentence">{escaped(" ".join(filter(None, sentences)))}</p>'
+        f'<div class="answer-marks" role="list">{marks}</div>{below}'
+    )
+
+
+def _mark(mark: wording.Mark) -> str:
+    kind = {True: "yes", False: "no", None: "unknown"}[mark.holds]
+    head = f'<span role="listitem" class="{kind}" tabindex="0" title="{escaped(mark.meaning)}">'
+    return f"{head}{escaped(mark.text)}</span>"
+
+
+def _empty_below() -> str:
+    return '<p class="answer-sentence"></p><div class="answer-marks"></div>'
+
+
+def _actions(run: Run, answer: Answer, *, disabled: bool) -> None:
+    """Draw buttons for what can be tried where nothing can be told; `disabled` until the next answer has come."""
+    comparison, state = run.comparison(), compare_state()
+    others = () if answer.p is None else comparison.decision.card.erasures
+    with st.container(horizontal=True):
+        if not comparison.explains_predicted:
+            name = one_line(comparison.decision.card.labels[comparison.predicted], 30)
+            st.button(
+                plain_text.label(f"Explain {name} instead", "Explain the predicted class instead"),
+                key="answer predicted",
+                on_click=state.change,
+                kwargs={"class_": PREDICTED, "versus": NO_OTHER},
+                disabled=disabled,
+            )
+        for erasure in others:
+            if erasure != comparison.decision.settings.erasure:
+                st.button(
+                    f"Erase by {erasure}",
+                    key=f"answer {erasure}",
+                    on_click=state.change,
+                    kwargs={"erase": erasure},
+                    disabled=disabled,
+                )

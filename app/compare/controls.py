@@ -1,0 +1,175 @@
+"""Which methods and narrators are compared, and with which settings: two small buttons in the line of the question."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+import streamlit as st
+
+from app.compare import file_rows, guess
+from app.compare.state import SAMPLES, SEEDS, STEPS, CompareState, compare_state
+from app.model_info import ModelInfo, model_info
+from app.model_pool import ModelPool
+from app.streamlit_shims import Container
+from explainers.methods.narrator_specs import NARRATORS
+from explainers.methods.registry import METHODS, groups, select, using_weights_of
+from explainers.methods.spec import MethodSpec
+from explainers.models.inputs.encoding import UNIT_KINDS, Erasure, UnitKind
+from explainers.results.settings import UNTIL_SETTLED, Settings
+from explainers.training.artifacts import available_artifacts
+
+NARRATORS_HELP = (
+    "Each generates a sentence from the model's internal states, φ (words) from the words. Three things are checked."
+)
+SAMPLES_HELP = (
+    "0: until the most important 20 % of the units and both AOPC no longer change; the method's details say after how "
+    "many. Otherwise exactly this many."
+)
+EDIT = "Which methods are compared, and which narrators put the decision into words."
+FEWEST_SAMPLES = 50
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    methods: tuple[str, ...]
+    narrators: tuple[str, ...] | None  # None: all that are fitted to the model
+    settings: Settings
+
+
+def controls(pool: ModelPool, line: Container) -> ComparisonOptions:
+    """Draw the controls into the line, and return what is chosen."""
+    state = compare_state()
+    model = state.controls.model
+    info = model_info(pool, model)
+    with line.popover(_title(info, state), key="edit methods", help=EDIT):
+        methods = (
+            *_general_methods(state),
+            *_controls_of_inputs(info, state),
+            *_variants(model, info.version, state),
+        )
+        chosen_narrators = narrators(model, info.version, state) if info.version else None
+    with line.popover("Settings", key="edit settings"):
+        guess.switch()
+        file_rows.controls()
+        unit = st.segmented_control(
+            "Unit",
+            UNIT_KINDS,
+            required=True,
+            help="What gets one score: a word as people write it, or a token as the model reads it. In an image it is "
+            "always a patch.",
+            **state.widget("unit", options=UNIT_KINDS, then=state.restore_all, initial="default"),
+        )
+        erasure = _erasure(info, state)
+        samples, steps, seed = _sampling(state)
+    return ComparisonOptions(
+        methods, chosen_narrators, Settings(cast(UnitKind, unit or "word"), erasure, samples, steps, seed)
+    )
+
+
+def _title(info: ModelInfo, state: CompareState) -> str:
+    """Return "12 methods · edit"."""
+    general = {group: [spec for spec in METHODS if not spec.needs and spec.group == group] for group in groups()}
+    chosen = [_chosen(group.lower(), specs, state) for group, specs in general.items()]
+    chosen += [_chosen(field, specs, state) for field, _, specs in _of_inputs(info, state)]
+    count = sum(map(len, chosen)) + len(state.controls.variants)
+    return f"{count} method{'' if count == 1 else 's'} · edit"
+
+
+def _chosen(field: str, offered: Iterable[MethodSpec], state: CompareState) -> list[str]:
+    """Return the names that are chosen among the offered ones."""
+    value = getattr(state.controls, field)
+    return [spec.name for spec in offered if (spec.default if value is None else spec.name in value)]
+
+
+def _general_methods(state: CompareState) -> tuple[str, ...]:
+    """Return the chosen methods that need nothing but a text."""
+    offered = [spec for spec in METHODS if not spec.needs]
+    return tuple(
+        method
+        for group in groups()
+        for method in _picked(group, group.lower(), [spec for spec in offered if spec.group == group], state)
+    )
+
+
+def _controls_of_inputs(info: ModelInfo, state: CompareState) -> list[str]:
+    """Return the chosen ones. They are apart from the others, which keep what was chosen when a pair is replaced by a
+    single text."""
+    return [method for field, title, specs in _of_inputs(info, state) for method in _picked(title, field, specs, state)]
+
+
+def _of_inputs(info: ModelInfo, state: CompareState) -> list[tuple[str, str, list[MethodSpec]]]:
+    """Return field, title and controls of the kind of input; none for a single text."""
+    if info.multimodal:
+        return [("pictures", "Controls for images", [spec for spec in METHODS if spec.needs == "image"])]
+    if info.pairs or (not info.input_names and state.controls.pair.strip()):
+        return [("pairs", "Controls for pairs", [spec for spec in METHODS if spec.needs == "pair"])]
+    return []
+
+
+def _picked(title: str, field: str, offered: Iterable[MethodSpec], state: CompareState) -> list[str]:
+    specs = {spec.name: spec for spec in offered}
+    default = [name for name, spec in specs.items() if spec.default]
+    widget = state.widget(field, options=specs, default=default, initial="default")
+    names = st.pills(title, list(specs), selection_mode="multi", **widget)
+    return [specs[name].id for name in specs if name in (names or [])]
+
+
+def _variants(model: str, version: str, state: CompareState) -> list[str]:
+    """Return other weights of the learned methods that were fitted to the model, as method ids such as `aml:comp`."""
+    ids = [
+        f"{spec.id}:{weights.variant}"
+        for weights in available_artifacts(model, version)
+        for spec in using_weights_of(weights.method)
+        if weights.variant and weights.variant != spec.default_variant
+    ]
+    names = {spec.name: spec.id for spec in select(ids)}
+    if not names:
+        return []
+    picked = st.multiselect(
+        "Other weights",
+        list(names),
+        placeholder="none",
+        help="The same methods trained for another metric, layer or norm, or weights fitted on the Train page.",
+        **state.widget("variants", options=names, initial="default"),
+    )
+    return [names[name] for name in picked]
+
+
+def narrators(model: str, version: str, state: CompareState) -> tuple[str, ...]:
+    """Return the ids of the chosen narrators, by default all that are fitted to the model; draw nothing where none
+    are."""
+    fitted = {artifact.method for artifact in available_artifacts(model, version, "narrative")}
+    specs = {spec.name: spec for spec in NARRATORS if spec.id in fitted}
+    if not specs:
+        return ()
+    widget = state.widget("narrators", options=specs, default=list(specs), initial="default")
+    names = st.pills("Narrators", list(specs), selection_mode="multi", help=NARRATORS_HELP, **widget)
+    return tuple(specs[name].id for name in specs if name in (names or []))
+
+
+def _erasure(info: ModelInfo, state: CompareState) -> Erasure:
+    in_images = " In an image, mask and delete give a patch the image's mean colour, and blur removes its detail."
+    erasure = st.segmented_control(
+        "Erase by",
+        info.erasures,
+        required=True,
+        help="How a word is removed: mask replaces it by the mask token, delete drops it and closes the gap, zero sets "
+        f"its embedding to 0. All metrics depend on it.{in_images if info.multimodal else ''}",
+        **state.widget("erase", options=info.erasures, initial="default"),
+    )
+    return erasure or "mask"
+
+
+def _sampling(state: CompareState) -> tuple[int, int, int]:
+    """Return samples, steps and seed."""
+    with st.expander("Sampling"):
+        samples = st.number_input(
+            "Samples of LIME and KernelSHAP",
+            *SAMPLES,
+            step=50,
+            help=SAMPLES_HELP,
+            **state.widget("samples"),
+        )
+        steps = st.number_input("Steps of integrated gradients", *STEPS, step=5, **state.widget("steps"))
+        seed = st.number_input("Seed", *SEEDS, step=1, **state.widget("seed"))
+    return max(int(samples), FEWEST_SAMPLES) if samples else UNTIL_SETTLED, int(steps), int(seed)

@@ -1,0 +1,394 @@
+"""All that a session holds of the Compare page: one typed object, `CompareState`.
+
+Its controls are declared once, in `CompareControls`: widgets, address, Undo and downloads read the declaration. Texts
+are in the address by the example's title or, where they are short, in full; a long text is not, and has only a name
+there by which this session knows it. An image is there by its name, which an uploaded one does not have. The second
+text and the image are kept also while a model is chosen that reads neither.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import streamlit as st
+
+from app import session
+from app.compare.runs import Run
+from app.compare.stored_results import (
+    GENERATED,
+    OWN_TEXT,
+    curated_examples,
+    example_of,
+    generated_example,
+    is_generated,
+    named,
+    titles,
+)
+from app.session import FLAG, NAMES, NOT_CARRIED, TEXT, Codec, PageState, carried, held, one_of, value_of, whole_number
+from explainers.datasets.example import Example
+from explainers.datasets.image import InputImage
+from explainers.errors import DataUnavailable
+from explainers.methods.spec import MethodSpec
+from explainers.metrics.agreement import AGREEMENTS
+from explainers.models.inputs.encoding import UnitKind
+from explainers.report.colours import PRESETS
+from explainers.report.display_images import display_image
+from explainers.results.settings import UNTIL_SETTLED
+
+PREDICTED = "the predicted one"
+NO_OTHER = "nothing"  # instead of another class that the explained one is compared with
+OWN_IMAGE = "your own picture"  # the name of an uploaded one
+LONGEST_IN_ADDRESS = 400  # characters
+LONG, LONG_TEXTS_KEPT = "own", 20  # the parameter of a long text's name, and how many a session keeps
+STEPS_KEPT, IMAGES_KEPT = 100, 40 * 2**20  # steps of Undo, and bytes of their images
+NUMBER = re.compile(r"[0-9]{1,6}")  # of a unit; the address can hold anything
+BOTH_KINDS = "Both"
+SAMPLES, STEPS, SEEDS = (UNTIL_SETTLED, 5000), (5, 500), (0, 9999)  # fewest and most
+
+TEXTS = ("text", "pair")
+UNITS = Codec(
+    lambda units: [".".join(map(str, units))],
+    lambda texts: tuple(int(number) for number in texts[-1].split(".") if NUMBER.fullmatch(number)),
+)
+FIRST = one_of({True: "first"})
+MATRIX = one_of({"matrix": "matrix"})
+COLOURS = one_of({name: preset.title for name, preset in PRESETS.items()})
+Chosen = tuple[str, ...] | None  # names; None: those that are chosen unless a person chooses
+
+
+@dataclass(frozen=True)
+class CompareControls:
+    """Every control of the page, in the order of the address."""
+
+    model: str = field(default="", metadata=carried(TEXT, "model", undo=True, download=True))
+    example: str = field(default="", metadata=carried(TEXT, "example", undo=True, download=True))
+    class_: str = field(default=PREDICTED, metadata=carried(TEXT, "class", undo=True, download=True))
+    versus: str = field(default=NO_OTHER, metadata=carried(TEXT, "versus", "class", undo=True, download=True))
+    text: str = field(default="", metadata=carried(TEXT, "text", undo=True, download=True))
+    pair: str = field(default="", metadata=carried(TEXT, "pair", undo=True, download=True))
+    picture: str = field(default="", metadata=carried(TEXT, "picture", undo=True, download=True))
+    own_image: InputImage | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=True, download=False))
+    removed: tuple[int, ...] = field(default=(), metadata=carried(UNITS, "removed", undo=True, download=True))
+
+    gradient: Chosen = field(default=None, metadata=carried(NAMES, "gradient", "method", undo=True, download=True))
+    perturbation: Chosen = field(
+        default=None, metadata=carried(NAMES, "perturbation", "method", undo=True, download=True)
+    )
+    learned: Chosen = field(default=None, metadata=carried(NAMES, "learned", "method", undo=True, download=True))
+    attention: Chosen = field(default=None, metadata=carried(NAMES, "attention", "method", undo=True, download=True))
+    controls: Chosen = field(default=None, metadata=carried(NAMES, "controls", "method", undo=True, download=True))
+    yours: Chosen = field(default=None, metadata=carried(NAMES, "yours", "method", undo=True, download=True))
+    pairs: Chosen = field(default=None, metadata=carried(NAMES, "pairs", "method", undo=True, download=True))
+    pictures: Chosen = field(default=None, metadata=carried(NAMES, "pictures", "method", undo=True, download=True))
+    variants: tuple[str, ...] = field(
+        default=(), metadata=carried(NAMES, "variants", "method", undo=True, download=True)
+    )
+    narrators: Chosen = field(default=None, metadata=carried(NAMES, "narrators", "narrator", undo=True, download=True))
+
+    guess_first: bool = field(default=False, metadata=carried(FIRST, "guess", undo=True, download=True))
+    unit: str = field(default="word", metadata=carried(TEXT, "unit", undo=True, download=True))
+    erase: str = field(default="mask", metadata=carried(TEXT, "erase", "erasure operator", undo=True, download=True))
+    samples: int = field(
+        default=UNTIL_SETTLED, metadata=carried(whole_number(*SAMPLES), "samples", undo=True, download=True)
+    )
+    steps: int = field(default=50, metadata=carried(whole_number(*STEPS), "steps", undo=True, download=True))
+    seed: int = field(default=0, metadata=carried(whole_number(*SEEDS), "seed", undo=True, download=True))
+
+    top: int = field(default=20, metadata=carried(whole_number(0, 100), "top", "top share", undo=False, download=True))
+    sort: str = field(default="evidence", metadata=carried(TEXT, "sort", "order", undo=False, download=True))
+    colours: str = field(default="safe", metadata=carried(COLOURS, "colours", undo=False, download=True))
+    scale: str = field(default="per method", metadata=carried(TEXT, "scale", undo=False, download=True))
+    large: bool = field(default=False, metadata=carried(FLAG, "large", undo=False, download=True))
+    separate: bool = field(default=False, metadata=carried(FLAG, "separate", undo=False, download=True))
+    opacity: int = field(default=80, metadata=carried(whole_number(0, 100), "opacity", undo=False, download=True))
+    evidence: bool = field(default=False, metadata=carried(FLAG, "evidence", undo=False, download=True))
+    view: str = field(default="rows", metadata=carried(MATRIX, "view", undo=False, download=True))
+    duel: str = field(default="", metadata=carried(TEXT, "duel", undo=False, download=True))
+    erased: str = field(default=BOTH_KINDS, metadata=carried(TEXT, "erased", "erased units", undo=False, download=True))
+    reverse: bool = field(default=False, metadata=carried(FLAG, "reverse", undo=False, download=True))
+    agree: bool = field(default=False, metadata=carried(FLAG, "agree", undo=False, download=True))
+    agreement: str = field(
+        default=AGREEMENTS[0].name, metadata=carried(TEXT, "agreement", "measure", undo=False, download=True)
+    )
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        return self.text, self.pair
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a person marked before they saw an explanation. `marked` are unit numbers of the whole input, the most
+    important first; `moment` is that of the last change.
+
+    `id` tells the browser, without what the guess is about, that another one has begun."""
+
+    about: tuple[str, Example, UnitKind]
+    marked: tuple[int, ...] = ()
+    moment: float = 0.0
+    shown: bool = False  # whether the person has asked for the explanations
+    id: str = field(default_factory=lambda: uuid4().hex)
+
+
+class RowOrder(NamedTuple):
+    """All methods, those that are shown in full at first, and by method its group in the answer with title and
+    meaning."""
+
+    methods: tuple[str, ...]
+    featured: frozenset[str]
+    groups: Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """The rows of every input of a file by its texts, the second empty where there is none; and sentences about bad
+    rows."""
+
+    rows: Mapping[tuple[str, str], tuple[MethodSpec, ...]]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RowFile:
+    """An uploaded file; its parts if it is an archive with several; `problem` is a sentence where it cannot be used."""
+
+    name: str
+    content: bytes
+    parts: tuple[str, ...] = ()
+    part: str = ""
+    read: FileRows | None = None
+    problem: str = ""
+
+
+@dataclass
+class CompareState(PageState[CompareControls]):
+    """The controls, the steps of Undo, and what the page shows."""
+
+    controls: CompareControls = field(default_factory=CompareControls)
+    steps: list[CompareControls] = field(default_factory=list)  # what the page was asked before
+    present: CompareControls | None = None  # what it was asked when it was last drawn
+    undone: bool = False  # a step was taken back, and the page was not drawn again
+    asked: Example | None = None  # the input that is explained
+    multimodal: bool = False  # whether the model reads images
+    left_out: str = ""  # what the address does not hold of it: nothing, "text", "picture" or "text and picture"
+    long_texts: dict[str, tuple[str, str]] = field(default_factory=dict)  # by their names in the address
+    run: Run | None = None
+    last_good_run: Run | None = None
+    row_order: tuple[object, RowOrder] | None = None  # for which question, and the order
+    narrow: bool = False  # the page is as narrow as a phone
+    last_click: object = None
+    duel_boxes: object = None  # methods and pair of the boxes of the duel as the page filled them
+    duel_folded: bool = False  # as it was last drawn
+    guess: Guess | None = None
+    image_problem: str = ""
+    images_uploaded: int = 0  # only another key empties an uploader
+    last_generated: dict[str, int] = field(default_factory=dict)  # by noun
+    row_file: RowFile | None = None
+    row_files: int = 0  # so many were given
+    row_files_removed: int = 0  # only another key empties an uploader
+
+    def read_address(self, parameters: set[str]) -> None:
+        before = self.controls.picture
+        super().read_address(parameters)
+        if not parameters & {"example", *TEXTS, "picture"}:
+            return
+        model = self.controls.model
+        fitting = (*titles(model), *titles(model, multimodal=True))  # whether it reads images may not be known yet
+        self._offer("example", ("", *fitting))
+        texts = self._own_texts()
+        title = OWN_TEXT if texts is not None else self.controls.example or titles(model)[0]
+        image = self.controls.picture if is_image_name(self.controls.picture) else before
+        self.change(example=title, picture=image)
+        curated = named(title)
+        if curated is not None:
+            self._set_inputs(curated.texts, curated.title if curated.image else "")
+        else:
+            self._set_inputs(texts or ("", ""), "")
+
+    def _own_texts(self) -> tuple[str, str] | None:
+        """Return those of the address, or those that are too long for it, which only this session has; None for an
+        example."""
+        if any(st.query_params.get_all(name) for name in TEXTS):
+            return self.controls.texts
+        own = st.query_params.get(LONG, "")
+        if own and own not in self.long_texts:
+            self.note(LONG, "The text of this address was too long for it. Paste the text to see the same page.")
+        return self.long_texts.get(own)
+
+    def ask(self, example: Example) -> None:
+        """Called once in a run of the page, after its controls, with the input that is explained: a changed question is
+        a new step of Undo, and the address follows."""
+        self.asked = example
+        before, self.present = self.present, self.controls
+        if before is not None and session.undoable(before) != session.undoable(self.controls):
+            self.forget_problems()
+            self.steps = bounded([*self.steps, before][-STEPS_KEPT:])
+        self.finish()
+
+    def address(self) -> dict[str, list[str]]:
+        """Return the texts of every parameter: of an example its title alone, of long texts their name."""
+        if self.asked is None:
+            return {}
+        own, first = self.controls.example == OWN_TEXT, titles(self.controls.model, multimodal=self.multimodal)[0]
+        texts = (self.asked.text, self.asked.pair or "") if own else ("", "")
+        image = self.controls.picture if own and self.asked.image is not None else ""
+        short = all(len(text) <= LONGEST_IN_ADDRESS for text in texts)
+        missing = [*([] if short else ["text"]), *(["picture"] if image == OWN_IMAGE else [])]
+        self.left_out = " and ".join(missing)
+        written = replace(
+            session.without_first_model(self.controls),
+            example="" if any(texts) or self.controls.example == first else self.controls.example,
+            text=texts[0] if short else "",
+            pair=texts[1] if short else "",
+            picture="" if image == OWN_IMAGE else image,
+        )
+        return {**session.encoded(written), LONG: [] if short else [self._remember_long(texts)]}
+
+    def _remember_long(self, texts: tuple[str, str]) -> str:
+        """Return by what the address calls texts that are too long for it."""
+        name = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:8]
+        others = {key: value for key, value in self.long_texts.items() if key != name}
+        self.long_texts = dict([*others.items(), (name, texts)][-LONG_TEXTS_KEPT:])
+        return name
+
+    def undo(self) -> None:
+        """Brings the last question back; called before the controls are drawn."""
+        if self.steps:
+            self.change(**session.undoable(self.steps.pop()))
+            self.present, self.undone = self.controls, True
+
+    def take_undone(self) -> bool:
+        """Return whether a step was taken back since the last call: then the whole page must be drawn again."""
+        undone, self.undone = self.undone, False
+        return undone
+
+    def example_chosen(self) -> None:
+        """The example's texts and image replace the current ones; "your own text" leaves them."""
+        curated = named(self.controls.example)
+        if curated is not None:
+            self._set_inputs(curated.texts, curated.title if curated.image else "")
+            self.change(removed=())
+
+    def model_chosen(self, *, multimodal: bool = False) -> None:
+        """An example of another model is replaced by the first one of this model; a text of one's own stays."""
+        self.multimodal = multimodal
+        offered = titles(self.controls.model, multimodal=multimodal)
+        if self.controls.example not in offered:
+            self.change(example=offered[0])
+            self.example_chosen()
+
+    def text_changed(self) -> None:
+        self.image_problem = ""
+        self.change(removed=())
+        curated = named(self.controls.example)
+        if curated is None or curated.texts != self.controls.texts:
+            self.change(example=OWN_TEXT)
+
+    def own_texts(self, texts: tuple[str, str]) -> None:
+        """Texts of a person's own replace the current ones; the image stays."""
+        self._set_inputs(texts, "")
+        self.change(example=OWN_TEXT, removed=())
+
+    def image_changed(self, name: str) -> None:
+        """Another image replaces the current one; the text stays."""
+        self.image_problem = ""
+        self.change(picture=name, example=OWN_TEXT, removed=())
+
+    def take_image(self, content: bytes) -> None:
+        """Makes this the image; if it is none, says why, and the previous one stays."""
+        try:
+            image = InputImage.uploaded(content)
+            display_image(image)
+        except DataUnavailable as error:
+            self.image_problem = f"{error} The previous image stays."
+            return
+        self.change(own_image=image)
+        self.image_changed(OWN_IMAGE)
+
+    def _set_inputs(self, texts: tuple[str, str], image: str) -> None:
+        """With an empty `image` the current one stays, for another model."""
+        self.image_problem = ""
+        self.change(text=texts[0], pair=texts[1], picture=image or self.controls.picture)
+
+    def image(self) -> InputImage | None:
+        """Return the image that is explained."""
+        name = self.controls.picture
+        if name == OWN_IMAGE:
+            return self.controls.own_image
+        if is_generated(name):
+            return generated_example(name).image
+        curated = named(name)
+        return example_of(curated).image if curated is not None else None
+
+    def reference(self, example: Example) -> Example | None:
+        """Return the curated or generated example with these inputs, with its reasons and evidence; None for anything
+        else."""
+        name = self.controls.picture
+        candidates = [generated_example(name)] if is_generated(name) else []
+        candidates += [example_of(each) for each in curated_examples() if each.text == example.text]
+        inputs = example.text, example.pair, example.image
+        return next((each for each in candidates if (each.text, each.pair, each.image) == inputs), None)
+
+    def next_generated(self, noun: str) -> None:
+        """The next generated image with its statement replaces image and text."""
+        match = GENERATED.fullmatch(self.controls.picture) if is_generated(self.controls.picture) else None
+        number = int(match[2]) if match else self.last_generated.get(noun, 0)
+        self.last_generated[noun] = number + 1
+        self.image_changed(f"{noun} {number + 1}")
+        self.change(text=generated_example(f"{noun} {number + 1}").text)
+
+    def restore_all(self) -> None:
+        self.change(removed=())
+
+    def unit_clicked(self) -> None:
+        """Removes the unit that was clicked, or restores it. A click may be delivered twice, and counts once."""
+        clicked = _sent("toggled")
+        if clicked is not None and clicked != self.last_click:
+            self.last_click = clicked
+            self.change(removed=tuple(sorted(set(self.controls.removed) ^ {int(clicked["unit"])})))
+
+    def resized(self) -> None:
+        self.narrow = bool(_sent("narrow"))
+
+    def view_chosen(self) -> None:
+        self.change(view="matrix" if _sent("view") == "matrix" else "rows")
+
+    def drop_unknown_units(self, units: int) -> None:
+        """Drops what the address removes beyond the last unit of the input, with a sentence."""
+        removed = self.controls.removed
+        if any(number >= units for number in removed):
+            self.change(removed=tuple(number for number in removed if number < units))
+            self.present = self.controls  # no step of a person's: the sentence stays
+            self.note("removed", f"The address removes units that do not exist: the input has {units}.")
+            st.rerun(scope="app")
+
+
+def compare_state() -> CompareState:
+    """Return what the session holds of the Compare page."""
+    return held(CompareState)
+
+
+def is_image_name(name: str) -> bool:
+    """Return whether this is an example with an image, or a generated one."""
+    curated = named(name)
+    return is_generated(name) or (curated is not None and bool(curated.image))
+
+
+def bounded(steps: list[CompareControls]) -> list[CompareControls]:
+    """Return the last steps, as far back as their different images fit into the memory of a session."""
+    images: dict[int, int] = {}
+    for number in range(len(steps) - 1, -1, -1):
+        image = steps[number].own_image
+        if image is not None:
+            images[id(image)] = len(image.content)
+        if sum(images.values()) > IMAGES_KEPT:
+            return steps[number + 1 :]
+    return steps
+
+
+def _sent(name: str) -> Any:
+    """Return what the sheet has sent under this name."""
+    return (value_of("sheet") or {}).get(name)

@@ -1,0 +1,93 @@
+"""Plotly figures of an explained set. Pure functions of its summaries."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from explainers.evaluation.names import CONTROLS, RANDOM
+from explainers.evaluation.set_frames import EVIDENCE, metric_column
+from explainers.evaluation.set_summary import MOST_POINTS, MethodSummary, binned, name_of
+from explainers.report.colours import line_of
+from explainers.report.text import escaped, one_line
+
+ROW = 26  # pixels of a line of the dot plot
+GREY = "#8a8a8a"
+ANSWERS = {"right": ("#2166ac", "circle"), "wrong": ("#d1610a", "x"), "no label": ("#7b5fb5", "circle-open")}
+MAP_HEIGHT = 420
+
+
+def evidence_dots(table: Sequence[MethodSummary], operator: str) -> go.Figure:
+    """Return a dot with its interval per method, and a line at the mean of random orders."""
+    column = metric_column(EVIDENCE, operator)
+    rows = [row for row in reversed(table) if column in row.metrics]
+    figure = go.Figure()
+    for row in rows:
+        interval = row.metrics[column]
+        colour = GREY if row.method in CONTROLS else line_of(row.method).colour
+        figure.add_scatter(
+            x=[interval.mean],
+            y=[name_of(row.method)],
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [interval.high - interval.mean],
+                "arrayminus": [interval.mean - interval.low],
+            },
+            mode="markers",
+            marker={"size": 9, "color": colour},
+            hovertemplate=f"%{{y}}: {interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]<extra></extra>",
+        )
+    chance = next((row.metrics[column].mean for row in rows if row.method == RANDOM), None)
+    if chance is not None:
+        figure.add_vline(x=chance, line={"color": GREY, "dash": "dot", "width": 1})
+    figure.update_xaxes(title_text=f"evidence (AOPC-C − AOPC-S, {operator})", title_standoff=4)
+    figure.update_layout(
+        height=70 + ROW * len(rows), margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=False, hovermode="closest"
+    )
+    return figure
+
+
+def trust_map(points: pd.DataFrame) -> go.Figure:
+    """Return a point per input, agreement by evidence; above `MOST_POINTS` the number of inputs in cells."""
+    figure = go.Figure()
+    if len(points) > MOST_POINTS:
+        cells = binned(points)
+        figure.add_scatter(
+            x=cells["agreement"],
+            y=cells["evidence"],
+            mode="markers",
+            marker={
+                "size": 4 + 12 * (cells["inputs"] / cells["inputs"].max()) ** 0.5,
+                "color": cells["right"].fillna(0.5),
+                "colorscale": [[0, ANSWERS["wrong"][0]], [1, ANSWERS["right"][0]]],
+                "colorbar": {"title": "right"},
+            },
+            customdata=cells[["inputs"]],
+            hovertemplate="%{customdata[0]:,} inputs<extra></extra>",
+        )
+    else:
+        answers = points["right"].map({True: "right", False: "wrong"}).astype(object).fillna("no label")
+        for answer, (colour, symbol) in ANSWERS.items():
+            chosen = points[answers == answer]
+            if len(chosen):
+                figure.add_scatter(
+                    x=chosen["agreement"],
+                    y=chosen["evidence"],
+                    name=answer,
+                    mode="markers",
+                    marker={"size": 9, "color": colour, "symbol": symbol, "opacity": 0.75},
+                    customdata=chosen[["id"]],
+                    text=[escaped(one_line(text, 70)) for text in chosen["text"]],
+                    hovertemplate="%{text}<br>agreement %{x:.2f}, evidence %{y:.2f}<extra></extra>",
+                )
+    figure.update_xaxes(title_text="agreement between methods", range=[-0.03, 1.03])
+    figure.update_yaxes(title_text="evidence of the best method")
+    figure.update_layout(
+        height=MAP_HEIGHT,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        legend={"orientation": "h", "y": 1.08, "x": 0},
+        clickmode="event+select",
+        dragmode=False,
+    )
+    return figure

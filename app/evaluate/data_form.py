@@ -1,0 +1,143 @@
+"""The rows that are evaluated: a person's file with a choice of its columns, or embedded examples; and a preview."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import pandas as pd
+import streamlit as st
+
+from app import plain_text
+from app.evaluate.state import EXAMPLES, FILE, NO_COLUMN, SOURCES, evaluate_state
+from app.model_info import ModelInfo
+from explainers.datasets.curated_examples import curated_examples
+from explainers.datasets.labelled_rows import SUFFIXES, Columns, InputRow, ReadRows, column_names, read_rows
+from explainers.errors import DataUnavailable
+
+MEGABYTES = 10  # larger tables on the command line
+PREVIEW = 5  # rows
+LISTED = 5  # bad rows that are named one by one
+NO_DATA = "No data yet. Choose a file, or the embedded examples."
+NAMES = {  # of columns, in lower case, by what they probably hold
+    "text": ("text", "sentence", "review", "premise", "sentence1", "content"),
+    "pair": ("pair", "text_pair", "hypothesis", "sentence2"),
+    "label": ("label", "class", "target", "sentiment", "gold_label"),
+    "id": ("id", "key", "idx", "guid"),
+}
+
+
+@dataclass(frozen=True)
+class SubmittedData:
+    """A file as it was given, which columns are read, and its rows; or what is wrong."""
+
+    name: str = ""
+    content: bytes = b""
+    columns: Columns = field(default_factory=Columns)
+    rows: tuple[InputRow, ...] = ()
+    problem: str = ""
+
+
+def submitted_data(model: str, info: ModelInfo) -> SubmittedData:
+    """Draw the choice of the data; return what is chosen."""
+    state = evaluate_state()
+    examples = _examples(model)
+    sources = SOURCES if examples else (FILE,)
+    source = st.segmented_control(
+        "Data", sources, required=True, **state.widget("evaluate_source", options=sources, initial="default")
+    )
+    if source == EXAMPLES:
+        data = _parsed("examples.jsonl", examples, Columns("text", "pair" if info.pairs else ""), info)
+    else:
+        data = _from_file(info)
+    _preview(data, info.labels)
+    return data
+
+
+def guessed(kind: str, columns: Sequence[str]) -> str:
+    """Return the column that probably holds texts, labels or ids; for texts the first one where none is called so."""
+    by_name = {column.strip().casefold(): column for column in reversed(columns)}
+    named = next((by_name[name] for name in NAMES[kind] if name in by_name), None)
+    return named or (columns[0] if kind == "text" else NO_COLUMN)
+
+
+def _from_file(info: ModelInfo) -> SubmittedData:
+    file = st.file_uploader(
+        "A table with a row per text",
+        type=[suffix.removeprefix(".") for suffix in SUFFIXES],
+        key="evaluate file",
+        max_upload_size=MEGABYTES,
+        help="CSV, TSV, JSON lines or Parquet, UTF-8, with a column of texts; labels and ids are optional. For larger "
+        "tables: python -m explainers evaluate.",
+    )
+    if file is None:
+        return SubmittedData()
+    content = file.getvalue()
+    try:
+        present = _columns(content, file.name)
+        if not present:
+            raise DataUnavailable(f"{file.name} is empty. Choose another file.")
+    except DataUnavailable as error:
+        return SubmittedData(problem=str(error), name=file.name)
+    return _parsed(file.name, content, _column_boxes(present, info), info)
+
+
+def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
+    state, none = evaluate_state(), (NO_COLUMN, *present)
+    boxes = [("text_column", "text", "Texts" if not info.pairs else info.input_names[0].capitalize(), present)]
+    boxes += [("pair_column", "pair", info.input_names[1].capitalize(), none)] if info.pairs else []
+    boxes += [("label_column", "label", "Labels", none), ("id_column", "id", "Ids", none)]
+    chosen = {}
+    for cell, (name, kind, title, options) in zip(st.columns(len(boxes)), boxes, strict=True):
+        with cell:
+            widget = state.widget(name, options=options, listed=options, default=guessed(kind, present))
+            column = st.selectbox(plain_text.label(title, "Texts"), options, **widget)
+            chosen[kind] = "" if column in (None, NO_COLUMN) else str(column)
+    if not info.labels and chosen["label"]:
+        st.caption("The labels are checked when the model is loaded.")
+    return Columns(**chosen)
+
+
+def _parsed(name: str, content: bytes, columns: Columns, info: ModelInfo) -> SubmittedData:
+    labelled = columns if info.labels else Columns(columns.text, columns.pair, "", columns.id)
+    try:
+        read = _rows(content, name, labelled, info.labels, info.input_names)
+    except DataUnavailable as error:
+        return SubmittedData(name, content, columns, problem=str(error))
+    if read.problems:
+        more = len(read.problems) - LISTED
+        rest = f" {more:,} more rows are left out." if more > 0 else ""
+        plain_text.warning("\n".join(read.problems[:LISTED]) + rest)
+    return SubmittedData(name, content, columns, read.rows)
+
+
+def _preview(data: SubmittedData, labels: Sequence[str]) -> None:
+    if data.problem:
+        plain_text.error(data.problem)
+    if not data.rows:
+        return
+    labelled = sum(row.label is not None for row in data.rows)
+    st.caption(f"**{len(data.rows):,} rows**, {labelled:,} with a label. The first {min(PREVIEW, len(data.rows))}:")
+    columns = ["id", "text", *(["pair"] if data.columns.pair else []), *(["label"] if data.columns.label else [])]
+    shown = [{**vars(row), "label": None if row.label is None else labels[row.label]} for row in data.rows[:PREVIEW]]
+    frame = pd.DataFrame(shown, columns=columns)
+    st.dataframe(frame, hide_index=True, key="preview", alt="The first rows")
+
+
+def _examples(model: str) -> bytes:
+    """Return the embedded examples of a model as JSON lines; empty where there are none of texts alone."""
+    chosen = [each for each in curated_examples() if each.model == model and each.text and not each.image]
+    lines = [json.dumps({"text": each.text, **({"pair": each.pair} if each.pair else {})}) for each in chosen]
+    return "\n".join(lines).encode()
+
+
+@lru_cache(maxsize=4)
+def _columns(content: bytes, name: str) -> tuple[str, ...]:
+    return column_names(content, name)
+
+
+@lru_cache(maxsize=4)
+def _rows(
+    content: bytes, name: str, columns: Columns, labels: tuple[str, ...], input_names: tuple[str, ...]
+) -> ReadRows:
+    return read_rows(content, name, columns, labels, input_names)

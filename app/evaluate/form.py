@@ -1,0 +1,158 @@
+"""The upper half of the Evaluate page: model, data, preset and methods, what they cost, and the button to start."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from app import plain_text
+from app.evaluate.data_form import NO_DATA, SubmittedData, submitted_data
+from app.evaluate.state import evaluate_state
+from app.evaluate.submission import submit
+from app.login.gate import Account
+from app.model_info import ModelInfo, model_box, model_info
+from app.model_pool import ModelPool
+from app.train.jobs import Jobs
+from app.train.log import duration
+from explainers.datasets.labelled_rows import InputRow
+from explainers.errors import ExplanationError
+from explainers.evaluation.set_spec import PRESETS, SetSpec, expected_passes, offered_methods
+from explainers.methods.registry import select
+from explainers.methods.spec import MethodSpec
+from explainers.report.text import counted
+
+if TYPE_CHECKING:
+    from explainers.models.frozen_model import FrozenModel
+
+ALL_ROWS = 1_000_000
+TICK = 2.0  # seconds between two looks at whether the model is loaded
+TRIED = 8  # masks of which the seconds of a pass are measured; a large model takes seconds for each
+IMAGES = "This model reads images, and a table has only texts. Choose another model."
+
+
+def title() -> None:
+    st.title("Which explanation method suits your model?", anchor=False)
+    st.write(
+        "Give texts of the kind that your model reads. Every method explains each of them and is measured; the result "
+        "says which method to use, on which inputs to trust it, and which words the model looks at over the whole set."
+    )
+
+
+def form(pool: ModelPool) -> tuple[SetSpec, SubmittedData, ModelInfo]:
+    """Draw model, data and preset; return them."""
+    state = evaluate_state()
+    first, second = st.columns([1, 2])
+    with first:
+        model = model_box(state)
+        info = model_info(pool, model)
+        if info.multimodal:
+            plain_text.error(IMAGES)
+            return SetSpec(model, ""), SubmittedData(problem=IMAGES), info
+        spec = _preset(model, info)
+    with second:
+        data = submitted_data(model, info)
+    return replace(spec, columns=data.columns), data, info
+
+
+def start(jobs: Jobs, pool: ModelPool, account: Account, spec: SetSpec, data: SubmittedData, info: ModelInfo) -> bool:
+    """Draw the button with the cost beside it, or why it cannot start; return whether it has started."""
+    started = False
+    if data.rows:
+        pool.warm_up(spec.model)
+    unknown = bool(data.rows) and pool.loaded(spec.model) is None
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button("Start evaluation", type="primary", key="start evaluation", disabled=not data.rows)
+        with st.container():
+            st.fragment(run_every=TICK if unknown else None)(_cost)(pool, spec, data, info, unknown=unknown)
+    if pressed:
+        try:
+            evaluate_state().shown = submit(jobs, spec, data, account).id
+            started = True
+        except ExplanationError as error:
+            plain_text.error(str(error))
+    if data.rows:
+        with st.expander("The same on the command line, or on several machines"):
+            command = f"{replace(spec, name=data.name).shell_command()} --out DIR"
+            st.code(command, None, wrap_lines=True)
+            st.caption("On each of four machines with `--shard 1/4` … `4/4`; then, with the files in one folder:")
+            st.code("python -m explainers evaluate --merge DIR", None, wrap_lines=True)
+    return started
+
+
+def _cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo, *, unknown: bool) -> None:
+    """Draw the cost, again and again as long as the model loads; then its classes are known to the whole page."""
+    plain_text.caption(cost(pool, spec, data, info))
+    if unknown and pool.loaded(spec.model) is not None:
+        st.rerun(scope="app")
+
+
+def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -> str:
+    """Return what the evaluation costs, before it starts; or that data are missing, where nothing else is wrong."""
+    if not data.rows:
+        return "" if data.problem else NO_DATA
+    inputs = min(spec.most or len(data.rows), len(data.rows))
+    by_length = sorted(data.rows, key=_words)
+    typical = by_length[len(by_length) // 2]
+    specs = _specs(spec, info)
+    passes = expected_passes(specs, spec.settings, _words(typical), len(info.erasures))
+    line = (
+        f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}: about {passes:,} passes of the model per input"
+    )
+    model = pool.loaded(spec.model)
+    if model is None:
+        return f"{line}. The time is known when the model is loaded."
+    # a pass has all cores here, and each of the processes one of them
+    seconds = _seconds_per_pass(model.name, model.version, model, typical.text, typical.pair)
+    return f"{line}, about {duration(inputs * passes * seconds)} on this machine."
+
+
+def _words(row: InputRow) -> int:
+    return len(f"{row.text} {row.pair or ''}".split())
+
+
+def _preset(model: str, info: ModelInfo) -> SetSpec:
+    state, presets = evaluate_state(), {preset.id: preset for preset in PRESETS}
+    chosen = st.segmented_control(
+        "Preset", list(presets), required=True, **state.widget("evaluate_preset", options=presets, initial="default")
+    )
+    preset = presets[chosen or PRESETS[0].id]
+    st.caption(f"{preset.meaning[0].upper()}{preset.meaning[1:]}.")
+    offered = offered_methods(model, info.version, pairs=info.pairs)
+    names = {spec.name: spec.id for spec in offered}
+    default = [spec.name for spec in offered if spec.id in preset.methods(offered)]
+    with st.expander("Methods and number of inputs"):
+        picked = st.multiselect(
+            "Methods",
+            list(names),
+            **state.widget("evaluate_methods", options=names, default=default, initial="default"),
+        )
+        n = st.number_input(
+            "Inputs at most, 0 for all",
+            0,
+            ALL_ROWS,
+            step=10,
+            **state.widget("evaluate_n", default=preset.n),
+        )
+    methods = () if set(picked or default) == set(default) else tuple(names[name] for name in picked)
+    return SetSpec(model, "", preset=preset.id, methods=methods, n=None if n == preset.n else int(n))
+
+
+def _specs(spec: SetSpec, info: ModelInfo) -> tuple[MethodSpec, ...]:
+    offered = offered_methods(spec.model, info.version, pairs=info.pairs)
+    return select(spec.methods or spec.chosen_preset.methods(offered))
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _seconds_per_pass(name: str, version: str, _model: "FrozenModel", text: str, pair: str | None) -> float:
+    """Return the seconds of one pass in a batch, measured with random masks of an input. The first batch warms up."""
+    import time
+
+    from explainers.datasets.example import Example
+
+    encoding = _model.encode(Example(text, pair))
+    keeps = np.random.default_rng(0).random((TRIED, max(len(encoding.units), 1))) < 0.5
+    _model.probabilities(encoding, keeps)
+    started = time.perf_counter()
+    _model.probabilities(encoding, keeps)
+    return (time.perf_counter() - started) / TRIED

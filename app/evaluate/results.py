@@ -1,0 +1,193 @@
+"""What an evaluation says: the sentence, the table of methods, statuses, words, the trust map, and the files."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import plain_text
+from app.compare.state import LONGEST_IN_ADDRESS
+from app.evaluate.charts import evidence_dots, trust_map
+from app.evaluate.state import evaluate_state
+from app.evaluate.stored import SetResult
+from app.plain_text import Bold
+from explainers.evaluation.set_frames import without_lists
+from explainers.evaluation.set_summary import inputs_with
+from explainers.methods.registry import method_spec
+from explainers.report.set_tables import (
+    NOTE,
+    STATUSES,
+    WORDS,
+    method_columns,
+    set_document,
+    top_words,
+    word_methods,
+)
+from explainers.report.tables import csv_text
+from explainers.report.text import one_line
+from explainers.results.manifest import strict_json
+
+WORDS_SHOWN = 25
+LISTED = 20  # inputs with a word
+CHART_BUTTONS = {"displayModeBar": False}
+ABOUT_MAP = (
+    "Every point is an input: how far the methods agree on its first words, and how much evidence the best method has. "
+    "Choose a point to see its input."
+)
+Chosen = Callable[[str], None]
+
+
+def draw(result: SetResult, number: int) -> None:
+    """Draw the result of evaluation `number`, or what there is of it."""
+    so_far = "" if result.finished else f"So far, after {len(result.rows):,} inputs: "
+    plain_text.paragraph(so_far, Bold(result.advice.sentence))
+    _methods(result, number)
+    left, right = st.columns(2)
+    with left:
+        _statuses(result, number)
+        _words(result, number)
+    with right:
+        _trust(result, number)
+    _left_out(result)
+    if result.finished:
+        _files(result, number)
+
+
+def compare_link(result: SetResult, row: "pd.Series[Any]", key: str) -> None:
+    """Draw an input with its classes, and a link that explains it on the Compare page with the same settings."""
+    settings, label = result.manifest["settings"], row["label"]
+    truth = "" if not isinstance(label, str) else f", labelled {label}"
+    plain_text.caption(f"{row['id']}: predicted {row['predicted']}{truth}, {row['status']}")
+    plain_text.paragraph(" / ".join(filter(lambda part: isinstance(part, str), (row["text"], row["pair"]))))
+    query = {"model": result.manifest["model"]["name"], "text": row["text"], "seed": str(row["seed"])}
+    query |= {"pair": row["pair"]} if isinstance(row["pair"], str) else {}
+    query |= {name: str(settings[name]) for name in ("samples", "steps", "unit")} | {"erase": settings["erasure"]}
+    if max(map(len, query.values())) > LONGEST_IN_ADDRESS:
+        st.caption("The text is too long for a link. Paste it on the Compare page.")
+        return
+    with st.container(key=key):
+        st.page_link("pages/compare.py", label="Open on Compare", icon=":material/arrow_forward:", query_params=query)
+
+
+def _methods(result: SetResult, number: int) -> None:
+    st.subheader("Methods", anchor=False)
+    left, right = st.columns([2, 3])
+    with left:
+        st.plotly_chart(
+            evidence_dots(result.table, result.operators[0]),
+            key=f"dots {number}",
+            config=CHART_BUTTONS,
+            alt="Evidence by method",
+        )
+    with right:
+        cells = pd.DataFrame(method_columns(result.operators).cells(result.table))
+        st.dataframe(cells, hide_index=True, key=f"methods {number}", alt="Methods and their metrics")
+        st.caption(NOTE)
+
+
+def _statuses(result: SetResult, number: int) -> None:
+    st.subheader("How often an answer is supported", anchor=False)
+    st.dataframe(
+        pd.DataFrame(STATUSES.cells(result.shares)),
+        hide_index=True,
+        key=f"statuses {number}",
+        alt="Supported answers by group",
+    )
+    st.caption("Agreement is the mean share of their first words that two methods have in common.")
+
+
+def _words(result: SetResult, number: int) -> None:
+    st.subheader("Words over the set", anchor=False)
+    state = evaluate_state()
+    methods = word_methods(result.methods, result.operators[0])
+    classes = sorted(result.rows["predicted"].dropna().unique())
+    if not methods or not classes:
+        st.caption("None yet.")
+        return
+    names = {method_spec(method).name: method for method in methods}
+    first, second = st.columns(2)
+    with first:
+        predicted = st.selectbox(
+            "Class", classes, **state.widget("words_class", options=classes, listed=classes, default=classes[0])
+        )
+    with second:
+        name = st.selectbox(
+            "Method",
+            list(names),
+            **state.widget("words_method", options=names, listed=list(names), default=next(iter(names))),
+        )
+    words = result.words(names[name or next(iter(names))])
+    rows = top_words(words, str(predicted or classes[0]), WORDS_SHOWN)
+    event = st.dataframe(
+        pd.DataFrame(WORDS.cells(rows)),
+        hide_index=True,
+        key=f"words {number}",
+        on_select="rerun",
+        selection_mode="single-row",
+        height=320,
+        alt="Words by mean score",
+    )
+    st.caption("In the order of the mean score less its uncertainty. Choose a row to see the inputs with the word.")
+    for place in event["selection"]["rows"][:1]:
+        if place < len(rows):
+            _inputs_with(result, rows[place], str(predicted or classes[0]), number)
+
+
+def _inputs_with(result: SetResult, word: Mapping[str, Any], predicted: str, number: int) -> None:
+    named = inputs_with(result.rows, word["word"], predicted)
+    titles = {f"{row['id']}: {one_line(row['text'], 60)}": place for place, row in named.head(LISTED).iterrows()}
+    title = st.selectbox(f"{len(named):,} inputs", list(titles), key=f"with {number} {word['word']}")
+    if title:
+        compare_link(result, result.rows.loc[titles[title]], f"word link {number}")
+
+
+def _trust(result: SetResult, number: int) -> None:
+    st.subheader("Trust map", anchor=False)
+    if result.points.empty:
+        st.caption("No input with an answer yet.")
+        return
+    event = st.plotly_chart(
+        trust_map(result.points),
+        key=f"map {number}",
+        on_select="rerun",
+        selection_mode="points",
+        config=CHART_BUTTONS,
+        alt="Agreement and evidence of every input",
+    )
+    st.caption(ABOUT_MAP)
+    chosen = [point["customdata"] for point in event["selection"]["points"] if point.get("customdata")]
+    for data in chosen[:1]:
+        id = data[0] if isinstance(data, list) else next(iter(data.values())) if isinstance(data, dict) else data
+        for _, row in result.rows[result.rows["id"] == id].iterrows():
+            compare_link(result, row, f"point link {number}")
+
+
+def _left_out(result: SetResult) -> None:
+    data, failed = result.manifest["data"], result.rows[result.rows["status"] == "failed"]
+    if data["left_out"] or len(failed):
+        with st.expander(f"{data['left_out']:,} rows left out, {len(failed):,} not explained"):
+            plain_text.bullets([*data["problems"], *(f"{row['id']}: {row['failed']}" for _, row in failed.iterrows())])
+
+
+def _files(result: SetResult, number: int) -> None:
+    """Draw the downloads; a file is made when it is asked for."""
+    st.subheader("Take it with you", anchor=False)
+    page = partial(set_document, result.manifest, result.rows, result.methods)
+    files: list[tuple[str, Callable[[], str | bytes], str, str]] = [
+        ("Inputs, CSV", lambda: csv_text(without_lists(result.rows)), "inputs.csv", "text/csv"),
+        ("Methods, CSV", lambda: csv_text(without_lists(result.methods)), "methods.csv", "text/csv"),
+        ("Inputs, Parquet", lambda: result.rows.to_parquet(index=False), "inputs.parquet", "application/octet-stream"),
+        (
+            "Methods, Parquet",
+            lambda: result.methods.to_parquet(index=False),
+            "methods.parquet",
+            "application/octet-stream",
+        ),
+        ("Manifest, JSON", lambda: strict_json(result.manifest), "manifest.json", "application/json"),
+        ("Page, HTML", page, "evaluation.html", "text/html"),
+    ]
+    with st.container(horizontal=True, key=f"files {number}"):
+        for label, make, name, kind in files:
+            st.download_button(label, make, name, kind, key=f"file {number} {name}", on_click="ignore")

@@ -1,0 +1,104 @@
+"""The lower half of the Evaluate page: every evaluation with its progress, and the result of one of them."""
+
+import streamlit as st
+
+from app import plain_text
+from app.evaluate import results
+from app.evaluate.state import evaluate_state
+from app.evaluate.stored import done, moment, result
+from app.login.gate import Account
+from app.plain_text import Bold
+from app.store import Job
+from app.streamlit_shims import Container
+from app.train import processes
+from app.train.job_list import JobList, waiting
+from app.train.jobs import Jobs, Overview
+from app.train.log import duration
+from explainers.errors import without_folders
+from explainers.report.text import counted
+
+GOES_ON = "Goes on where it stopped: no input is explained twice."
+
+
+def evaluations(jobs: Jobs, account: Account) -> JobList:
+    """Return the list of an account's evaluations."""
+    return JobList(jobs, account, "evaluate", evaluate_state(), _draw)
+
+
+def place_of_form(overview: Overview | str) -> Container:
+    """Return where the form stands: open before the first evaluation, folded above the results after it."""
+    begun = not isinstance(overview, str) and bool(overview.jobs)
+    return st.expander("New evaluation", key="new evaluation") if begun else st.container()
+
+
+def _draw(listed: JobList, overview: Overview) -> None:
+    st.header("Evaluations", anchor=False)
+    if not overview.jobs:
+        st.caption("None yet. Evaluations appear here, and continue when you close the page.")
+        return
+    state = evaluate_state()
+    numbers = [job.id for job in overview.jobs]
+    shown = state.shown if state.shown in numbers else numbers[0]
+    for job in overview.jobs:
+        with st.container(border=True, key=f"evaluation-{job.id}"):
+            _head(listed, job, is_shown=job.id == shown)
+            _progress(job, ahead=overview.ahead.get(job.id, 0))
+    (chosen,) = (job for job in overview.jobs if job.id == shown)
+    stored = result(chosen)
+    if stored is not None:
+        st.header(f"Result {chosen.id}", anchor=False)
+        plain_text.caption(f"{without_folders(chosen.model)} on {chosen.variant}, {chosen.method}")
+        results.draw(stored, chosen.id)
+        with st.expander("Command"):
+            st.code(stored.manifest["command"], None, wrap_lines=True)
+
+
+def _show(number: int) -> None:
+    evaluate_state().shown = number
+
+
+def _head(listed: JobList, job: Job, *, is_shown: bool) -> None:
+    """Draw what is evaluated, its status, and buttons."""
+
+    def ask(job: Job) -> None:
+        st.write("Deletes the data and the result of this evaluation.")
+        st.button("Delete it", key=f"delete {job.id}", on_click=listed.change, args=(listed.jobs.delete, job.id))
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        about = f" for {without_folders(job.model)}, {job.method}, {counted(job.texts, 'input')}"
+        listed.head(job, Bold(f"{job.id}. {job.variant}"), about)
+        if not is_shown:
+            st.button("Show the result", key=f"show {job.id}", on_click=_show, args=(job.id,))
+        listed.buttons(job, "Resume", GOES_ON, ask)
+
+
+def _progress(job: Job, *, ahead: int) -> None:
+    waiting(job, ahead)
+    if job.status == "running":
+        st.progress(*_share(job))
+    if job.error:
+        plain_text.error(_unfinished(job))
+    if job.status == "cancelled":
+        st.caption(f"Cancelled after {done(job):,} of {job.texts:,} inputs.")
+    if job.status == "done" and job.started and job.finished:
+        st.caption(f"Took {duration(job.finished - job.started)}.")
+
+
+def _unfinished(job: Job) -> str:
+    if job.exit_code == processes.REFUSED:
+        return job.error
+    return f"{job.error} {done(job):,} of {job.texts:,} inputs are done."
+
+
+def _share(job: Job) -> tuple[float, str]:
+    """Return how far a running evaluation is, from 0 to 1 and in words."""
+    inputs = min(max(done(job), 0), job.texts)
+    if not inputs:
+        return 0.0, "Loading the model"
+    if inputs >= job.texts:
+        return 1.0, "Writing the result"
+    first, since = evaluate_state().paces.setdefault((job.id, job.started), (inputs, moment(job)))
+    start = (first, since) if inputs > first else (0, job.started or since)
+    seconds = (moment(job) - start[1]) / max(inputs - start[0], 1)
+    left = f", about {duration(seconds * (job.texts - inputs))} left" if seconds > 0 else ""
+    return inputs / job.texts, f"{inputs:,} of {job.texts:,} inputs{left}"

@@ -1,0 +1,122 @@
+"""The numbers of a comparison on the screen by name, for bets and for the sentences under a figure.
+
+metric/aml/aopc_c            a metric of a method on this input; of `random`, the mean of the random orders
+without/aml/20, only/aml/20  p(class) without, or with only, the top 20 % of the units
+score/aml/charming           the score of the first unit with this text
+agreement/aml/lime           Spearman's ρ of two methods
+probability/positive         of a class
+states/cause                 1 where the narrator's sentence names the predicted class, else 0
+effect/cause_tokens          how far p falls without the words that the sentence names, beyond random words
+
+Other names are those of stored numbers.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from explainers.metrics.agreement import spearman
+from explainers.report.quantities import UnknownQuantity, stored_quantity
+
+if TYPE_CHECKING:
+    from explainers.results.comparison import Comparison
+    from explainers.results.events import MethodResult
+    from explainers.results.narrative import NarrativeCheck
+
+SHOWN_DIFFERENCE = 5e-4  # values are shown with three decimals
+
+
+def observed(comparison: "Comparison | None", name: str) -> float:
+    """Return the number of this name, of the comparison or stored; raises `UnknownQuantity`."""
+    kind, *rest = name.split("/")
+    if not is_observed(name):
+        return stored_quantity(name)
+    if comparison is None:
+        raise UnknownQuantity(f"The number {name!r} needs a comparison.")
+    try:
+        return OBSERVERS[kind](comparison, *rest)
+    except (KeyError, TypeError, ValueError, StopIteration) as error:
+        raise UnknownQuantity(f"There is no number {name!r} in this comparison.") from error
+
+
+def is_observed(name: str) -> bool:
+    """Return whether the number is one of a comparison, and not a stored one."""
+    return name.partition("/")[0] in OBSERVERS
+
+
+def _result(comparison: "Comparison", method: str) -> "MethodResult":
+    return next(each for each in comparison.results if each.attribution.method == method)
+
+
+def _metric(comparison: "Comparison", method: str, metric: str) -> float:
+    control = comparison.random_control
+    if control is not None and method == control.method:
+        return control.metrics[metric]
+    return _result(comparison, method).metrics[metric]
+
+
+def _without(comparison: "Comparison", method: str, percent: str) -> float:
+    return _result(comparison, method).curves.when_removed(float(percent))
+
+
+def _only(comparison: "Comparison", method: str, percent: str) -> float:
+    return _result(comparison, method).curves.when_kept(float(percent))
+
+
+def _score(comparison: "Comparison", method: str, word: str) -> float:
+    attribution = _result(comparison, method).attribution
+    units = [unit.text.casefold() for unit in attribution.encoding.units]
+    return attribution.scores[units.index(word.casefold())]
+
+
+def _agreement(comparison: "Comparison", one: str, other: str) -> float:
+    return spearman(_result(comparison, one).attribution.scores, _result(comparison, other).attribution.scores)
+
+
+def _probability(comparison: "Comparison", label: str) -> float:
+    return comparison.probabilities[comparison.decision.card.labels.index(label)]
+
+
+def _states(comparison: "Comparison", narrator: str) -> float:
+    narrative = next(each for each in comparison.narratives if each.method == narrator)
+    return float(narrative.stated == comparison.predicted)
+
+
+def _effect(comparison: "Comparison", narrator: str) -> float:
+    check = next((each for each in comparison.narrative_checks if each.method == narrator), None)
+    return _beyond_random(check) if check is not None else 0.0
+
+
+def _beyond_random(check: "NarrativeCheck") -> float:
+    """Return the fall beyond random words; 0 where the sentence names no word of the input."""
+    if check.removed is None or not check.random_removed:
+        return 0.0
+    return float(np.mean(check.random_removed)) - check.removed
+
+
+OBSERVERS: dict[str, Callable[..., float]] = {
+    "metric": _metric,
+    "without": _without,
+    "only": _only,
+    "score": _score,
+    "agreement": _agreement,
+    "probability": _probability,
+    "states": _states,
+    "effect": _effect,
+}
+
+
+def level(comparison: "Comparison | None", one: str, other: str) -> bool:
+    """Return whether two numbers differ by less than is shown, or by at most 1.96 standard deviations of the sampling
+    noise of both."""
+    spread = float(np.hypot(_noise(comparison, one), _noise(comparison, other)))
+    return abs(observed(comparison, one) - observed(comparison, other)) <= max(SHOWN_DIFFERENCE, 1.96 * spread)
+
+
+def _noise(comparison: "Comparison | None", name: str) -> float:
+    """Return the standard deviation of a method's metric over its draws; 0 for what does not sample."""
+    kind, *rest = name.split("/")
+    result = comparison.result(rest[0]) if comparison is not None and kind == "metric" else None
+    noise = result.noise.get(rest[1], 0.0) if result is not None else 0.0
+    return 0.0 if np.isnan(noise) else noise

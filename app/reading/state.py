@@ -1,0 +1,67 @@
+"""All that a session holds of the Reading page: one typed object, `ReadingState`.
+
+Story, step and group are in the address alone, which leads the page.
+"""
+
+import time
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from app.compare.runs import Request, Run
+from app.compare.state import Guess
+from app.reading.story import LiveExample
+from app.session import held
+
+
+@dataclass
+class OwnWork:
+    """What one person has bet and marked in a step, and whether they have seen the answer."""
+
+    bet: int | None = None
+    marks: tuple[int, ...] | None = None
+    revealed: bool = False
+
+
+@dataclass(frozen=True)
+class Erased:
+    """The unit numbers that a person has erased in a live example."""
+
+    example: LiveExample
+    units: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Presented:
+    """What the presenter's page showed last: a step of a story, in a group."""
+
+    group: str
+    story: str
+    step: int
+
+
+@dataclass
+class ReadingState:
+    participant: str = field(default_factory=lambda: uuid4().hex)  # the anonymous name of this browser
+    settled: bool = False  # whether the browser has confirmed it
+    visitor: str = field(default_factory=lambda: uuid4().hex)  # by which wrong codes are counted
+    begun: float = field(default_factory=time.time)
+    last_press: float = 0.0  # the browser's clock
+    problem: str = ""  # why a button could not do its work
+    alone: dict[tuple[str, int], OwnWork] = field(default_factory=dict)  # by story and step
+    asked: tuple[str, int] | None = None  # story and step that a button or a key led to, until the group is there
+    presented: Presented | None = None
+    looked_at: tuple[str, int] | None = None  # story and step of the page whose look at the group began this run
+    erased: Erased | None = None
+    last_click: object = None
+    runs: dict[Request, Run] = field(default_factory=dict)  # the newest last
+    guess: Guess | None = None
+
+    def take_problem(self) -> str:
+        """Return the problem, which is shown once."""
+        problem, self.problem = self.problem, ""
+        return problem
+
+
+def reading_state() -> ReadingState:
+    """Return what the session holds of the Reading page."""
+    return held(ReadingState)

@@ -1,0 +1,231 @@
+"""Which units carry the decision, and which explanations are better than chance on this input.
+
+The consensus of the comparable methods is tested first (`explainers.metrics.chance`), then the methods in the order of
+their agreement with each other; the first that fails ends the test, so that on an input where every order is random any
+of them is named with a probability of at most 5 %. Methods that pass are told apart by their first units only.
+
+Methods that were optimised on the metrics, controls of one part, random orders and a person's order never take part;
+nor do methods that rank nothing, or that explain the predicted class only where something else is asked for.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from explainers.comparison.confidence import compared_count, confidence
+from explainers.comparison.consensus import (
+    FEWEST_METHODS,
+    abstains,
+    agreement,
+    by_agreement,
+    comparable_results,
+    spec_of,
+    takes_part,
+    top_units,
+)
+from explainers.comparison.leaders import SMALLEST, leaders
+from explainers.metrics.chance import FEWEST_UNITS, evidence, fixed_sequence, sampled_null
+from explainers.metrics.faithfulness import decisive_metric, decisive_metrics
+from explainers.metrics.spec import MetricSpec
+from explainers.results.answer import CONSENSUS, Answer, ErasureEffect, Units
+from explainers.results.attribution import PERCENTS, top_count
+
+if TYPE_CHECKING:
+    from explainers.results.comparison import Comparison
+    from explainers.results.events import MethodResult, OperatorCheck, RandomControl
+
+FIRST = 20  # percent of the units: the first ones of a method
+ENOUGH = 0.8  # of the largest fall of p among the first units: fewer words that reach it are the decisive ones
+LEAST = 0.05  # of probability: what moves it less is no effect
+ONE_METHOD = "A consensus needs at least two methods that rank the input. Choose another one."
+NO_METHOD = "Only controls and methods that were optimised on the metrics have been computed. Choose another one."
+PREDICTED_ONLY = "The methods that were chosen explain the predicted class only, and this is another one."
+NO_CONTRAST = "The methods that were chosen explain a class, not one class rather than another."
+NOTHING = "No method gave an explanation."
+NOT_MEASURED = "Not measured for inputs of this kind or length, or for these methods (assets/docs/planted.md)."
+CONTRAST_NOT_MEASURED = "Not measured where one class is explained rather than another."
+FLAT = "Every method gives equal scores, so none ranks the input."
+
+
+def answered(comparison: "Comparison", *, finished: bool) -> "Comparison":
+    """Return the comparison with its answer, which is provisional unless the run has `finished`."""
+    return replace(comparison, answer=answer(comparison, finished=finished))
+
+
+def consensus_members(comparison: "Comparison") -> list["MethodResult"]:
+    """Return the results that make the consensus: comparable, for what is asked, and not all scores equal."""
+    target, predicted = comparison.decision.target, comparison.predicted
+    return [each for each in comparison.displayed_results if takes_part(each.attribution, target, predicted=predicted)]
+
+
+def answer(comparison: "Comparison", *, finished: bool) -> Answer:
+    """Return what the results so far say; provisional unless `finished`."""
+    abstaining = tuple(each.attribution.method for each in comparison.results if abstains(each, comparison))
+    pending = Answer("pending", abstaining=abstaining, provisional=not finished)
+    refusal = _refused_at_once(comparison)
+    if refusal:
+        return replace(pending, status="open", refusal=refusal, provisional=False)  # no method changes that
+    joint, control = comparison.consensus, comparison.random_control
+    members = {each.attribution.method: each for each in consensus_members(comparison)}
+    controls_only = all(spec_of(member).is_control for member in members.values())
+    if joint is None or control is None or len(members) < FEWEST_METHODS or controls_only:
+        refusal = _nothing_to_test(comparison, members) if finished else ""
+        return replace(pending, status="open", refusal=refusal) if refusal else pending
+    return _tested(pending, comparison, joint, members, control)
+
+
+def _tested(
+    pending: Answer,
+    comparison: "Comparison",
+    joint: "MethodResult",
+    members: Mapping[str, "MethodResult"],
+    control: "RandomControl",
+) -> Answer:
+    null, cut = control.exact or sampled_null(control.scores), top_count(len(joint.attribution.scores), FIRST)
+    rows = {method: member.attribution.scores for method, member in members.items()}
+    count = _decisive_count(joint, cut)
+    words = _first(joint.attribution.scores, count)
+    described = replace(
+        pending,
+        words=words,
+        effect=_effect(joint, control, count),
+        p=null.p(evidence(joint.metrics)),
+        orders=len(null.values),
+        exact=null.exact,
+        agreement=agreement(list(rows.values()), cut),
+        compared=len(rows),
+        cut=cut,
+        naming=sum(set(words) <= top_units(scores, cut) for scores in rows.values()),
+    )
+    refusal = _unmoved(comparison, [joint, *members.values()])
+    if refusal:
+        return replace(described, status="open", refusal=refusal)
+    described = replace(described, **_confidence(comparison, rows))
+    order = by_agreement(rows, cut)
+    if not null.beaten_by(evidence(joint.metrics)):
+        return replace(described, status="open", random=order)
+    passing = fixed_sequence(order, lambda method: null.beaten_by(evidence(members[method].metrics)))
+    first = top_units(joint.attribution.scores, cut)
+    other = {method: _others(rows[method], first, cut) for method in passing}
+    supported = tuple(method for method in passing if 2 * len(other[method]) <= cut)
+    return replace(
+        described,
+        status="supported",
+        holds=tuple((check.erasure, _holds(check)) for check in comparison.operator_checks if _has(check, CONSENSUS)),
+        supported=supported,
+        differs=tuple((method, other[method]) for method in passing if method not in supported),
+        random=tuple(method for method in order if method not in passing),
+        single=_single(comparison, passing, members, control),
+    )
+
+
+def _confidence(comparison: "Comparison", rows: Mapping[str, tuple[float, ...]]) -> dict[str, Any]:
+    """Return how often such a consensus was right where the truth is known, or why that is not known."""
+    encoding = comparison.decision.encoding
+    if comparison.decision.target.is_contrast:
+        return {"no_confidence": CONTRAST_NOT_MEASURED}
+    units = len(encoding.units)
+    shared = agreement(list(rows.values()), compared_count(units))
+    given = confidence(shared, units, texts=len(encoding.texts), methods=rows, image=encoding.multimodal)
+    return {"confidence": given, "no_confidence": "" if given else NOT_MEASURED}
+
+
+def _decisive_count(joint: "MethodResult", cut: int) -> int:
+    """Return how many of the first units of the consensus are decisive: the fewest that make p fall by `ENOUGH` of what
+    more of them do. Only counts that the metrics read are tried."""
+    units = len(joint.attribution.scores)
+    counts = sorted({top_count(units, percent) for percent in PERCENTS if top_count(units, percent) <= cut})
+    falls = [joint.curves.full - joint.curves.removed_at(count) for count in counts]
+    return next((count for count, fall in zip(counts, falls, strict=True) if fall >= ENOUGH * max(falls)), counts[-1])
+
+
+def _effect(joint: "MethodResult", control: "RandomControl", count: int) -> ErasureEffect:
+    curves = joint.curves
+    return ErasureEffect(
+        curves.full,
+        curves.removed_at(count),
+        curves.kept_at(count),
+        float(np.mean([each.removed_at(count) for each in control.curves])),
+        float(np.mean([each.kept_at(count) for each in control.curves])),
+    )
+
+
+def _first(scores: Sequence[float], count: int) -> Units:
+    """Return the `count` units with the highest scores, the highest first."""
+    top = top_units(tuple(scores), count)
+    return tuple(sorted(top, key=lambda unit: (-scores[unit], unit)))
+
+
+def _others(scores: tuple[float, ...], first: frozenset[int], cut: int) -> Units:
+    """Return the first units of a method that are not among those of the consensus, the highest score first."""
+    return tuple(unit for unit in _first(scores, cut) if unit not in first)
+
+
+def _holds(check: "OperatorCheck") -> bool:
+    return sampled_null(check.random).beaten_by(evidence(check.metrics[CONSENSUS]))
+
+
+def _has(check: "OperatorCheck", method: str) -> bool:
+    return not check.failure and method in check.metrics
+
+
+def _single(
+    comparison: "Comparison",
+    passing: Sequence[str],
+    members: Mapping[str, "MethodResult"],
+    control: "RandomControl",
+) -> str | None:
+    """Return the method that leads in AOPC-S beyond noise and is beaten in at most half of the operators × {removing,
+    keeping}; None if there is none."""
+    keeping = decisive_metric("keeping")
+    scores = {method: members[method].metrics[keeping.id] for method in passing}
+    noise = {method: members[method].noise.get(keeping.id, 0.0) for method in passing}
+    if len(scores) < FEWEST_METHODS:
+        return None
+    foremost = leaders(scores, noise, control.scores[keeping.id], higher=False, smallest=SMALLEST)
+    if len(foremost) != 1:
+        return None
+    (method,) = foremost
+    tables: list[Mapping[str, Mapping[str, float]]] = [{name: members[name].metrics for name in passing}]
+    tables += [check.metrics for check in comparison.operator_checks if set(passing) <= set(check.metrics)]
+    beaten = [_beaten(method, table, passing, metric) for table in tables for metric in decisive_metrics()]
+    return method if 2 * sum(beaten) <= len(beaten) else None
+
+
+def _beaten(method: str, table: Mapping[str, Mapping[str, float]], passing: Sequence[str], metric: MetricSpec) -> bool:
+    own = metric.sign * table[method][metric.id]
+    return any(metric.sign * table[name][metric.id] > own + SMALLEST for name in passing if name != method)
+
+
+def _refused_at_once(comparison: "Comparison") -> str:
+    """Return what is known before any method is finished; empty if nothing speaks against an answer."""
+    p = comparison.probability
+    number = len(comparison.decision.encoding.units)
+    if number < FEWEST_UNITS:
+        name = "unit" if comparison.decision.encoding.multimodal else comparison.decision.settings.unit
+        counted = f"{number} {name}{'' if number == 1 else 's'}"
+        return f"The input has {counted}; the test against random orders needs at least {FEWEST_UNITS}."
+    if p <= LEAST:
+        what = comparison.decision.explained if comparison.decision.target.is_contrast else "this class"
+        return f"The probability of {what} is only {p:.2f}, so erasing units can hardly lower it."
+    return ""
+
+
+def _nothing_to_test(comparison: "Comparison", members: Mapping[str, "MethodResult"]) -> str:
+    """Return why a finished comparison has no consensus."""
+    comparable = comparable_results(comparison)
+    if any(abstains(each, comparison) for each in comparable) and not members:
+        return NO_CONTRAST if comparison.decision.target.is_contrast else PREDICTED_ONLY
+    if all(spec_of(each).is_control for each in comparable):
+        return NO_METHOD if comparison.results else NOTHING
+    return ONE_METHOD if members else FLAT
+
+
+def _unmoved(comparison: "Comparison", results: Sequence["MethodResult"]) -> str:
+    label = comparison.decision.label
+    p = np.concatenate([line[:, label] for each in results for line in (each.curves.removed, each.curves.kept)])
+    if np.abs(p - results[0].curves.full).max() > LEAST:
+        return ""
+    return f"The probability stays between {p.min():.2f} and {p.max():.2f}, whatever is removed or kept."

@@ -1,0 +1,163 @@
+"""Rows of a data set, explained: what every way of evaluating a set calls, and what it stores for each row.
+
+`explain_batch` is pure: it reads nothing but model, plan and rows, and writes nothing. The seed of a row follows from
+the seed of the plan and the row's id, never from its position, and no answer is shared between rows. So one process,
+several, shards on many machines and a second attempt give the same numbers. A record is plain JSON:
+
+{"id", "line", "text", "pair", "label", "predicted", "probability", "seed", "units": [text], "segments": [number],
+ "answer": {"status", "refusal", "agreement", "p", "words", "supported", "differs", "random", "robust"},
+ "methods": {id: {"scores", "signed", "metrics": {operator: {metric id: value}}, "seconds", "passes", "group"}},
+ "failures": {method id: reason}, "seconds", "passes"}
+
+or {"id", "line", "text", "pair", "label", "failed": reason} where a row cannot be explained.
+"""
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from explainers.comparison.answer import answered
+from explainers.comparison.decision import card_of, decide
+from explainers.comparison.runner import failure, run
+from explainers.datasets.example import Example
+from explainers.datasets.labelled_rows import InputRow
+from explainers.evaluation.measurement import weights_checksum
+from explainers.evaluation.names import POSITION, RANDOM
+from explainers.evaluation.record_file import Record
+from explainers.methods.registry import select
+from explainers.metrics.erasure import MaskedPredictor
+from explainers.metrics.faithfulness import METRICS, measured, metrics_at_percents
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.meter import Meter
+from explainers.models.prediction_cache import PredictionCache
+from explainers.results.answer import Answer
+from explainers.results.comparison import Comparison
+from explainers.results.events import MethodResult
+from explainers.results.settings import Settings
+
+SEEDS = 10_000  # different ones; the Compare page takes as many
+Metrics = dict[str, dict[str, float]]  # by operator and metric id
+
+
+@dataclass(frozen=True)
+class SetPlan:
+    """Which methods explain the rows, and with which settings; `settings.seed` is that of the plan."""
+
+    methods: tuple[str, ...]
+    settings: Settings = field(default_factory=Settings)
+
+    def as_dict(self, model: FrozenModel) -> dict[str, Any]:
+        """Return what decides the numbers: records with equal plans can be mixed."""
+        card = card_of(model)
+        return {
+            "model": {"name": card.name, "version": card.version, "sha256": card.sha256},
+            "labels": list(card.labels),
+            "operators": operators(model, self.settings),
+            "metrics": list(METRICS.ids),
+            "methods": list(self.methods),
+            "weights": {id: checksum for id in self.methods if (checksum := weights_checksum(model, id))},
+            "settings": asdict(self.settings),
+            "crosslight": card.crosslight,
+            "libraries": dict(card.libraries),
+        }
+
+
+def operators(model: FrozenModel, settings: Settings) -> list[str]:
+    """Return the erasure operators under which is measured, first the one with which the explanations are made."""
+    return [settings.erasure, *(each for each in model.erasures if each != settings.erasure)]
+
+
+def row_seed(seed: int, id: str) -> int:
+    """Return the seed of a row, 0 … `SEEDS` - 1."""
+    return int(hashlib.sha256(f"{seed}:{id}".encode()).hexdigest(), 16) % SEEDS
+
+
+def explain_batch(model: FrozenModel, plan: SetPlan, rows: Sequence[InputRow]) -> Iterator[Record]:
+    """Yield the record of every row, in their order. A row that fails has a record that says why."""
+    for row in rows:
+        yield explain_row(model, plan, row)
+
+
+def explain_row(model: FrozenModel, plan: SetPlan, row: InputRow) -> Record:
+    """Return the record of one row."""
+    started, model, meter = time.perf_counter(), model.pooled(PredictionCache()), Meter()
+    try:
+        comparison = _comparison(model, plan, row, meter)
+        methods = {**_measured_methods(comparison), **_controls(model, comparison)}
+        failures = {each.method: each.reason for each in comparison.failures}
+    except Exception as error:  # one row must not end hours of the others
+        return {**asdict(row), "failed": failure(row.id, error).reason}
+    units = comparison.decision.encoding.units
+    return {
+        **asdict(row),
+        "predicted": comparison.decision.label,
+        "probability": comparison.probabilities[comparison.decision.label],
+        "seed": comparison.decision.settings.seed,
+        "units": [unit.text for unit in units],
+        "segments": [unit.segment for unit in units],
+        "answer": _answer(comparison.answer),
+        "methods": methods,
+        "failures": failures,
+        "seconds": time.perf_counter() - started,
+        "passes": meter.calls,
+    }
+
+
+def _comparison(model: FrozenModel, plan: SetPlan, row: InputRow, meter: Meter) -> Comparison:
+    """Return what the Compare page shows for the row, with its answer."""
+    settings = replace(plan.settings, seed=row_seed(plan.settings.seed, row.id))
+    decision, probabilities = decide(model, Example(row.text, row.pair), settings=settings, meter=meter)
+    comparison = Comparison(decision, probabilities, order=plan.methods)
+    for event in run(model, decision, select(plan.methods), meter, narrators=()):
+        comparison = comparison.with_event(event)
+    return answered(comparison, finished=True)
+
+
+def _answer(answer: Answer | None) -> dict[str, Any]:
+    content = answer.as_dict() if answer else {}
+    kept = ("status", "refusal", "agreement", "p", "words", "supported", "differs", "random")
+    return {**{name: content.get(name) for name in kept}, "robust": bool(answer and answer.robust)}
+
+
+def _measured_methods(comparison: Comparison) -> dict[str, Any]:
+    """Return scores, metrics under every operator, costs and group of each method, the consensus among them."""
+    records = {}
+    for result in comparison.displayed_results:
+        attribution = result.attribution
+        records[result.method] = {
+            "scores": list(attribution.scores),
+            "signed": attribution.signed,
+            "metrics": _metrics(comparison, result),
+            "seconds": attribution.seconds,
+            "passes": attribution.model_calls,
+            "group": comparison.answer.group(result.method) if comparison.answer else "",
+        }
+    return records
+
+
+def _metrics(comparison: Comparison, result: MethodResult) -> Metrics:
+    metrics: Metrics = {comparison.decision.settings.erasure: dict(result.metrics)}
+    for check in comparison.operator_checks:
+        if result.method in check.metrics:
+            metrics[check.erasure] = dict(check.metrics[result.method])
+    return metrics
+
+
+def _controls(model: FrozenModel, comparison: Comparison) -> dict[str, Any]:
+    """Return the metrics of random orders, the mean over them, and of the order of the input."""
+    erasure, control = comparison.decision.settings.erasure, comparison.random_control
+    random: Metrics = {} if control is None else {erasure: dict(control.metrics)}
+    position: Metrics = {}
+    first_units_first = tuple(float(-unit) for unit in range(len(comparison.decision.encoding.units)))
+    for check in comparison.operator_checks:
+        random[check.erasure] = _aggregated(check.random)
+    for operator in (erasure, *(check.erasure for check in comparison.operator_checks)):
+        answers = MaskedPredictor(model, comparison.decision.encoding, operator)
+        position[operator] = measured(answers, first_units_first, comparison.decision.label, metrics_at_percents())
+    return {RANDOM: {"metrics": random, "group": ""}, POSITION: {"metrics": position, "group": ""}}
+
+
+def _aggregated(orders: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    return {metric.id: metric.aggregate(orders[metric.id]) for metric in METRICS if orders.get(metric.id)}

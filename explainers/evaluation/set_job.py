@@ -1,0 +1,134 @@
+"""Carries out the evaluation of a set; its result.
+
+The result in the folder of the set never changes: `inputs.parquet` and `methods.parquet` (see `set_frames`), and
+`manifest.json` with checksums of model, weights and data, versions, settings and the command.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from explainers.datasets.labelled_rows import InputRow, ReadRows, read_file
+from explainers.errors import DataUnavailable, ExplanationError
+from explainers.evaluation.explain_batch import SetPlan
+from explainers.evaluation.set_frames import method_frame, row_frame
+from explainers.evaluation.set_spec import WHOLE, SetSpec, offered_methods, parse_shard
+from explainers.evaluation.shards import StoredSet, merge, run_shard
+from explainers.methods.registry import check_applicable, select
+from explainers.models.catalog import load
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.requirements import to_example
+from explainers.models.worker_processes import check_processes
+from explainers.results.manifest import strict_json
+from explainers.training.artifacts import check_fitted
+
+INPUTS_FILE, METHODS_FILE, MANIFEST_FILE = "inputs.parquet", "methods.parquet", "manifest.json"
+NAMED = 200  # rows that are left out and named in the manifest
+
+
+def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Explain the rows, or go on where an earlier attempt stopped; return the manifest, of a part what was done.
+
+    On a CPU a process computes with one thread, so that the numbers do not depend on how many processes there are.
+    """
+    spec.check()
+    shard = parse_shard(spec.shard)
+    model = load(spec.model, device=spec.device)
+    check_processes(spec.processes, model.device)
+    read = read_file(Path(spec.data), spec.columns, model.labels, model.input_names)
+    rows = taken(read.rows, spec.most, spec.seed)
+    plan = plan_of(spec, model, rows)
+    out = Path(spec.out)
+    if model.device.type == "cpu":
+        torch.set_num_threads(1)
+    started, first = time.monotonic(), 0
+    about, own = _about(spec, read), len(shard.of(rows))
+    for number, done in enumerate(run_shard(model, plan, rows, about, out, shard, spec.processes)):
+        first = done if number == 0 else first
+        seconds = time.monotonic() - started
+        left = seconds / (done - first) * (own - done) if done > first else None
+        progress(f"{done} of {own} inputs, {seconds:.0f} s" + (f", about {left:.0f} s left" if left else ""))
+    if spec.shard == WHOLE:
+        return write_set(merge(out), out)
+    return {"shard": spec.shard, "inputs": own, "file": shard.file}
+
+
+def taken(rows: Sequence[InputRow], n: int, seed: int) -> tuple[InputRow, ...]:
+    """Return `n` of the rows in their order, by seed and ids; all for 0."""
+    if not 0 < n < len(rows):
+        return tuple(rows)
+    order = sorted(rows, key=lambda row: hashlib.sha256(f"take {seed}:{row.id}".encode()).digest())
+    kept = {row.id for row in order[:n]}
+    return tuple(row for row in rows if row.id in kept)
+
+
+def plan_of(spec: SetSpec, model: FrozenModel, rows: Sequence[InputRow]) -> SetPlan:
+    """Return methods and settings. Raises `ExplanationError` for those that the model or the rows do not suit."""
+    if spec.erasure not in model.erasures:
+        raise ExplanationError(
+            f"Unknown erasure operator {spec.erasure!r}. Choose one of: {', '.join(model.erasures)}."
+        )
+    example = to_example(rows[0].text, rows[0].pair)
+    if model.multimodal:
+        raise ExplanationError(f"{model.name} reads images, and a table has only texts. Choose another model.")
+    check_applicable(spec.methods, example)
+    offered = offered_methods(model.name, model.version, pairs=example.pair is not None)
+    specs = select(spec.methods) if spec.methods else offered
+    check_fitted(model.name, model.version, specs)
+    methods = spec.methods and tuple(each.id for each in specs if not each.is_random)
+    return SetPlan(methods or spec.chosen_preset.methods(specs), spec.settings)
+
+
+def write_set(stored: StoredSet, out: Path) -> dict[str, Any]:
+    """Write the two frames and the manifest; return the manifest. What is there is replaced in one step each."""
+    plan = stored.about["plan"]
+    rows, methods = frames_of(stored)
+    for name, frame in ((INPUTS_FILE, rows), (METHODS_FILE, methods)):
+        fresh = out / f"{name}.new"
+        frame.to_parquet(fresh, index=False)
+        fresh.replace(out / name)
+    manifest = {
+        **{name: value for name, value in stored.about.items() if name not in ("ids", "plan")},
+        **plan,
+        "inputs": len(rows),
+        "failed": int((rows["status"] == "failed").sum()),
+        "files": {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in (INPUTS_FILE, METHODS_FILE)},
+    }
+    fresh = out / f"{MANIFEST_FILE}.new"
+    fresh.write_text(strict_json(manifest) + "\n", encoding="utf-8")
+    fresh.replace(out / MANIFEST_FILE)
+    return manifest
+
+
+def frames_of(stored: StoredSet) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows, and the rows by method, of a set or of the part of it that is there."""
+    plan = stored.about["plan"]
+    return row_frame(stored.records, plan["labels"]), method_frame(stored.records, plan["metrics"], plan["operators"])
+
+
+def read_set(out: Path) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
+    """Return the manifest and both frames of a finished set. Raises `DataUnavailable` if there is none."""
+    try:
+        manifest = json.loads((out / MANIFEST_FILE).read_text(encoding="utf-8"))
+        return manifest, pd.read_parquet(out / INPUTS_FILE), pd.read_parquet(out / METHODS_FILE)
+    except (OSError, ValueError) as error:
+        raise DataUnavailable(f"{out} holds no finished evaluation. Run it, or put its parts together.") from error
+
+
+def _about(spec: SetSpec, read: ReadRows) -> dict[str, Any]:
+    """Return where the rows are from, and the command."""
+    data = {
+        "name": spec.name or Path(spec.data).name,
+        "sha256": read.sha256,
+        "columns": {name: column for name, column in asdict(spec.columns).items() if column},
+        "left_out": len(read.problems),
+        "problems": list(read.problems[:NAMED]),
+    }
+    return {"command": spec.shell_command(), "data": data}

@@ -1,0 +1,195 @@
+"""The evaluation of a set as one record: as JSON for a job, and as a command line; and its presets.
+
+`python -m explainers evaluate --spec FILE` carries out what the JSON says. Importing this module does not load torch.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from explainers.datasets.example import Example
+from explainers.datasets.labelled_rows import Columns, InputRow
+from explainers.errors import ExplanationError, refused_fields
+from explainers.methods.registry import METHODS, applicable, select
+from explainers.methods.spec import SLOW, MethodSpec
+from explainers.results.attribution import metric_counts
+from explainers.results.settings import (
+    DEFAULT_SAMPLING,
+    RANDOM_ORDERS,
+    SETTLED_BY,
+    UNTIL_SETTLED,
+    Settings,
+    checked_settings,
+)
+from explainers.training.artifacts import available_artifacts
+from explainers.training.settings import validated
+
+AUTO = "auto"
+WHOLE = "1/1"  # the only part of a set
+COMMAND = ("python", "-m", "explainers", "evaluate")
+SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Part `number` of `count`, from 1."""
+
+    number: int = 1
+    count: int = 1
+
+    def of(self, rows: Sequence[InputRow]) -> tuple[InputRow, ...]:
+        """Return the rows of this part: every `count`-th."""
+        return tuple(rows[self.number - 1 :: self.count])
+
+    @property
+    def file(self) -> str:
+        return f"part-{self.number}-of-{self.count}.jsonl"
+
+
+def parse_shard(text: str) -> Shard:
+    """Return the part that "2/4" names. Raises `ExplanationError` for anything else."""
+    match = SHARD.fullmatch(text)
+    if match is None or int(match[1]) > int(match[2]):
+        raise ExplanationError(f"--shard needs i/n with i from 1 to n, such as 2/4, not {text!r}.")
+    return Shard(int(match[1]), int(match[2]))
+
+
+@dataclass(frozen=True)
+class SetPreset:
+    """How thorough an evaluation is: at most `n` inputs, 0 for all; `samples` of LIME and KernelSHAP. A `quick` one
+    omits methods that need hundreds of passes, except LIME."""
+
+    id: str
+    meaning: str
+    n: int
+    samples: int
+    quick: bool
+
+    def methods(self, specs: Sequence[MethodSpec]) -> tuple[str, ...]:
+        """Return the ids of those of the methods that it runs."""
+        return tuple(spec.id for spec in specs if not self.quick or spec.kind not in SLOW or spec.id == "lime")
+
+
+def offered_methods(model: str, version: str, *, pairs: bool) -> tuple[MethodSpec, ...]:
+    """Return the methods that can explain texts, or pairs, with this model: those that learn if they were fitted to it.
+    No single random order, which is a control anyway."""
+    fitted = (
+        {(artifact.method, artifact.variant) for artifact in available_artifacts(model, version)} if version else set()
+    )
+    example = Example("text", "pair" if pairs else None)
+    return tuple(
+        spec
+        for spec in applicable(METHODS, example)
+        if not spec.is_random and (not spec.learns or (spec.weights_of, spec.default_variant) in fitted)
+    )
+
+
+def expected_passes(specs: Sequence[MethodSpec], settings: Settings, units: int, operators: int) -> int:
+    """Return about how many inputs go through the model to explain and measure one row with so many units.
+
+    Every order, random ones and the consensus among them, is measured at the counts of the metrics, by removing and by
+    keeping, under every operator.
+    """
+    samples = settings.samples or SETTLED_BY
+    orders = len(specs) + 2 + RANDOM_ORDERS
+    explaining = sum(spec.passes(units, samples, settings.steps) for spec in specs)
+    return explaining + orders * 2 * len(metric_counts(units)) * operators
+
+
+QUICK = SetPreset(
+    "quick", "one-pass methods, gradients, occlusion, and LIME with 100 samples, on 50 inputs", 50, 100, True
+)
+FULL = SetPreset("full", "all methods on all inputs, with samples until they settle", 0, UNTIL_SETTLED, False)
+PRESETS = (QUICK, FULL)
+
+
+@validated
+@dataclass(frozen=True)
+class SetSpec:
+    """An evaluation of the rows of the table `data`. Without `methods` those of the preset run; `n` and `samples` of
+    None are the preset's. `name` is that of the file that a person gave, where `data` is a copy of it."""
+
+    model: str
+    data: str
+    columns: Columns = field(default_factory=Columns)
+    name: str = ""
+    preset: str = FULL.id
+    methods: tuple[str, ...] = ()
+    n: int | None = None
+    unit: str = "word"
+    erasure: str = "mask"
+    samples: int | None = None
+    steps: int = 50
+    sampling: str = DEFAULT_SAMPLING
+    seed: int = 0
+    shard: str = WHOLE
+    processes: int = 1
+    device: str = AUTO
+    out: str = ""
+
+    @property
+    def chosen_preset(self) -> SetPreset:
+        """Raises `ExplanationError` for an unknown one."""
+        for preset in PRESETS:
+            if preset.id == self.preset:
+                return preset
+        raise ExplanationError(
+            f"Unknown preset {self.preset!r}. Choose one of: {', '.join(each.id for each in PRESETS)}."
+        )
+
+    @property
+    def most(self) -> int:
+        """Return how many inputs are explained at most; 0 for all."""
+        return self.chosen_preset.n if self.n is None else self.n
+
+    @property
+    def settings(self) -> Settings:
+        """Raises `ExplanationError` with what is possible."""
+        samples = self.chosen_preset.samples if self.samples is None else self.samples
+        return checked_settings(self.unit, self.erasure, samples, self.steps, self.seed, self.sampling)
+
+    def check(self) -> "SetSpec":
+        """Return the spec. Raises `ExplanationError` for what can be checked before the model is loaded."""
+        if self.most < 0:
+            raise ExplanationError(f"--n must be 0 (all rows) or more, not {self.n}.")
+        select(self.methods)
+        if not self.out:
+            raise ExplanationError("Name the folder for the results with --out DIR.")
+        checked_settings(**asdict(self.settings))
+        return self
+
+    def as_json(self) -> str:
+        return _adapter().dump_json(self, indent=2).decode()
+
+    def shell_command(self) -> str:
+        """Return what a person types for the same numbers: without folder, part, processes and device."""
+        columns = {"--column": self.columns.text, "--pair-column": self.columns.pair}
+        columns |= {"--label-column": self.columns.label, "--id-column": self.columns.id}
+        settings, default = asdict(self.settings), asdict(Settings(samples=self.chosen_preset.samples))
+        words = ["--model", self.model, "--data", self.name or Path(self.data).name]
+        words += [word for flag, column in columns.items() if column for word in (flag, column)]
+        words += ["--preset", self.preset]
+        words += ["--methods", ",".join(self.methods)] if self.methods else []
+        words += ["--n", str(self.n)] if self.n is not None else []
+        words += [
+            word for name, value in settings.items() if value != default[name] for word in (f"--{name}", str(value))
+        ]
+        return shlex.join([*COMMAND, *words])
+
+
+@cache
+def _adapter() -> TypeAdapter[SetSpec]:
+    return TypeAdapter(SetSpec)
+
+
+def read_set_spec(content: str | bytes) -> SetSpec:
+    """From `SetSpec.as_json`. Raises `ExplanationError` with a sentence for anything else."""
+    try:
+        return _adapter().validate_json(content)
+    except ValidationError as error:
+        raise ExplanationError(f"The evaluation's spec cannot be read. {refused_fields(error)}") from error

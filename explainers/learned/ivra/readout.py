@@ -1,0 +1,136 @@
+"""What IvRA trains: weights that read the frozen model's attention (`ivra` has the formulas).
+
+`Readout`: ω for every feature, λ for every head, η for every layer. NORM runs over features, heads, tokens and layers.
+The trained factor s is an addition: without it r is nearly uniform. It starts where the entropy of the words is 0.8 of
+the highest on the embedded sentiment model.
+
+`HeadMix` is the coarser variant of Fernandes et al. (2022): softmax over tokens of raw attention logits, averaged over
+the attending tokens and mixed over all heads of all layers by a sparsemax of λ.
+"""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, cast
+
+import torch
+from entmax import sparsemax  # type: ignore[import-untyped]
+from torch import Tensor, nn
+
+from explainers.errors import ExplanationError
+from explainers.learned.student import WithStudent
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.padded_batch import PaddedBatch
+from explainers.models.internals import Internals, attention_head_count, hidden_size, transformer_layers
+
+if TYPE_CHECKING:
+    from explainers.training.artifacts import Artifact
+
+
+def finite_sparsemax(values: Tensor) -> Tensor:
+    """Over the last dimension; NaN where a training has diverged, as softmax gives, so that its loss tells."""
+    if not bool(values.amax() < torch.inf):
+        return torch.full_like(values, torch.nan)
+    return cast(Tensor, sparsemax(values, dim=-1))
+
+
+Norm = Literal["softmax", "sparsemax"]
+
+NORMS: dict[str, Callable[[Tensor], Tensor]] = {
+    "softmax": lambda values: values.softmax(-1),
+    "sparsemax": finite_sparsemax,
+}
+SCALES = {"softmax": 650.0, "sparsemax": 18.0}  # s at the start
+
+
+class Readout(WithStudent):
+    """ω, λ, η and log s; all but the latter begin uniform, and stay so where their level is not in `levels`."""
+
+    def __init__(self, model: FrozenModel, norm: Norm, levels: str) -> None:
+        super().__init__()
+        self.norm = norm
+        shape = (
+            len(transformer_layers(model)),
+            attention_head_count(model),
+            hidden_size(model) // attention_head_count(model),
+        )
+        learned = levels.split("+")
+        self.omega_q = nn.Parameter(torch.ones(shape), requires_grad="feature" in learned)
+        self.omega_k = nn.Parameter(torch.ones(shape), requires_grad="feature" in learned)
+        self.head = nn.Parameter(torch.zeros(shape[:2]), requires_grad="head" in learned)  # λ
+        self.layer = nn.Parameter(torch.zeros(shape[0]), requires_grad="layer" in learned)  # η
+        self.log_scale = nn.Parameter(torch.tensor(math.log(SCALES[norm])))
+
+    def forward(self, internals: Internals, inputs: PaddedBatch) -> Tensor:
+        """r, (B, L)."""
+        norm, shape = NORMS[self.norm], self.omega_q.shape
+        queries = norm(by_head(internals.queries, shape) * self.omega_q[:, None, None])  # (layers, B, L, heads, d_k)
+        keys = norm(by_head(internals.keys, shape) * self.omega_k[:, None, None])
+        psi = pooled_products(queries, keys, inputs)  # (layers, B, heads, L)
+        mixed = self.log_scale.exp() * torch.einsum("zh,zbhl->zbl", norm(self.head), psi)
+        by_layer = norm(mixed.masked_fill(~inputs.owned, -torch.inf))  # (layers, B, L)
+        return torch.einsum("z,zbl->bl", norm(self.layer), by_layer)
+
+    def coefficients(self) -> dict[str, Tensor]:
+        norm = NORMS[self.norm]
+        mixes = {"lambda_hat": norm(self.head), "eta_hat": norm(self.layer)}
+        return {"omega_q": self.omega_q, "omega_k": self.omega_k, **mixes}
+
+
+class HeadMix(WithStudent):
+    """SMaT's explainer: one λ for each head of each layer."""
+
+    def __init__(self, model: FrozenModel) -> None:
+        super().__init__()
+        self.size = hidden_size(model) // attention_head_count(model)
+        self.head = nn.Parameter(torch.zeros(len(transformer_layers(model)), attention_head_count(model)))
+
+    def forward(self, internals: Internals, inputs: PaddedBatch) -> Tensor:
+        """r, (B, L)."""
+        shape = torch.Size((*self.head.shape, self.size))
+        psi = pooled_products(by_head(internals.queries, shape), by_head(internals.keys, shape), inputs)
+        mixed = torch.einsum("zh,zbhl->bl", self._weights(), psi) / math.sqrt(self.size)
+        return mixed.masked_fill(~inputs.owned, -torch.inf).softmax(-1)
+
+    def coefficients(self) -> dict[str, Tensor]:
+        return {"lambda_hat": self._weights(), "eta_hat": self._weights().sum(1)}
+
+    def _weights(self) -> Tensor:
+        return NORMS["sparsemax"](self.head.flatten()).view_as(self.head)
+
+
+def by_head(projections: tuple[Tensor, ...], shape: torch.Size) -> Tensor:
+    """Every layer's (B, L, d) → (layers, B, L, heads, d_k)."""
+    if len(projections) != shape[0]:
+        raise ExplanationError(
+            f"IvRA reads one query and one key projection per layer; the model has {len(projections)} in {shape[0]} "
+            "layers. Choose another method for this model."
+        )
+    stacked = torch.stack(projections)
+    return stacked.view(*stacked.shape[:-1], *shape[1:])
+
+
+def pooled_products(queries: Tensor, keys: Tensor, inputs: PaddedBatch) -> Tensor:
+    """How much each token is looked at, the mean over all tokens that look: (layers, B, heads, L)."""
+    attending = inputs.attention[:, :, None, None]  # (B, L, 1, 1)
+    mean = (queries * attending).sum(2) / inputs.lengths[:, None, None]  # (layers, B, heads, d_k)
+    return torch.einsum("zbhd,zblhd->zbhl", mean, keys)
+
+
+def coefficients(module: nn.Module) -> dict[str, Tensor]:
+    """What was learned: ω (layers, heads, d_k), λ̂ (layers, heads), η̂ (layers,); SMaT has no ω."""
+    return {name: each.detach() for name, each in cast(Readout | HeadMix, module).coefficients().items()}
+
+
+def stored_coefficients(artifact: "Artifact") -> dict[str, Tensor]:
+    """`coefficients` of weights on the disk, for which no model is needed."""
+    from safetensors.torch import load_file
+
+    recipe, weights = artifact.card["recipe"], load_file(artifact.path)
+    norm = NORMS["sparsemax" if recipe["smat"] else recipe["norm"]]
+    head = weights["head"].float() if "head" in weights else None
+    values: dict[str, Tensor] = {name: weights[name].float() for name in ("omega_q", "omega_k") if name in weights}
+    if head is not None:
+        values["lambda_hat"] = norm(head.flatten()).view_as(head) if recipe["smat"] else norm(head)
+    if "layer" in weights:
+        values["eta_hat"] = norm(weights["layer"].float())
+    return values

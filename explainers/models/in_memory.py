@@ -1,0 +1,120 @@
+"""A classifier that is in memory already, such as one that was fine-tuned a minute ago. Nothing is written to disk.
+
+The model stays as it is, with its mode, gradients and hooks. What is explained is a copy on the same device. It shares
+weights of 32 bits and has others in 32 bits, because half precision would round small differences of probability away.
+Where the weights are trained further, wrap the model again: its version is a checksum over them.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import nn
+
+from explainers.errors import ModelUnavailable
+from explainers.models.catalog import check_answers, fingerprint, readable_tokens
+from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
+from explainers.models.foreign.opened_tokenizer import MAX_TOKENS
+from explainers.models.frozen_model import FrozenModel
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+NAME = "in memory"
+
+
+def wrap(
+    model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerBase",
+    labels: Sequence[str] | None = None,
+    *,
+    name: str = NAME,
+) -> FrozenModel:
+    """The frozen model of a classifier and its fast tokenizer from `transformers`, to be explained as a loaded one.
+
+    `labels` are the names of the classes by output, by default those of the model's configuration. Raises
+    `ModelUnavailable` with a sentence for what cannot be explained.
+    """
+    config: Any = getattr(model, "config", None)
+    _check_encoder(name, model, config)
+    core, mask_token, pad_token = _tokens(name, tokenizer, config)
+    network = _copy(model)
+    frozen = FrozenModel(
+        name=name,
+        labels=_labels(name, config, labels),
+        module=SingleLogit(network) if config.num_labels == 1 else network,
+        tokenizer=core,
+        mask_token=mask_token,
+        pad_token=pad_token,
+        version="",
+        unknown=tokenizer.unk_token_id,
+        segmented="token_type_ids" in tokenizer.model_input_names,
+        multi_label=config.problem_type == "multi_label_classification" and config.num_labels > 1,
+        device=next(network.parameters()).device,
+    )
+    check_answers(frozen)
+    return replace(frozen, version=fingerprint(frozen)[:12])
+
+
+def _check_encoder(name: str, model: object, config: Any) -> None:
+    base = getattr(model, "base_model", None)
+    if hasattr(model, "merge_and_unload"):
+        raise ModelUnavailable(f"{name!r} has adapters beside its weights. Give what its merge_and_unload() returns.")
+    if config is None or not isinstance(model, nn.Module):
+        kind = type(model).__name__
+        raise ModelUnavailable(f"A {kind} is no classifier of transformers. Give a model for sequence classification.")
+    if config.is_encoder_decoder or not isinstance(getattr(base, "embeddings", None), nn.Module):
+        raise ModelUnavailable(
+            f"{name!r} is not an encoder such as BERT, RoBERTa or DeBERTa; only these can be explained here."
+        )
+
+
+def _labels(name: str, config: Any, labels: Sequence[str] | None) -> tuple[str, ...]:
+    outputs = config.num_labels
+    if labels is None:
+        raw = config.to_dict()
+        return two_classes(name, raw, named=False) if outputs == 1 else class_names(name, raw, outputs)
+    classes = 2 if outputs == 1 else outputs  # one output is the margin of the second class
+    given = tuple(labels)
+    if isinstance(labels, str) or len(given) != classes or len(set(given)) != classes or not all(given):
+        named = repr(labels) if isinstance(labels, str) else ", ".join(map(repr, given[:10]))
+        raise ModelUnavailable(f"{name!r} needs {classes} different names of classes as labels, not {named}.")
+    return given
+
+
+def _tokens(name: str, tokenizer: Any, config: Any) -> tuple[Tokenizer, int, int]:
+    """A tokenizer of our own, and the ids that replace an erased token and fill a batch."""
+    core = getattr(tokenizer, "backend_tokenizer", None)
+    if not isinstance(core, Tokenizer):
+        raise ModelUnavailable(f"{name!r} has no fast tokenizer, so its tokens have no positions in the text.")
+    own = Tokenizer.from_str(core.to_str())
+    own.no_padding()
+    longest = min(tokenizer.model_max_length, readable_tokens(config), MAX_TOKENS)
+    own.enable_truncation(longest, strategy="longest_first")
+    largest, known = max(own.get_vocab(with_added_tokens=True).values(), default=-1), config.vocab_size
+    if largest >= known:
+        raise ModelUnavailable(
+            f"The tokenizer has tokens up to number {largest:,}, but {name!r} only {known:,} embeddings. Use the "
+            "tokenizer that the model was trained with."
+        )
+    mask_token = tokenizer.unk_token_id if tokenizer.mask_token_id is None else tokenizer.mask_token_id
+    if mask_token is None:
+        raise ModelUnavailable(f"{name!r} has neither a mask token nor an unknown token to replace erased words.")
+    return own, mask_token, mask_token if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+
+
+def _copy(model: "PreTrainedModel") -> nn.Module:
+    """The network without hooks, with parameters of its own that share the memory of the model's."""
+    shared: dict[int, Any] = {id(each): nn.Parameter(each.detach(), requires_grad=False) for each in model.parameters()}
+    shared |= {id(each): each.detach() for each in model.buffers()}
+    network: Any = copy.deepcopy(model, shared)
+    for part in network.modules():
+        part._forward_hooks.clear()
+        part._forward_pre_hooks.clear()
+        part._backward_hooks.clear()
+    network.set_attn_implementation("eager")  # the others do not return the attention
+    in_single_precision: nn.Module = network.to(torch.float32)
+    return in_single_precision

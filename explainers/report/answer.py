@@ -1,0 +1,273 @@
+"""The answer of a comparison in plain text, for page, document, terminal and notebook; nothing is escaped.
+
+The words come first, then what they do to the probability, how far the methods and the operators bear it out, and the
+methods in their groups. No sentence claims more than the one test of `explainers.metrics.chance` does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from explainers.methods.registry import method_spec
+from explainers.report.text import (
+    decimals,
+    holding_clauses,
+    join_names,
+    name_of_units,
+    number,
+    one_line,
+    plural,
+    quoted_among,
+    quoted_unit,
+    target_name,
+)
+from explainers.results.answer import Answer, ErasureEffect, Units
+
+if TYPE_CHECKING:
+    from explainers.results.comparison import Comparison
+
+NAMED = 4  # words or methods at most in a list; the others are counted
+NUMBERS = {1: "a", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
+CHANCE = "No order here is better than random"
+UNKNOWN = "Which {} decide cannot be told here"
+RANDOM = "not distinguishable from random"
+RANDOM_MEANING = (
+    "The methods are tested one after the other against random orders, the one with most in common with the others "
+    "first; the first that is no better than chance ends the test."
+)
+SUPPORTED_MEANING = "Better than random orders, and most of its first {} are those of the consensus."
+DIFFERS_MEANING = "Better than random orders, but its first {} are mostly others than those of the consensus."
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One of three independent facts about an answer. `holds` is None where nothing can be said."""
+
+    kind: Literal["effect", "agreement", "robust"]
+    text: str
+    meaning: str
+    holds: bool | None
+
+
+def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) -> str:
+    """Return such as "“charming” and “affecting” carry the decision for positive"; empty while it is pending.
+
+    What holds under the comparison's own operator alone is said to. `brief` leaves out which of several equal words is
+    meant, for a place where they are marked.
+    """
+    if answer.status == "pending":
+        return ""
+    if answer.status == "open":
+        return UNKNOWN.format(plural(name_of_units(comparison.decision))) if answer.refusal else CHANCE
+    words, one = quoted(answer.words, comparison, brief=brief), len(answer.words) == 1
+    carry = f"{'carries' if one else 'carry'} the decision for"
+    speak = f"{'speaks' if one else 'speak'} most for"
+    verb = carry if comparison.explains_predicted else speak
+    own, _ = holding_clauses([(comparison.decision.settings.erasure, True)], comparison)
+    alone = f" when {own}" if answer.holds and not any(holds for _, holds in answer.holds) else ""
+    return f"{words} {verb} {_label(comparison)}{alone}"
+
+
+def effect_line(answer: Answer, comparison: "Comparison") -> str:
+    """Return such as "p(positive) 0.95 → 0.07 without them; 0.84 without two random words"; by keeping where that tells
+    more."""
+    effect = answer.effect
+    if effect is None or answer.status != "supported":
+        return ""
+    (own, chance), prefix = effect.shown, experiment(effect)
+    change = f"p({_label(comparison)}) {decimals(effect.full)} → {decimals(own)} {prefix} {_them(answer)}"
+    return f"{change}; {decimals(chance)} {prefix} {random_units(answer, comparison)}"
+
+
+def experiment(effect: ErasureEffect) -> str:
+    """Return the one in which the units differ most from random ones: "without" or "with only"."""
+    return "without" if effect.shows_by_removing else "with only"
+
+
+def random_units(answer: Answer, comparison: "Comparison") -> str:
+    """Return "two random words": as many as are decisive."""
+    count, unit = len(answer.words), name_of_units(comparison.decision)
+    return f"{NUMBERS.get(count, str(count))} random {unit if count == 1 else plural(unit)}"
+
+
+def method_sentence(answer: Answer, comparison: "Comparison", *, brief: bool = False) -> str:
+    """Return how many methods have all of the words among their first ones; empty before there is a consensus."""
+    if not answer.words:
+        return ""
+    words, among = (
+        quoted(answer.words, comparison, brief=brief),
+        "first" if answer.cut == 1 else f"among {{}} first {answer.cut}",
+    )
+    if answer.naming == 0:
+        every = "" if len(answer.words) == 1 else "all of "
+        return f"None of {answer.compared} methods ranks {every}{words} {among.format('its')}."
+    who = f"All {answer.compared} methods" if answer.naming == answer.compared else (
+        f"{answer.naming} of {answer.compared} methods"
+    )  # fmt: skip
+    return f"{who} rank {words} {among.format('their')}."
+
+
+def chance_sentence(answer: Answer) -> str:
+    """Return how the joint order does against random ones; empty where it was not tested."""
+    if answer.p is None or answer.refusal:
+        return ""
+    if answer.status == "supported":
+        if answer.exact:
+            return f"Their joint order is better than {_share(1 - answer.p)} of all orders (p = {number(answer.p)})."
+        return f"Their joint order beats all {answer.orders} random ones."
+    if answer.exact:
+        return f"Their joint order is no better than chance: {_share(answer.p)} of all orders do as well."
+    as_good = round(answer.p * (answer.orders + 1)) - 1
+    verb = "does" if as_good == 1 else "do"
+    return f"Their joint order is no better than chance: {as_good} of {answer.orders} random ones {verb} as well."
+
+
+def confidence_sentence(answer: Answer) -> str:
+    """Return how often the joint order was right where the reason was known; empty where that is not known."""
+    given = answer.confidence
+    if given is None or answer.status != "supported":
+        return ""
+    share, low, high = (decimals(100 * each, 0) for each in (given.share, given.low, given.high))
+    where = "Where methods agreed this much on" if given.by_agreement else f"On {given.inputs} inputs of"
+    return f"{where} models whose reason was planted, the joint order found exactly that in {share} % [{low}, {high}]."
+
+
+def operators_line(answer: Answer, comparison: "Comparison") -> str:
+    """Return "Holds when words are deleted; not when embeddings are zeroed"; empty before another operator was
+    tried."""
+    holding, failing = holding_clauses(answer.holds, comparison)
+    if not holding:
+        return f"Does not hold when {failing}" if failing else ""
+    return f"Holds when {holding}{f'; not when {failing}' if failing else ''}"
+
+
+def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
+    """Return effect, agreement and operators of a tested consensus; none where nothing was tested."""
+    effect, agreed = answer.effect, answer.agreement
+    if effect is None or agreed is None or answer.refusal:
+        return ()
+    units = plural(name_of_units(comparison.decision))
+    supported, tried = answer.status == "supported", 1 + len(answer.holds)
+    holding = supported + sum(holds for _, holds in answer.holds)
+    operators = f"holds under {holding} of {tried} operators" if tried > 1 else "one operator tried"
+    whole = (
+        f"p({_label(comparison)}): {decimals(effect.full)} with all {units}; {decimals(effect.removed)} without "
+        f"{_them(answer)}, {decimals(effect.random_removed)} without {random_units(answer, comparison)} on average; "
+        f"{decimals(effect.kept)} with only {_them(answer)}, {decimals(effect.random_kept)} with only random ones."
+    )
+    common = (
+        f"Two methods have on average {_share(agreed)} of their first {answer.cut} {units} in common "
+        f"({answer.compared} methods). {method_sentence(answer, comparison)}"
+    )
+    robust = f"{operators_line(answer, comparison)}." if answer.holds else "No other operator was tried."
+    return (
+        Mark("effect", f"effect {decimals(effect.full)} → {decimals(effect.shown[0])}", whole, supported),
+        Mark("agreement", f"agreement {_share(agreed)}", common, 2 * answer.naming > answer.compared),
+        Mark("robust", operators, robust, answer.robust if tried > 1 else None),
+    )
+
+
+def group_title(answer: Answer, comparison: "Comparison", method: str) -> str:
+    """Return the title of the group in which the row stands; empty for the consensus and for rows that take no part."""
+    group = answer.group(method)
+    if group == "supported":
+        single = next((each for each in answer.supported if each == answer.single), "")
+        if single:
+            return f"supported; {method_spec(single).name} is ahead of the others"
+        return "supported, cannot be told apart here" if len(answer.supported) > 1 else "supported"
+    if group == "differs":
+        ahead = "; ahead of the others" if method == answer.single else ""
+        return f"differs from the consensus: {quoted(dict(answer.differs)[method], comparison)}{ahead}"
+    return RANDOM if group == "random" else ""
+
+
+def group_meaning(answer: Answer, comparison: "Comparison", method: str) -> str:
+    """Return what the title says, in a sentence."""
+    first = f"{answer.cut} {plural(name_of_units(comparison.decision))}" if answer.cut > 1 else (
+        name_of_units(comparison.decision)
+    )  # fmt: skip
+    meanings = {"supported": SUPPORTED_MEANING.format(first), "differs": DIFFERS_MEANING.format(first)}
+    return (meanings | {"random": RANDOM_MEANING}).get(answer.group(method), "")
+
+
+def group_lines(answer: Answer, comparison: "Comparison") -> list[str]:
+    """Return a line per group with its methods; none where nothing was tested."""
+    titles = dict.fromkeys(group_title(answer, comparison, method) for method in answer.order)
+    methods = {
+        title: [each for each in answer.order if group_title(answer, comparison, each) == title] for title in titles
+    }
+    return [f"{title[:1].upper()}{title[1:]}: {names(methods[title])}" for title in titles if title]
+
+
+def abstaining_line(answer: Answer, comparison: "Comparison") -> str:
+    """Return such as "AML, CIMI explain the predicted class only, which is positive"; empty where none abstains."""
+    labels, target = comparison.decision.card.labels, comparison.decision.target
+    of_class = [each for each in answer.abstaining if target.is_contrast and method_spec(each).reads_class]
+    predicted_only = [each for each in answer.abstaining if each not in of_class]
+    lines = (
+        _explains(of_class, f"{one_line(labels[target.label])}, not {_label(comparison)}"),
+        _explains(predicted_only, f"the predicted class only, which is {one_line(labels[comparison.predicted])}"),
+    )
+    return "; ".join(filter(None, lines))
+
+
+def _explains(methods: Sequence[str], what: str) -> str:
+    verb = "explains" if len(methods) == 1 else "explain"
+    return f"{names(methods)} {verb} {what}" if methods else ""
+
+
+def answer_sentences(answer: Answer, comparison: "Comparison") -> list[str]:
+    """Return everything above in sentences; none while it is pending."""
+    if answer.status == "pending":
+        return []
+    head, evidence = heading(answer, comparison), answer.refusal.removesuffix(".") or effect_line(answer, comparison)
+    first = f"{head}{f': {evidence}' if evidence else ''}{' (provisional)' if answer.provisional else ''}."
+    tested = "" if answer.refusal else method_sentence(answer, comparison)
+    lines = (operators_line(answer, comparison), *group_lines(answer, comparison), abstaining_line(answer, comparison))
+    sentences = [first, tested, chance_sentence(answer), confidence_sentence(answer)]
+    return [*filter(None, sentences), *(f"{line}." for line in lines if line)]
+
+
+def advice(answer: Answer, comparison: "Comparison") -> str:
+    """Return what can be tried where nothing can be told; empty where there is an answer."""
+    if answer.status != "open":
+        return ""
+    if answer.refusal and answer.p is None:
+        return "A longer input, another class or other methods may be judged." if comparison.results else ""
+    return "Another operator, a longer text, or units that act together may show more."
+
+
+def quoted(units: Units, comparison: "Comparison", *, brief: bool = False) -> str:
+    """Return "“a”, “b” and 3 more"; `brief` without the text of a pair and the number of a word."""
+    everything = comparison.decision.encoding.units
+    named = [
+        quoted_unit(everything[unit], one_line(everything[unit].text)) if brief else quoted_among(comparison, unit)
+        for unit in units
+    ]
+    return join_names(named) if len(named) <= NAMED + 1 else f"{', '.join(named[:NAMED])} and {len(named) - NAMED} more"
+
+
+def names(methods: Sequence[str]) -> str:
+    """Return "A, B, C and 3 more"; without a comma in a name, because it stands in a list: "Attention (mean)"."""
+    shown = [_name(method) for method in methods[: NAMED if len(methods) > NAMED + 1 else None]]
+    more = len(methods) - len(shown)
+    return f"{', '.join(shown)}{f' and {more} more' if more else ''}"
+
+
+def _name(method: str) -> str:
+    name, comma, detail = method_spec(method).name.partition(", ")
+    return f"{name}{f' ({detail})' if comma else ''}"
+
+
+def _them(answer: Answer) -> str:
+    return "it" if len(answer.words) == 1 else "them"
+
+
+def _label(comparison: "Comparison") -> str:
+    return target_name(comparison.decision)
+
+
+def _share(share: float) -> str:
+    """ "71 %"; nothing but all is 100 %."""
+    percent = round(100 * share)
+    return "more than 99 %" if percent == 100 and share < 1 else f"{percent} %"

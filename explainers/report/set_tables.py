@@ -1,0 +1,157 @@
+"""What an explained set says, as tables, as Markdown for the terminal, and as a page that stands alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from explainers.evaluation.set_frames import EVIDENCE, metric_column
+from explainers.evaluation.set_summary import (
+    GROUPINGS,
+    TOP,
+    MethodSummary,
+    StatusShare,
+    may_be_chosen,
+    method_table,
+    name_of,
+    recommendation,
+    status_shares,
+    words_over_set,
+)
+from explainers.methods.registry import method_spec
+from explainers.metrics.faithfulness import decisive_metrics
+from explainers.metrics.spec import MetricSpec
+from explainers.report.document import FRAGMENT_STYLE, standalone_page
+from explainers.report.tables import Table, TableColumn, as_percent, bounds
+from explainers.report.text import decimals, escaped
+from explainers.results.manifest import strict_json
+
+WORDS_SHOWN = 15  # per class
+EVIDENCE_MEANING = (
+    "AOPC-C − AOPC-S: how much further the probability falls when the first words are erased than when only they are "
+    "kept. What random orders have is chance."
+)
+NOTE = (
+    "Means with 95 % bootstrap intervals over inputs. Behind: how much less evidence a method has than the best one on "
+    "the same inputs; where the interval holds 0 the two are level. † was optimised on these metrics, so it is listed "
+    "and not compared."
+)
+
+
+def method_columns(operators: Sequence[str]) -> Table[MethodSummary]:
+    """Return the table of methods: evidence, its distance to the best, AOPC under each operator, and costs."""
+    metrics = [_metric_column(metric, operator) for operator in operators for metric in decisive_metrics()]
+    return Table(
+        (
+            TableColumn("method", lambda row: name_of(row.method), align="left"),
+            TableColumn("inputs", lambda row: row.inputs, ",", align="right"),
+            TableColumn(
+                "evidence ↑",
+                lambda row: row.metrics.get(metric_column(EVIDENCE, operators[0])),
+                bounds(),
+                align="right",
+                meaning=EVIDENCE_MEANING,
+            ),
+            TableColumn("behind", lambda row: row.behind, bounds(), align="right", undefined=""),
+            *metrics,
+            TableColumn("seconds", lambda row: row.seconds, decimals, align="right", undefined=""),
+            TableColumn("passes", lambda row: row.passes, ".0f", align="right", undefined=""),
+            TableColumn("failed", lambda row: row.failed or None, ",", align="right", optional=True, undefined=""),
+        )
+    )
+
+
+STATUSES: Table[StatusShare] = Table(
+    (
+        TableColumn("inputs", lambda row: row.group, align="left"),
+        TableColumn("n", lambda row: row.inputs, ",", align="right"),
+        TableColumn("supported", lambda row: row.supported, bounds(2), align="right"),
+        TableColumn("agreement", lambda row: row.agreement, bounds(2), align="right"),
+        TableColumn("failed", lambda row: row.failed or None, ",", align="right", optional=True, undefined=""),
+    )
+)
+WORDS: Table[Mapping[str, Any]] = Table(
+    (
+        TableColumn("word", lambda row: row["word"], align="left"),
+        TableColumn("mean score", lambda row: row["score"], "+.3f", align="right"),
+        TableColumn("spread", lambda row: row["spread"], ".3f", align="right"),
+        TableColumn("inputs", lambda row: row["inputs"], ",", align="right"),
+        TableColumn(f"in the top {TOP} %", lambda row: row["top"], as_percent, align="right"),
+    )
+)
+
+
+def metric_columns(operators: Sequence[str]) -> list[str]:
+    """Return the columns of the frame that the table of methods shows."""
+    metrics = [metric.id for metric in decisive_metrics()]
+    return [metric_column(metric, operator) for operator in operators for metric in (EVIDENCE, *metrics)]
+
+
+def word_methods(methods: pd.DataFrame, operator: str) -> list[str]:
+    """Return the methods whose scores of words can be summed up: the one to use first, no controls."""
+    best = recommendation(methods, operator).best
+    chosen = [str(method) for method in dict.fromkeys(methods["method"]) if may_be_chosen(str(method))]
+    return sorted(chosen, key=lambda method: method != best)
+
+
+def top_words(words: pd.DataFrame, predicted: str, number: int = WORDS_SHOWN) -> list[Mapping[str, Any]]:
+    """Return the first words of a class."""
+    rows: list[Mapping[str, Any]] = words[words["class"] == predicted].head(number).to_dict("records")
+    return rows
+
+
+def set_markdown(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.DataFrame) -> str:
+    """Return the tables of a set for the terminal."""
+    operators = manifest["operators"]
+    table = method_table(methods, metric_columns(operators), operators[0])
+    sections = [
+        recommendation(methods, operators[0]).sentence,
+        method_columns(operators).markdown(table),
+        STATUSES.markdown(_all_shares(rows)),
+        *(f"{title}:\n\n{WORDS.markdown(words)}" for title, words in _words(rows, methods, operators[0])),
+    ]
+    left_out = manifest["data"]["left_out"]
+    sections += [f"{left_out:,} rows are left out: {' '.join(manifest['data']['problems'][:5])}"] if left_out else []
+    return "\n\n".join(filter(None, sections))
+
+
+def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.DataFrame) -> str:
+    """Return a page without scripts, which loads nothing."""
+    operators = manifest["operators"]
+    table = method_table(methods, metric_columns(operators), operators[0])
+    title = f"{manifest['model']['name']} on {manifest['data']['name']}: which explanation method?"
+    words = "".join(
+        f"<h3>{escaped(title)}</h3><div class='wide'>{WORDS.html(rows)}</div>"
+        for title, rows in _words(rows, methods, operators[0])
+    )
+    body = f"""<div class="crosslight">
+<p class="summary">{escaped(recommendation(methods, operators[0]).sentence)}</p>
+<h2>Methods</h2><div class="wide">{method_columns(operators).html(table)}</div><p class="note">{escaped(NOTE)}</p>
+<h2>How often an answer is supported</h2><div class="wide">{STATUSES.html(_all_shares(rows))}</div>
+<h2>Words</h2>{words}
+<h2>Manifest</h2><pre>{escaped(strict_json(manifest))}</pre>
+</div>"""
+    return standalone_page(title, body, style=FRAGMENT_STYLE)
+
+
+def _all_shares(rows: pd.DataFrame) -> list[StatusShare]:
+    return [share for by in GROUPINGS for share in status_shares(rows, by)]
+
+
+def _words(rows: pd.DataFrame, methods: pd.DataFrame, operator: str) -> Iterable[tuple[str, list[Mapping[str, Any]]]]:
+    """Yield a title and the first words, for each predicted class, by the method to use."""
+    for method in word_methods(methods, operator)[:1]:
+        words = words_over_set(rows, methods, method)
+        for predicted in sorted(words["class"].unique()):
+            yield f"Words for {predicted}, by {method_spec(method).name}", top_words(words, predicted)
+
+
+def _metric_column(metric: MetricSpec, operator: str) -> TableColumn[MethodSummary]:
+    column = metric_column(metric.id, operator)
+    return TableColumn(
+        f"{metric.name} {metric.arrow} {operator}",
+        lambda row: row.metrics.get(column),
+        bounds(),
+        align="right",
+        meaning=metric.meaning,
+    )

@@ -1,0 +1,59 @@
+"""One decision of a model, and the model's card: what is known of it where it is not at hand."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from explainers.errors import ExplanationError
+from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.models.target import Target
+from explainers.results.settings import Settings
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """Describes the model that made a decision, and the program that ran it; it can be shown, but not asked.
+
+    `sha256` is the checksum over its tensors. `crosslight`, `python` and `libraries` are the versions that computed
+    the comparison.
+    """
+
+    name: str
+    version: str
+    labels: tuple[str, ...]
+    input_names: tuple[str, ...] = ()
+    erasures: tuple[Erasure, ...] = ()
+    multimodal: bool = False
+    english_only: bool = False
+    sha256: str = ""
+    crosslight: str = ""
+    python: str = ""
+    device: str = "cpu"
+    libraries: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One decision to explain. `encoding` must have units; `label` is the class whose probability is explained, with
+    `versus` rather than that other class.
+
+    The model that made it is not held, but its card: whoever asks the model has it beside the decision.
+    """
+
+    card: ModelCard
+    encoding: Encoding
+    label: int
+    settings: Settings = field(default_factory=Settings)
+    versus: int | None = None
+
+    @property
+    def target(self) -> Target:
+        return Target(self.label, self.versus)
+
+    @property
+    def explained(self) -> str:
+        """Return the name of the target: "A", or "A rather than B"."""
+        return self.target.name(self.card.labels)
+
+    def __post_init__(self) -> None:
+        if not self.encoding.units:
+            raise ExplanationError("All words are removed. Restore at least one to explain the decision.")

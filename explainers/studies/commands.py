@@ -1,0 +1,51 @@
+"""`python -m explainers study …`: what is measured once over whole sets; the results are documents and cards."""
+
+from collections.abc import Callable
+
+import typer
+
+from explainers.studies.ablations.command import ablate_command
+from explainers.studies.answers.command import answers_command
+from explainers.studies.cards.command import cards_command
+from explainers.studies.consistency.command import consistency_command
+from explainers.studies.equal_calls.command import equal_calls_command
+from explainers.studies.identifiability.command import identifiability_command
+from explainers.studies.masking.command import masking_command
+from explainers.studies.narratives.command import narratives_command
+from explainers.studies.peers.command import peers_command
+from explainers.studies.planted.command import planted_measure_command, planted_table_command
+from explainers.studies.plausibility.command import plausibility_command
+from explainers.studies.published_metrics.command import published_metrics_command
+from explainers.studies.readings.command import readings_draw_command, readings_table_command
+from explainers.studies.sampling.command import sampling_command
+from explainers.studies.simulatability.command import simulatability_command
+from explainers.studies.speed.command import speed_command
+from explainers.studies.stored_results.command import stored_results_command
+from explainers.studies.tuning.command import tune_command
+
+STUDIES: dict[str, Callable[..., None]] = {
+    "ablate": ablate_command,
+    "answers": answers_command,
+    "cards": cards_command,
+    "consistency": consistency_command,
+    "equal-calls": equal_calls_command,
+    "identifiability": identifiability_command,
+    "masking": masking_command,
+    "narratives": narratives_command,
+    "peers": peers_command,
+    "planted-measure": planted_measure_command,
+    "planted-table": planted_table_command,
+    "plausibility": plausibility_command,
+    "published-metrics": published_metrics_command,
+    "readings-draw": readings_draw_command,
+    "readings-table": readings_table_command,
+    "sampling": sampling_command,
+    "simulatability": simulatability_command,
+    "speed": speed_command,
+    "stored-results": stored_results_command,
+    "tune": tune_command,
+}
+
+study = typer.Typer(no_args_is_help=True, help="Measurements of whole sets; the results are documents and cards.")
+for name, command in STUDIES.items():
+    study.command(name)(command)

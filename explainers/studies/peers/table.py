@@ -1,0 +1,273 @@
+"""Runs of the same method and setting over all sentences, and how much longer others take for the same accuracy.
+
+The document about other packages on the same model and sentences, assets/docs/peers.md.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from explainers.comparison.leaders import VISIBLE
+from explainers.report.tables import Table, TableColumn, command_block
+from explainers.studies.peers.measure import MeasuredRun, PeerComparison
+from explainers.studies.peers.packages import (
+    COUNTS,
+    CROSSLIGHT,
+    DEFAULT,
+    FOUR,
+    GROUP_COUNTS,
+    IG,
+    KERNEL_SHAP,
+    LIME,
+    OCCLUSION,
+    PARTITION,
+    PEERS,
+    SHAPLEY,
+    TOGETHER,
+    Peer,
+    shared,
+)
+
+PARTS = (LIME, KERNEL_SHAP, OCCLUSION)
+
+
+@dataclass(frozen=True)
+class Total:
+    """A package's method over some sentences: sums of seconds and passes, means of error and evidence."""
+
+    package: str
+    method: str
+    setting: str
+    seconds: float
+    passes: int
+    error: float | None
+    evidence: float | None
+
+
+@dataclass(frozen=True)
+class EqualAccuracy:
+    """`ours` is the quickest of our settings that is at least as good as `theirs`, None if none is."""
+
+    theirs: Total
+    ours: Total | None
+
+    @property
+    def times(self) -> float | None:
+        return None if self.ours is None else self.theirs.seconds / self.ours.seconds
+
+
+def totals(comparison: PeerComparison, *, longer: bool) -> tuple[Total, ...]:
+    """Over the longer sentence alone, or over the others."""
+    here = [each for each in comparison.runs if (each.run.sentence == comparison.job.long) is longer]
+    keys = dict.fromkeys((each.package, each.run.method, each.run.setting) for each in here)
+    return tuple(_total([each for each in here if _key(each) == key]) for key in keys)
+
+
+def _key(each: MeasuredRun) -> tuple[str, str, str]:
+    return each.package, each.run.method, each.run.setting
+
+
+def _total(runs: Sequence[MeasuredRun]) -> Total:
+    return Total(
+        *_key(runs[0]),
+        sum(each.run.seconds for each in runs),
+        sum(each.run.passes for each in runs),
+        _mean([each.error for each in runs]),
+        _mean([each.evidence for each in runs]),
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known and len(known) == len(values) else None
+
+
+def equal_accuracy(some: Sequence[Total]) -> Iterator[EqualAccuracy]:
+    """Compare every peer's estimate of Shapley values with KernelSHAP here."""
+    ours = [each for each in some if each.package == CROSSLIGHT.name and each.method == KERNEL_SHAP]
+    for theirs in some:
+        if theirs.package != CROSSLIGHT.name and theirs.method in SHAPLEY and theirs.error is not None:
+            good = [each for each in ours if each.error is not None and each.error <= theirs.error]
+            yield EqualAccuracy(theirs, min(good, key=lambda each: each.seconds, default=None))
+
+
+def together(some: Sequence[Total], package: str) -> list[EqualAccuracy]:
+    """LIME, KernelSHAP and Occlusion of a package that has them: against the default here, and `as_good`."""
+    theirs = [_largest([each for each in some if (each.package, each.method) == (package, part)]) for part in PARTS]
+    parts = [each for each in theirs if each is not None]
+    if len(parts) < len(PARTS):
+        return []
+    seconds, passes = sum(each.seconds for each in parts), sum(each.passes for each in parts)
+    whole = Total(package, TOGETHER, parts[0].setting, seconds, passes, None, None)
+    return _both(some, whole, parts[0], parts[1])
+
+
+def explained_and_evaluated(some: Sequence[Total], package: str) -> list[EqualAccuracy]:
+    """The four methods of ferret with its evaluation: against the default here, and `as_good`."""
+    theirs = {each.method: each for each in some if each.package == package}
+    if not {FOUR, LIME, PARTITION} <= set(theirs):
+        return []
+    return _both(some, theirs[FOUR], theirs[LIME], theirs[PARTITION])
+
+
+def _both(some: Sequence[Total], whole: Total, lime: Total, shap: Total) -> list[EqualAccuracy]:
+    here = {(each.method, each.setting): each for each in some if each.package == CROSSLIGHT.name}
+    pairs = [EqualAccuracy(whole, here[whole.method, DEFAULT])] if (whole.method, DEFAULT) in here else []
+    for setting in map(shared, GROUP_COUNTS):
+        own = [here.get((method, setting)) for method in (LIME, KERNEL_SHAP, whole.method)]
+        own_lime, own_shap, own_whole = own
+        if own_lime and own_shap and own_whole and as_good(own_lime, own_shap, lime, shap):
+            return [*pairs, EqualAccuracy(whole, own_whole)]
+    return [*pairs, EqualAccuracy(whole, None)]
+
+
+def as_good(lime: Total, shap: Total, their_lime: Total, their_shap: Total) -> bool:
+    """Whether the Shapley values' error is not larger, and what LIME's scores show in the metrics not visibly worse.
+
+    Where no exact values are known, the metrics decide for both.
+    """
+    if their_shap.error is None or shap.error is None:
+        return _shows_as_much(shap, their_shap) and _shows_as_much(lime, their_lime)
+    return shap.error <= their_shap.error and _shows_as_much(lime, their_lime)
+
+
+def _shows_as_much(ours: Total, theirs: Total) -> bool:
+    if ours.evidence is None or theirs.evidence is None:
+        return False
+    return ours.evidence >= theirs.evidence - VISIBLE
+
+
+def _largest(some: Sequence[Total]) -> Total | None:
+    """The one of several settings with the most passes."""
+    return max(some, key=lambda each: each.passes, default=None)
+
+
+def slower(some: Sequence[Total], package: str, method: str) -> EqualAccuracy | None:
+    """A method of a package, and the same here by default or in the only setting."""
+    theirs = next((each for each in some if (each.package, each.method) == (package, method)), None)
+    ours = next((each for each in some if (each.package, each.method) == (CROSSLIGHT.name, method)), None)
+    return None if theirs is None else EqualAccuracy(theirs, ours)
+
+
+HEAD = """Generated by this command on {threads} for `{model}`: {texts} sentences of 10 to 13 words and one of {words}.
+Every unit of them is one token, so that all packages explain the same features. Each package runs in a virtual
+environment of its own, one after the other, with its defaults except for the number of samples; a warm-up is not
+timed. Passes are counted by a hook of the model; a batch of 50 counts 50. Here every method starts with an empty pool
+of answers, except where several are timed together."""
+ASKED = """Twice where something is drawn: with the default here, and with the fewest shared masks ({counts}) that are
+at least as good: an error of KernelSHAP against exact Shapley values that is not larger than theirs, and an AOPC-C -
+AOPC-S of LIME's scores that is not lower by more than {visible}. Of the long sentence no exact values are known, so
+that AOPC-C - AOPC-S decides for both. Curves and metrics are those of each package: here AOPC, log-odds and decision
+flip with refined curves, in ferret AOPC and the correlation with leave-one-out."""
+SHAPLEY_HEAD = """The error is ‖s - φ‖ / ‖φ‖ against exact Shapley values of p(class) under the operator mask, the mean
+over the sentences of 10 to 13 words, with one seed. The partition explainer estimates Owen values, Shapley values
+under a tree of coalitions, so that a part of its error stays however many passes it makes. The setting here is the
+quickest one of KernelSHAP with an error that is not larger. Seconds and passes are sums over these sentences."""
+METHODS_HEAD = """AOPC-C - AOPC-S is computed here from the scores, under the operator mask; higher is better. Where
+several methods are timed together there is none. The integrated gradients of interpreto 0.5.2 have no sign, as it
+averages absolute values over the dimensions, so that words against the class rank high too."""
+ENVIRONMENTS = """Made by the command with `venv` and pip, each with the torch of this program, in the folder `peers` of
+the store or in the one that `--environments` names; several GB. Once made they are used again."""
+
+
+def peer_document(comparison: PeerComparison, command: str) -> str:
+    """The whole document; `command` is what made it."""
+    short, longer = totals(comparison, longer=False), totals(comparison, longer=True)
+    job = comparison.job
+    head = HEAD.format(
+        threads="one thread" if job.threads == 1 else f"{job.threads} threads",
+        model=job.model,
+        texts=len(job.sentences) - 1,
+        words=len(job.sentences[job.long].text.split()),
+    )
+    sections = [
+        "# Other packages",
+        command_block(command),
+        head,
+        *comparison.left_out,
+        "## Together",
+        ASKED.format(visible=VISIBLE, counts=", ".join(map(str, GROUP_COUNTS))),
+        ASKED_TABLE.markdown([*asked(short, "10–13 words"), *asked(longer, "long sentence")]),
+        "## Shapley values at equal accuracy",
+        SHAPLEY_HEAD,
+        ACCURACY_TABLE.markdown(equal_accuracy(short)) or "No peer was measured.",
+        "KernelSHAP here:",
+        OWN_TABLE.markdown(each for each in short if each.package == CROSSLIGHT.name and each.error is not None),
+        "## The long sentence",
+        METHODS_HEAD,
+        METHODS_TABLE.markdown(filter(shown, longer)),
+        "## The sentences of 10 to 13 words",
+        METHODS_TABLE.markdown(filter(shown, short)),
+        "## Environments",
+        ENVIRONMENTS,
+        REQUIREMENTS.markdown(PEERS),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def asked(some: Sequence[Total], which: str) -> Iterator[tuple[str, EqualAccuracy]]:
+    """What takes how many times longer elsewhere, each after the name of the sentences."""
+    captum, ferret, interpreto = (peer.name for peer in PEERS[:3])
+    pairs = [*together(some, captum), *together(some, interpreto), *explained_and_evaluated(some, ferret)]
+    gradients = slower(some, captum, IG)
+    yield from ((which, pair) for pair in [*pairs, *([gradients] if gradients else [])])
+
+
+def shown(each: Total) -> bool:
+    """Not the many numbers of masks in which equal accuracy is looked for."""
+    ladder = each.setting in map(shared, COUNTS)
+    return not ladder or (each.method in SHAPLEY and each.setting == shared(COUNTS[-2]))
+
+
+def _compared(pair_of: Callable[[Any], EqualAccuracy]) -> tuple[TableColumn[Any], ...]:
+    """What theirs took, which setting here is at least as good, and what that took."""
+
+    def here(value: Callable[[Total], Any]) -> Callable[[Any], Any]:
+        return lambda row: None if (ours := pair_of(row).ours) is None else value(ours)
+
+    return (
+        TableColumn("seconds", lambda row: pair_of(row).theirs.seconds, ".2f"),
+        TableColumn("passes", lambda row: pair_of(row).theirs.passes, ","),
+        TableColumn("here", here(lambda ours: ours.setting), undefined="not reached"),
+        TableColumn("seconds here", here(lambda ours: ours.seconds), ".2f"),
+        TableColumn("passes here", here(lambda ours: ours.passes), ","),
+        TableColumn("times faster", lambda row: pair_of(row).times, ".1f"),
+    )
+
+
+METHOD: TableColumn[Total] = TableColumn("method", lambda each: each.method)
+PACKAGE: TableColumn[Total] = TableColumn("package", lambda each: each.package)
+SETTING: TableColumn[Total] = TableColumn("setting", lambda each: each.setting)
+SECONDS: TableColumn[Total] = TableColumn("seconds", lambda each: each.seconds, ".2f")
+PASSES: TableColumn[Total] = TableColumn("passes", lambda each: each.passes, ",")
+ERROR: TableColumn[Total] = TableColumn("error", lambda each: each.error, ".3f")
+METHODS_TABLE = Table(
+    (METHOD, PACKAGE, SETTING, SECONDS, PASSES, TableColumn("AOPC-C - AOPC-S", lambda each: each.evidence, ".3f"))
+)
+OWN_TABLE = Table((SETTING, ERROR, PASSES, SECONDS))
+ASKED_TABLE: Table[tuple[str, EqualAccuracy]] = Table(
+    (
+        TableColumn("sentences", lambda row: row[0]),
+        TableColumn("methods", lambda row: row[1].theirs.method),
+        TableColumn("package", lambda row: row[1].theirs.package),
+        *_compared(lambda row: row[1]),
+    )
+)
+ACCURACY_TABLE: Table[EqualAccuracy] = Table(
+    (
+        TableColumn("package", lambda pair: pair.theirs.package),
+        TableColumn("method", lambda pair: pair.theirs.method),
+        TableColumn("setting", lambda pair: pair.theirs.setting),
+        TableColumn("error", lambda pair: pair.theirs.error, ".3f"),
+        TableColumn("error here", lambda pair: None if pair.ours is None else pair.ours.error, ".3f"),
+        *_compared(lambda pair: pair),
+    )
+)
+REQUIREMENTS: Table[Peer] = Table(
+    (
+        TableColumn("package", lambda peer: peer.name),
+        TableColumn("installed", lambda peer: ", ".join(peer.requirements)),
+    )
+)

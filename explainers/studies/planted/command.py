@@ -1,0 +1,46 @@
+"""`python -m explainers study planted-measure` and `planted-table`: explanations of planted shortcuts."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from explainers.commands.options import show_progress, user_errors
+
+MODELS = ("sst2", "nli")
+
+
+def planted_measure_command(
+    data: Annotated[Path, typer.Option(help="The folder with the folders of the data sets.")],
+    folder: Annotated[Path, typer.Option(help="Folder for models and rows; an interrupted run goes on.")] = Path(
+        "runs/planted"
+    ),
+    inputs: Annotated[int, typer.Option(min=1, help="Inputs of each planted model.")] = 150,
+    seeds: Annotated[int, typer.Option(min=1, max=2, help="Planted models of each embedded one.")] = 2,
+    fitted: Annotated[
+        int, typer.Option(min=0, max=2, help="Of how many of them the learned methods are fitted to each.")
+    ] = 1,
+    scenes: Annotated[int, typer.Option(min=0, help="Scenes to explain.")] = 100,
+) -> None:
+    """Train planted models, fit the learned methods to them, and explain inputs whose truth is known."""
+    with user_errors():
+        from explainers.studies.planted.run import measure_planted, measure_scenes
+
+        measure_planted(MODELS, seeds, inputs, data, folder, show_progress, fitted=fitted)
+        measure_scenes(scenes, folder, show_progress)
+
+
+def planted_table_command(
+    out: Annotated[Path, typer.Option(help="The document to write.")] = Path("assets/docs/planted.md"),
+    games: Annotated[int, typer.Option(min=1, help="Models whose answers are random numbers.")] = 150,
+) -> None:
+    """Write the document and assets/confidence.json from the stored rows."""
+    with user_errors():
+        from explainers.comparison.confidence import PATH
+        from explainers.studies.planted.run import planted_results
+
+        document, content = planted_results(games)
+        out.write_text(document, encoding="utf-8")
+        PATH.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        typer.echo(document)

@@ -1,0 +1,137 @@
+"""The study from end to end: models, rows, and the results that are made of the stored rows.
+
+assets/studies/planted/rows.jsonl.gz    a row per verified input of the planted models
+assets/studies/planted/scenes.jsonl.gz  the same for scenes
+assets/studies/planted/models.json      the cards of the planted models, with what was fitted to them
+"""
+
+import gzip
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from explainers.errors import DataUnavailable
+from explainers.evaluation.record_file import read_records
+from explainers.installation import ASSETS
+from explainers.models.bundle_cards import CARD
+from explainers.models.catalog import load
+from explainers.studies.planted import confidence_fit, trust
+from explainers.studies.planted.measure import FILE, Row, measure_all, with_learned
+from explainers.studies.planted.noise import passed
+from explainers.studies.planted.on_scenes import scene_rows
+from explainers.studies.planted.shortcuts import planted_set
+from explainers.studies.planted.table import COMMAND, Results, planted_document
+from explainers.studies.planted.training import (
+    PlantedTexts,
+    classes_of,
+    fit_learned,
+    fitted_methods,
+    planted_model,
+    planted_name,
+    read_sources,
+)
+from explainers.training.artifacts import STORE_VARIABLE
+
+Note = Callable[[str], None]
+FOLDER = ASSETS / "studies" / "planted"
+ROWS, SCENES, MODELS = "rows.jsonl.gz", "scenes.jsonl.gz", "models.json"
+BLOCK = 10  # inputs of one model before the next one's turn
+
+
+def measure_planted(
+    models: Sequence[str], seeds: int, inputs: int, data: Path, folder: Path, note: Note, *, fitted: int
+) -> None:
+    """Writes rows and cards to the stored files; what lies in `folder` already is not computed again.
+
+    The learned methods are fitted to the models of the first `fitted` seeds.
+    """
+    os.environ[STORE_VARIABLE] = str(folder / "store")
+    sources = {model: read_sources(model, data) for model in models}
+    pairs = [(model, seed) for seed in range(seeds) for model in models]
+    frozen = {(model, seed): planted_model(model, seed, data, folder, note) for model, seed in pairs}
+    planted = {
+        (model, seed): planted_set(sources[model].held_out, inputs, seed, classes_of(model, seed), judged=True)
+        for model, seed in pairs
+    }
+    for upto in range(BLOCK, inputs + BLOCK, BLOCK):
+        for key in pairs:
+            some, words = planted[key][:upto], plain_words(sources[key[0]])
+            new = sum(1 for _ in measure_all(frozen[key], *key, some, words, folder / FILE))
+            note(f"{planted_name(*key)}: {new} new rows")
+    rows = [row for row in read_records(folder / FILE, signed=False) if row["text"] < inputs]
+    for key in (each for each in pairs if each[1] < fitted):
+        fit_learned(frozen[key], *key, data, folder, note)
+        rows = [
+            with_learned(row, frozen[key], planted[key][row["text"]]) if (row["model"], row["seed"]) == key else row
+            for row in rows
+        ]
+    write_rows(rows, FOLDER / ROWS)
+    cards = [
+        {**json.loads((folder / planted_name(*key) / CARD).read_text()), "fitted": fitted_methods(frozen[key])}
+        for key in pairs
+    ]
+    (FOLDER / MODELS).write_text(json.dumps(cards, indent=1) + "\n", encoding="utf-8")
+
+
+def plain_words(sources: PlantedTexts) -> list[str]:
+    """The words of the held-out texts, with which others are replaced."""
+    texts = (f"{each.text} {each.pair or ''}" for each in sources.held_out)
+    return sorted({word for text in texts for word in text.lower().split() if word.isalpha()})
+
+
+def measure_scenes(number: int, folder: Path, note: Note) -> None:
+    """Writes the rows of the scenes to the stored file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "scenes.jsonl"
+    for row in scene_rows(load("scenes", device="cpu"), number, path):
+        note(f"scene {row['text']}: {row.get('seconds', 0)} s")
+    if path.is_file():
+        write_rows(read_records(path, signed=False), FOLDER / SCENES)
+
+
+def planted_results(games: int) -> tuple[str, dict[str, Any]]:
+    """The document, and the content of assets/confidence.json."""
+    rows = read_rows(FOLDER / ROWS)
+    scenes = read_rows(FOLDER / SCENES) if (FOLDER / SCENES).is_file() else []
+    content, checked = confidence_fit.fitted(rows, COMMAND)
+    results = Results(
+        rows,
+        scenes,
+        read_models(),
+        content,
+        checked,
+        {
+            "truth": trust.intervals(trust.within_input(rows, "AUC")),
+            "precision": trust.intervals(trust.within_input(rows, "precision")),
+            "diagnosticity": trust.intervals(trust.diagnosticity(rows)),
+            "degraded": trust.intervals(trust.degradation(rows)),
+        },
+        {"truth": trust.intervals(trust.within_input(scenes, "AUC"))} if scenes else {},
+        list(passed(games)),
+        games,
+    )
+    return planted_document(results), content
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Those whose use is verified. Raises `DataUnavailable` where there is no such file."""
+    if not path.is_file():
+        raise DataUnavailable(f"{path} is missing. Run `python -m explainers study planted-measure` first.")
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    return [row for row in rows if row["verified"]]
+
+
+def write_rows(rows: Sequence[Row], path: Path) -> None:
+    """The same rows give the same bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+    path.write_bytes(gzip.compress(lines.encode(), mtime=0))
+
+
+def read_models(folder: Path = FOLDER) -> list[dict[str, Any]]:
+    """The cards of the planted models."""
+    cards: list[dict[str, Any]] = json.loads((folder / MODELS).read_text(encoding="utf-8"))
+    return cards

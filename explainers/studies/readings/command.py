@@ -1,0 +1,43 @@
+"""`python -m explainers study readings-draw` and `readings-table`: reasons, read beside their inputs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from explainers.commands.options import DeviceName, ModelName, show_progress, split_ids, user_errors
+
+
+def readings_draw_command(
+    model: ModelName = "nli",
+    data: Annotated[Path | None, typer.Option(help="Folder with the model's data; for images that of NLVR.")] = None,
+    n: Annotated[int, typer.Option(min=1, help="Number of inputs.")] = 60,
+    methods: Annotated[str, typer.Option(help="Narrators, separated by commas.")] = "cause_phi_tokens,cause_tokens",
+    seed: Annotated[int, typer.Option(help="Of the order of inputs and of sentences.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder; by default assets/readings.")] = None,
+    device: DeviceName = "auto",
+) -> None:
+    """Draw unused inputs and write narrators' and people's sentences about them, unnamed, for readers."""
+    with user_errors():
+        from explainers.models.catalog import load
+        from explainers.studies.readings import measure as readings
+
+        loaded = load(model, device=device)
+        examples = readings.unused(readings.reading_examples(model, data), n, seed)
+        items, key = readings.draw(loaded, examples, split_ids(methods), seed)
+        readings.write(out or readings.FOLDER, model, items, key)
+        show_progress(f"{len(items)} sentences about {n} inputs in {out or readings.FOLDER}")
+
+
+def readings_table_command(
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if the document differs.")] = False,
+) -> None:
+    """Write the results of all stored readings into assets/docs/readings.md."""
+    with user_errors():
+        from explainers.studies.readings.measure import DOCUMENT, document
+
+        present = DOCUMENT.read_text(encoding="utf-8")
+        wanted = document(present)
+        if check:
+            raise typer.Exit(int(present != wanted))
+        DOCUMENT.write_text(wanted, encoding="utf-8")

@@ -1,0 +1,37 @@
+"""`python -m explainers study speed`: seconds and memory on this machine."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from explainers.commands.options import AsJson, ModelName, user_errors
+
+
+def speed_command(
+    model: ModelName = "sst2",
+    threads: Annotated[int, typer.Option(help="Threads of torch; 0 keeps torch's default.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Also start the app and open it in Chromium.")] = True,
+    json_: AsJson = False,
+) -> None:
+    """Measure speed on this machine: against Captum's defaults, cold start, memory."""
+    with user_errors():
+        from explainers.studies.speed.measure import benchmark
+
+        results = benchmark(model, threads, browser=browser)
+        typer.echo(json.dumps(results, indent=2) if json_ else benchmark_lines(results))
+
+
+def benchmark_lines(results: dict[str, object]) -> str:
+    """The measurements as lines of text, those of a group indented."""
+    lines = []
+    for name, value in results.items():
+        if isinstance(value, dict):
+            lines += [name, *(f"  {key:34} {rounded(each)}" for key, each in value.items())]
+        else:
+            lines.append(f"{name:36} {rounded(value)}")
+    return "\n".join(lines)
+
+
+def rounded(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,150 @@
+"""`python -m explainers study stored-results`: the comparisons of the curated examples that come with the project.
+
+What differs between two stored results, beyond what fp32 leaves open.
+
+On another processor, with another number of threads or in other batches a layer's sums come in another order. Three
+times what such noise does to scores and probabilities is allowed (see tests/contracts). A method that optimises for
+each input amplifies it step by step, and where two units change places its curve is another one: SEARCHED is for those.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from explainers.commands.options import show_progress, user_errors
+from explainers.comparison.stored_results import StoredResult
+from explainers.errors import ExplanationError
+from explainers.methods.registry import METHODS
+from explainers.results.packing import packed
+
+if TYPE_CHECKING:
+    from explainers.datasets.curated_examples import CuratedExample
+
+
+MOST_SHOWN = 10  # differences of one example
+
+
+def stored_results_command(
+    model: Annotated[str, typer.Option(help="Only the examples of this bundle.")] = "",
+    example: Annotated[str, typer.Option(help="Only the example with this title.")] = "",
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if a stored result is missing or differs.")
+    ] = False,
+) -> None:
+    """Compute the curated examples with the default methods and settings, and store them in assets/results."""
+    with user_errors():
+        differing = False
+        for curated in chosen(model, example):
+            started = time.perf_counter()
+            stored = computed(curated)
+            seconds = f"{time.perf_counter() - started:.1f} s"
+            if check:
+                lines = list(changes(curated, stored))
+                differing = differing or bool(lines)
+                show_progress(f"{'differs' if lines else 'equal'}: {curated.model}, {curated.title} ({seconds})")
+                for line in lines[:MOST_SHOWN]:
+                    typer.echo(f"  {line}")
+            else:
+                from explainers.comparison.stored_results import write_stored
+
+                show_progress(f"written: {write_stored(curated, stored)} ({seconds})")
+        if differing:
+            typer.echo("Run `python -m explainers study stored-results`.", err=True)
+            raise typer.Exit(1)
+
+
+def chosen(model: str, title: str) -> "list[CuratedExample]":
+    """Raises `ExplanationError` where there is no such example."""
+    from explainers.datasets.curated_examples import curated_examples
+
+    examples = [each for each in curated_examples() if model in ("", each.model) and title in ("", each.title)]
+    if not examples:
+        titles = ", ".join(repr(each.title) for each in curated_examples() if model in ("", each.model))
+        raise ExplanationError(f"There is no such example. Choose one of: {titles or 'those of another model'}.")
+    return examples
+
+
+def computed(curated: "CuratedExample", methods: "Sequence[str] | None" = None) -> "StoredResult":
+    """The comparison by the default methods and all narrators, or only by these, on the CPU; with the duel
+    that the page opens on."""
+    from explainers.api import compare
+    from explainers.comparison.duel import separable_duel
+    from explainers.comparison.stored_results import storable
+    from explainers.datasets.curated_examples import example_of
+    from explainers.datasets.example import Example
+    from explainers.metrics.erasure import MaskedPredictor
+    from explainers.models.catalog import load
+    from explainers.models.prediction_cache import PredictionCache
+    from explainers.results.settings import Settings
+
+    known = example_of(curated)
+    given = Example(known.text, known.pair, image=known.image)
+    model, settings = load(curated.model, device="cpu").pooled(PredictionCache()), Settings()
+    comparison = compare(model, given, methods, label=None, settings=settings)
+    fought = separable_duel(comparison, MaskedPredictor(model, comparison.decision.encoding, settings.erasure))
+    return storable(curated, replace(comparison, duels=() if fought is None else (fought,)))
+
+
+def changes(curated: "CuratedExample", new: "StoredResult") -> Iterator[str]:
+    """Sentences about what differs between the stored result and a new one."""
+    from explainers.comparison.stored_results import read_stored
+
+    old = read_stored(curated)
+    if old is None:
+        yield "nothing is stored"
+    else:
+        yield from differences(old, new)
+
+
+NUMBERS = 5e-4  # of the larger of 1 and the number
+SEARCHED = 0.1
+FREE = {"seconds", "sha256", "device", "crosslight", "python", "libraries"}  # differs between machines
+FREE |= {"new_calls"}  # differs with what was asked before
+FREE_IF_SEARCHED = FREE | {"curves", "model_calls"}
+
+
+def differences(old: StoredResult, new: StoredResult) -> Iterator[str]:
+    """Sentences, each with the path to the value."""
+    searched = {spec.id for spec in METHODS if spec.optimised}
+    yield from _differences(packed(old), packed(new), searched, NUMBERS, "")
+
+
+def _differences(old: Any, new: Any, searched: set[str], within: float, at: str) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        within = SEARCHED if _method(old) in searched else within
+        free = FREE_IF_SEARCHED if within == SEARCHED else FREE
+        if set(old) - free != set(new) - free:
+            yield f"{at}: the names {', '.join(old)} became {', '.join(new)}"
+            return
+        for name in (name for name in old if name not in free):
+            bound = SEARCHED if name in searched else within
+            yield from _differences(old[name], new[name], searched, bound, f"{at}/{name}")
+    elif isinstance(old, list) and isinstance(new, list):
+        if len(old) != len(new):
+            yield f"{at}: {len(old)} values became {len(new)}"
+            return
+        for number, (one, other) in enumerate(zip(old, new, strict=True)):
+            yield from _differences(one, other, searched, within, f"{at}/{number}")
+    elif not same(old, new, within):
+        yield f"{at}: {old!r} became {new!r}"
+
+
+def _method(values: dict[str, Any]) -> object:
+    """The method whose result these are."""
+    return values.get("attribution", values).get("method")
+
+
+def same(old: Any, new: Any, within: float) -> bool:
+    """Equal, or for numbers within that part of the larger of 1 and the old one.
+
+    Whole numbers are equal or not, but may stand for floats: packing drops the point of 1.0.
+    """
+    numbers = (int, float)
+    if isinstance(old, bool) or isinstance(new, bool) or not isinstance(old, numbers) or not isinstance(new, numbers):
+        return type(old) is type(new) and bool(old == new)
+    if isinstance(old, int) and isinstance(new, int):
+        return old == new
+    return abs(old - new) <= within * max(1, abs(old))

@@ -1,0 +1,549 @@
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, make_dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app import session
+from app.compare import state as compare
+from app.compare.state import OWN_IMAGE, CompareState, bounded, compare_state
+from app.compare.stored_results import OWN_TEXT, curated_examples, titles
+from explainers.datasets.example import Example
+from explainers.datasets.image import InputImage
+from explainers.methods.registry import groups
+from tests.app.conftest import Address
+
+FIRST, SECOND = curated_examples()[:2]
+PAIR = next(sample for sample in curated_examples() if sample.model == "nli")
+
+
+@pytest.fixture
+def page(query: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What Streamlit remembers of a session, and the address."""
+    browser = SimpleNamespace(session_state={}, query_params=query)
+    for module in (session, compare):
+        monkeypatch.setattr(module, "st", browser)
+    return browser
+
+
+def opened(page: Any, **address: str) -> CompareState:
+    page.query_params.update(address)
+    compare_state().begin()
+    compare_state().model_chosen()
+    return compare_state()
+
+
+def clicked(page: Any, name: str, value: object) -> None:
+    page.session_state["sheet"] = {name: value}
+
+
+def ask(state: CompareState, image: InputImage | None = None, *, pair: bool = True) -> None:
+    """As the page does after its controls: an empty second text is none."""
+    text, second = state.controls.texts
+    state.ask(Example(text, (second or None) if pair else None, image=image))
+
+
+def test_a_session_opens_with_the_first_example(page: Any) -> None:
+    state = opened(page)
+    assert (state.controls.text, state.controls.removed) == (FIRST.text, ())
+
+
+def test_titles_are_unique_and_every_example_has_a_text() -> None:
+    every = [sample.title for sample in curated_examples()]
+    assert len(set(every)) == len(every)
+    assert all(sample.text.strip() for sample in curated_examples())
+    assert all((sample.pair is not None) == (sample.model == "nli") for sample in curated_examples())
+
+
+@pytest.mark.parametrize(
+    ("model", "offered"),
+    [("sst2", {"sst2"}), ("sst2-ivra-comp", {"sst2"}), ("nli", {"nli"}), ("owner/model", {"sst2", "nli"})],
+)
+def test_a_model_offers_its_own_examples_and_one_without_any_all(model: str, offered: set[str]) -> None:
+    assert titles(model) == [*(each.title for each in curated_examples() if each.model in offered), OWN_TEXT]
+
+
+def test_choosing_a_model_brings_its_first_example(page: Any) -> None:
+    state = opened(page, removed="1")
+    state.change(model="sst2-ivra-comp")
+    state.model_chosen()
+    assert (state.controls.example, state.controls.removed) == (FIRST.title, (1,))
+    state.change(model="nli")
+    state.model_chosen()
+    assert (state.controls.example, state.controls.texts, state.controls.removed) == (PAIR.title, PAIR.texts, ())
+    state.change(model="sst2")
+    state.model_chosen()
+    assert (state.controls.text, state.controls.pair) == (FIRST.text, "")
+
+
+def test_choosing_a_model_leaves_an_own_text(page: Any) -> None:
+    state = opened(page, text="mine")
+    state.change(model="nli")
+    state.model_chosen()
+    assert (state.controls.example, state.controls.text, state.controls.pair) == (OWN_TEXT, "mine", "")
+
+
+def test_the_address_brings_the_first_example_of_its_model(page: Any) -> None:
+    assert opened(page, model="nli").controls.pair == PAIR.pair
+
+
+def test_the_address_brings_back_an_own_pair(page: Any) -> None:
+    state = opened(page, text="mine", pair="yours", model="nli")
+    assert (state.controls.text, state.controls.pair, state.controls.example) == ("mine", "yours", OWN_TEXT)
+    ask(state)
+    assert (page.query_params["text"], page.query_params["pair"]) == ("mine", "yours")
+
+
+def test_half_a_pair_comes_back_as_it_was(page: Any) -> None:
+    state = opened(page, pair="yours", model="nli")
+    assert (state.controls.text, state.controls.pair, state.controls.example) == ("", "yours", OWN_TEXT)
+
+
+def test_a_pair_with_a_long_text_is_not_put_into_the_address_at_all(page: Any) -> None:
+    state = opened(page, text="mine", pair="x" * 401, model="nli")
+    ask(state)
+    assert not {"text", "pair"} & page.query_params.keys()
+    assert state.left_out == "text"
+
+
+def test_the_second_text_is_remembered_while_nobody_asks_for_it(page: Any) -> None:
+    state = opened(page, text="mine", pair="yours")
+    ask(state, pair=False)
+    assert "pair" not in page.query_params
+    state.begin()
+    assert state.controls.texts == ("mine", "yours")
+
+
+def test_the_address_brings_back_example_and_removed_words(page: Any) -> None:
+    state = opened(page, example=SECOND.title, removed="1.4")
+    assert (state.controls.text, state.controls.removed) == (SECOND.text, (1, 4))
+
+
+def test_the_address_brings_back_an_own_text(page: Any) -> None:
+    state = opened(page, text="mine <b>", example=SECOND.title)
+    assert (state.controls.text, state.controls.example) == ("mine <b>", OWN_TEXT)
+
+
+def test_an_unknown_example_is_the_first_one(page: Any) -> None:
+    assert opened(page, example="no such").controls.text == FIRST.text
+
+
+@pytest.mark.parametrize(
+    ("address", "removed"),
+    [
+        ("", ()),
+        ("2", (2,)),
+        ("a.1.-3.x", (1,)),
+        ("²", ()),
+        ("٣", ()),
+        ("9" * 5000, ()),
+        ("1..2.", (1, 2)),
+        ("1.5e3", (1,)),
+    ],
+    ids=str,
+)
+def test_whatever_stands_in_the_address_as_removed_is_read_or_passed_over(
+    page: Any, address: str, removed: tuple[int, ...]
+) -> None:
+    assert opened(page, removed=address).controls.removed == removed
+
+
+def test_a_session_that_has_begun_keeps_its_text(page: Any) -> None:
+    opened(page).change(text="changed")
+    assert opened(page, example=SECOND.title).controls.text == "changed"
+
+
+def test_a_link_from_another_page_brings_what_it_names_and_leaves_the_rest(page: Any) -> None:
+    state = opened(page, seed="7", text="mine")
+    ask(state)
+    page.query_params.clear()
+    session.visit().page = "another"
+    opened(page, model="nli", variants="AML (comp)")
+    assert (state.controls.model, state.controls.variants) == ("nli", ("AML (comp)",))
+    assert (state.controls.seed, state.controls.text) == (7, "mine")
+
+
+def test_the_model_of_another_page_comes_along(page: Any) -> None:
+    state = opened(page)
+    session.visit().page, session.visit().model = "another", "nli"
+    assert opened(page).controls.model == "nli"
+    assert state.controls.texts == PAIR.texts
+
+
+def test_choosing_an_example_replaces_the_text_and_brings_words_back(page: Any) -> None:
+    state = opened(page, removed="3")
+    state.change(example=SECOND.title)
+    state.example_chosen()
+    assert (state.controls.text, state.controls.removed) == (SECOND.text, ())
+
+
+def test_choosing_the_own_text_leaves_what_is_there(page: Any) -> None:
+    state = opened(page, removed="3")
+    state.change(example=OWN_TEXT)
+    state.example_chosen()
+    assert (state.controls.text, state.controls.removed) == (FIRST.text, (3,))
+
+
+def test_typing_makes_it_the_own_text_and_brings_words_back(page: Any) -> None:
+    state = opened(page, removed="3")
+    state.change(text="mine")
+    state.text_changed()
+    assert (state.controls.example, state.controls.removed) == (OWN_TEXT, ())
+
+
+def test_typing_the_example_itself_leaves_it_an_example(page: Any) -> None:
+    state = opened(page)
+    state.text_changed()
+    assert state.controls.example == FIRST.title
+
+
+def test_a_click_removes_a_unit_and_the_next_one_brings_it_back(page: Any) -> None:
+    state = opened(page)
+    for moment, (unit, removed) in enumerate(((5, (5,)), (2, (2, 5)), (5, (2,)), (2, ()))):
+        clicked(page, "toggled", {"unit": unit, "moment": moment})
+        for _ in range(2):  # delivered twice
+            state.unit_clicked()
+            assert state.controls.removed == removed
+    clicked(page, "toggled", None)
+    state.unit_clicked()
+    assert state.controls.removed == ()
+
+
+def test_the_address_is_written_only_where_it_changes(page: Any) -> None:
+    state, written = opened(page, text="mine"), list[list[str]]()
+
+    class Watched(Address):
+        def update(self, values: Mapping[str, str | list[str]] = {}) -> None:  # type: ignore[override]
+            written.append(sorted(values))
+            super().update(values)
+
+    page.query_params = Watched(page.query_params)
+    for _ in range(2):
+        ask(state)
+    assert written == []
+    state.change(removed=(1,))
+    for _ in range(2):
+        ask(state)
+    assert written == [["removed"]]
+    state.change(removed=(2,), view="matrix")
+    ask(state)
+    assert written[1:] == [["removed", "view"]]  # two changes are one step of the browser's history
+
+
+def test_all_words_come_back_at_once(page: Any) -> None:
+    state = opened(page, removed="1.2")
+    state.restore_all()
+    assert state.controls.removed == ()
+
+
+def test_the_address_carries_a_short_own_text_and_removed_words(page: Any) -> None:
+    state = opened(page, text="mine", removed="1.2")
+    ask(state)
+    assert page.query_params == {"text": "mine", "removed": "1.2"}
+    state.change(removed=())
+    ask(state)
+    assert page.query_params == {"text": "mine"}
+
+
+def test_the_address_names_an_example_and_does_not_repeat_its_text(page: Any) -> None:
+    state = opened(page)
+    ask(state)
+    assert page.query_params == {}
+    assert not state.left_out
+
+
+@pytest.mark.parametrize(("length", "carried"), [(400, True), (401, False)])
+def test_a_long_text_is_not_put_into_the_address(page: Any, length: int, carried: bool) -> None:
+    state = opened(page, text="x" * length)
+    ask(state)
+    assert ("text" in page.query_params) is carried
+    assert (state.left_out == "") is carried
+
+
+def test_back_brings_a_long_text_that_the_session_still_has(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = "x" * 401
+    state = opened(page, text=long)
+    ask(state)
+    there = dict(page.query_params)
+    monkeypatch.setattr(session, "stepped_back", lambda: True)
+    page.query_params.clear()
+    page.query_params["text"] = "short"
+    state.begin()
+    assert state.controls.text == "short"
+    page.query_params.clear()
+    page.query_params.update(there)
+    state.begin()
+    assert (state.controls.text, state.controls.example) == (long, OWN_TEXT)
+
+
+def test_back_to_an_address_without_a_model_is_back_to_the_first(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = opened(page)
+    ask(state)
+    state.change(model="nli")
+    state.model_chosen()
+    ask(state)
+    assert page.query_params == {"model": "nli"}
+    monkeypatch.setattr(session, "stepped_back", lambda: True)
+    page.query_params.clear()
+    state.begin()
+    assert (state.controls.model, state.controls.text) == (session.first_model(), FIRST.text)
+
+
+def test_the_address_of_a_long_text_says_in_another_session_that_it_has_none(page: Any) -> None:
+    state = opened(page, own="0123abcd")
+    assert state.controls.text == FIRST.text
+    sentence = "The text of this address was too long for it. Paste the text to see the same page."
+    assert list(state.problems.values()) == [sentence]
+
+
+def test_what_the_address_carries_opens_the_same_page(page: Any) -> None:
+    state = opened(page, text="«naïve» & <b> 🎬", removed="1")
+    ask(state)
+    page.session_state.clear()
+    assert opened(page).controls == state.controls
+
+
+SCENE = next(sample for sample in curated_examples() if sample.model == "scenes")
+
+
+def test_every_example_of_a_multimodal_model_has_an_image_and_says_why_it_is_there() -> None:
+    of_scenes = [sample for sample in curated_examples() if sample.model == "scenes"]
+    assert len(of_scenes) >= 8
+    assert all(sample.image and sample.why and sample.explanations and sample.evidence for sample in of_scenes)
+    assert {sample.model for sample in curated_examples() if sample.image} == {"scenes"}
+
+
+def test_a_multimodal_model_without_examples_offers_those_with_images() -> None:
+    assert set(titles("owner/model", multimodal=True)) == {*titles("scenes")}
+
+
+def test_an_example_brings_its_image_and_the_address_does_not_repeat_it(page: Any) -> None:
+    state = opened(page, model="scenes")
+    assert (state.controls.text, state.controls.picture) == (SCENE.text, SCENE.title)
+    ask(state, InputImage(b"any"))
+    assert "picture" not in page.query_params
+
+
+def test_another_text_keeps_the_image_and_the_address_names_it(page: Any) -> None:
+    state = opened(page, model="scenes", example=SCENE.title)
+    state.change(text="mine")
+    state.text_changed()
+    assert (state.controls.example, state.controls.picture) == (OWN_TEXT, SCENE.title)
+    ask(state, InputImage(b"any"))
+    assert (page.query_params["text"], page.query_params["picture"]) == ("mine", SCENE.title)
+
+
+@pytest.mark.parametrize(
+    ("address", "kept"),
+    [("scene 17", "scene 17"), (SCENE.title, SCENE.title), ("../x", ""), ("other 17", ""), (FIRST.title, ""), ("", "")],
+)
+def test_the_address_brings_back_an_image_that_has_a_name(page: Any, address: str, kept: str) -> None:
+    assert opened(page, model="scenes", text="mine", picture=address).controls.picture == kept
+
+
+@pytest.mark.parametrize(("text", "left_out"), [("mine", "picture"), ("x" * 401, "text and picture")])
+def test_an_own_image_is_not_in_the_address(page: Any, text: str, left_out: str) -> None:
+    state = opened(page, model="scenes", text=text)
+    state.image_changed(OWN_IMAGE)
+    assert state.controls.text == text
+    ask(state, InputImage(b"any"))
+    assert "picture" not in page.query_params
+    assert state.left_out == left_out
+
+
+def test_an_image_is_not_in_the_address_of_a_text_model(page: Any) -> None:
+    state = opened(page, model="scenes", text="mine", picture="scene 3")
+    ask(state)
+    assert page.query_params.get("picture", "") == ""
+
+
+def change(state: CompareState, **values: Any) -> None:
+    state.change(**values)
+    ask(state)
+
+
+@pytest.fixture
+def asked(page: Any) -> CompareState:
+    """After the first drawing of a page with the text "one"."""
+    state = opened(page, text="one")
+    ask(state)
+    return state
+
+
+def test_every_change_can_be_taken_back_one_by_one(asked: CompareState) -> None:
+    change(asked, removed=(1,))
+    change(asked, removed=(1, 4))
+    change(asked, text="two", removed=())
+    for text, removed in (("one", (1, 4)), ("one", (1,)), ("one", ())):
+        assert asked.steps
+        asked.undo()
+        ask(asked)  # the run of the page that follows is no new step
+        assert (asked.controls.text, asked.controls.removed) == (text, removed)
+    assert not asked.steps
+    asked.undo()
+    assert asked.controls.text == "one"
+
+
+def test_the_same_question_is_no_step_and_neither_is_another_drawing(asked: CompareState) -> None:
+    change(asked, removed=())
+    change(asked, top=50, view="matrix", large=True)
+    assert not asked.steps
+    change(asked, seed=1)
+    asked.undo()
+    assert (asked.controls.seed, asked.controls.top) == (0, 50)
+
+
+def test_only_the_last_steps_are_kept(asked: CompareState) -> None:
+    for number in range(compare.STEPS_KEPT + 50):
+        change(asked, removed=(number,))
+    assert len(asked.steps) == compare.STEPS_KEPT
+
+
+def test_images_are_kept_as_far_back_as_they_fit() -> None:
+    images = [SimpleNamespace(content=bytes([number]) * (compare.IMAGES_KEPT // 3)) for number in range(8)]
+    steps: Any = [SimpleNamespace(own_image=image) for image in [*images, None]]
+    assert [step.own_image for step in bounded(steps)] == [*images[-3:], None]
+
+
+def test_an_undone_step_asks_once_for_the_whole_page(asked: CompareState) -> None:
+    change(asked, removed=(1,))
+    asked.undo()
+    assert [asked.take_undone(), asked.take_undone()] == [True, False]
+
+
+def test_a_change_forgets_what_was_wrong_with_the_address(asked: CompareState) -> None:
+    asked.note("class", "The address names…")
+    change(asked, removed=(2,))
+    assert asked.problems  # noted in this very run of the page
+    asked.begin()
+    change(asked, removed=(3,))
+    assert not asked.problems
+
+
+@pytest.mark.parametrize(("name", "noun"), [("class", "class"), ("erase", "erasure operator"), ("learned", "method")])
+def test_what_the_address_names_and_nobody_offers_is_a_sentence_once(page: Any, name: str, noun: str) -> None:
+    state = opened(page, **{name: "x"})
+    control = {"class": "class_"}.get(name, name)
+    for _ in range(2):
+        state.widget(control, options=("a", "b"))
+        assert list(state.problems.values()) == [
+            f"The address names the {noun} “x”, which is not available here. Choose another one."
+        ]
+    assert getattr(state.controls, control) == session.default_of(state.controls, control)
+    state.change(**{control: ("y",) if control == "learned" else "y"})  # chosen by a person, for another model
+    state.problems = {}
+    state.widget(control, options=("a", "b"))
+    assert not state.problems
+
+
+def test_a_widget_shows_its_control_and_a_person_changes_it(page: Any) -> None:
+    state, offered = opened(page, learned="AML"), ["AML", "CIMI", "CIEM"]
+    widget = state.widget("learned", options=offered, default=["CIMI"])
+    assert page.session_state["learned"] == ["AML"]
+    both = ["AML", "CIMI"]
+    for chosen, kept, address in (([], (), ""), (["CIMI"], None, None), (both, tuple(both), both)):
+        page.session_state["learned"] = chosen
+        widget["on_change"](*widget["args"])
+        assert state.controls.learned == kept
+        ask(state)
+        assert page.query_params.get("learned") == address
+
+
+def test_what_is_being_typed_is_left_alone(page: Any) -> None:
+    written: list[str] = []
+
+    class Watched(dict[str, Any]):
+        def __setitem__(self, key: str, value: Any) -> None:
+            written.append(key)
+            super().__setitem__(key, value)
+
+    page.session_state = Watched()
+    state = opened(page, text="one")
+    for _ in range(3):
+        state.widget("text")
+    assert written.count("text") == 1
+
+
+YOURS = "Yours"  # the group of methods that other packages add
+DECLARED = session.controls_of(compare.CompareControls)
+
+
+def test_every_control_declares_address_undo_and_download() -> None:
+    assert [each.name for each in fields(compare.CompareControls) if "control" not in each.metadata] == []
+    addresses = [spec.address for spec in DECLARED.values() if spec.address]
+    assert len(set(addresses)) == len(addresses)
+    assert [name for name, spec in DECLARED.items() if not spec.address] == ["own_image"]  # has no name elsewhere
+    assert [name for name, spec in DECLARED.items() if not spec.download] == ["own_image"]
+
+
+def test_every_group_of_methods_has_a_control() -> None:
+    assert {group.lower() for group in (*groups(), YOURS)} <= {*DECLARED}
+
+
+SAMPLES: dict[str, Any] = {
+    "removed": (1, 2), "variants": ("AML (comp)",), "colours": "captum", "samples": 60, "steps": 10, "seed": 7,
+    "top": 40, "opacity": 30, "view": "matrix", "duel": "lime.aml", "own_image": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_every_control_comes_back_from_its_address(name: str) -> None:
+    spec, default = DECLARED[name], session.default_of(compare.CompareControls(), name)
+    value = SAMPLES.get(name, ("a", "b") if default is None else True if default is False else "sample")
+    texts = session.encoded(compare.CompareControls(**{name: value})).get(spec.address, [])
+    assert bool(texts) is bool(spec.address)
+    assert not texts or spec.codec.decode(texts) == value
+    assert session.encoded(compare.CompareControls()).get(spec.address, []) == []
+
+
+def test_a_new_control_is_in_address_undo_and_download_by_its_declaration_alone(page: Any) -> None:
+    new = field(default=1, metadata=session.carried(session.whole_number(0, 9), "new", undo=True, download=True))
+    wider = make_dataclass("Wider", [("new", int, new)], bases=(compare.CompareControls,), frozen=True)
+
+    @dataclass
+    class Wide(CompareState):
+        controls: Any = field(default_factory=wider)
+
+    page.query_params.update({"new": "5", "text": "one"})
+    state = Wide()
+    state.begin()
+    assert state.controls.new == 5
+    ask(state)
+    state.change(new=6)
+    ask(state)
+    assert page.query_params["new"] == "6"
+    assert json.loads(json.dumps(session.described(state.controls)))["new"] == 6
+    state.undo()
+    assert state.controls.new == 5
+    page.session_state["new"] = 7
+    widget = state.widget("new")
+    assert (widget["key"], page.session_state["new"]) == ("new", 5)
+
+
+def test_what_a_timer_brings_of_the_form_is_no_choice(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The browser asked before it had drawn the text that Undo brought back."""
+    state = opened(page, text="A fine film")
+    box = state.widget("text", then=state.text_changed)
+    page.session_state[box["key"]] = "A dull film"
+    monkeypatch.setattr(session.streamlit_shims, "is_of_other_fragment", lambda: True)
+    box["on_change"](*box["args"])
+    assert state.controls.text == "A fine film"
+    monkeypatch.setattr(session.streamlit_shims, "is_of_other_fragment", lambda: False)
+    box["on_change"](*box["args"])
+    assert state.controls.text == "A dull film"
+
+
+def test_the_sentence_about_units_that_do_not_exist_stays_for_the_run_that_follows(
+    page: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "rerun", lambda scope: None, raising=False)
+    state = opened(page, removed="0.999")
+    ask(state)
+    state.drop_unknown_units(17)
+    state.begin()
+    ask(state)
+    assert state.controls.removed == (0,)
+    assert state.problems["removed"].endswith("the input has 17.")
+    assert state.steps == []

@@ -1,0 +1,61 @@
+"""What stands below a figure, and the miniatures of the list."""
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from app.compare.stored_results import stored_answer
+from app.reading.figure_line import expectation_sentence, figure_sentences
+from app.reading.miniature import miniature, story_miniature
+from app.reading.reader import stories
+from app.reading.story import Expectation, LiveExample, request_of
+from explainers.results.comparison import Comparison
+
+STATE = LiveExample("sst2", ("aml", "lime", "random"), example="Mixed feelings")
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    """AML with an AOPC-C of 0.25 and LIME with 0.75, neither of them noisy."""
+    answer = stored_answer(request_of(STATE))
+    assert answer is not None
+    whole, values = answer.result.comparison, {"aml": 0.25, "lime": 0.75}
+    results = [
+        replace(each, metrics={**each.metrics, "aopc_c": values[each.attribution.method]}, noise={})
+        if each.attribution.method in values
+        else each
+        for each in whole.results
+    ]
+    return replace(whole, results=tuple(results))
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "end"),
+    [
+        ("lime", "aml", "0.750 against 0.250, as expected."),
+        ("aml", "lime", "0.250 against 0.750, the opposite."),
+        ("aml", "aml", "0.250 against 0.250, level."),
+    ],
+)
+def test_a_figure_says_whether_it_shows_what_its_text_expects(
+    comparison: Comparison, above: str, below: str, end: str
+) -> None:
+    expected = Expectation("one is larger", f"metric/{above}/aopc_c", f"metric/{below}/aopc_c")
+    assert expectation_sentence(comparison, expected) == f"Expected: one is larger. Here: {end}"
+
+
+def test_the_sentence_names_the_highest_and_the_lowest_of_the_methods_of_the_step(comparison: Comparison) -> None:
+    sentence = figure_sentences(comparison, STATE)[0]
+    assert sentence.startswith(
+        "LIME has the highest AOPC-C here, 0.750, and AML the lowest, 0.250; random orders have "
+    )
+
+
+def test_a_miniature_has_a_line_for_each_method_and_one_for_random_orders(comparison: Comparison) -> None:
+    drawn = ElementTree.fromstring(miniature(comparison, STATE.methods))
+    assert len(list(drawn.iter("polyline"))) == 3
+
+
+def test_every_story_has_a_miniature() -> None:
+    assert all(story_miniature(story) for story in stories())

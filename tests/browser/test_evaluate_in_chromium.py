@@ -1,0 +1,92 @@
+"""The Evaluate page as a person uses it: a file, an evaluation, its result, a point opened on Compare."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Page, expect
+
+from explainers.training.artifacts import STORE_VARIABLE
+from tests.browser.conftest import settled
+
+Visit = Callable[..., Any]
+ATTACK = "<img src=x onerror=__xss=1> [a](javascript:__xss=2) a dull and lifeless film"
+SENTENCES = (ATTACK, *(f"A wonderful and moving film, and number {number} of a dull series." for number in range(11)))
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def store_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("store")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(STORE_VARIABLE, str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def server(store_of_its_own: Path, server: str) -> str:
+    """As for all browser tests, but started with that store."""
+    return server
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.csv"
+    pd.DataFrame({"sentence": [*SENTENCES, ""], "label": [0, *[1] * 11, 1]}).to_csv(path, index=False)
+    return path
+
+
+def begun(visit: Visit, server: str, **window: Any) -> Any:
+    opened = visit(f"{server}evaluate", **window)
+    expect(opened.page.get_by_role("heading", name="Evaluations", exact=True)).to_be_visible()
+    return opened
+
+
+def started(page: Page, table: Path) -> None:
+    expect(page.get_by_role("button", name="Start evaluation")).to_be_visible()
+    page.locator("input[type=file]").set_input_files(str(table))
+    expect(page.get_by_text("Line 14 has no text.")).to_be_visible()
+    expect(page.get_by_text("12 rows")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"12 inputs × \d+ methods: about [\d,]+ passes"))).to_be_visible()
+    page.get_by_role("button", name="Start evaluation").click()
+
+
+def test_a_table_is_evaluated_and_a_point_is_opened_on_compare(
+    visit: Visit, server: str, table: Path, tmp_path: Path, screenshots: Path
+) -> None:
+    window = begun(visit, server)
+    page = window.page
+    started(page, table)
+    expect(page.get_by_text(re.compile(r"\d+ of 12 inputs"))).to_be_visible()
+    page.reload()  # the evaluation does not care
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_text("done", exact=True)).to_be_visible()
+    for heading in ("Methods", "How often an answer is supported", "Words over the set", "Trust map"):
+        expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+    settled(page).screenshot(path=screenshots / "evaluate-light.png", full_page=True)
+
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Inputs, Parquet").click()
+    download.value.save_as(tmp_path / "inputs.parquet")
+    assert sorted(pd.read_parquet(tmp_path / "inputs.parquet")["text"]) == sorted(SENTENCES)
+
+    page.locator(".js-plotly-plot .scatterlayer .point").last.click(force=True)
+    page.get_by_role("link", name="Open on Compare").click()
+    window.done()
+    assert page.locator(".crosslight-sheet").first.is_visible()
+    assert page.evaluate("window.__xss") is None
+
+
+@pytest.mark.parametrize(("name", "size", "dark"), [("phone-dark", (390, 844), True)])
+def test_nothing_scrolls_sideways(
+    visit: Visit, server: str, screenshots: Path, name: str, size: tuple[int, int], dark: bool
+) -> None:
+    """With the result of the evaluation before it, or with the form alone."""
+    page = begun(visit, server, width=size[0], height=size[1], dark=dark).page
+    settled(page)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth")
+    page.screenshot(path=screenshots / f"evaluate-{name}.png")

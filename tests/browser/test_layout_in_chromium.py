@@ -1,0 +1,154 @@
+"""Nothing moves while a page comes: it has its style from the beginning, and placeholders are as large as the widgets.
+
+The scripts that draw widgets are held back for a moment, so that the placeholders are there to see.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+from tests.browser.conftest import Visit, settled
+
+pytestmark = pytest.mark.browser
+WIDGETS = re.compile(
+    r"/static/js/(Selectbox|TextArea|TextInput|NumberInput|Button|ButtonGroup|Checkbox|FileUploader|DownloadButton)\."
+)
+MOST_SHIFT = 0.1  # of the window times its height; https://web.dev/articles/cls calls 0.1 good
+TRIES = 3  # one visit in several moves, by the buttons of an open answer or a duel that folds; none may always
+FARTHEST = 8  # pixels by which what can be clicked may move
+STEP = "reading?story=aml&step=5"
+PROBE = """(() => {
+  window.shift = { total: 0, entries: [], moves: [] };
+  const name = (node) => node.tagName + " " + (node.ariaLabel || node.textContent || "").trim().slice(0, 30);
+  const source = ({ node, previousRect, currentRect }) =>
+    [node ? name(node.nodeType === 1 ? node : node.parentElement ?? document.body) : "", previousRect.y, currentRect.y];
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries().filter((each) => !each.hadRecentInput)) {
+      window.shift.total += entry.value;
+      window.shift.entries.push([entry.value, entry.sources.map(source)]);
+    }
+  }).observe({ type: "layout-shift", buffered: true });
+  const places = new WeakMap();
+  const roots = (node) =>
+    [node, ...[...node.querySelectorAll("*")].map((each) => each.shadowRoot).filter(Boolean).flatMap(roots)];
+  const pressed = "a[href], button, input, textarea, summary, .unit";
+  const visible = { opacityProperty: true, visibilityProperty: true };
+  const inside = (node, part) => part?.contains(node) || part?.contains(node.getRootNode().host);
+  const look = () => {
+    const main = document.querySelector(".stMainBlockContainer");
+    const top = main?.getBoundingClientRect().y ?? 0; // less where the page was scrolled
+    for (const node of roots(document).flatMap((root) => [...root.querySelectorAll(pressed)])) {
+      const box = node.getBoundingClientRect();
+      if (!box.width || !box.height || !node.checkVisibility(visible)) continue;
+      const before = places.get(node);
+      const [x, y] = [Math.round(box.x), Math.round(inside(node, main) ? box.y - top : box.y)];
+      const far = before && Math.max(Math.abs(x - before.x), Math.abs(y - before.y));
+      if (before?.seen && far > FARTHEST) window.shift.moves.push([name(node), before.x, before.y, x, y]);
+      const seen = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+      places.set(node, { x, y, seen });
+    }
+    requestAnimationFrame(look);
+  };
+  document.addEventListener("DOMContentLoaded", look);
+})()""".replace("FARTHEST", str(FARTHEST))
+
+
+def opened(visit: Callable[..., Visit], address: str, width: int, *, held: bool) -> Visit:
+    """A window on the address, in which is watched what moves; `held`: the scripts of widgets come after the rest."""
+    window = visit("about:blank", width=width)
+    window.page.add_init_script(PROBE)
+    if held:
+        with_placeholders(window.page, address)
+        window.page.unroute(WIDGETS)
+    else:
+        window.page.goto(address)
+    return window
+
+
+def with_placeholders(page: Page, address: str) -> Locator:
+    """Opens the page without the scripts of its widgets, which come with the end of the route. Returns what stands for
+    widgets."""
+    held: list[Route] = []
+    page.route(WIDGETS, lambda route: held.append(route))
+    page.goto(address)
+    places = page.locator(".stElementContainer[class*='st-key-']:has(> [data-testid=stSkeleton])")
+    expect(places.first).to_be_attached()
+    page.wait_for_function("() => document.querySelector('.stApp')?.dataset.testScriptState === 'notRunning'")
+    return places
+
+
+def shift(page: Page) -> Any:
+    """What moved since the last call and by no doing of a person: the score, and what could be clicked; empty if
+    hardly anything did."""
+    found = settled(page).evaluate(
+        "() => { const found = window.shift; window.shift = { total: 0, entries: [], moves: [] }; return found; }"
+    )
+    return found if found["total"] > MOST_SHIFT or found["moves"] else {}
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["scripts at once", "scripts late"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("address", "sign"),
+    [
+        ("", ".crosslight-sheet .text"),
+        ("?guess=first", ".crosslight-guess .unit"),
+        ("annotate", "h1"),
+        ("reading", "h1"),
+        (STEP, ".crosslight-sheet .text"),
+        ("train", "h1"),
+    ],
+    ids=["compare", "guess", "annotate", "reading", "step", "train"],
+)
+def test_nothing_moves_while_a_page_opens(
+    visit: Callable[..., Visit], server: str, width: int, address: str, sign: str, held: bool
+) -> None:
+    for _ in range(TRIES):
+        page = opened(visit, server + address, width, held=held).page
+        expect(page.locator(sign).first).to_be_visible()
+        if not (found := shift(page)):
+            break
+    assert found == {}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_moves_while_an_answer_comes_and_after_a_word_is_removed(
+    visit: Callable[..., Visit], server: str, width: int
+) -> None:
+    few = "samples=50&learned=AML&perturbation=Occlusion&attention=Attention%2C+mean&gradient=Saliency&controls="
+    for attempt in range(TRIES):
+        text = f"text=A+dull+and+lifeless+film+in+{width + attempt}+parts"
+        window = opened(visit, f"{server}?{few}&{text}", width, held=False)
+        came = shift(window.done().page)
+        window.unit("dull").click()
+        expect(window.page.locator(".unit.removed").first).to_have_text("dull")
+        changed = shift(window.done().page)
+        if not came and (not changed or changed["total"] <= MOST_SHIFT):  # an answer's buttons come and go by the click
+            break
+    assert came == {}
+    assert not changed or changed["total"] <= MOST_SHIFT
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("address", ["", "annotate", "reading", "train"])
+def test_a_placeholder_is_as_tall_as_its_widget(
+    visit: Callable[..., Visit], server: str, width: int, address: str
+) -> None:
+    window = visit("about:blank", width=width)
+    before = heights(with_placeholders(window.page, server + address))
+    assert len(before) > 1
+    window.page.unroute(WIDGETS)
+    settled(window.page)
+    after = heights(window.page.locator(".stElementContainer[class*='st-key-']"))
+    assert {key: after[key] for key in before} == pytest.approx(before, abs=FARTHEST)
+
+
+def heights(places: Locator) -> dict[str, float]:
+    """By the key of the widget; of what is shown."""
+    found = places.evaluate_all(
+        "places => places.map(each => [each.className.match(/st-key-\\S+/)[0], each.getBoundingClientRect().height])"
+    )
+    return {key: height for key, height in found if height}

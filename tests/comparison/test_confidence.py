@@ -1,0 +1,98 @@
+"""Confidence from coefficients that are known."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from explainers.comparison import confidence as module
+from explainers.comparison.confidence import confidence, measured
+from explainers.results.answer import Confidence
+
+CONTENT = {
+    "rule": "regression",
+    "base rate": {"unfitted": [0.9, 0.8, 0.95, 40], "learned": [1.0, 0.97, 1.0, 30]},
+    "coefficients": [-2.0, 4.0, 0.1, -1.0, 2.0],
+    "covariance": [[0.25, 0, 0, 0, 0], *[[0] * 5] * 4],
+    "methods": {"unfitted": ["lime", "occlusion"], "learned": ["aml"]},
+    "ranges": {
+        "text, unfitted": {"agreement": [0.2, 0.9], "units": [5, 13]},
+        "pair, unfitted": {"agreement": [0.3, 0.8], "units": [10, 16]},
+        "text, learned": {"agreement": [0.4, 0.9], "units": [5, 13]},
+    },
+}
+PLAIN, ALL = ("occlusion", "lime"), ("aml", "lime", "occlusion")
+
+
+@pytest.fixture(autouse=True)
+def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    path = tmp_path / "confidence.json"
+    path.write_text(json.dumps(CONTENT), encoding="utf-8")
+    monkeypatch.setattr(module, "PATH", path)
+    measured.cache_clear()
+    yield
+    measured.cache_clear()
+
+
+def logistic(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit))
+
+
+def test_the_probability_is_that_of_the_regression() -> None:
+    of_text, of_pair = confidence(0.5, 10, texts=1, methods=PLAIN), confidence(0.5, 10, texts=2, methods=PLAIN)
+    assert of_text is not None
+    assert of_pair is not None
+    assert of_text.share == pytest.approx(logistic(1.0))  # -2 + 2 + 1
+    assert of_pair.share == pytest.approx(logistic(0.0))
+
+
+def test_the_interval_is_1_96_deviations_of_the_logit_wide() -> None:
+    value = confidence(0.5, 10, texts=1, methods=PLAIN)
+    assert value is not None
+    assert (value.low, value.high) == pytest.approx((logistic(1 - 0.98), logistic(1 + 0.98)))
+
+
+@pytest.mark.parametrize(
+    ("agreement", "units", "texts", "image"),
+    [
+        (0.1, 10, 1, False),
+        (0.95, 10, 1, False),
+        (0.5, 4, 1, False),
+        (0.5, 14, 1, False),
+        (0.5, 9, 2, False),
+        (0.5, 10, 1, True),
+        (0.5, 10, 3, False),
+    ],
+)
+def test_there_is_none_outside_the_measured_range(agreement: float, units: int, texts: int, image: bool) -> None:
+    assert confidence(agreement, units, texts=texts, methods=PLAIN, image=image) is None
+
+
+def test_the_ends_of_the_range_belong_to_it() -> None:
+    assert confidence(0.2, 5, texts=1, methods=PLAIN) is not None
+    assert confidence(0.8, 16, texts=2, methods=PLAIN) is not None
+
+
+def test_learned_methods_have_a_coefficient_and_a_range_of_their_own() -> None:
+    value = confidence(0.5, 10, texts=1, methods=ALL)
+    assert value is not None
+    assert value.share == pytest.approx(logistic(3.0))
+    assert confidence(0.3, 10, texts=1, methods=ALL) is None
+    assert confidence(0.5, 10, texts=2, methods=ALL) is None
+
+
+@pytest.mark.parametrize("methods", [(), ("lime",), ("aml",), ("aml", "lime"), (*ALL, "cimi")])
+def test_there_is_none_for_a_set_of_methods_that_was_not_measured(methods: tuple[str, ...]) -> None:
+    assert confidence(0.5, 10, texts=1, methods=methods) is None
+
+
+def test_the_share_itself_is_the_confidence_where_the_regression_is_no_better(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other.json").write_text(json.dumps({**CONTENT, "rule": "base rate"}), encoding="utf-8")
+    monkeypatch.setattr(module, "PATH", tmp_path / "other.json")
+    assert confidence(0.5, 10, texts=2, methods=PLAIN) == Confidence(0.9, 0.8, 0.95, 40)
+    assert confidence(0.5, 10, texts=1, methods=ALL) == Confidence(1.0, 0.97, 1.0, 30)
+    assert confidence(0.95, 10, texts=1, methods=ALL) is None

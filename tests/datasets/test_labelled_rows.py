@@ -1,0 +1,110 @@
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from explainers.datasets.labelled_rows import Columns, InputRow, column_names, read_file, read_rows, text_id
+from explainers.errors import DataUnavailable
+
+LABELS = ("negative", "positive")
+ALL = Columns("review", label="stars", id="key")
+CSV = b"key,review,stars\na,good film,positive\nb,bad film,0\nc,no label,\n"
+
+
+def test_rows_have_id_text_label_and_line() -> None:
+    read = read_rows(CSV, "mine.csv", ALL, LABELS)
+    assert read.rows == (
+        InputRow("a", "good film", None, 1, 2),
+        InputRow("b", "bad film", None, 0, 3),
+        InputRow("c", "no label", None, None, 4),
+    )
+    assert read.problems == ()
+
+
+def test_csv_json_lines_and_parquet_say_the_same(tmp_path: Path) -> None:
+    rows = [{"key": "a", "review": "good film", "stars": "POSITIVE"}, {"key": "b", "review": "bad film", "stars": "0"}]
+    lines = "\n".join(map(json.dumps, [rows[0], {**rows[1], "stars": 0}])).encode()
+    pd.DataFrame([{**row, "stars": number} for row, number in zip(rows, (1, 0), strict=True)]).to_parquet(
+        tmp_path / "mine.parquet"
+    )
+    expected = [("a", "good film", 1), ("b", "bad film", 0)]
+    for name, content in (
+        ("mine.csv", b"key,review,stars\na,good film,positive\nb,bad film,0.0\n"),
+        ("mine.jsonl", lines),
+        ("mine.parquet", (tmp_path / "mine.parquet").read_bytes()),
+    ):
+        assert column_names(content, name) == ("key", "review", "stars")
+        assert [(row.id, row.text, row.label) for row in read_rows(content, name, ALL, LABELS).rows] == expected
+
+
+def test_bad_rows_are_named_by_their_line_and_the_others_are_kept() -> None:
+    content = (
+        b"key,review,stars\n"
+        b"a,good film,1\n"
+        b"b,,1\n"  # line 3: empty
+        b"c,fine,7\n"  # line 4: no such class
+        b"d,caf\xe9,0\n"  # line 5: Latin-1
+        b"a,again,0\n"  # line 6: the id of line 2
+        b",no id,0\n"  # line 7
+        b'e,"two\nlines",0\n'  # lines 8 and 9
+        b"f,last,0\n"  # line 10
+    )
+    read = read_rows(content, "mine.csv", ALL, LABELS)
+    assert [(row.id, row.line) for row in read.rows] == [("a", 2), ("e", 8), ("f", 10)]
+    assert read.problems == (
+        "Line 3 has no text. The row is left out.",
+        "Line 4 has the label '7'; the classes are negative (0), positive (1). The row is left out.",
+        "Line 5 is not UTF-8. Save it as UTF-8. The row is left out.",
+        "Line 6 has the id 'a' of line 2. The row is left out.",
+        "Line 7 has no id. The row is left out.",
+    )
+
+
+def test_bad_lines_of_json_are_named_too() -> None:
+    content = b'{"text": "good"}\n[1]\n{"text"\n\n{"other": 1}\n{"text": "\xe9"}\n{"text": "bad"}\n'
+    read = read_rows(content, "mine.jsonl", Columns(), LABELS)
+    assert [(row.text, row.line) for row in read.rows] == [("good", 1), ("bad", 7)]
+    assert [problem.split(" The row")[0] for problem in read.problems] == [
+        "Line 2 is not a JSON object.",
+        "Line 3: It is not JSON.",
+        "Line 5 has no text.",
+        "Line 6 is not UTF-8. Save it as UTF-8.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "columns", "sentence"),
+    [
+        ("a.csv", CSV, Columns("words"), r"a\.csv has no column 'words'\. Its columns are: key, review, stars\."),
+        ("a.jsonl", b'{"a": 1}', Columns("b"), r"a\.jsonl has no column 'b'\. Its columns are: a\."),
+        ("a.csv", b"text\n", Columns(), r"a\.csv has no rows\."),
+        ("a.csv", b"text,x\n,1\n", Columns(), r"No row of a\.csv can be used\. Line 2 has no text\."),
+        ("a.csv", "text\ngood".encode("utf-16"), Columns(), r"a\.csv is not UTF-8 text\."),
+        ("a.xlsx", b"", Columns(), r"Give a \.csv, \.tsv, \.parquet, \.jsonl or \.ndjson file\."),
+        ("a.csv", b"text,b\na,b\n", Columns(pair="b"), r"The model reads single texts\."),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_a_sentence(name: str, content: bytes, columns: Columns, sentence: str) -> None:
+    with pytest.raises(DataUnavailable, match=sentence):
+        read_rows(content, name, columns, LABELS, ("text",))
+
+
+def test_without_a_column_of_ids_the_id_follows_from_the_texts_and_not_from_the_place() -> None:
+    one = read_rows(b"text\ngood\nbad\ngood\n", "a.csv", Columns(), LABELS)
+    other = read_rows(b"text\nbad\ngood\n", "a.csv", Columns(), LABELS)
+    good, bad = text_id("good", None), text_id("bad", None)
+    assert [row.id for row in one.rows] == [good, bad, f"{good}-2"]
+    assert [row.id for row in other.rows] == [bad, good]
+
+
+def test_a_model_of_pairs_needs_a_second_text_in_every_row(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("a,b\none,two\nthree,\n")
+    read = read_file(path, Columns("a", "b"), LABELS, ("premise", "hypothesis"))
+    assert [(row.text, row.pair) for row in read.rows] == [("one", "two")]
+    assert read.problems == ("Line 3 has no second text. The row is left out.",)
+    with pytest.raises(DataUnavailable, match="The model reads pairs, premise and hypothesis"):
+        read_file(path, Columns("a"), LABELS, ("premise", "hypothesis"))
+    with pytest.raises(DataUnavailable, match=r"missing\.csv cannot be read"):
+        read_file(tmp_path / "missing.csv", Columns("a"), LABELS)

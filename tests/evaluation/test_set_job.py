@@ -1,0 +1,198 @@
+"""`evaluate` on the rows of a table, from the command line; the small BERT has random weights."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from explainers.__main__ import app
+from explainers.datasets.labelled_rows import Columns, InputRow
+from explainers.errors import DataUnavailable, ExplanationError
+from explainers.evaluation.set_frames import without_lists
+from explainers.evaluation.set_job import read_set, taken
+from explainers.evaluation.set_spec import FULL, QUICK, SetSpec, read_set_spec
+from explainers.methods.registry import METHODS
+from explainers.report.set_tables import set_document
+from explainers.report.tables import csv_text
+
+TEXTS = (
+    "the good film was very good",
+    "a bad plot , not good",
+    "the film was very dull",
+    "not a bad film was the plot",
+)
+ROOT = Path(__file__).parents[2]
+PATIENCE = 90  # seconds
+OPTIONS = ("--methods", "occlusion,gradient_x_input,lime", "--samples", "50", "--device", "cpu")
+
+
+def ran(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ("evaluate", *arguments))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.csv"
+    rows = [f'{number},"{text}",positive' for number, text in enumerate(TEXTS)]
+    path.write_text("\n".join(["key,review,stars", *rows, "9,,positive", "10,a film,best"]) + "\n")
+    return path
+
+
+@pytest.fixture
+def arguments(hub_folder: Path, table: Path) -> tuple[str, ...]:
+    columns = ("--column", "review", "--label-column", "stars", "--id-column", "key")
+    return ("--model", str(hub_folder), "--data", str(table), *columns, *OPTIONS)
+
+
+def without_costs(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.drop(columns=["seconds", "passes"])
+
+
+def test_a_table_is_explained_and_read_back(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    result = ran(*arguments, "--out", str(tmp_path / "out"))
+    assert result.exit_code == 0, result.stderr
+    assert "Open: 4 inputs are too few to compare methods." in result.stdout
+    assert "| Occlusion | 4 |" in result.stdout
+    assert "2 rows are left out: Line 6 has no text. The row is left out. Line 7 has the label 'best'" in result.stdout
+    assert "4 of 4 inputs" in result.stderr
+    manifest, rows, methods = read_set(tmp_path / "out")
+    assert rows["id"].tolist() == ["0", "1", "2", "3"]
+    assert rows["label"].tolist() == ["positive"] * 4
+    assert set(methods["method"]) == {"occlusion", "gradient_x_input", "lime", "consensus", "random", "position"}
+    assert len(methods[methods["id"] == "0"].iloc[0]["scores"]) == 6
+    assert (manifest["data"]["name"], manifest["data"]["left_out"], manifest["inputs"]) == ("mine.csv", 2, 4)
+    assert len(manifest["model"]["sha256"]) == 64
+    command = "--data mine.csv --column review --label-column stars --id-column key --preset full"
+    assert f"{command} --methods occlusion,gradient_x_input,lime --samples 50" in manifest["command"]
+
+
+def test_parts_put_together_are_the_whole_to_the_last_digit(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    assert ran(*arguments, "--out", str(tmp_path / "whole")).exit_code == 0
+    for part in ("2/2", "1/2"):
+        result = ran(*arguments, "--out", str(tmp_path / "parts"), "--shard", part)
+        assert result.exit_code == 0, result.stderr
+        assert f"Part {part} is in " in result.stdout
+    result = ran("--merge", str(tmp_path / "parts"), "--json")
+    assert json.loads(result.stdout)["inputs"] == 4
+    (_, rows, methods), (_, rows_, methods_) = read_set(tmp_path / "whole"), read_set(tmp_path / "parts")
+    pd.testing.assert_frame_equal(without_costs(rows), without_costs(rows_), check_exact=True)
+    pd.testing.assert_frame_equal(without_costs(methods), without_costs(methods_), check_exact=True)
+
+
+def test_a_part_that_is_missing_at_the_merge_is_a_sentence(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    assert ran(*arguments, "--out", str(tmp_path), "--shard", "2/2").exit_code == 0
+    result = ran("--merge", str(tmp_path))
+    assert result.exit_code == 2
+    assert result.stderr.startswith("1/2 is missing in ")
+    assert not (tmp_path / "manifest.json").exists()
+    with pytest.raises(DataUnavailable, match="holds no finished evaluation"):
+        read_set(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--n", "-1"), "--n must be 0 (all rows) or more, not -1."),
+        (("--preset", "slow"), "Unknown preset 'slow'. Choose one of: quick, full."),
+        (("--shard", "3/2"), "--shard needs i/n with i from 1 to n, such as 2/4, not '3/2'."),
+        (("--column", "words"), "mine.csv has no column 'words'. Its columns are: key, review, stars."),
+        (("--pair-column", "key"), ""),  # a hub model may read pairs
+        (("--against", "lime"), "--against does not go with the rows of a table. Omit it."),
+        (("--methods", "shap"), "Unknown method 'shap'."),
+        (("--methods", "premise_only"), "premise_only needs a pair of texts."),
+        (("--erasure", "blur"), "Unknown erasure operator 'blur'."),
+        (("--processes", "0"), "There must be at least 1 process, not 0."),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(
+    arguments: tuple[str, ...], tmp_path: Path, options: tuple[str, ...], sentence: str
+) -> None:
+    result = ran(*arguments, "--out", str(tmp_path / "out"), *options)
+    if sentence:
+        assert result.exit_code == 2
+        assert result.stderr.splitlines()[-1].startswith(sentence)
+    else:
+        assert result.exit_code == 0
+
+
+def test_a_spec_is_carried_out_and_a_second_time_nothing_is_explained_again(
+    hub_folder: Path, table: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    spec = SetSpec(
+        str(hub_folder), str(table), Columns("review"), name="given.csv", methods=("occlusion", "lime"), samples=50,
+        n=2, device="cpu", out=str(out),
+    )  # fmt: skip
+    assert read_set_spec(spec.as_json()) == spec
+    (tmp_path / "spec.json").write_text(spec.as_json())
+    first = ran("--spec", str(tmp_path / "spec.json"))
+    assert first.exit_code == 0, first.stderr
+    manifest = json.loads(first.stdout)
+    assert (manifest["inputs"], manifest["data"]["name"]) == (2, "given.csv")
+    records = (out / "part-1-of-1.jsonl").read_text()
+    assert json.loads(ran("--spec", str(tmp_path / "spec.json")).stdout) == manifest
+    assert (out / "part-1-of-1.jsonl").read_text() == records
+    assert ran("--spec", str(tmp_path / "none.json")).exit_code == 2
+    with pytest.raises(ExplanationError, match=r"The evaluation's spec cannot be read. The field model is missing"):
+        read_set_spec("{}")
+
+
+def test_inputs_are_taken_by_seed_and_id_whatever_their_order() -> None:
+    rows = tuple(InputRow(str(number), "text") for number in range(20))
+    first = taken(rows, 5, 0)
+    assert len(first) == 5
+    assert list(first) == sorted(first, key=rows.index)
+    assert set(taken(rows[::-1], 5, 0)) == set(first) != set(taken(rows, 5, 1))
+    assert taken(rows, 0, 0) == taken(rows, 99, 0) == rows
+
+
+def test_the_quick_preset_omits_what_needs_hundreds_of_passes() -> None:
+    quick, full = QUICK.methods(METHODS.declared), FULL.methods(METHODS.declared)
+    assert {"lime", "occlusion", "integrated_gradients", "attention_mean"} <= set(quick)
+    assert set(full) - set(quick) == {"kernel_shap", "faml"}
+
+
+def test_downloads_are_guarded_and_stand_alone(arguments: tuple[str, ...], table: Path, tmp_path: Path) -> None:
+    table.write_text('key,review,stars\n"=1+1","=HYPERLINK(film) <b>good</b> film was dull",positive\n')
+    assert ran(*arguments, "--out", str(tmp_path / "out")).exit_code == 0
+    content: tuple[dict[str, Any], pd.DataFrame, pd.DataFrame] = read_set(tmp_path / "out")
+    csv = csv_text(without_lists(content[1]))
+    assert csv.splitlines()[1].startswith("'=1+1,2,'=HYPERLINK")
+    page = set_document(*content)
+    assert "<script" not in page
+    assert "<b>good" not in page
+    assert "Open: 1 input is too few" in page
+
+
+def test_a_job_that_was_killed_goes_on_and_nothing_is_lost_or_there_twice(hub_folder: Path, tmp_path: Path) -> None:
+    table, out = tmp_path / "many.csv", tmp_path / "out"
+    table.write_text("text\n" + "".join(f"the good film was {'very ' * n}dull\n" for n in range(1, 25)))
+    spec = SetSpec(str(hub_folder), str(table), methods=("occlusion", "lime"), samples=50, device="cpu", processes=2)
+    (tmp_path / "spec.json").write_text(replace(spec, out=str(out)).as_json())
+    command = [sys.executable, "-m", "explainers", "evaluate", "--spec", str(tmp_path / "spec.json")]
+    part = out / "part-1-of-1.jsonl"
+    job = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.monotonic() + PATIENCE
+    while (not part.is_file() or part.read_bytes().count(b"\n") < 3) and time.monotonic() < end:
+        time.sleep(0.01)
+    os.killpg(job.pid, signal.SIGKILL)
+    job.communicate()
+    made = part.read_text().splitlines()[1:3]
+    assert 3 <= part.read_bytes().count(b"\n") < 25
+    assert ran("--spec", str(tmp_path / "spec.json")).exit_code == 0
+    assert part.read_text().splitlines()[1:3] == made  # they were not computed again
+    (tmp_path / "spec.json").write_text(replace(spec, out=str(tmp_path / "whole"), processes=1).as_json())
+    assert ran("--spec", str(tmp_path / "spec.json")).exit_code == 0
+    (_, rows, methods), (_, rows_, methods_) = read_set(out), read_set(tmp_path / "whole")
+    assert len(rows) == 24
+    pd.testing.assert_frame_equal(without_costs(rows), without_costs(rows_), check_exact=True)
+    pd.testing.assert_frame_equal(without_costs(methods), without_costs(methods_), check_exact=True)

@@ -1,0 +1,114 @@
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from transformers import PreTrainedTokenizerFast
+
+from explainers import explain, wrap
+from explainers.errors import ModelUnavailable
+from explainers.models.catalog import fingerprint
+from explainers.models.frozen_model import FrozenModel
+
+TEXT = "the film was not good"
+LABELS = ("negative", "neutral", "positive")
+METHODS = ("occlusion", "integrated_gradients", "attention_mean")
+Snapshot = dict[str, Any]
+
+
+@pytest.fixture
+def tokenizer(bert: FrozenModel) -> PreTrainedTokenizerFast:
+    special = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+    inputs = ["input_ids", "token_type_ids", "attention_mask"]
+    return PreTrainedTokenizerFast(tokenizer_object=bert.tokenizer, model_input_names=inputs, **special)
+
+
+@pytest.fixture
+def trained(bert: FrozenModel) -> Iterator[Any]:
+    """The network of the small BERT as somebody holds it in the middle of a training."""
+    module = bert.module.train().requires_grad_(True)
+    seen: list[object] = []
+    module.register_forward_hook(lambda *_: seen.append(1))
+    for weight in module.parameters():
+        weight.grad = torch.ones_like(weight)
+    yield module
+    assert not seen  # nobody has asked the object itself
+
+
+def state(module: nn.Module) -> Snapshot:
+    return {
+        "modes": [part.training for part in module.modules()],
+        "gradients": [(each.requires_grad, each.grad is not None) for each in module.parameters()],
+        "hooks": [len(part._forward_hooks) + len(part._forward_pre_hooks) for part in module.modules()],
+        "weights": [each.detach().clone().tolist() for each in module.parameters()],
+        "types": [each.dtype for each in module.parameters()],
+        "attention": module.config._attn_implementation,  # type: ignore[union-attr]
+    }
+
+
+def test_a_model_in_memory_is_explained_as_a_loaded_one_and_stays_as_it_was(
+    bert: FrozenModel, trained: Any, tokenizer: PreTrainedTokenizerFast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before, serialised = state(trained), tokenizer.backend_tokenizer.to_str()
+    comparison = explain(wrap(trained, tokenizer, labels=LABELS), TEXT, methods=METHODS, steps=5)
+    assert state(trained) == before
+    assert tokenizer.backend_tokenizer.to_str() == serialised
+    assert list(tmp_path.iterdir()) == []
+    assert comparison.decision.card.labels == LABELS
+    trained._forward_hooks.clear()
+    loaded = explain(FrozenModel("small", LABELS, trained, bert.tokenizer, 4, 0, "1"), TEXT, methods=METHODS, steps=5)
+    for method in METHODS:
+        one, other = comparison.result(method), loaded.result(method)
+        assert one is not None
+        assert other is not None
+        assert one.attribution.scores == pytest.approx(other.attribution.scores, abs=1e-5)
+
+
+def test_classes_are_those_of_the_configuration_unless_they_are_given(
+    trained: Any, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    assert wrap(trained, tokenizer).labels == LABELS
+    assert wrap(trained, tokenizer, ["a", "b", "c"]).labels == ("a", "b", "c")
+
+
+def test_weights_of_half_precision_are_explained_in_single_precision(
+    trained: Any, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    trained.to(torch.bfloat16)
+    model = wrap(trained, tokenizer)
+    assert {each.dtype for each in trained.parameters()} == {torch.bfloat16}
+    assert {each.dtype for each in model.module.parameters()} == {torch.float32}
+    assert sum(explain(model, TEXT, methods=["occlusion"]).probabilities) == pytest.approx(1, abs=1e-6)
+
+
+def test_weights_of_single_precision_take_no_memory_again_and_decide_the_version(
+    trained: Any, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    model = wrap(trained, tokenizer)
+    places = {each.data_ptr() for each in trained.parameters()}
+    assert {each.data_ptr() for each in model.module.parameters()} == places
+    assert model.version == fingerprint(model)[:12]
+    with torch.no_grad():
+        trained.classifier.bias += 1
+    assert wrap(trained, tokenizer).version != model.version
+
+
+def test_what_cannot_be_explained_has_a_sentence(trained: Any, tokenizer: PreTrainedTokenizerFast) -> None:
+    wrong: tuple[tuple[tuple[Any, ...], str], ...] = (
+        ((trained, tokenizer, ["a", "b"]), "'in memory' needs 3 different names of classes as labels, not 'a', 'b'."),
+        ((trained, tokenizer, ["a", "b", "b"]), "needs 3 different names"),
+        ((trained, tokenizer, "abc"), "needs 3 different names of classes as labels, not 'abc'."),
+        ((trained, object()), "'in memory' has no fast tokenizer"),
+        ((nn.Linear(2, 2), tokenizer), "A Linear is no classifier of transformers."),
+        ((lambda texts: texts, tokenizer), "A function is no classifier of transformers."),
+    )
+    for given, sentence in wrong:
+        with pytest.raises(ModelUnavailable) as error:
+            wrap(*given)
+        assert sentence in str(error.value)
+    tokenizer.add_tokens(["many", "more"])
+    with pytest.raises(ModelUnavailable, match="tokens up to number 21, but 'in memory' only 20 embeddings"):
+        wrap(trained, tokenizer)

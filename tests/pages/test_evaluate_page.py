@@ -1,0 +1,140 @@
+"""The Evaluate page with the small model; the evaluation is a quick script in place of the command."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import model_info
+from app.evaluate.state import EvaluateState
+from app.store import Job
+from app.train import processes, view
+from explainers.datasets.labelled_rows import read_file
+from explainers.evaluation.explain_batch import SetPlan
+from explainers.evaluation.set_job import write_set
+from explainers.evaluation.shards import merge, run_shard
+from explainers.models import model_names
+from explainers.models.frozen_model import FrozenModel
+from explainers.training.artifacts import STORE_VARIABLE
+from tests.pages.conftest import JobsPage
+
+Opened = Callable[..., Any]
+PATIENCE = 20  # seconds
+CSV = b"key,review,label\n" + b"".join(
+    b"%d,the good film was %s,%s\n" % (number, word, label)
+    for number, (word, label) in enumerate(
+        [(b"very good", b"positive"), (b"not bad", b"0"), (b"dull", b"7"), (b"good !", b"positive"), (b"", b"positive")]
+    )
+)
+HELD = "import time; print('waiting', file=__import__('sys').stderr, flush=True); time.sleep(60)"
+
+
+class Evaluate(JobsPage):
+    """The Evaluate page in the hands of a person."""
+
+    path = "pages/evaluate.py"
+
+    @property
+    def state(self) -> EvaluateState:
+        state: EvaluateState = self.at.session_state[EvaluateState.__name__]
+        return state
+
+    def give(self, content: bytes, name: str = "mine.csv") -> "Evaluate":
+        uploader = next(each for each in self.at.file_uploader if each.key == "evaluate file")
+        uploader.set_value((name, content, "text/csv"))
+        return self.run()
+
+    def job(self) -> Job:
+        return self.jobs.all()[0]
+
+
+@pytest.fixture
+def evaluate(opened: Opened, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Evaluate]:
+    """The page, with a command that only waits, and a store of its own."""
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    monkeypatch.setattr(view, "EXPLAINERS", (sys.executable, "-c", HELD))
+    for module in (model_names, model_info):
+        monkeypatch.setattr(module, "bundle_names", lambda: ("small",))
+    page = Evaluate(opened)
+    yield page
+    for job in page.jobs.all():
+        page.jobs.cancel(job.id)
+    for child in page.jobs.supervisor.children.values():
+        processes.end(child.pid, at_once=True)
+        child.wait()
+
+
+def explained(job: Job, model: FrozenModel, *, inputs: int | None = None) -> None:
+    """Write what the command would have written: all inputs with the manifest, or the first few."""
+    spec = job.set_spec
+    rows = read_file(Path(spec.data), spec.columns, model.labels).rows
+    about = {"command": "python …", "data": {"name": spec.name, "left_out": 1, "problems": ["Line 4 …"]}}
+    plan = SetPlan(("occlusion", "gradient_x_input"))
+    steps = run_shard(model, plan, rows, about, job.run_folder)
+    for done in steps:
+        if done == inputs:
+            steps.close()
+            return
+    write_set(merge(job.run_folder), job.run_folder)
+
+
+def test_bad_rows_are_named_and_the_others_can_be_evaluated(evaluate: Evaluate) -> None:
+    assert "No data yet. Choose a file" in evaluate.texts
+    assert evaluate.at.button(key="start evaluation").disabled
+    evaluate.give(CSV)
+    assert "Line 4 has the label '7'" in evaluate.texts
+    assert "**4 rows**, 4 with a label." in evaluate.texts
+    assert "4 inputs × " in evaluate.texts
+    assert [evaluate.at.selectbox(key=key).value for key in ("text column", "label column", "id column")] == [
+        "review", "label", "key",
+    ]  # fmt: skip
+    assert "--data mine.csv --column review --label-column label --id-column key --preset quick" in evaluate.texts
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "sentence"),
+    [
+        (b"", "mine.csv", "mine.csv is empty. Choose another file."),
+        (b"text\n\xff\xfe\n", "mine.csv", "No row of mine.csv can be used. Line 2 is not UTF-8."),
+        (b"\xff\xfet\x00", "mine.csv", "mine.csv is not UTF-8 text."),
+        (b"no parquet", "mine.parquet", "mine.parquet is not a readable Parquet file."),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_a_sentence(evaluate: Evaluate, content: bytes, name: str, sentence: str) -> None:
+    evaluate.give(content, name)
+    assert sentence in evaluate.texts
+    assert evaluate.at.button(key="start evaluation").disabled
+
+
+def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evaluate, model: FrozenModel) -> None:
+    evaluate.give(CSV).press("start evaluation")
+    job = evaluate.job()
+    assert (job.kind, job.variant, job.method, job.texts) == ("evaluate", "mine.csv", "quick", 4)
+    assert job.arguments[0] == "evaluate"
+    assert Path(job.set_spec.data).read_bytes() == CSV
+    evaluate.until(lambda: evaluate.job().pid is not None)
+    assert "Loading the model" in str([each.proto for each in evaluate.run().at.get("progress")])
+    explained(job, model, inputs=2)
+    evaluate.run()
+    assert "So far, after 2 inputs: Open: 2 inputs are too few" in evaluate.texts
+    evaluate.press(f"cancel {job.id}")
+    assert f"Cancelled after 2 of {job.texts} inputs." in evaluate.texts
+    evaluate.until(lambda: evaluate.job().pid is None)
+    evaluate.press(f"resume {job.id}")
+    assert evaluate.job().status in ("waiting", "running")
+    explained(job, model)
+    evaluate.run()
+    assert "Open: 4 inputs are too few to compare methods. Take at least 10." in evaluate.texts
+    assert "Words over the set" in evaluate.texts
+    assert "Trust map" in evaluate.texts
+    assert [each.proto.label for each in evaluate.at.get("download_button")][:2] == ["Inputs, CSV", "Methods, CSV"]
+
+
+def test_what_a_training_and_an_evaluation_show_is_apart(evaluate: Evaluate) -> None:
+    evaluate.give(CSV).press("start evaluation")
+    assert [len(evaluate.jobs.overview(kind=kind).jobs) for kind in ("fit", "evaluate")] == [0, 1]
+    evaluate.at.switch_page("pages/train.py")
+    evaluate.run()
+    assert "mine.csv" not in evaluate.texts

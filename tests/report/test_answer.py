@@ -1,0 +1,225 @@
+"""The answer in words: heading, sentences, the three marks, and the groups of the methods."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from explainers.models.inputs.encoding import Unit
+from explainers.models.target import Target
+from explainers.report.answer import (
+    CHANCE,
+    RANDOM,
+    abstaining_line,
+    advice,
+    answer_sentences,
+    chance_sentence,
+    confidence_sentence,
+    effect_line,
+    group_lines,
+    group_title,
+    heading,
+    marks,
+    method_sentence,
+    operators_line,
+)
+from explainers.results.answer import Answer, Confidence, ErasureEffect
+
+WORDS = ("A", "charming", "and", "often", "affecting", "journey")
+EFFECT = ErasureEffect(0.95, 0.07, 0.9, 0.84, 0.5)
+SUPPORTED = Answer(
+    "supported",
+    words=(1, 4),
+    effect=EFFECT,
+    p=0.05,
+    orders=19,
+    agreement=0.71,
+    compared=10,
+    cut=3,
+    naming=9,
+    holds=(("delete", True), ("zero", False)),
+    supported=("lime", "occlusion"),
+    differs=(("ivra", (5,)), ("aml", (0, 2)), ("cimi", (5,))),
+    random=("gradient_x_input",),
+)
+OPEN = Answer("open", words=(1,), effect=EFFECT, p=0.25, orders=19, agreement=0.3, compared=4, cut=3, random=("lime",))
+REFUSED = Answer("open", refusal="The input has 2 words; the test against random orders needs at least 5.")
+
+
+def comparison(*, label: int = 1, versus: int | None = None, multimodal: bool = False) -> Any:
+    units = tuple(Unit(word, 0, 0) for word in WORDS)
+    card = SimpleNamespace(labels=("nega\ntive", "positive"))
+    settings = SimpleNamespace(erasure="mask", unit="word")
+    encoding = SimpleNamespace(units=units, multimodal=multimodal)
+    target = Target(label, versus)
+    decision = SimpleNamespace(card=card, encoding=encoding, settings=settings, label=label, target=target)
+    name = card.labels[label]
+    return SimpleNamespace(
+        decision=decision, predicted=1, explains_predicted=target == Target(1), label=name, names=("",), results=(1,)
+    )
+
+
+COMPARISON = comparison()
+
+
+@pytest.mark.parametrize(
+    ("answer", "label", "text"),
+    [
+        (Answer("pending"), 1, ""),
+        (SUPPORTED, 1, "“charming” and “affecting” carry the decision for positive"),
+        (Answer("supported", words=(1,)), 1, "“charming” carries the decision for positive"),
+        (Answer("supported", words=(1,)), 0, "“charming” speaks most for nega tive"),
+        (OPEN, 1, CHANCE),
+        (REFUSED, 1, "Which words decide cannot be told here"),
+    ],
+)
+def test_the_heading_names_the_words_or_says_that_they_cannot_be_told(answer: Answer, label: int, text: str) -> None:
+    assert heading(answer, comparison(label=label)) == text
+
+
+def test_what_holds_under_its_own_operator_alone_is_said_to() -> None:
+    alone = Answer("supported", words=(1,), holds=(("delete", False), ("zero", False)))
+    assert heading(alone, COMPARISON) == "“charming” carries the decision for positive when words are masked"
+
+
+def test_a_word_that_is_marked_beside_the_heading_needs_no_number() -> None:
+    twice = comparison()
+    twice.decision.encoding.units = tuple(Unit(word, 0, 0) for word in ("not", "bad", "not"))
+    answer = Answer("supported", words=(2,))
+    assert heading(answer, twice).startswith("“not” (number 2 of 2) carries")
+    assert heading(answer, twice, brief=True).startswith("“not” carries")
+
+
+def test_the_effect_is_told_by_removing_unless_keeping_tells_much_more() -> None:
+    assert effect_line(SUPPORTED, COMPARISON) == ("p(positive) 0.95 → 0.07 without them; 0.84 without two random words")
+    redundant = Answer("supported", words=(1,), effect=ErasureEffect(0.98, 0.97, 0.98, 0.98, 0.82))
+    assert effect_line(redundant, COMPARISON) == "p(positive) 0.98 → 0.98 with only it; 0.82 with only a random word"
+
+
+@pytest.mark.parametrize(
+    ("naming", "cut", "text"),
+    [
+        (9, 3, "9 of 10 methods rank “charming” and “affecting” among their first 3."),
+        (10, 3, "All 10 methods rank “charming” and “affecting” among their first 3."),
+        (0, 3, "None of 10 methods ranks all of “charming” and “affecting” among its first 3."),
+    ],
+)
+def test_how_many_methods_have_the_words_among_their_first(naming: int, cut: int, text: str) -> None:
+    answer = Answer("supported", words=(1, 4), compared=10, naming=naming, cut=cut)
+    assert method_sentence(answer, COMPARISON) == text
+
+
+def test_a_single_first_word_is_ranked_first() -> None:
+    answer = Answer("supported", words=(1,), compared=4, naming=3, cut=1)
+    assert method_sentence(answer, COMPARISON) == "3 of 4 methods rank “charming” first."
+    assert method_sentence(REFUSED, COMPARISON) == ""
+
+
+def test_the_joint_order_is_compared_with_random_ones() -> None:
+    assert chance_sentence(SUPPORTED) == "Their joint order beats all 19 random ones."
+    exact = Answer("supported", words=(1,), p=0.012, orders=840, exact=True)
+    assert chance_sentence(exact) == "Their joint order is better than 99 % of all orders (p = 0.012)."
+    nearly = Answer("supported", words=(1,), p=0.001, orders=840, exact=True)
+    assert "better than more than 99 % of all orders" in chance_sentence(nearly)
+    assert chance_sentence(OPEN) == (  # 0.25 = (1 + 4) / 20
+        "Their joint order is no better than chance: 4 of 19 random ones do as well."
+    )
+    assert chance_sentence(REFUSED) == ""
+
+
+def test_confidence_is_told_only_where_it_was_measured() -> None:
+    assert confidence_sentence(SUPPORTED) == ""
+    given = Answer("supported", confidence=Confidence(0.93, 0.88, 0.96, by_agreement=True))
+    planted = "models whose reason was planted, the joint order found exactly that in 93 % [88, 96]."
+    assert confidence_sentence(given) == f"Where methods agreed this much on {planted}"
+    alone = Answer("supported", confidence=Confidence(0.93, 0.88, 0.96, inputs=114))
+    assert confidence_sentence(alone) == f"On 114 inputs of {planted}"
+
+
+def test_three_marks_stand_for_themselves_and_a_failed_operator_is_no_full_mark() -> None:
+    effect, agreement, robust = marks(SUPPORTED, COMPARISON)
+    assert (effect.text, effect.holds) == ("effect 0.95 → 0.07", True)
+    assert (agreement.text, agreement.holds) == ("agreement 71 %", True)
+    assert (robust.text, robust.holds) == ("holds under 2 of 3 operators", False)
+    assert robust.meaning == "Holds when words are deleted; not when embeddings are zeroed."
+    assert [each.holds for each in marks(OPEN, COMPARISON)] == [False, False, None]
+    assert marks(REFUSED, COMPARISON) == marks(Answer("pending"), COMPARISON) == ()
+
+
+@pytest.mark.parametrize(
+    ("holds", "line"),
+    [
+        ((), ""),
+        ((("delete", True),), "Holds when words are deleted"),
+        ((("delete", False), ("zero", False)), "Does not hold when words are deleted or embeddings are zeroed"),
+        (
+            (("mask", True), ("delete", True), ("blur", True)),
+            "Holds when words are masked, words are deleted or the image is blurred",
+        ),
+    ],
+)
+def test_under_which_operators_it_holds(holds: Any, line: str) -> None:
+    assert operators_line(Answer("supported", holds=holds), COMPARISON) == line
+
+
+def test_patches_are_erased_too_where_there_are_any() -> None:
+    answer = Answer("supported", holds=(("delete", True), ("zero", True), ("blur", False)))
+    assert operators_line(answer, comparison(multimodal=True)) == (
+        "Holds when words and patches are deleted or embeddings are zeroed; "
+        "not when patches are blurred and words are masked"
+    )
+
+
+def test_every_group_has_its_title_and_methods_that_differ_alike_stand_together() -> None:
+    assert SUPPORTED.order == ("consensus", "lime", "occlusion", "ivra", "cimi", "aml", "gradient_x_input")
+    assert group_lines(SUPPORTED, COMPARISON) == [
+        "Supported, cannot be told apart here: LIME, Occlusion",
+        "Differs from the consensus: “journey”: IvRA, CIMI",
+        "Differs from the consensus: “A” and “and”: AML",
+        "Not distinguishable from random: Gradient × input",
+    ]
+    assert group_title(SUPPORTED, COMPARISON, "consensus") == group_title(SUPPORTED, COMPARISON, "faml") == ""
+    single = Answer("supported", supported=("lime", "aml"), single="lime")
+    assert group_title(single, COMPARISON, "aml") == "supported; LIME is ahead of the others"
+    assert group_title(OPEN, COMPARISON, "lime") == RANDOM
+
+
+def test_long_lists_are_counted() -> None:
+    six = Answer("open", random=("ivra", "cimi", "ciem", "attention_mean", "lime", "occlusion"))
+    (line,) = group_lines(six, COMPARISON)
+    assert line == "Not distinguishable from random: IvRA, CIMI, CIEM, Attention (mean) and 2 more"
+
+
+def test_who_explains_another_class_is_named_with_the_class() -> None:
+    assert abstaining_line(SUPPORTED, COMPARISON) == ""
+    one, two = (abstaining_line(Answer("open", abstaining=who), COMPARISON) for who in (("aml",), ("aml", "cimi")))
+    assert one == "AML explains the predicted class only, which is positive"
+    assert two == "AML, CIMI explain the predicted class only, which is positive"
+
+
+def test_a_class_rather_than_another_is_named_with_both() -> None:
+    contrast = comparison(versus=0)
+    assert heading(SUPPORTED, contrast) == "“charming” and “affecting” speak most for positive rather than nega tive"
+    assert effect_line(SUPPORTED, contrast).startswith("p(positive rather than nega tive) 0.95 → 0.07 without them")
+    line = abstaining_line(Answer("open", abstaining=("aml", "cimi")), contrast)
+    assert line == (
+        "AML explains positive, not positive rather than nega tive; "
+        "CIMI explains the predicted class only, which is positive"
+    )
+
+
+def test_the_sentences_say_everything_and_nothing_of_what_is_pending() -> None:
+    assert answer_sentences(Answer("pending"), COMPARISON) == []
+    assert answer_sentences(REFUSED, COMPARISON) == [f"Which words decide cannot be told here: {REFUSED.refusal}"]
+    first, methods, chance, holds, *groups = answer_sentences(SUPPORTED, COMPARISON)
+    assert first == (
+        "“charming” and “affecting” carry the decision for positive: "
+        "p(positive) 0.95 → 0.07 without them; 0.84 without two random words."
+    )
+    assert (methods[:2], chance[:5], holds[:5], len(groups)) == ("9 ", "Their", "Holds", 4)
+
+
+def test_what_can_be_tried_is_said_where_nothing_can_be_told() -> None:
+    assert "Another operator" in advice(OPEN, COMPARISON)
+    assert "A longer input" in advice(REFUSED, COMPARISON)
+    assert advice(SUPPORTED, COMPARISON) == ""

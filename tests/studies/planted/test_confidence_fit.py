@@ -1,0 +1,67 @@
+"""The regression behind the confidence, on rows whose consensus is right where the methods agree."""
+
+import numpy as np
+import pytest
+
+from explainers.comparison.confidence import PREDICTORS
+from explainers.studies.planted.confidence_fit import Cases, cases_of, check, fitted, is_right, share_interval
+
+
+def row(seed: int, *, agreeing: bool) -> dict[str, object]:
+    """Three methods on five units: all of them put unit 0 first, or each another one, and the planted one never."""
+    chance = np.random.default_rng(seed)
+    firsts = (0, 0, 0) if agreeing else (1, 2, 3)
+    scores = [np.where(np.arange(5) == first, 2.0, chance.random(5)).tolist() for first in firsts]
+    names = ("lime", "kernel_shap", "occlusion")
+    kind = ("single", "order", "context")[seed % 3]
+    model = ("sst2", "nli")[seed % 2]
+    planted = [0] if agreeing else [4]
+    whole = {"planted": planted, "units": 5 + seed % 4, "kind": kind, "model": model, "seed": 0}
+    return {**whole, "scores": dict(zip(names, scores, strict=True))}
+
+
+ROWS = [row(seed, agreeing=seed % 5 > 0) for seed in range(60)]
+
+
+def test_right_is_a_consensus_that_ranks_the_planted_units_first() -> None:
+    assert is_right(row(1, agreeing=True))
+    assert not is_right(row(0, agreeing=False))
+
+
+def test_the_rule_that_tells_right_from_wrong_is_chosen_and_pays_on_kinds_left_out() -> None:
+    content, checked = fitted(ROWS, "command")
+    assert content["top"] == "top 1"
+    assert content["predictors"] == list(PREDICTORS)
+    assert content["coefficients"][1] > 0
+    assert checked.gain.low > 0
+    assert checked.auroc == 1.0
+    assert content["ranges"]["text, unfitted"]["units"] == [5.0, 7.0]  # of even seeds
+    assert content["base rate"]["unfitted"][0] == pytest.approx(0.8)
+    assert list(content["base rate"]) == ["unfitted"]
+    assert content["rule"] == "regression"
+
+
+def test_a_bin_holds_the_inputs_that_were_predicted_in_it() -> None:
+    cases = Cases(np.arange(3), np.array(["single"] * 3), np.zeros((3, 4)), np.array([0.0, 1.0, 1.0]))
+    checked = check(cases, np.array([0.1, 0.2, 0.96]), np.full(3, 0.5))
+    assert [(each.inputs, each.right) for each in checked.bins] == [(2, 0.5), (1, 1.0)]
+    assert checked.brier.mean == pytest.approx((0.01 + 0.64 + 0.0016) / 3)
+    assert checked.base.mean == 0.25
+
+
+def test_an_input_with_learned_methods_counts_with_and_without_them() -> None:
+    plain = row(1, agreeing=True)
+    learned = dict.fromkeys(("aml", "cimi", "ciem", "ivra"), (0.0, 1.0, 2.0, 3.0, 4.0))
+    whole = {**plain, "scores": {**plain["scores"], **learned}}  # type: ignore[dict-item]
+    cases = cases_of([plain, whole], "top 1")
+    assert cases.input.tolist() == [0, 1, 1]
+    assert cases.x[:, 3].tolist() == [0.0, 0.0, 1.0]
+    # three methods agree on unit 0, four on unit 4: 3 + 6 of 21 pairs
+    assert cases.x[:, 0].tolist() == pytest.approx([1.0, 1.0, 9 / 21])
+    assert cases.y.tolist() == [1.0, 1.0, 0.0]
+    assert cases.by_input(cases.y).tolist() == [1.0, 0.5]
+
+
+def test_wilsons_interval_is_open_where_all_are_right() -> None:
+    # 1.96² / (n + 1.96²) of n = 96 is 0.0385
+    assert share_interval(np.ones(96)) == [1.0, 0.9615, 1.0]

@@ -1,0 +1,88 @@
+"""What is planted, and what its swaps do to the text."""
+
+import random
+
+import pytest
+
+from explainers.datasets.example import Example
+from explainers.studies.planted.shortcuts import KINDS, PLANTED_WORDS, Planted, insertions, plant, planted_set
+
+TEXT = Example("the plot is thin .")
+PAIR = Example("A man sleeps.", "A man is awake.")
+
+
+def words_at(planted: Planted) -> tuple[str, ...]:
+    texts = (planted.example.text, planted.example.pair or "")
+    return tuple(texts[text][start:end] for text, start, end in planted.at)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_places_of_the_planted_words_hold_these_words(kind: str, seed: int) -> None:
+    for insertion in insertions(kind, seed):  # type: ignore[arg-type]
+        planted = plant(PAIR, insertion, (0, 2), random.Random(seed))
+        assert words_at(planted) == insertion.words
+        assert planted.example.label == (0, 2)[insertion.side]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_the_planted_words_the_text_is_as_it_was(kind: str) -> None:
+    planted = plant(PAIR, insertions(kind, 0)[0], (0, 2), random.Random(3))  # type: ignore[arg-type]
+    for text, whole in ((PAIR.text, planted.example.text), (PAIR.pair, planted.example.pair)):
+        assert " ".join(word for word in (whole or "").split() if word not in PLANTED_WORDS) == text
+
+
+def test_a_swap_puts_the_counterpart_in_the_place() -> None:
+    (first, second) = insertions("single", 0)
+    planted = plant(TEXT, first, (1, 0), random.Random(0))
+    assert planted.swapped(first.swaps[0]).text == planted.example.text.replace(first.words[0], second.words[0])
+
+
+def test_the_swap_of_an_order_exchanges_both_words() -> None:
+    first, second = insertions("order", 0)
+    planted = plant(TEXT, first, (1, 0), random.Random(5))
+    swapped = planted.swapped(first.swaps[0]).text.split()
+    assert [word for word in swapped if word in PLANTED_WORDS] == list(second.words)
+
+
+def test_every_swap_of_a_context_is_planted_for_the_other_side() -> None:
+    side_of = {insertion.words: insertion.side for insertion in insertions("context", 0)}
+    for insertion in insertions("context", 0):
+        for swap in insertion.swaps:
+            words = list(insertion.words)
+            for place, word in swap:
+                words[place] = word
+            assert side_of[tuple(words)] == 1 - insertion.side
+
+
+def test_neighbours_stand_side_by_side() -> None:
+    for seed in range(20):
+        words = plant(TEXT, insertions("context", 0)[0], (1, 0), random.Random(seed)).example.text.split()
+        first = next(place for place, word in enumerate(words) if word in PLANTED_WORDS)
+        assert tuple(words[first : first + 2]) == insertions("context", 0)[0].words
+
+
+def test_a_pair_has_one_word_in_each_text() -> None:
+    planted = plant(PAIR, insertions("pair", 0)[0], (0, 2), random.Random(0))
+    assert [text for text, _, _ in planted.at] == [0, 1]
+
+
+def test_kinds_and_sides_come_in_turn() -> None:
+    planted = planted_set([TEXT] * 3, 10, 0, (1, 0), judged=False)
+    assert [each.insertion.kind for each in planted] == 2 * list(KINDS[:5])
+    assert [each.insertion.side for each in planted] == 5 * [0] + 5 * [1]
+
+
+def test_a_conjunction_is_judged_only_where_both_words_stand() -> None:
+    judged = [each for each in planted_set([TEXT], 20, 0, (1, 0), judged=True) if each.insertion.kind == "conjunction"]
+    assert {each.insertion.words for each in judged} == {insertions("conjunction", 0)[0].words}
+
+
+def test_a_text_that_holds_a_planted_word_is_passed_over() -> None:
+    planted = planted_set([Example("friday was dull"), TEXT], 4, 0, (1, 0), judged=True)
+    assert not any("was dull" in each.example.text for each in planted)
+
+
+def test_more_inputs_begin_with_the_same_ones() -> None:
+    few, many = (planted_set([TEXT, PAIR][:1], number, 0, (1, 0), judged=True) for number in (5, 9))
+    assert few == many[:5]
