@@ -118,7 +118,7 @@ def compute(
     model = model.pooled(PredictionCache() if fresh else memory.pool)
     decision, probabilities = _decide(run, model)
     run.current = Comparison(decision, probabilities, removed=run.request.removed, order=tuple(run.columns))
-    run.status = "running"
+    run.advance("running")
     label = model.labels[decision.label]
     question = (
         model.version,

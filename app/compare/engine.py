@@ -232,9 +232,9 @@ class Engine:
     def _compute(self, run: Run, fresh: bool, stored: StoredAnswer | None) -> None:
         still_wanted = partial(check, run)
         still_wanted()
-        run.status = "loading"
+        run.advance("loading")
         model = self.pool.model(run.request.model, still_wanted)  # computes nothing, so it takes no turn
-        run.status = "waiting"
+        run.advance("waiting")
         computation.compute(run, model, self.memory, stored, fresh=fresh)
 
 

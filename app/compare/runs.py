@@ -13,6 +13,7 @@ from app.compare.fair_scheduler import Turn
 from explainers.comparison.answer import answered
 from explainers.comparison.stored_results import StoredResult
 from explainers.datasets.example import Example
+from explainers.errors import Cancelled
 from explainers.methods.spec import MethodSpec
 from explainers.models.meter import Meter
 from explainers.results.answer import Answer
@@ -126,7 +127,7 @@ class Run:
     stored: StoredResult | None = field(default=None, repr=False)  # with which it was filled, without a model
     previous: "Run | None" = field(default=None, repr=False)  # about the same input: shown until this one has results
     views: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)
-    changing: Lock = field(default_factory=Lock, repr=False)  # of `current`
+    changing: Lock = field(default_factory=Lock, repr=False)  # of `current` and `status`
 
     @property
     def active(self) -> bool:
@@ -145,8 +146,9 @@ class Run:
         self.meter.cancel.set()
         for follow_up in list(self.follow_ups.values()):  # the page may add one
             follow_up.meter.cancel.set()
-        if self.status == "waiting":
-            self.status = "stopped"  # at once; the worker passes it over
+        with self.changing:
+            if self.status == "waiting":
+                self.status = "stopped"  # at once; the worker passes it over
 
     def abandon(self) -> None:
         """Stops it because nobody looks any more."""
@@ -161,6 +163,13 @@ class Run:
             changed = self.current.with_event(event)
             if changed is not self.current:
                 self.current = answered(changed, finished=self.finished)
+
+    def advance(self, status: Status) -> None:
+        """Set the status of a run that is on its way. Raises Cancelled where it was stopped meanwhile."""
+        with self.changing:
+            if not self.active:
+                raise Cancelled("Stopped.")
+            self.status = status
 
     def end(self, status: Status) -> None:
         """Sets the status with which the run is over; whoever looks takes it for ended from here on."""

@@ -130,6 +130,28 @@ def test_a_run_that_is_stopped_while_it_waits_never_asks_the_model(
     assert waiting.status == "stopped"
 
 
+def test_a_run_that_is_stopped_during_its_first_pass_stays_stopped(
+    engine: Engine, request_for: Ask, hold: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def noted(run: Run, name: str, value: Any) -> None:
+        if name == "status":
+            seen.append(value)
+        object.__setattr__(run, name, value)
+
+    hold.when = lambda: True
+    run = engine.submit(request_for(TEN))
+    assert hold.reached.wait(10)
+    assert run.status == "waiting"
+    monkeypatch.setattr(Run, "__setattr__", noted)
+    run.stop()
+    hold.go.set()
+    eventually(lambda: run not in engine.queue)
+    engine.close()
+    assert set(seen) == {"stopped"}  # a page that saw it run again would wait for its end for ever
+
+
 def test_the_same_question_again_costs_nothing(ran: Ran) -> None:
     first, second = ran(), ran()
     assert second.meter.calls == 0
