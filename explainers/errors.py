@@ -55,14 +55,15 @@ def refused_fields(error: "ValidationError", subject: str = "The field {}") -> s
     sentences = []
     for refused in error.errors():
         path, kind, context = refused["loc"], refused["type"], refused.get("ctx", {})
-        name = subject.format(".".join(map(str, path))) if path else "It"
+        field = ".".join(map(str, path))
+        name = subject.format(field) if path else "It"
         came = repr(refused["input"])[:LONGEST]
         if kind == "json_invalid":
             sentences.append("It is not JSON.")
         elif kind == "missing":
             sentences.append(f"{name} is missing.")
         elif kind in ("unexpected_keyword_argument", "extra_forbidden"):
-            sentences.append(f"There is no field {path[-1]}.")
+            sentences.append(f"There is no field {field}.")
         elif kind in ("value_error", "assertion_error"):
             sentences.append(str(context["error"]))  # a sentence of the record's own check
         else:

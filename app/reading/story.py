@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
+from pydantic import ConfigDict, with_config
+
 from app.compare.runs import Request, Run
 from app.compare.stored_results import CuratedExample, curated_examples, example_of, stored_answer
 from explainers.datasets.example import Example
@@ -144,6 +146,7 @@ class Step:
     questions: tuple[str, ...] = ()
 
 
+@with_config(ConfigDict(extra="forbid", strict=True, str_strip_whitespace=True))
 @dataclass(frozen=True)
 class Story:
     """A story; `id` is the name of its folder, `source` is the paper, or whom the story is for."""
@@ -177,12 +180,15 @@ def _stored_besides(asked: Request) -> tuple[str, ...]:
     answer = stored_answer(asked)
     if answer is None or any(answer.outcome(method) is None for method in asked.methods):
         return ()
-    methods = (each.attribution.method for each in answer.result.comparison.results)
-    return tuple(each for each in methods if each not in asked.methods and not method_spec(each).is_joint)
+    methods = (result.attribution.method for result in answer.result.comparison.results)
+    return tuple(method for method in methods if method not in asked.methods and not method_spec(method).is_joint)
 
 
 def curated(state: LiveExample) -> CuratedExample | None:
-    return next((each for each in curated_examples() if (each.model, each.title) == (state.model, state.example)), None)
+    return next(
+        (example for example in curated_examples() if (example.model, example.title) == (state.model, state.example)),
+        None,
+    )
 
 
 def example_of_state(state: LiveExample) -> Example:
