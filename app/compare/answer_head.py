@@ -60,6 +60,7 @@ STYLE = """<style>
 .answer-marks > span.no::before { content: "○"; color: #b58105; }
 .answer-marks > span.unknown::before { content: "–"; color: inherit; }
 .answer-rest { font-size: 0.84rem; opacity: 0.8; margin: 0.2rem 0 0; }
+.answer-no-actions { height: 2.5rem; }
 .answer.computed .answer-below { min-height: 5.3rem; } /* of all that may still come */
 @media (max-width: 640px) {
   .answer { padding: 0.45rem 0.7rem; }
@@ -76,7 +77,7 @@ STYLE = """<style>
 
 
 def show(run: Run, *, actions: bool = True) -> None:
-    """Draw the answer of what is finished; with `actions` also what can be tried where nothing can be told."""
+    """Draw the answer of what is finished; with `actions` also what can be tried next, or as much room."""
     answer, shown, active = answer_of(run), run, run.active  # which a worker may end meanwhile
     if answer.status == "pending" and active and run.previous is not None:
         answer, shown = answer_of(run.previous), run.previous
@@ -84,8 +85,10 @@ def show(run: Run, *, actions: bool = True) -> None:
     with st.container(key="answer head"):
         st.html(STYLE + run.view("answer head", key, lambda: markup(run, shown, answer)))
     with st.container(key="answer actions"):  # also an empty one, so that what follows keeps its place in the page
-        if actions and answer.status == "open" and (shown is not run or not active):
-            _actions(shown, answer, disabled=shown is not run)
+        if actions and (run.stored is None or answer.status == "open"):
+            known = answer.status in ("supported", "open") and (shown is not run or not active)
+            if not (known and _actions(shown, answer, disabled=shown is not run)):
+                st.html('<div class="answer-no-actions"></div>')
         given = run.view("guess place", (run.settled, run.active), lambda: guess.place(run))
         if given:
             plain_text.paragraph(given)
@@ -217,10 +220,14 @@ def _empty_below() -> str:
     return '<p class="answer-sentence"></p><div class="answer-marks"></div>'
 
 
-def _actions(run: Run, answer: Answer, *, disabled: bool) -> None:
-    """Draw buttons for what can be tried where nothing can be told; `disabled` until the next answer has come."""
+def _actions(run: Run, answer: Answer, *, disabled: bool) -> bool:
+    """Draw buttons for what can be tried next, and return whether there is any; `disabled` until the next answer has
+    come."""
     comparison, state = run.comparison(), compare_state()
     others = () if answer.p is None else comparison.decision.card.erasures
+    erasures = [erasure for erasure in others if erasure != comparison.decision.settings.erasure]
+    if comparison.explains_predicted and not erasures:
+        return False
     with st.container(horizontal=True):
         if not comparison.explains_predicted:
             name = one_line(comparison.decision.card.labels[comparison.predicted], 30)
@@ -231,12 +238,12 @@ def _actions(run: Run, answer: Answer, *, disabled: bool) -> None:
                 kwargs={"class_": PREDICTED, "versus": NO_OTHER},
                 disabled=disabled,
             )
-        for erasure in others:
-            if erasure != comparison.decision.settings.erasure:
-                st.button(
-                    f"Erase by {erasure}",
-                    key=f"answer {erasure}",
-                    on_click=state.change,
-                    kwargs={"erase": erasure},
-                    disabled=disabled,
-                )
+        for erasure in erasures:
+            st.button(
+                f"Erase by {erasure}",
+                key=f"answer {erasure}",
+                on_click=state.change,
+                kwargs={"erase": erasure},
+                disabled=disabled,
+            )
+    return True

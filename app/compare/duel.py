@@ -140,7 +140,7 @@ WAITING = "The duel begins when all methods are done."
 CHOOSE = "Choose two methods that disagree: the model is asked without the few units that only one of them ranks high."
 TOO_FEW = "A duel needs two methods that rank units for this class."
 ASKING = "Asking the model …"
-FOLDED = "Duel: no experiment with a few units separates two methods that are better than random here"
+INSEPARABLE = "no experiment with a few units separates two methods that are better than random here"
 
 
 def show(engine: Engine, run: Run) -> bool:
@@ -156,10 +156,11 @@ def show(engine: Engine, run: Run) -> bool:
     searching = opening is not None and opening.active
     decided = not run.active and not searching
     state = compare_state()
-    if decided:
-        state.duel_folded = opening is not None and chosen is None
-    folded = state.duel_folded  # as it was, until the next duel is decided
-    with st.expander(FOLDED if decided else "Duel") if folded else st.container():
+    subject = run.request.model, run.request.example
+    if decided and state.duel_subject != subject:  # once per input, so that nothing moves when words are removed
+        state.duel_subject, state.duel_folded = subject, opening is not None and chosen is None
+    folded = state.duel_folded and not state.controls.duel
+    with st.expander(f"Duel: {INSEPARABLE}" if decided and chosen is None else "Duel") if folded else st.container():
         if not folded:
             st.header("Duel", anchor=False)
         if opening is not None and opening.error:
@@ -167,6 +168,8 @@ def show(engine: Engine, run: Run) -> bool:
         _boxes(methods, chosen, pair, disabled=run.active or searching)
         fought = None if run.active or chosen is None else duel_of(engine, run, chosen)
         waits = searching or (fought is not None and fought.active)  # before it is drawn: the result may come meanwhile
+        if decided and opening is not None and chosen is None and not folded:
+            st.caption(f"{INSEPARABLE[0].upper()}{INSEPARABLE[1:]}.")
         draw(run, chosen, fought, problem, searching=searching)
     return waits
 

@@ -181,7 +181,8 @@ class CompareState(PageState[CompareControls]):
     narrow: bool = False  # the page is as narrow as a phone
     last_click: object = None
     duel_boxes: object = None  # methods and pair of the boxes of the duel as the page filled them
-    duel_folded: bool = False  # as it was last drawn
+    duel_folded: bool = False  # as decided for the input `duel_subject`, a model and an example
+    duel_subject: tuple[str, Example] | None = None
     guess: Guess | None = None
     image_problem: str = ""
     images_uploaded: int = 0  # only another key empties an uploader
@@ -328,9 +329,11 @@ class CompareState(PageState[CompareControls]):
         else."""
         name = self.controls.picture
         candidates = [generated_example(name)] if is_generated(name) else []
-        candidates += [example_of(each) for each in curated_examples() if each.text == example.text]
+        candidates += [example_of(curated) for curated in curated_examples() if curated.text == example.text]
         inputs = example.text, example.pair, example.image
-        return next((each for each in candidates if (each.text, each.pair, each.image) == inputs), None)
+        return next(
+            (candidate for candidate in candidates if (candidate.text, candidate.pair, candidate.image) == inputs), None
+        )
 
     def next_generated(self, noun: str) -> None:
         """The next generated image with its statement replaces image and text."""
