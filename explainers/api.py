@@ -34,7 +34,7 @@ def explain(
     methods: Sequence[str] | str | None = None,
     label: str | int | None = None,
     versus: str | int | None = None,
-    erasure: str = "mask",
+    erasure: str | None = None,
     unit: str = "word",
     samples: int = UNTIL_SETTLED,
     steps: int = 50,
@@ -50,10 +50,11 @@ def explain(
     for a multimodal model; `methods` are ids of methods and narrators, or one id, by default those that the app chooses
     and all fitted narrators; a class is its name or its number; `samples` a number for LIME and KernelSHAP, by default
     as many as they need to settle; `sampling` is "captum" or "shared"; `guess` are numbers of units that you find
-    important, the most important first. Raises `ExplanationError` with a sentence for whatever is wrong with the input.
+    important, the most important first. `erasure` is "mask" by default, "delete" for models without a mask token.
+    Raises `ExplanationError` with a sentence for whatever is wrong with the input.
     """
     example = to_example(text, text_pair)
-    settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
+    settings = checked_settings(unit, erasure or model.default_erasure, samples, steps, seed, sampling)
     if image is not None:
         example = replace(example, image=input_image(image))
     label, versus = class_name(model, label), class_name(model, versus)

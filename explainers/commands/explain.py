@@ -54,7 +54,12 @@ def explain_command(
         str | None,
         typer.Option(help="Another class: explain the class rather than this one, p(one)/(p(one)+p(other))."),
     ] = None,
-    erasure: Annotated[str, typer.Option(help="mask, delete, zero, or blur for images.")] = "mask",
+    erasure: Annotated[
+        str | None,
+        typer.Option(
+            help="mask, delete, zero, or blur for images; by default mask, or delete for models without a mask token."
+        ),
+    ] = None,
     unit: UnitName = "word",
     superpixels: Annotated[
         int, typer.Option(min=0, help="Cut the image into this many superpixels; for models without patch tokens.")
@@ -86,12 +91,13 @@ def explain_command(
         from explainers.results.settings import checked_settings
         from explainers.training.artifacts import check_fitted
 
-        settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
+        checked_settings(unit, erasure or "mask", samples, steps, seed, sampling)  # before the model is loaded
         check_table(table)
         example = Example(text, text_pair, image=InputImage(path=image) if image else None)
         ids = None if methods is None else split_ids(methods)
         chosen = () if ids is None else selection(ids).methods
         frozen = load(model, device=device)
+        settings = checked_settings(unit, erasure or frozen.default_erasure, samples, steps, seed, sampling)
         check_image(frozen.name, example, multimodal=frozen.multimodal)
         check_text_count(frozen.name, frozen.input_names, example)
         check_applicable(chosen, example)
@@ -123,7 +129,7 @@ def specs_from_file(path: Path | None, example: "Example") -> "tuple[MethodSpec,
     file = read_scores(content, path.name) or read_attributions(decode_text(content, path.name))
     for problem in file.problems():
         show_progress(problem)
-    return tuple(each.spec for each in file.of(example))
+    return tuple(row.spec for row in file.of(example))
 
 
 def with_superpixels(model: "FrozenModel", count: int) -> "FrozenModel":

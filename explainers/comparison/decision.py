@@ -70,6 +70,9 @@ def decide(
     settings = settings or Settings()
     metered = model.metered(meter or Meter())
     encoding = checked_encoding(metered, to_example(text), settings.unit)
+    if model.replacement:
+        warnings = (encoding.warning, requirements.erasure_warning(model.name, model.replacement, settings.erasure))
+        encoding = replace(encoding, warning=" ".join(filter(None, warnings)))
     if removed:
         encoding = metered.without(encoding, removed, settings.erasure)
     everything = np.ones((1, len(encoding.units)), dtype=bool)
@@ -84,7 +87,7 @@ def checked_encoding(model: FrozenModel, example: Example, unit: UnitKind) -> En
     requirements.check_image(model.name, example, multimodal=model.multimodal)
     requirements.check_text_count(model.name, model.input_names, example)
     encoding = model.encode(example, unit)
-    requirements.check_words_present(model.name, model.input_names, example, {each.segment for each in encoding.units})
+    requirements.check_words_present(model.name, model.input_names, example, {unit.segment for unit in encoding.units})
     warning = input_warnings(model.name, encoding, model.unknown, english_only=model.english_only)
     return replace(encoding, warning=warning)
 

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent
 @lru_cache
 def architectures_with(module: str) -> tuple[str, ...]:
     """The names of the packages here that have a module of this name."""
-    packages = (each.name for each in pkgutil.iter_modules([str(FOLDER)]) if each.ispkg)
+    packages = (module.name for module in pkgutil.iter_modules([str(FOLDER)]) if module.ispkg)
     return tuple(name for name in packages if module in _modules(FOLDER / name))
 
 
@@ -25,4 +25,4 @@ def architecture_module(architecture: str, module: str) -> ModuleType:
 
 
 def _modules(folder: Path) -> Iterator[str]:
-    return (each.name for each in pkgutil.iter_modules([str(folder)]))
+    return (module.name for module in pkgutil.iter_modules([str(folder)]))

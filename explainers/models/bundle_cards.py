@@ -73,7 +73,7 @@ def is_multimodal_bundle(name: str) -> bool:
 
 
 def is_generated(name: str) -> bool:
-    """Whether this is a bundle whose data come from a generator, so that no files are needed."""
+    """Return whether this is a bundle whose data come from a generator, so that no files are needed."""
     return bool((_card_of(name) or {}).get("generated"))
 
 

@@ -21,9 +21,10 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.architectures import architecture_module, architectures_with
 from explainers.models.bundle_cards import BUNDLES, architecture_of, bundle_names, damaged_bundle, read_card
+from explainers.models.decoder import DecoderBase, explainable
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
 from explainers.models.foreign.file_checks import first_sentence, load_errors
-from explainers.models.foreign.opened_tokenizer import MAX_TOKENS, OpenedTokenizer, opening
+from explainers.models.foreign.opened_tokenizer import MAX_TOKENS, opening
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES
 from explainers.models.model_files import CONFIG, ModelFiles
@@ -109,7 +110,7 @@ def load_pretrained(name: str, device: torch.device) -> FrozenModel:
             check_portable(source.path)
             return load_head(name, source.path, device)
         config = source.config()
-    if config.model_type in {each.model_type for each in ARCHITECTURES}:
+    if config.model_type in {architecture.model_type for architecture in ARCHITECTURES}:
         return load_vqa_model(source, config, device)
     with load_errors(name, EXPECTED):
         model = _text_classifier(source, config)
@@ -122,7 +123,8 @@ def _text_classifier(source: ModelFiles, config: Any) -> FrozenModel:
     with opening(source.name, source.path) as tokenizer:
         labels, module = _classifier(source, config)
         opened = tokenizer.result()
-    mask_token = _mask_token(opened)
+    decoder = isinstance(module.base_model, DecoderBase)
+    mask_token, replacement = erasing_token(source.name, opened.mask, opened.unk, opened.eos if decoder else None)
     return FrozenModel(
         name=source.name,
         labels=labels,
@@ -131,7 +133,9 @@ def _text_classifier(source: ModelFiles, config: Any) -> FrozenModel:
         mask_token=mask_token,
         pad_token=opened.pad if opened.pad is not None else mask_token,
         version=source.version(),
-        segmented=opened.segmented,
+        segmented=opened.segmented and not decoder,
+        last_token=decoder,
+        replacement=replacement if decoder else "",
         multi_label=source.multi_label and not isinstance(module, SingleLogit),
     )
 
@@ -153,27 +157,22 @@ def _classifier(source: ModelFiles, config: Any) -> tuple[tuple[str, ...], nn.Mo
         raise ModelUnavailable(
             f"{name!r} is not a trained classifier: it has no weights for {', '.join(sorted(missing)[:3])}."
         )
-    base = getattr(module, "base_model", None)
-    if config.is_encoder_decoder or not isinstance(getattr(base, "embeddings", None), nn.Module):
-        raise ModelUnavailable(
-            f"{name!r} is not an encoder such as BERT, RoBERTa or DeBERTa; only these can be explained here."
-        )
-    return labels, SingleLogit(module) if config.num_labels == 1 else module
+    network = explainable(name, module)
+    return labels, SingleLogit(network) if config.num_labels == 1 else network
 
 
 def _has_single_logit(described: dict[str, tuple[int, ...]], stored: dict[str, tuple[int, ...]]) -> bool:
-    """Whether the files differ from the network in nothing but one row where the head has two."""
+    """Return whether the files differ from the network in nothing but one row where the head has two."""
     differing = [(shape, stored[key]) for key, shape in described.items() if stored.get(key, shape) != shape]
     return bool(differing) and all(ours == (2, *theirs[1:]) and theirs[0] == 1 for ours, theirs in differing)
 
 
-def _mask_token(opened: OpenedTokenizer) -> int:
-    mask_token = opened.mask if opened.mask is not None else opened.unk
-    if mask_token is None:
-        raise ModelUnavailable(
-            f"{opened.name!r} has neither a mask token nor an unknown token to replace erased words."
-        )
-    return mask_token
+def erasing_token(name: str, mask: int | None, unknown: int | None, end: int | None) -> tuple[int, str]:
+    """Return the id that replaces an erased token, and what it is where it is no mask token."""
+    for token, kind in ((mask, ""), (unknown, "unknown token"), (end, "end-of-text token")):
+        if token is not None:
+            return token, kind
+    raise ModelUnavailable(f"{name!r} has neither a mask token nor an unknown token to replace erased words.")
 
 
 def readable_tokens(config: Any) -> int:

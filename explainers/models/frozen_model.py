@@ -56,6 +56,8 @@ class FrozenModel:
     unknown: int | None = None  # the id of the unknown token
     english_only: bool = False  # whether it was trained on English only
     mean_pooled: bool = False  # whether the class is read from the mean over tokens, not from the first one
+    last_token: bool = False  # whether the class is read from the last token, as decoders do
+    replacement: str = ""  # what stands for erased words where there is no mask token, such as "end-of-text token"
     segmented: bool = True  # whether it takes token_type_ids
     multi_label: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -73,8 +75,13 @@ class FrozenModel:
         return ERASURES
 
     @property
+    def default_erasure(self) -> Erasure:
+        """The operator to begin with: a decoder has never seen a mask token, so its words are deleted."""
+        return "delete" if self.replacement else "mask"
+
+    @property
     def multimodal(self) -> bool:
-        """Whether it reads an image with its text."""
+        """Return whether it reads an image with its text."""
         return False
 
     def metered(self, meter: Meter) -> "FrozenModel":
@@ -194,7 +201,8 @@ class FrozenModel:
                 **self._segments(encoding, 1),
             )
         attentions = tuple(layer[0] for layer in output.attentions or ())
-        return States(tuple(layer[0] for layer in output.hidden_states), attentions, self.mean_pooled)
+        hidden = tuple(layer[0] for layer in output.hidden_states)
+        return States(hidden, attentions, self.mean_pooled, self.last_token)
 
     def logits(self, ids: Tensor, segments: Sequence[int]) -> Tensor:
         """For whole inputs, (B, L) ids without padding and the text (L) of each token → (B, C); nothing is masked."""

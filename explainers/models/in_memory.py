@@ -15,7 +15,8 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from explainers.errors import ModelUnavailable
-from explainers.models.catalog import check_answers, fingerprint, readable_tokens
+from explainers.models.catalog import check_answers, erasing_token, fingerprint, readable_tokens
+from explainers.models.decoder import DecoderBase, explainable
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
 from explainers.models.foreign.opened_tokenizer import MAX_TOKENS
 from explainers.models.frozen_model import FrozenModel
@@ -39,9 +40,10 @@ def wrap(
     `ModelUnavailable` with a sentence for what cannot be explained.
     """
     config: Any = getattr(model, "config", None)
-    _check_encoder(name, model, config)
-    core, mask_token, pad_token = _tokens(name, tokenizer, config)
-    network = _copy(model)
+    _check_model(name, model, config)
+    network = explainable(name, _copy(model))
+    decoder = isinstance(network.base_model, DecoderBase)
+    core, mask_token, pad_token, replacement = _tokens(name, tokenizer, config, decoder=decoder)
     frozen = FrozenModel(
         name=name,
         labels=_labels(name, config, labels),
@@ -51,7 +53,9 @@ def wrap(
         pad_token=pad_token,
         version="",
         unknown=tokenizer.unk_token_id,
-        segmented="token_type_ids" in tokenizer.model_input_names,
+        segmented="token_type_ids" in tokenizer.model_input_names and not decoder,
+        last_token=decoder,
+        replacement=replacement,
         multi_label=config.problem_type == "multi_label_classification" and config.num_labels > 1,
         device=next(network.parameters()).device,
     )
@@ -59,17 +63,12 @@ def wrap(
     return replace(frozen, version=fingerprint(frozen)[:12])
 
 
-def _check_encoder(name: str, model: object, config: Any) -> None:
-    base = getattr(model, "base_model", None)
+def _check_model(name: str, model: object, config: Any) -> None:
     if hasattr(model, "merge_and_unload"):
         raise ModelUnavailable(f"{name!r} has adapters beside its weights. Give what its merge_and_unload() returns.")
     if config is None or not isinstance(model, nn.Module):
         kind = type(model).__name__
         raise ModelUnavailable(f"A {kind} is no classifier of transformers. Give a model for sequence classification.")
-    if config.is_encoder_decoder or not isinstance(getattr(base, "embeddings", None), nn.Module):
-        raise ModelUnavailable(
-            f"{name!r} is not an encoder such as BERT, RoBERTa or DeBERTa; only these can be explained here."
-        )
 
 
 def _labels(name: str, config: Any, labels: Sequence[str] | None) -> tuple[str, ...]:
@@ -85,8 +84,9 @@ def _labels(name: str, config: Any, labels: Sequence[str] | None) -> tuple[str, 
     return given
 
 
-def _tokens(name: str, tokenizer: Any, config: Any) -> tuple[Tokenizer, int, int]:
-    """A tokenizer of our own, and the ids that replace an erased token and fill a batch."""
+def _tokens(name: str, tokenizer: Any, config: Any, *, decoder: bool) -> tuple[Tokenizer, int, int, str]:
+    """A tokenizer of our own, the ids that replace an erased token and fill a batch, and what the first is if not a
+    mask token of an encoder."""
     core = getattr(tokenizer, "backend_tokenizer", None)
     if not isinstance(core, Tokenizer):
         raise ModelUnavailable(f"{name!r} has no fast tokenizer, so its tokens have no positions in the text.")
@@ -100,16 +100,18 @@ def _tokens(name: str, tokenizer: Any, config: Any) -> tuple[Tokenizer, int, int
             f"The tokenizer has tokens up to number {largest:,}, but {name!r} only {known:,} embeddings. Use the "
             "tokenizer that the model was trained with."
         )
-    mask_token = tokenizer.unk_token_id if tokenizer.mask_token_id is None else tokenizer.mask_token_id
-    if mask_token is None:
-        raise ModelUnavailable(f"{name!r} has neither a mask token nor an unknown token to replace erased words.")
-    return own, mask_token, mask_token if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+    end = tokenizer.eos_token_id if decoder else None
+    mask_token, replacement = erasing_token(name, tokenizer.mask_token_id, tokenizer.unk_token_id, end)
+    padding = mask_token if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+    return own, mask_token, padding, replacement if decoder else ""
 
 
 def _copy(model: "PreTrainedModel") -> nn.Module:
     """The network without hooks, with parameters of its own that share the memory of the model's."""
-    shared: dict[int, Any] = {id(each): nn.Parameter(each.detach(), requires_grad=False) for each in model.parameters()}
-    shared |= {id(each): each.detach() for each in model.buffers()}
+    shared: dict[int, Any] = {
+        id(parameter): nn.Parameter(parameter.detach(), requires_grad=False) for parameter in model.parameters()
+    }
+    shared |= {id(buffer): buffer.detach() for buffer in model.buffers()}
     network: Any = copy.deepcopy(model, shared)
     for part in network.modules():
         part._forward_hooks.clear()

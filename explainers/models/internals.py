@@ -22,7 +22,8 @@ from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
 
 Precision = Literal["float32", "bfloat16"]
 
-QUERIES, KEYS = ("query", "q_lin", "query_proj"), ("key", "k_lin", "key_proj")
+LAYERS = ("layer", "layers", "h")
+QUERIES, KEYS = ("query", "q_lin", "query_proj", "q_proj", "q"), ("key", "k_lin", "key_proj", "k_proj", "k")
 
 
 _precision: ContextVar[Precision] = ContextVar("precision", default="float32")
@@ -45,7 +46,7 @@ class Internals:
 def transformer_layers(model: FrozenModel) -> tuple[nn.Module, ...]:
     """The Transformer's layers, from the bottom."""
     for name, module in model.base.named_modules():
-        if isinstance(module, nn.ModuleList) and name.rpartition(".")[2] in ("layer", "layers"):
+        if isinstance(module, nn.ModuleList) and name.rpartition(".")[2] in LAYERS:
             return tuple(module)
     raise ExplanationError(f"{model.name} has no list of layers that could be read; this method needs it.")
 
@@ -53,6 +54,21 @@ def transformer_layers(model: FrozenModel) -> tuple[nn.Module, ...]:
 def attention_head_count(model: FrozenModel) -> int:
     """Attention heads per layer."""
     return _setting(model, "num_attention_heads", "n_heads")
+
+
+def attention_head_size(model: FrozenModel) -> int:
+    """d_k, the size of a query of one head."""
+    config = model.base.config
+    size, inside = (getattr(config, name, None) for name in ("head_dim", "true_hidden_size"))  # the latter: MobileBERT
+    if isinstance(size, int):
+        return size
+    return (inside if isinstance(inside, int) else hidden_size(model)) // attention_head_count(model)
+
+
+def key_head_count(model: FrozenModel) -> int:
+    """Heads of keys per layer: fewer than of queries with grouped-query attention."""
+    count = getattr(model.base.config, "num_key_value_heads", None)
+    return count if isinstance(count, int) else attention_head_count(model)
 
 
 def hidden_size(model: FrozenModel) -> int:
@@ -102,7 +118,7 @@ def forward_with_internals(
     record = _Record()
     with ExitStack() as stack:
         stack.enter_context(model.meter.locked_batch(model.lock, batch.rows))
-        if all(each is None for each in (embeds, embedding_output, scale, layer_output)):
+        if all(state is None for state in (embeds, embedding_output, scale, layer_output)):
             stack.enter_context(torch.no_grad())
         stack.enter_context(_hooks(model, record, embedding_output, _factor(batch, scale), layer_output))
         if embeds is None and bool(batch.is_patch.any()):
@@ -113,7 +129,7 @@ def forward_with_internals(
         output = model.module(attention_mask=batch.attention.long(), **inputs, **segments)
     logits = cast(Tensor, output if isinstance(output, Tensor) else output.logits)
     hidden, queries, keys = (
-        tuple(each.float() for each in states) for states in (record.hidden, record.queries, record.keys)
+        tuple(state.float() for state in states) for states in (record.hidden, record.queries, record.keys)
     )
     return Internals(logits.float(), hidden, queries, keys)
 
@@ -224,6 +240,9 @@ def _hooks(
             for names, outputs in ((QUERIES, record.queries), (KEYS, record.keys)):
                 for part in _named(layer, names):
                     hooks.callback(part.register_forward_hook(_recorder(outputs)).remove)
+            for name, split in FUSED.items():
+                for part in _named(layer, (name,)):
+                    hooks.callback(part.register_forward_hook(_split_recorder(model, record, split)).remove)
         yield
 
 
@@ -242,6 +261,44 @@ def _factor(batch: PaddedBatch, scale: Tensor | None) -> Tensor | None:
 
 def _named(layer: nn.Module, names: tuple[str, ...]) -> list[nn.Module]:
     return [part for name, part in layer.named_modules() if name.rpartition(".")[2] in names]
+
+
+def _split_recorder(
+    model: FrozenModel, record: _Record, split: "Splits"
+) -> Callable[[nn.Module, object, Tensor], None]:
+    def recorded(_module: nn.Module, _args: object, output: Tensor) -> None:
+        queries, keys, _values = split(model, output)
+        record.queries.append(queries)
+        record.keys.append(keys)
+
+    return recorded
+
+
+def _thirds(_model: FrozenModel, output: Tensor) -> tuple[Tensor, ...]:
+    """All queries, then all keys, then all values."""
+    return output.chunk(3, dim=-1)
+
+
+def _by_head(model: FrozenModel, output: Tensor) -> tuple[Tensor, ...]:
+    """Query, key and value of the first head, then those of the next."""
+    heads = output.view(*output.shape[:-1], attention_head_count(model), -1)
+    return tuple(part.flatten(-2) for part in heads.chunk(3, dim=-1))
+
+
+def _grouped(model: FrozenModel, output: Tensor) -> tuple[Tensor, ...]:
+    """All queries, then the keys and the values, which groups of heads share."""
+    size = attention_head_size(model)
+    shared = key_head_count(model) * size
+    return torch.split(output, [attention_head_count(model) * size, shared, shared], dim=-1)
+
+
+Splits = Callable[[FrozenModel, Tensor], tuple[Tensor, ...]]
+FUSED: dict[str, Splits] = {  # projections that give queries, keys and values at once, by their names
+    "c_attn": _thirds,  # GPT-2
+    "Wqkv": _thirds,  # ModernBERT, MPT
+    "query_key_value": _by_head,  # GPT-NeoX, Bloom
+    "qkv_proj": _grouped,  # Phi-3
+}
 
 
 def _recorder(outputs: list[Tensor]) -> Callable[[nn.Module, object, Tensor], None]:

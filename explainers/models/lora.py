@@ -15,11 +15,13 @@ from explainers.models.internals import shared_copy
 class Adapted(nn.Module):
     """A frozen linear layer and its adapter; B begins at zero, so that nothing changes at first."""
 
-    def __init__(self, linear: nn.Linear, rank: int) -> None:
+    def __init__(self, linear: nn.Module, rank: int) -> None:
         super().__init__()
         self.linear = linear
-        self.down = nn.Parameter(torch.empty(rank, linear.in_features))  # A
-        self.up = nn.Parameter(torch.zeros(linear.out_features, rank))  # B
+        weight = cast(Tensor, linear.weight)
+        outputs, inputs = weight.shape if isinstance(linear, nn.Linear) else weight.T.shape
+        self.down = nn.Parameter(torch.empty(rank, inputs))  # A
+        self.up = nn.Parameter(torch.zeros(outputs, rank))  # B
         nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
 
     def forward(self, states: Tensor) -> Tensor:
@@ -31,7 +33,7 @@ def adapted(encoder: nn.Module, rank: int) -> nn.Module:
     """A twin of `encoder` with an adapter on each linear layer; it shares the frozen weights and none of the hooks."""
     copied = shared_copy(encoder)
     for name, module in list(copied.named_modules()):
-        if isinstance(module, nn.Linear):
+        if isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D":  # of GPT-2: its weight is (in, out)
             parent, _, last = name.rpartition(".")
             setattr(copied.get_submodule(parent), last, Adapted(module, rank))
     return copied

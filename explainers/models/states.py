@@ -19,16 +19,18 @@ class States:
 
     hidden: tuple[Tensor, ...]  # embedding output, then every layer's output: (L, d) each
     attentions: tuple[Tensor, ...]  # per layer (H, L, L): row = the token that attends
-    mean_pooled: bool  # whether the class is read from the mean over tokens, not from the first one
+    mean_pooled: bool  # whether the class is read from the mean over tokens, not from one
+    last_token: bool = False  # whether that one is the last, not the first
 
 
 def attention_per_unit(states: States, encoding: Encoding, *, last_layer: bool) -> NDArray[np.float64]:
     """The attention that each unit's tokens receive, (units,): the mean over layers, heads and attending tokens.
 
-    With `last_layer` of that layer only and, unless the class is read from the mean, from the first token only.
+    With `last_layer` of that layer only and, unless the class is read from the mean, from the token that it is read
+    from only.
     """
     if last_layer and not states.mean_pooled:
-        received = states.attentions[-1].mean(dim=0)[0]  # (L,)
+        received = states.attentions[-1].mean(dim=0)[-1 if states.last_token else 0]  # (L,)
     else:
         layers = states.attentions[-1:] if last_layer else states.attentions
         received = torch.stack(layers).mean(dim=(0, 1, 2))  # (L,)

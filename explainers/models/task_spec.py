@@ -28,7 +28,7 @@ class TrainingOptions:
 
     def recipe(self, recipe_class: type[RecipeType]) -> RecipeType:
         """The recipe with the hyperparameters given here; those that it does not have are ignored."""
-        names = {each.name for each in fields(recipe_class)}  # type: ignore[arg-type]
+        names = {field.name for field in fields(recipe_class)}  # type: ignore[arg-type]
         return recipe_class(
             **{name: value for name, value in vars(self).items() if name in names and value is not None}
         )
@@ -57,5 +57,5 @@ class Task:
 
     @property
     def generated(self) -> bool:
-        """Whether the data come from a generator, so that no files are needed."""
+        """Return whether the data come from a generator, so that no files are needed."""
         return self.generated_example is not None

@@ -44,7 +44,7 @@ def generated_example(name: str) -> Example:
 
 
 def reason_truth(model: str, reason: str, example: Example) -> ReasonTruth:
-    """Whether the reason is true of the input, by the rules of the model's task if it has any."""
+    """Return whether the reason is true of the input, by the rules of the model's task if it has any."""
     task = TASKS.get(model)
     if task is None or task.check_reason is None:
         return NO_RULES

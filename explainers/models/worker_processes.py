@@ -21,7 +21,7 @@ work_of_this_process: Callable[[int], Any]
 
 
 def can_fork() -> bool:
-    """Whether fork is safe here. macOS has fork too, but its own libraries may crash after it."""
+    """Return whether fork is safe here. macOS has fork too, but its own libraries may crash after it."""
     return sys.platform == "linux"
 
 

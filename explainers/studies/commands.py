@@ -6,6 +6,7 @@ import typer
 
 from explainers.studies.ablations.command import ablate_command
 from explainers.studies.answers.command import answers_command
+from explainers.studies.architectures.command import architectures_command
 from explainers.studies.cards.command import cards_command
 from explainers.studies.consistency.command import consistency_command
 from explainers.studies.equal_calls.command import equal_calls_command
@@ -26,6 +27,7 @@ from explainers.studies.tuning.command import tune_command
 STUDIES: dict[str, Callable[..., None]] = {
     "ablate": ablate_command,
     "answers": answers_command,
+    "architectures": architectures_command,
     "cards": cards_command,
     "consistency": consistency_command,
     "equal-calls": equal_calls_command,

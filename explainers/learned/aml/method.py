@@ -65,7 +65,10 @@ Filler = Literal["mask", "learned", "random"]
 
 
 class AttributionModel(nn.Module):
-    """G: F's encoder with adapters, one more token that carries F's prediction, and a head per token."""
+    """G: F's network with adapters, one more token that carries F's prediction, and a head per token.
+
+    The token stands behind the last one, or, where tokens see only those before them, in front of the first one.
+    """
 
     def __init__(self, model: FrozenModel, rank: int) -> None:
         super().__init__()
@@ -79,7 +82,7 @@ class AttributionModel(nn.Module):
         self.filler = nn.Parameter(torch.zeros(d))  # what option "learned" adds to the mask token's embedding
 
     def forward(self, model: FrozenModel, inputs: PaddedBatch, probabilities: Tensor) -> Tensor:
-        """Logits of the shares, (B, L); the prediction token stands after the last token of each row."""
+        """Logits of the shares, (B, L)."""
         z = probabilities @ self.prediction[:-1] + self.prediction[-1]  # (B, d)
         visible = inputs.ids.where(inputs.nonzero, model.mask_token)  # removed tokens are not read
         ids = functional.pad(visible, (0, 1), value=model.pad_token)  # (B, L+1)
@@ -88,11 +91,14 @@ class AttributionModel(nn.Module):
         words = word_embedding_table(model)(ids)  # (B, L+1, d)
         own_words, blank = inputs.with_patches(words[:, :-1], words[:, :-1])
         words = torch.cat([own_words.where(inputs.nonzero[:, :, None], blank), words[:, -1:]], dim=1)
-        embeds = torch.where((positions == lengths)[:, :, None], z[:, None], words)
+        if model.last_token:
+            embeds, at = torch.cat([z[:, None], words[:, :-1]], dim=1), slice(1, None)
+        else:
+            embeds, at = torch.where((positions == lengths)[:, :, None], z[:, None], words), slice(None, -1)
         kinds = {"token_type_ids": functional.pad(inputs.segments, (0, 1))} if model.segmented else {}
         with model.meter.batch(inputs.rows), matrix_products(model.device):  # G costs as much as F, so it counts
             output = self.encoder(inputs_embeds=embeds, attention_mask=(positions <= lengths).long(), **kinds)
-        states = self.dropout(output.last_hidden_state[:, :-1].float())  # (B, L, d)
+        states = self.dropout(output.last_hidden_state[:, at].float())  # (B, L, d)
         return cast(Tensor, self.share(torch.tanh(self.hidden(states))).squeeze(-1))
 
     def is_fine_tuned(self, name: str) -> bool:

@@ -145,7 +145,7 @@ class Ivra:
         r = cast(Tensor, module(internals, inputs))  # (B, L)
         words = inputs.reduce_to_units(r, "sum")  # (B, U)
         drawn = torch.randint(len(PERCENTS), (inputs.rows,), generator=generator)
-        cuts = top_counts(inputs.units, [PERCENTS[each] for each in drawn.tolist()])
+        cuts = top_counts(inputs.units, [PERCENTS[place] for place in drawn.tolist()])
         temperature = self.temperature * (self.last_temperature / self.temperature) ** batch.done
         kept = top_words(words, inputs.units, cuts, temperature, hard=self.relaxation == "straight")
 

@@ -20,7 +20,13 @@ from explainers.errors import ExplanationError
 from explainers.learned.student import WithStudent
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch
-from explainers.models.internals import Internals, attention_head_count, hidden_size, transformer_layers
+from explainers.models.internals import (
+    Internals,
+    attention_head_count,
+    attention_head_size,
+    key_head_count,
+    transformer_layers,
+)
 
 if TYPE_CHECKING:
     from explainers.training.artifacts import Artifact
@@ -47,12 +53,8 @@ class Readout(WithStudent):
 
     def __init__(self, model: FrozenModel, norm: Norm, levels: str) -> None:
         super().__init__()
-        self.norm = norm
-        shape = (
-            len(transformer_layers(model)),
-            attention_head_count(model),
-            hidden_size(model) // attention_head_count(model),
-        )
+        self.norm, self.causal, self.key_heads = norm, model.last_token, key_head_count(model)
+        shape = (len(transformer_layers(model)), attention_head_count(model), attention_head_size(model))
         learned = levels.split("+")
         self.omega_q = nn.Parameter(torch.ones(shape), requires_grad="feature" in learned)
         self.omega_k = nn.Parameter(torch.ones(shape), requires_grad="feature" in learned)
@@ -64,8 +66,8 @@ class Readout(WithStudent):
         """r, (B, L)."""
         norm, shape = NORMS[self.norm], self.omega_q.shape
         queries = norm(by_head(internals.queries, shape) * self.omega_q[:, None, None])  # (layers, B, L, heads, d_k)
-        keys = norm(by_head(internals.keys, shape) * self.omega_k[:, None, None])
-        psi = pooled_products(queries, keys, inputs)  # (layers, B, heads, L)
+        keys = norm(by_head(internals.keys, shape, self.key_heads) * self.omega_k[:, None, None])
+        psi = pooled_products(queries, keys, inputs, causal=self.causal)  # (layers, B, heads, L)
         mixed = self.log_scale.exp() * torch.einsum("zh,zbhl->zbl", norm(self.head), psi)
         by_layer = norm(mixed.masked_fill(~inputs.owned, -torch.inf))  # (layers, B, L)
         return torch.einsum("z,zbl->bl", norm(self.layer), by_layer)
@@ -81,13 +83,14 @@ class HeadMix(WithStudent):
 
     def __init__(self, model: FrozenModel) -> None:
         super().__init__()
-        self.size = hidden_size(model) // attention_head_count(model)
+        self.size, self.causal, self.key_heads = attention_head_size(model), model.last_token, key_head_count(model)
         self.head = nn.Parameter(torch.zeros(len(transformer_layers(model)), attention_head_count(model)))
 
     def forward(self, internals: Internals, inputs: PaddedBatch) -> Tensor:
         """r, (B, L)."""
         shape = torch.Size((*self.head.shape, self.size))
-        psi = pooled_products(by_head(internals.queries, shape), by_head(internals.keys, shape), inputs)
+        queries, keys = by_head(internals.queries, shape), by_head(internals.keys, shape, self.key_heads)
+        psi = pooled_products(queries, keys, inputs, causal=self.causal)
         mixed = torch.einsum("zh,zbhl->bl", self._weights(), psi) / math.sqrt(self.size)
         return mixed.masked_fill(~inputs.owned, -torch.inf).softmax(-1)
 
@@ -98,27 +101,44 @@ class HeadMix(WithStudent):
         return NORMS["sparsemax"](self.head.flatten()).view_as(self.head)
 
 
-def by_head(projections: tuple[Tensor, ...], shape: torch.Size) -> Tensor:
-    """Every layer's (B, L, d) → (layers, B, L, heads, d_k)."""
+def by_head(projections: tuple[Tensor, ...], shape: torch.Size, present: int = 0) -> Tensor:
+    """Every layer's (B, L, heads · d_k) → (layers, B, L, heads, d_k).
+
+    Where only so many heads are `present`, groups of heads share one, as with grouped-query attention.
+    """
     if len(projections) != shape[0]:
         raise ExplanationError(
             f"IvRA reads one query and one key projection per layer; the model has {len(projections)} in {shape[0]} "
             "layers. Choose another method for this model."
         )
-    stacked = torch.stack(projections)
-    return stacked.view(*stacked.shape[:-1], *shape[1:])
+    stacked, (_, heads, size) = torch.stack(projections), shape
+    present = present or heads
+    if stacked.shape[-1] != present * size:
+        raise ExplanationError(
+            f"IvRA reads {present} heads of {size} numbers per layer; the model's projections have {stacked.shape[-1]} "
+            "numbers. Choose another method for this model."
+        )
+    return stacked.view(*stacked.shape[:-1], present, size).repeat_interleave(heads // present, dim=-2)
 
 
-def pooled_products(queries: Tensor, keys: Tensor, inputs: PaddedBatch) -> Tensor:
-    """How much each token is looked at, the mean over all tokens that look: (layers, B, heads, L)."""
+def pooled_products(queries: Tensor, keys: Tensor, inputs: PaddedBatch, *, causal: bool) -> Tensor:
+    """How much each token is looked at, the mean over all tokens that look: (layers, B, heads, L).
+
+    In a `causal` model a token and those behind it look at it; in others all of them do.
+    """
     attending = inputs.attention[:, :, None, None]  # (B, L, 1, 1)
-    mean = (queries * attending).sum(2) / inputs.lengths[:, None, None]  # (layers, B, heads, d_k)
+    looking = queries * attending
+    if causal:
+        behind = looking.flip(2).cumsum(2).flip(2)  # (layers, B, L, heads, d_k): the sum from each token on
+        counts = attending.float().flip(1).cumsum(1).flip(1).clamp(min=1)
+        return torch.einsum("zblhd,zblhd->zbhl", behind / counts, keys)
+    mean = looking.sum(2) / inputs.lengths[:, None, None]  # (layers, B, heads, d_k)
     return torch.einsum("zbhd,zblhd->zbhl", mean, keys)
 
 
 def coefficients(module: nn.Module) -> dict[str, Tensor]:
     """What was learned: ω (layers, heads, d_k), λ̂ (layers, heads), η̂ (layers,); SMaT has no ω."""
-    return {name: each.detach() for name, each in cast(Readout | HeadMix, module).coefficients().items()}
+    return {name: coefficient.detach() for name, coefficient in cast(Readout | HeadMix, module).coefficients().items()}
 
 
 def stored_coefficients(artifact: "Artifact") -> dict[str, Tensor]:

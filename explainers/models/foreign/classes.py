@@ -44,7 +44,7 @@ def class_names(name: str, raw_config: dict[str, Any], outputs: int) -> tuple[st
     if given is None:
         return tuple(f"LABEL_{number}" for number in range(outputs))  # the library's own
     try:
-        names = {int(number): each for number, each in given.items()}
+        names = {int(number): value for number, value in given.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise ModelUnavailable(f"The classes of {name!r} (id2label) are not numbers with names.") from error
     if set(names) != set(range(outputs)):
@@ -88,5 +88,5 @@ def _text(name: str, number: int, given: object) -> str:
 def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
     """With its number behind each name that comes more than once."""
     counts = Counter(names)
-    numbered = tuple(f"{each} ({at})" if counts[each] > 1 else each for at, each in enumerate(names))
-    return numbered if len(set(numbered)) == len(names) else tuple(f"{each} ({at})" for at, each in enumerate(names))
+    numbered = tuple(f"{name} ({at})" if counts[name] > 1 else name for at, name in enumerate(names))
+    return numbered if len(set(numbered)) == len(names) else tuple(f"{name} ({at})" for at, name in enumerate(names))

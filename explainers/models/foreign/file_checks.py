@@ -73,10 +73,10 @@ def weight_files(name: str, folder: Path) -> list[Path]:
         files = [folder / shard for shard in shards_of(name, folder / INDEX)]
     else:
         raise ModelUnavailable(f"The model {name!r} could not be loaded: it has neither {WEIGHTS} nor {INDEX}.")
-    missing = [each.name for each in files if not each.is_file()]
+    missing = [file.name for file in files if not file.is_file()]
     if missing:
         raise ModelUnavailable(f"The model {name!r} could not be loaded: {missing[0]} is missing.")
-    check_model_bytes(name, sum(each.stat().st_size for each in files))
+    check_model_bytes(name, sum(file.stat().st_size for file in files))
     return files
 
 
@@ -257,7 +257,7 @@ def _numbers(content: Any, name: str, entry: str = "") -> Iterator[tuple[str, in
             if key not in CLASS_NAMES:
                 yield from _numbers(value, name, str(key))
     elif isinstance(content, list):
-        inner = [each for value in content for each in _numbers(value, name, entry)]
+        inner = [number for value in content for number in _numbers(value, name, entry)]
         yield from inner
         if LAYERS.search(entry):  # such as the depths of stages
             yield entry, sum(number for key, number in inner if key == entry)

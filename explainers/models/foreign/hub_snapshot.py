@@ -33,7 +33,7 @@ def check_hub_allowed(identifier: str) -> None:
             f"The model {identifier!r} is not available: the Hugging Face hub is switched off here "
             f"({HUB_VARIABLE}=off). Give an embedded model or a folder."
         )
-    allowed = [each.strip() for each in setting.split(",") if each.strip()]
+    allowed = [part.strip() for part in setting.split(",") if part.strip()]
     if not any(fnmatchcase(identifier, pattern) for pattern in allowed):
         raise ModelUnavailable(
             f"The model {identifier!r} is not available: of the Hugging Face hub only {', '.join(allowed)} "
@@ -67,7 +67,9 @@ def fetched_folder(identifier: str, revision: str | None, *, weights: bool = Tru
         ) from error
     except Exception as error:  # offline, silent, or an answer that makes no sense
         return _cached_folder(identifier, revision, error)
-    names = _files_to_fetch(identifier, {each.rfilename: each.size or 0 for each in info.siblings or []}, weights)
+    names = _files_to_fetch(
+        identifier, {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or []}, weights
+    )
     try:
         return Path(snapshot_download(identifier, revision=revision, allow_patterns=names, etag_timeout=ANSWER_SECONDS))
     except Exception as error:
@@ -93,16 +95,16 @@ def _files_to_fetch(identifier: str, sizes: dict[str, int], weights: bool) -> li
     if set(HEAD) <= set(sizes) and "config.json" not in sizes:
         tensors, others = [HEAD[1]], [HEAD[0]]
     else:
-        shards = [each for each in sizes if SHARD.fullmatch(each)] if INDEX in sizes else []
-        tensors, others = [WEIGHTS] if WEIGHTS in sizes else shards, [each for each in OTHERS if each in sizes]
+        shards = [size for size in sizes if SHARD.fullmatch(size)] if INDEX in sizes else []
+        tensors, others = [WEIGHTS] if WEIGHTS in sizes else shards, [other for other in OTHERS if other in sizes]
     if weights and not tensors:
         raise ModelUnavailable(
             f"{identifier} holds no .safetensors file; other weight formats can run code and are refused."
         )
-    check_model_bytes(identifier, sum(sizes[each] for each in tensors))
-    for each in others:
-        if sizes[each] > MAX_FILE:
+    check_model_bytes(identifier, sum(sizes[tensor] for tensor in tensors))
+    for other in others:
+        if sizes[other] > MAX_FILE:
             raise ModelUnavailable(
-                f"{each} of {identifier!r} takes {sizes[each] >> 20:,} MB; at most {MAX_FILE >> 20} MB are read."
+                f"{other} of {identifier!r} takes {sizes[other] >> 20:,} MB; at most {MAX_FILE >> 20} MB are read."
             )
     return [*(tensors if weights else ()), *others]

@@ -186,8 +186,8 @@ class IsolatedTokenizer:
             ) from error
 
     def _check(self, tokens: Tokens) -> None:
-        wrong = [each for each in tokens.ids if each >= self.vocabulary]
-        types = [] if self.types is None else [each for each in tokens.type_ids if each >= self.types]
+        wrong = [token_id for token_id in tokens.ids if token_id >= self.vocabulary]
+        types = [] if self.types is None else [type_id for type_id in tokens.type_ids if type_id >= self.types]
         if not (wrong or types or len(tokens.ids) > self.longest):
             return
         if wrong:
@@ -246,13 +246,13 @@ class Opening:
     """A tokenizer that is being opened, while the caller loads the model."""
 
     def __init__(self, name: str, folder: Path, *, ends: bool = False) -> None:
-        if not any((folder / each).is_file() for each in VOCABULARIES):
+        if not any((folder / vocabulary).is_file() for vocabulary in VOCABULARIES):
             raise ModelUnavailable(
                 f"{name!r} has no tokenizer: it needs one of {', '.join(VOCABULARIES[:4])} or a sentencepiece model. "
                 "Save the tokenizer into the same folder."
             )
-        for each in (*VOCABULARIES, *SETTINGS):
-            check_file_size(name, folder / each)
+        for file in (*VOCABULARIES, *SETTINGS):
+            check_file_size(name, folder / file)
         self.name = name
         config = read_config(name, folder / CONFIG) if (folder / CONFIG).is_file() else None
         self._request = {"folder": str(folder.resolve()), "ends": ends, "config": config}

@@ -43,7 +43,7 @@ class Canvas:
     def arrays(self) -> tuple[NDArray[np.generic], ...]:
         """All that the model's answers depend on; an empty one in place of what is not there."""
         optional = (self.original, self.zeroed, self.dropped)
-        return self.pixels, self.owners, *(np.zeros(0) if each is None else each for each in optional)
+        return self.pixels, self.owners, *(np.zeros(0) if array is None else array for array in optional)
 
     def replacement(self, erasure: str) -> Pixels:
         """(H, W, 3): the pixels that replace erased ones."""

@@ -125,7 +125,7 @@ class Encoding:
 
     @property
     def multimodal(self) -> bool:
-        """Whether there is an image with the text."""
+        """Return whether there is an image with the text."""
         return self.image is not None
 
     @memoized

@@ -76,21 +76,21 @@ def pad_batch(encodings: Sequence[Encoding], pad_token: int, device: torch.devic
 
     Raises `ExplanationError` for images whose patches are no tokens.
     """
-    if any(each.canvas is not None for each in encodings):
+    if any(encoding.canvas is not None for encoding in encodings):
         raise ExplanationError(
             "Learned methods need a model that reads patches and words as tokens of one sequence. "
             "Choose another method for this model."
         )
-    unit_count = max((len(each.units) for each in encodings), default=0)
-    ids = _padded([each.ids for each in encodings], pad_token, device)
-    lengths = torch.tensor([len(each.ids) for each in encodings], device=device)
-    counts = torch.tensor([len(each.units) for each in encodings], device=device)
-    owners = [[unit_count if owner == NO_UNIT else owner for owner in each.owners] for each in encodings]
-    zeroed = [[position in each.zeroed for position in range(len(each.ids))] for each in encodings]
+    unit_count = max((len(encoding.units) for encoding in encodings), default=0)
+    ids = _padded([encoding.ids for encoding in encodings], pad_token, device)
+    lengths = torch.tensor([len(encoding.ids) for encoding in encodings], device=device)
+    counts = torch.tensor([len(encoding.units) for encoding in encodings], device=device)
+    owners = [[unit_count if owner == NO_UNIT else owner for owner in encoding.owners] for encoding in encodings]
+    zeroed = [[position in encoding.zeroed for position in range(len(encoding.ids))] for encoding in encodings]
     return PaddedBatch(
         ids,
         torch.arange(ids.shape[1], device=device) < lengths[:, None],
-        _padded([each.segments for each in encodings], 0, device),
+        _padded([encoding.segments for encoding in encodings], 0, device),
         _padded(owners, unit_count, device),
         torch.arange(unit_count, device=device) < counts[:, None],
         _padded(zeroed, 0, device) == 0,
@@ -105,14 +105,14 @@ def _padded(rows: Sequence[Sequence[int]], value: int, device: torch.device) -> 
 
 def _patches(encodings: Sequence[Encoding], ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Where patches stand (B, L), their embeddings and those of erased ones (B, L, d)."""
-    patches = [each.patch_embeddings for each in encodings]
-    d = max((each.embeddings.shape[1] for each in patches if each), default=0)
+    patches = [encoding.patch_embeddings for encoding in encodings]
+    d = max((patch.embeddings.shape[1] for patch in patches if patch), default=0)
     is_patch = torch.zeros_like(ids, dtype=torch.bool)
     embeddings, replacements = (torch.zeros(*ids.shape, d, device=ids.device) for _ in range(2))
-    for row, each in enumerate(patches):
-        if each is not None:
-            length = len(each.is_patch)
-            is_patch[row, :length] = torch.from_numpy(each.is_patch)
-            embeddings[row, :length] = torch.from_numpy(each.embeddings)
-            replacements[row, :length] = torch.from_numpy(each.replacement("mask"))
+    for row, own in enumerate(patches):
+        if own is not None:
+            length = len(own.is_patch)
+            is_patch[row, :length] = torch.from_numpy(own.is_patch)
+            embeddings[row, :length] = torch.from_numpy(own.embeddings)
+            replacements[row, :length] = torch.from_numpy(own.replacement("mask"))
     return is_patch, embeddings, replacements

@@ -14,7 +14,7 @@ import regex
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.models.inputs.encoding import Encoding, word_spans
+from explainers.models.inputs.encoding import Encoding, Erasure, word_spans
 
 SINGLE_TEXT = ("text",)
 EMPTY_TEXT = "The text is empty. Type at least one word."
@@ -24,12 +24,12 @@ def display_input_names(input_names: Sequence[str], texts: int) -> tuple[str, ..
     """The names of the texts on the page and in files; a text that stands alone needs no name."""
     if texts == 1:
         return ("",)
-    return tuple(each.capitalize() for each in input_names) if len(input_names) == texts else ("Text 1", "Text 2")
+    return tuple(name.capitalize() for name in input_names) if len(input_names) == texts else ("Text 1", "Text 2")
 
 
 def with_articles(input_names: Sequence[str]) -> str:
     """ "a premise and a hypothesis"."""
-    return " and ".join(f"{'an' if each[0] in 'aeiou' else 'a'} {each}" for each in input_names)
+    return " and ".join(f"{'an' if name[0] in 'aeiou' else 'a'} {name}" for name in input_names)
 
 
 def to_example(text: str | Example, text_pair: str | None = None) -> Example:
@@ -106,8 +106,20 @@ def input_warnings(name: str, encoding: Encoding, unknown: int | None, *, englis
     return " ".join(filter(None, warnings))
 
 
+def erasure_warning(name: str, replacement: str, erasure: Erasure) -> str:
+    """Return what to know of an operator on a model without a mask token, which has never seen erased words."""
+    if erasure == "mask":
+        return (
+            f"{name} has no mask token: an erased word becomes the {replacement}, to which the model may react by "
+            "itself. “delete” is the safer operator for it."
+        )
+    if erasure == "zero":
+        return f"{name} has never seen an embedding of zeros. “delete” is the safer operator for it."
+    return ""
+
+
 def looks_foreign(encoding: Encoding, unknown: int | None) -> bool:
-    """Whether the texts are probably not English. `unknown` is the id of the unknown token."""
+    """Return whether the texts are probably not English. `unknown` is the id of the unknown token."""
     text = " ".join(encoding.texts)
     words = [text[start:end].lower() for start, end in word_spans(text) if LETTER.search(text[start:end])]
     if len(words) < MIN_WORDS:

@@ -72,12 +72,12 @@ class BlendedImage:
 
 def blend(canvas: Canvas, erasure: str, preparation: Preparation, grid: Size, like: Tensor) -> Blend:
     """`grid` are rows and columns of the model's own patches; the result has the device and precision of `like`."""
-    rows, columns = (each.to(like) for each in preparation.matrices(canvas.size))
-    down, across = (each.to(like) for each in _covering(preparation, canvas.size, grid))
+    rows, columns = (matrix.to(like) for matrix in preparation.matrices(canvas.size))
+    down, across = (matrix.to(like) for matrix in _covering(preparation, canvas.size, grid))
     replacement, owned = canvas.replacement(erasure), canvas.owners >= 0
     image, difference = (
-        torch.tensor(each, device=like.device).to(like).permute(2, 0, 1) / 255
-        for each in (
+        torch.tensor(array, device=like.device).to(like).permute(2, 0, 1) / 255
+        for array in (
             np.where(owned[:, :, None], replacement, canvas.pixels),
             np.subtract(canvas.pixels, replacement, dtype=np.float32),
         )

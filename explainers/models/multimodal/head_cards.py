@@ -27,7 +27,7 @@ def head_card(folder: Path) -> dict[str, Any]:
     try:
         card: dict[str, Any] = json.loads((folder / CARD).read_text(encoding="utf-8"))
         names = [card["architecture"], card["encoder"], card["sha256"], *card["labels"], *head_input_names(card)]
-        if not all(isinstance(each, str) and each for each in names):
+        if not all(isinstance(name, str) and name for name in names):
             raise TypeError
         if not isinstance(card["labels"], list) or len(set(card["labels"])) < 2 or len(head_input_names(card)) != 1:
             raise TypeError
@@ -53,7 +53,7 @@ def damaged_head(folder: Path, why: str) -> ModelUnavailable:
 
 def check_portable(folder: Path) -> None:
     """Raises `ModelUnavailable` if a head that was fetched from the hub names folders, which would be those of here."""
-    if any(Path(each).is_absolute() for each in encoder_parts(folder).values()):
+    if any(Path(part).is_absolute() for part in encoder_parts(folder).values()):
         raise damaged_head(folder, "it needs folders of another machine")
 
 

@@ -121,10 +121,12 @@ def _targets(examples: Sequence[Example], labels: Sequence[str]) -> Tensor:
         raise DataUnavailable(
             f"A head needs at least 2 classes and {FEWEST} examples; there are {len(labels)} and {len(examples)}."
         )
-    for number, each in enumerate(examples, start=1):
-        if each.label is None or not 0 <= each.label < len(labels):
-            raise DataUnavailable(f"Example {number} has the class {each.label}, not one of 0 to {len(labels) - 1}.")
-    return torch.tensor([each.label for each in examples])
+    for number, labelled in enumerate(examples, start=1):
+        if labelled.label is None or not 0 <= labelled.label < len(labels):
+            raise DataUnavailable(
+                f"Example {number} has the class {labelled.label}, not one of 0 to {len(labels) - 1}."
+            )
+    return torch.tensor([example.label for example in examples])
 
 
 def _pinned(name: str, folder: Path) -> str:

@@ -147,7 +147,7 @@ def load_encoder(name: str, vision: str = "", tokenizer: str = "") -> Encoder:
     source, words, images = ModelFiles(name), ModelFiles(tokenizer or name, not tokenizer), ModelFiles(vision or name)
     with load_errors(name, EXPECTED):
         config = source.config()
-        by_type = {each.model_type: each for each in ARCHITECTURES}
+        by_type = {architecture.model_type: architecture for architecture in ARCHITECTURES}
         if config.model_type not in by_type:
             raise ModelUnavailable(f"{name!r} is of type {config.model_type}. Choose one of: {', '.join(by_type)}.")
         architecture = by_type[config.model_type]
@@ -157,7 +157,7 @@ def load_encoder(name: str, vision: str = "", tokenizer: str = "") -> Encoder:
             module, missing = source.module(AutoModel, config)
             _check_complete(source, missing, architecture.network.unused)
             vision_module = _vision(images) if vision else None
-            others = (each.version() for each, given in ((images, vision), (words, tokenizer)) if given)
+            others = (part.version() for part, given in ((images, vision), (words, tokenizer)) if given)
             version = "+".join((source.version(), *others))
             return _encoder(architecture, module, vision_module, opened.result(), images, version)
 
@@ -181,7 +181,7 @@ def load_head_weights(network: FusionNetwork, weights: dict[str, Tensor]) -> Non
 
 def shape_of(card: dict[str, Any]) -> FusionShape:
     shape = FusionShape(**card.get("shape", {}))
-    if not all(isinstance(each, int) and each > 0 for each in (shape.factors, shape.outputs)):
+    if not all(isinstance(size, int) and size > 0 for size in (shape.factors, shape.outputs)):
         raise TypeError
     if shape.factors * shape.outputs > LARGEST or asdict(shape)["reads"] not in ("last", "mean"):
         raise ValueError

@@ -104,7 +104,7 @@ class MultimodalModel(FrozenModel):
         parts = self.parts(encoding, erasure)
         masked = parts.apply(mask, "mask" if erasure == "delete" else erasure, drops=self.network.drops)
         ids, segments = (
-            torch.tensor(each, device=self.device).expand(len(mask), -1) for each in (encoding.ids, encoding.segments)
+            torch.tensor(row, device=self.device).expand(len(mask), -1) for row in (encoding.ids, encoding.segments)
         )
         batch = MultimodalBatch(ids, segments, torch.ones_like(ids).bool(), masked.pixels, masked.kept)
         with (
@@ -118,7 +118,7 @@ class MultimodalModel(FrozenModel):
     def states(self, encoding: Encoding) -> States:
         """The states of the layers in which words and patches attend to each other; no gradient."""
         states = joint_states(self, encoding)
-        hidden, attentions = (tuple(layer[0] for layer in each) for each in (states.hidden, states.attentions))
+        hidden, attentions = (tuple(layer[0] for layer in layers) for layers in (states.hidden, states.attentions))
         return States(hidden, attentions, mean_pooled=states.reads is None)
 
     def attention_received(self, encoding: Encoding, *, last_layer: bool) -> Floats:
@@ -232,18 +232,19 @@ def _features(model: MultimodalModel, batch: Sequence[Encoding]) -> Tensor:
 def _prepared_batch(model: MultimodalModel, batch: Sequence[Encoding]) -> Iterator[MultimodalBatch]:
     """Unmasked inputs whose images get one size; during the block, what the user has zeroed is zero."""
     texts = pad_batch(
-        [replace(each, canvas=None) for each in batch], model.pad_token, model.device
+        [replace(encoding, canvas=None) for encoding in batch], model.pad_token, model.device
     )  # images follow below
     nothing = model.like.new_ones(1, 0)  # a mask of no units
     images = [
-        model.parts(each, "mask", whole=True).apply(nothing, "mask", drops=model.network.drops) for each in batch
-    ]  # fmt: skip
+        model.parts(encoding, "mask", whole=True).apply(nothing, "mask", drops=model.network.drops)
+        for encoding in batch
+    ]
     rows, columns = model.network.grid(model.prepared_size(batch[0]))
     scale, kept = (
-        _filled(each_part, model.like.new_ones(1, rows, columns))
-        for each_part in ([each.scale for each in images], [each.kept for each in images])
+        _filled(values, model.like.new_ones(1, rows, columns))
+        for values in ([image.scale for image in images], [image.kept for image in images])
     )
-    pixels = torch.cat([each.pixels for each in images])
+    pixels = torch.cat([image.pixels for image in images])
     words = None if bool(texts.nonzero.all()) else texts.nonzero
     with model.meter.locked_batch(model.lock, len(batch)), model.network.scaled(words, scale):
         yield MultimodalBatch(texts.ids, texts.segments, texts.attention, pixels, None if kept is None else kept.bool())
@@ -251,19 +252,19 @@ def _prepared_batch(model: MultimodalModel, batch: Sequence[Encoding]) -> Iterat
 
 def _filled(tensors: Sequence[Tensor | None], whole: Tensor) -> Tensor | None:
     """Stacked, with `whole` for missing ones; None if all are missing."""
-    if all(each is None for each in tensors):
+    if all(tensor is None for tensor in tensors):
         return None
-    return torch.cat([whole if each is None else each.to(whole) for each in tensors])
+    return torch.cat([whole if tensor is None else tensor.to(whole) for tensor in tensors])
 
 
 def _same_size_batches(model: MultimodalModel, encodings: Iterable[Encoding]) -> Iterator[list[Encoding]]:
     """In their order, as many at once as fit and have images of one prepared size."""
     waiting: list[Encoding] = []
-    for each in encodings:
-        size, most = model.prepared_size(each), model.rows_at_once(each)
+    for encoding in encodings:
+        size, most = model.prepared_size(encoding), model.rows_at_once(encoding)
         if waiting and (len(waiting) >= most or model.prepared_size(waiting[0]) != size):
             yield waiting
             waiting = []
-        waiting.append(each)
+        waiting.append(encoding)
     if waiting:
         yield waiting

@@ -61,7 +61,7 @@ class Preparation:
 
     def normalised(self, images: Tensor) -> Tensor:
         """(B, 3, h, w) of 0…1, clipped where resizing overshot."""
-        mean, std = (images.new_tensor(each)[:, None, None] for each in (self.mean, self.std))
+        mean, std = (images.new_tensor(channels)[:, None, None] for channels in (self.mean, self.std))
         return (images.clamp(-SLACK, 1 + SLACK) - mean) / std
 
 

@@ -147,7 +147,7 @@ def write_bundle(human: nlvr.Nlvr, recipe: SceneModelRecipe, folder: Path, about
     (folder / CARD).write_text(json.dumps(card, indent=2) + "\n")
     model = load_bundle(folder, torch.device("cpu"))
     card["accuracy"] = {
-        name: scene_accuracy(model, [each.example() for each in generated_part(name)])
+        name: scene_accuracy(model, [scene.example() for scene in generated_part(name)])
         for name in ("validation", "test")
     }
     card["per_kind"] = accuracies(model, human)

@@ -53,10 +53,10 @@ def _patch_box(number: int, offset: tuple[int, int], size: tuple[int, int], orig
     left = LEFTS[column * PATCH // SIDE] + column * PATCH % SIDE
     ends = []
     for start, axis in ((left, 0), (row * PATCH, 1)):
-        first, last = (min(max(each - offset[axis], 0), size[axis]) for each in (start, start + PATCH))
+        first, last = (min(max(edge - offset[axis], 0), size[axis]) for edge in (start, start + PATCH))
         if first == last:
             return None
-        first, last = (round(each * original[axis] / size[axis]) for each in (first, last))
+        first, last = (round(edge * original[axis] / size[axis]) for edge in (first, last))
         first = min(first, original[axis] - 1)
         ends.append((first, max(last, first + 1)))  # several patches may show one pixel of a tiny image
     (first, last), (top, bottom) = ends
@@ -69,7 +69,7 @@ def embed_patches(network: SceneNetwork, fitted: FittedImage, device: torch.devi
     mean = np.tile(original.reshape(-1, 3).mean(0), original.shape[1] // 3)[None].repeat(PATCHES, 0)
     blurred = split_patches(np.asarray(Image.fromarray(fitted.pixels).filter(ImageFilter.GaussianBlur(BLUR))))
     with torch.no_grad():
-        patches = torch.stack([scaled(each.astype(np.float32)) for each in (original, mean, blurred)]).to(device)
+        patches = torch.stack([scaled(canvas.astype(np.float32)) for canvas in (original, mean, blurred)]).to(device)
         embedded = network.embed_patches(patches, torch.arange(PATCHES, device=device).expand(3, -1))
     return np.asarray(embedded.cpu(), dtype=np.float32)
 

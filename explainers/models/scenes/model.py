@@ -93,7 +93,7 @@ class SceneModel(FrozenModel):
         if erasure == "delete":
             positions, real = close_gaps(kept)
             rows = rows.gather(1, positions[:, :, None].expand(-1, -1, rows.shape[-1]))
-            segments = {name: each.gather(1, positions) for name, each in segments.items()}
+            segments = {name: segment.gather(1, positions) for name, segment in segments.items()}
             attention, scale = real.long(), None
         elif erasure == "zero":
             scale = kept
@@ -101,7 +101,7 @@ class SceneModel(FrozenModel):
             rows = torch.where(kept[:, :, None], embedded, mask_token)
 
         def answer(rows_part: slice) -> Tensor:
-            types = {name: each[rows_part] for name, each in segments.items()}
+            types = {name: segment[rows_part] for name, segment in segments.items()}
             attended = None if attention is None else attention[rows_part]
             with torch.inference_mode():
                 return self._normalised(self._logits(inputs_embeds=rows[rows_part], attention=attended, segments=types))

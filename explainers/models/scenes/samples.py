@@ -124,11 +124,11 @@ def kinds(item: SceneItem) -> tuple[Kind, ...]:
     if isinstance(statement, Every):
         return statement.kind, statement.predicate
     named: list[Kind] = []
-    for each in statement.conditions:
-        if isinstance(each, Next):
-            named += [each.one, each.other]
-        elif not isinstance(each, Hues | Within):
-            named.append(each.kind)
+    for condition in statement.conditions:
+        if isinstance(condition, Next):
+            named += [condition.one, condition.other]
+        elif not isinstance(condition, Hues | Within):
+            named.append(condition.kind)
     return tuple(named[:2])
 
 
@@ -150,12 +150,14 @@ def box_targets(item: SceneItem) -> tuple[Integers, Integers]:
         things = item.scene.box(box)
         if box == item.scene.covered:
             continue
-        if named and not any(isinstance(each, Level) for each in conditions):  # which counts levels, not things
+        if named and not any(
+            isinstance(condition, Level) for condition in conditions
+        ):  # which counts levels, not things
             numbers[:, box] = min(len(named[0].among(things, item.scene)), MOST - 1)
-        elif any(isinstance(each, Hues) for each in conditions):
+        elif any(isinstance(condition, Hues) for condition in conditions):
             numbers[:, box] = len({thing.colour for thing in things})
         if conditions:
-            goods[:, box] = all(each.holds(box, item.scene) for each in conditions)
+            goods[:, box] = all(condition.holds(box, item.scene) for condition in conditions)
     return numbers.reshape(-1), goods.reshape(-1)
 
 
@@ -248,11 +250,11 @@ class SceneBatch:
 
 def collate(samples: Sequence[SceneSample], tokenizer: Tokenizer, kept: Sequence[NDArray[np.int64]] = ()) -> SceneBatch:
     """`kept` are the numbers of each sample's patches that are read; by default all."""
-    patches = [torch.from_numpy(each) for each in kept] or [torch.arange(PATCHES)] * len(samples)
+    patches = [torch.from_numpy(array) for array in kept] or [torch.arange(PATCHES)] * len(samples)
     numbers = nn.utils.rnn.pad_sequence(patches, batch_first=True)  # (B, P)
     most = numbers.shape[1]
-    real = torch.arange(most) < torch.tensor([len(each) for each in patches])[:, None]
-    sentences = tokenizer.encode_batch([each.text for each in samples], add_special_tokens=False)
+    real = torch.arange(most) < torch.tensor([len(patch) for patch in patches])[:, None]
+    sentences = tokenizer.encode_batch([sample.text for sample in samples], add_special_tokens=False)
     rows = [framed(sentence.ids, most) for sentence in sentences]
     ids = nn.utils.rnn.pad_sequence([torch.tensor(row[0]) for row in rows], batch_first=True, padding_value=PAD)
     segments = nn.utils.rnn.pad_sequence([torch.tensor(row[1]) for row in rows], batch_first=True)
@@ -261,10 +263,10 @@ def collate(samples: Sequence[SceneSample], tokenizer: Tokenizer, kept: Sequence
     each_row = torch.arange(len(samples))[:, None]
 
     def target(name: str) -> Tensor:
-        values = torch.from_numpy(np.stack([getattr(each.targets, name) for each in samples]))[each_row, numbers]
+        values = torch.from_numpy(np.stack([getattr(sample.targets, name) for sample in samples]))[each_row, numbers]
         return values.where(real.view(*real.shape, *[1] * (values.ndim - 2)), UNKNOWN)
 
-    raw = np.stack([each.patches for each in samples])  # (B, 48, 1875)
+    raw = np.stack([sample.patches for sample in samples])  # (B, 48, 1875)
     lines = raw.reshape(len(samples), -1, 3 * PATCH).sum(1, dtype=np.uint32)  # (B, 75)
     means = lines.reshape(len(samples), PATCH, 3).sum(1) / (PATCHES * PATCH**2)  # (B, 3)
     return SceneBatch(
@@ -274,9 +276,9 @@ def collate(samples: Sequence[SceneSample], tokenizer: Tokenizer, kept: Sequence
         scaled(raw[each_row.numpy(), numbers.numpy()]),
         numbers,
         scaled(np.tile(means, PATCH**2))[:, None],
-        torch.tensor([each.label for each in samples]),
+        torch.tensor([sample.label for sample in samples]),
         *map(target, ("holds", "fits", "number", "good", "matters")),
-        *(torch.tensor([getattr(each.targets, name) for each in samples]) for name in ("count", "quantifier", "n")),
+        *(torch.tensor([getattr(sample.targets, name) for sample in samples]) for name in ("count", "quantifier", "n")),
     )
 
 

@@ -136,7 +136,7 @@ class SceneTraining:
         self.average = AveragedModel(self.network, multi_avg_fn=get_ema_multi_avg_fn(recipe.averaging))  # type: ignore[no-untyped-call]
         self.weights = list(self.learner.parameters())
         matrices = [weight for weight in self.network.base_model.encoder.parameters() if weight.ndim == 2]
-        others = [weight for weight in self.weights if all(weight is not each for each in matrices)]
+        others = [weight for weight in self.weights if all(weight is not matrix for matrix in matrices)]
         rate, decay = recipe.learning_rate, recipe.weight_decay
         self.optimisers = (
             torch.optim.Muon(matrices, rate, decay, adjust_lr_fn="match_rms_adamw"),
@@ -144,8 +144,8 @@ class SceneTraining:
         )
         rising, steps = recipe.rising * recipe.steps, recipe.steps
         self.schedules = tuple(
-            LambdaLR(each, lambda step: min((step + 1) / rising, max(0.0, (steps - step) / (steps - rising))))
-            for each in self.optimisers
+            LambdaLR(optimiser, lambda step: min((step + 1) / rising, max(0.0, (steps - step) / (steps - rising))))
+            for optimiser in self.optimisers
         )
 
     def step(self, batches: Sequence[SceneBatch]) -> Tensor:
@@ -182,7 +182,7 @@ class SceneTraining:
     def parts(self) -> dict[str, Any]:
         """All that changes during the training, by its name in the checkpoint."""
         kept = {"pupil": self.learner, "average": self.average}
-        return kept | {f"{type(each).__name__} {n}": each for n, each in enumerate((*self.optimisers, *self.schedules))}
+        return kept | {f"{type(part).__name__} {n}": part for n, part in enumerate((*self.optimisers, *self.schedules))}
 
     def save(self) -> None:
         state = {name: part.state_dict() for name, part in self.parts.items()}

@@ -166,7 +166,7 @@ def train(
 
     def encoded(part: Sequence[Example]) -> list[Encoded]:
         tokens = tokenizer.encode_batch([(item.text, item.pair) if item.pair else item.text for item in part])
-        return [(each.ids, each.type_ids, item.label or 0) for each, item in zip(tokens, part, strict=True)]
+        return [(encoded.ids, encoded.type_ids, item.label or 0) for encoded, item in zip(tokens, part, strict=True)]
 
     texts, warm_up, validation = map(encoded, parts)
     per_epoch = [

@@ -1,0 +1,236 @@
+"""Small models of every family in which one planted word decides, and the rank that each method gives to the word.
+
+Each model has two layers of random weights and is trained until it tells texts with the word from texts without it.
+It is saved to a folder and opened as anybody's model is; AML, CIMI, CIEM and IvRA are fitted to it. So a row tells
+whether the family can be explained at all, what each method answers on it, and why one does not answer.
+"""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from torch import Tensor
+from torch.nn import functional
+
+from explainers.api import explain
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.evaluation.record_file import Record
+from explainers.learned.fit import make
+from explainers.models.catalog import load
+from explainers.models.frozen_model import FrozenModel
+from explainers.training.fit_spec import FitSpec
+
+PLANTED = "zorp"
+WORDS = (
+    *("the", "a", "film", "plot", "scene", "actor", "story", "music", "camera", "ending", "was", "is", "seemed"),
+    *("felt", "looked", "quite", "rather", "very", "slightly", "long", "short", "loud", "quiet", "bright", "early"),
+    *("late", "new", "old", "here", "there", "and", "but"),
+)
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<|endoftext|>")
+PAD, CLS, SEP, MASK, END = 0, 2, 3, 4, 5
+LABELS = {0: "without", 1: "with"}
+METHODS = ("integrated_gradients", "gradient_x_input", "lime", "kernel_shap", "occlusion", "attention_mean")
+LEARNED = ("aml", "cimi", "ciem", "ivra")
+CONTROL = "random"
+FEWEST, MOST = 6, 12  # words of a text
+STEPS, CHECKED, BATCH, RATE = 1000, 50, 32, 3e-3  # of the training, which ends as soon as it is right
+ENOUGH = 0.99  # of the held-out texts
+ERASED = 0.3  # share of the words that are masked in training, so that erased texts are known
+FITTED, EPOCHS = 300, 4  # texts and epochs of the learned methods
+
+SIZE: Mapping[str, Any] = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "max_position_embeddings": 64,
+    "pad_token_id": PAD,
+}
+DECODER: Mapping[str, Any] = {**SIZE, "bos_token_id": END, "eos_token_id": END}
+GROUPED: Mapping[str, Any] = {**DECODER, "num_key_value_heads": 2}
+
+
+@dataclass(frozen=True)
+class Family:
+    """`kind` is the library's model_type; `settings` are those of its configuration."""
+
+    kind: str
+    settings: Mapping[str, Any] = field(default_factory=lambda: SIZE)
+    decoder: bool = False
+
+
+FAMILIES = (
+    Family("bert"),
+    Family("roberta"),
+    Family("xlm-roberta"),
+    Family("electra", {**SIZE, "embedding_size": 32}),
+    Family("albert", {**SIZE, "embedding_size": 32}),
+    Family("distilbert", {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64, "pad_token_id": PAD}),
+    Family("deberta-v2", {**SIZE, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]}),
+    Family("mpnet"),
+    Family("modernbert", {**SIZE, "cls_token_id": CLS, "sep_token_id": SEP, "bos_token_id": CLS, "eos_token_id": SEP}),
+    Family("mobilebert", {**SIZE, "embedding_size": 32, "intra_bottleneck_size": 32, "true_hidden_size": 32}),
+    Family("convbert", {**SIZE, "embedding_size": 32}),
+    Family("longformer", {**SIZE, "attention_window": [8, 8]}),
+    Family("gpt2", {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "pad_token_id": PAD}, decoder=True),
+    Family("gpt_neo", {**DECODER, "num_layers": 2, "attention_types": [[["global"], 2]]}, decoder=True),
+    Family("gptj", {"n_embd": 32, "n_layer": 2, "n_head": 4, "rotary_dim": 4, "pad_token_id": PAD}, decoder=True),
+    Family("gpt_neox", DECODER, decoder=True),
+    Family("opt", {**DECODER, "word_embed_proj_dim": 32, "ffn_dim": 64}, decoder=True),
+    Family("bloom", {"hidden_size": 32, "n_layer": 2, "n_head": 4, "pad_token_id": PAD}, decoder=True),
+    Family("llama", GROUPED, decoder=True),
+    Family("mistral", GROUPED, decoder=True),
+    Family("mixtral", {**GROUPED, "num_local_experts": 2}, decoder=True),
+    Family("qwen2", GROUPED, decoder=True),
+    Family("qwen3", {**GROUPED, "head_dim": 8}, decoder=True),
+    Family("gemma", {**GROUPED, "head_dim": 8}, decoder=True),
+    Family("gemma2", {**GROUPED, "head_dim": 8}, decoder=True),
+    Family("phi", DECODER, decoder=True),
+    Family("phi3", GROUPED, decoder=True),
+    Family("stablelm", GROUPED, decoder=True),
+    Family("xlnet", {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 64, "pad_token_id": PAD}),
+    Family("bart", {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "pad_token_id": PAD}),
+    Family("t5", {"d_model": 32, "num_layers": 2, "num_heads": 4, "d_kv": 8, "pad_token_id": PAD}),
+)
+
+
+def texts_of(count: int, seed: int) -> list[tuple[str, int]]:
+    """Return texts with their class: 1 where the planted word is among the words, in every other one."""
+    draw = random.Random(seed)
+    made = []
+    for number in range(count):
+        words = draw.choices(WORDS, k=draw.randint(FEWEST, MOST))
+        if number % 2:
+            words[draw.randrange(len(words))] = PLANTED
+        made.append((" ".join(words), number % 2))
+    return made
+
+
+def tokenizer_of(family: Family) -> Any:
+    """Return a tokenizer of the library with a token per word; an encoder's writes [CLS] and [SEP]."""
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = {word: number for number, word in enumerate((*SPECIAL, *WORDS, PLANTED))}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    if family.decoder:
+        return PreTrainedTokenizerFast(
+            tokenizer_object=core,
+            pad_token=SPECIAL[PAD],
+            eos_token=SPECIAL[END],
+            bos_token=SPECIAL[END],
+            model_input_names=["input_ids", "attention_mask"],
+        )
+    core.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        pad_token=SPECIAL[PAD],
+        unk_token=SPECIAL[1],
+        cls_token=SPECIAL[CLS],
+        sep_token=SPECIAL[SEP],
+        mask_token=SPECIAL[MASK],
+        model_input_names=["input_ids", "attention_mask"],
+    )
+
+
+def trained_folder(family: Family, folder: Path, seed: int) -> float:
+    """Train a model of the family, save it to the folder and return its accuracy on texts that it has not seen."""
+    from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification
+
+    torch.manual_seed(seed)
+    tokenizer = tokenizer_of(family)
+    config = CONFIG_MAPPING[family.kind](
+        **family.settings, vocab_size=len(SPECIAL) + len(WORDS) + 1, num_labels=2, id2label=LABELS
+    )
+    network = AutoModelForSequenceClassification.from_config(config)
+    optimiser = torch.optim.AdamW(network.parameters(), lr=RATE)
+    erased = END if family.decoder else MASK
+    accuracy = 0.0
+    for step in range(STEPS):
+        ids, attention, classes = batch_of(tokenizer, texts_of(BATCH, 1_000 * seed + step), erased)
+        loss = functional.cross_entropy(network(input_ids=ids, attention_mask=attention).logits, classes)
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        if (step + 1) % CHECKED == 0:
+            accuracy = accuracy_of(network, tokenizer)
+            if accuracy >= ENOUGH:
+                break
+    network.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return accuracy
+
+
+def batch_of(tokenizer: Any, texts: list[tuple[str, int]], erased: int | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Return ids (B, L), attention (B, L) and classes (B); with `erased` some words but the planted one become that."""
+    encoded = tokenizer([text for text, _ in texts], return_tensors="pt", padding=True)
+    ids, attention = encoded["input_ids"], encoded["attention_mask"]
+    if erased is not None:
+        ordinary = (ids >= len(SPECIAL)) & (ids < len(SPECIAL) + len(WORDS))
+        ids = torch.where(ordinary & (torch.rand(ids.shape) < ERASED), erased, ids)
+    return ids, attention, torch.tensor([label for _, label in texts])
+
+
+@torch.no_grad()
+def accuracy_of(network: Any, tokenizer: Any) -> float:
+    """Return the share of 200 held-out texts whose class is right."""
+    network.eval()
+    ids, attention, classes = batch_of(tokenizer, texts_of(200, seed=-1), None)
+    right = network(input_ids=ids, attention_mask=attention).logits.argmax(1) == classes
+    network.train()
+    return float(right.float().mean())
+
+
+def measured(family: Family, folder: Path, inputs: int, seed: int) -> Record:
+    """Return the row of a family: accuracy, the ranks of the planted word by method, and reasons where there are none.
+
+    `refused` is the sentence where the model cannot be opened, and `reasons` those of single methods.
+    """
+    row: Record = {"family": family.kind, "decoder": family.decoder, "accuracy": 0.0, "ranks": {}, "reasons": {}}
+    path = folder / family.kind
+    try:
+        row["accuracy"] = trained_folder(family, path, seed)
+        model = load(str(path), device="cpu")
+    except ModelUnavailable as error:
+        return {**row, "refused": str(error).replace(repr(str(path)), "It")}
+    except (NotImplementedError, ValueError) as error:
+        return {**row, "refused": f"The library does not build it: {error}"}
+    data = folder / "texts.txt"
+    data.write_text("\n".join(text for text, _ in texts_of(FITTED, seed=-2)) + "\n", encoding="utf-8")
+    for method in LEARNED:
+        spec = FitSpec(method, str(path), str(data), seed=seed, settings=(("epochs", str(EPOCHS)),))
+        try:
+            make(spec, model, folder / f"{family.kind}-{method}", None, resume=False)
+        except ExplanationError as error:
+            row["reasons"][method] = str(error)
+    ranks, failures = ranks_of(model, inputs, tuple(method for method in LEARNED if method not in row["reasons"]))
+    row["ranks"], row["erasure"] = ranks, model.default_erasure
+    row["reasons"] |= {method: reason for method, reason in failures.items() if method not in row["reasons"]}
+    return row
+
+
+def ranks_of(
+    model: FrozenModel, inputs: int, learned: tuple[str, ...]
+) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """Return the rank of the planted word (1: the highest score; equal scores share ranks) by method and input."""
+    ranks: dict[str, list[float]] = {}
+    failures: dict[str, str] = {}
+    texts = [text for text, label in texts_of(2 * inputs, seed=-3) if label == 1]
+    for text in texts:
+        comparison = explain(model, text, methods=(*METHODS, *learned, CONTROL), label=LABELS[1])
+        units = [unit.text for unit in comparison.decision.encoding.units]
+        failures |= {failure.method: failure.reason for failure in comparison.failures}
+        for result in comparison.results:
+            if result.attribution.method in (*METHODS, *LEARNED):
+                scores = np.asarray(result.attribution.scores)
+                own = scores[units.index(PLANTED)]
+                rank = float((scores > own).sum() + (1 + (scores == own).sum()) / 2)
+                ranks.setdefault(result.attribution.method, []).append(rank)
+    return ranks, failures

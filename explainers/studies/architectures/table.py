@@ -1,0 +1,62 @@
+"""The families in two tables: the rank of the planted word by method, and why something does not work."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from explainers.evaluation.record_file import Record
+from explainers.methods.registry import method_spec
+from explainers.report.tables import Table, TableColumn, command_block
+from explainers.studies.architectures.measure import FEWEST, LEARNED, METHODS, MOST
+
+HEAD = (
+    "# Which architectures can be explained\n\n"
+    "Small models of two layers, one per family of `transformers`, each trained until one planted word decides its "
+    "class, saved to a folder and opened like any other model. A cell is the mean rank of that word among the "
+    f"{FEWEST} to {MOST} words of a text, 1 being the highest score; by chance it is about 5. The learned methods were "
+    "fitted for a few epochs on few texts, so their ranks say that they work and not how good they can be. The "
+    "operator is that which the command line takes by default. A dash stands for a reason below."
+)
+
+
+def documented(stored: Record) -> str:
+    """Return the document of the stored rows."""
+    rows: Sequence[Record] = stored["rows"]
+    opened = [row for row in rows if "refused" not in row]
+    parts = [HEAD, command_block(stored["command"])]
+    for title, decoder in (("Encoders", False), ("Decoders", True)):
+        some = [row for row in opened if row["decoder"] == decoder]
+        parts += [f"## {title}", RANKS.markdown(some)]
+    reasons = [
+        (row["family"], method_spec(method).name, reason) for row in opened for method, reason in reasons_of(row)
+    ]
+    refused = [(row["family"], "all", row["refused"]) for row in rows if "refused" in row]
+    parts += ["## What does not work, and why", REASONS.markdown([*reasons, *refused])]
+    return "\n\n".join(parts) + "\n"
+
+
+def reasons_of(row: Record) -> list[tuple[str, str]]:
+    """Return method and reason, for methods without ranks."""
+    return [(method, reason) for method, reason in row["reasons"].items() if method not in row["ranks"]]
+
+
+def _rank(method: str) -> Callable[[Record], Any]:
+    return lambda row: float(np.mean(row["ranks"][method])) if row["ranks"].get(method) else None
+
+
+RANKS: Table[Record] = Table(
+    (
+        TableColumn("family", lambda row: f"`{row['family']}`"),
+        TableColumn("accuracy", lambda row: row["accuracy"], ".2f"),
+        TableColumn("operator", lambda row: row["erasure"]),
+        *(TableColumn(method_spec(method).name, _rank(method), ".1f") for method in (*METHODS, *LEARNED)),
+    )
+)
+REASONS: Table[tuple[str, str, str]] = Table(
+    (
+        TableColumn("family", lambda row: f"`{row[0]}`"),
+        TableColumn("method", lambda row: row[1]),
+        TableColumn("reason", lambda row: row[2]),
+    )
+)

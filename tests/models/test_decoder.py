@@ -1,0 +1,193 @@
+"""Decoders with a classification head, built on the spot, as models that can be explained."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification
+
+from explainers import explain, load, wrap
+from explainers.errors import ModelUnavailable
+from explainers.learned.aml.method import AttributionModel
+from explainers.learned.ivra.readout import by_head, pooled_products
+from explainers.models.decoder import DecoderClassifier, decoder_classifier
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.padded_batch import pad_batch
+from explainers.models.internals import forward_with_internals
+from explainers.studies.architectures.measure import END, FAMILIES, PAD, PLANTED, SPECIAL, WORDS, Family, tokenizer_of
+
+TEXT = f"the film was {PLANTED} and very long but new"
+DECODERS = tuple(family for family in FAMILIES if family.decoder)
+KINDS = {family.kind: family for family in FAMILIES}
+
+
+def network_of(family: Family) -> Any:
+    torch.manual_seed(0)
+    config = CONFIG_MAPPING[family.kind](
+        **family.settings, vocab_size=len(SPECIAL) + len(WORDS) + 1, num_labels=2, id2label={0: "no", 1: "yes"}
+    )
+    return AutoModelForSequenceClassification.from_config(config)
+
+
+def decoder(kind: str) -> FrozenModel:
+    return wrap(network_of(KINDS[kind]), tokenizer_of(KINDS[kind]))
+
+
+@pytest.fixture(params=DECODERS, ids=[family.kind for family in DECODERS])
+def family(request: pytest.FixtureRequest) -> Family:
+    chosen: Family = request.param
+    return chosen
+
+
+def test_a_batch_of_different_lengths_answers_as_one_by_one(family: Family) -> None:
+    model = decoder(family.kind)
+    encoding = model.encode(TEXT)
+    keeps = np.random.default_rng(0).random((6, len(encoding.units))) > 0.4
+    for erasure in model.erasures:
+        together = model.probabilities(encoding, keeps, erasure)
+        alone = np.vstack([model.probabilities(encoding, keep[None], erasure) for keep in keeps])
+        assert together == pytest.approx(alone, abs=1e-5)
+        assert np.ptp(together[:, 0]) > 0
+
+
+def test_it_answers_as_the_library(family: Family) -> None:
+    network = network_of(family).eval()
+    model = wrap(network, tokenizer_of(family))
+    encoding = model.encode(TEXT)
+    with torch.inference_mode():
+        theirs = network(input_ids=torch.tensor([encoding.ids])).logits.softmax(-1).numpy()
+    assert model.probabilities(encoding, np.ones((1, len(encoding.units)))) == pytest.approx(theirs, abs=1e-5)
+
+
+def test_words_are_deleted_unless_another_operator_is_asked_for_and_others_come_with_a_warning() -> None:
+    model = decoder("gpt2")
+    by_default = explain(model, TEXT, methods="occlusion")
+    assert by_default.decision.settings.erasure == "delete"
+    assert by_default.decision.encoding.warning == ""
+    masked = explain(model, TEXT, methods="occlusion", erasure="mask")
+    assert "becomes the end-of-text token" in masked.decision.encoding.warning
+    assert "embedding of zeros" in explain(model, TEXT, methods="occlusion", erasure="zero").decision.encoding.warning
+
+
+def test_an_erased_last_word_is_not_taken_for_padding() -> None:
+    """The library looks for the last id that is not the padding token, which here is also what erases words."""
+    network = network_of(KINDS["llama"])
+    network.config.pad_token_id = END
+    tokenizer = tokenizer_of(KINDS["llama"])
+    tokenizer.pad_token = SPECIAL[END]
+    model = wrap(network, tokenizer)
+    encoding = model.encode(TEXT)
+    keep = np.ones((1, len(encoding.units)), dtype=bool)
+    keep[0, -1] = False
+    ids = torch.tensor([[*encoding.ids[:-1], END]])
+    with torch.inference_mode():
+        states = network.eval().base_model(input_ids=ids).last_hidden_state
+        expected = network.score(states[:, -1]).softmax(-1).numpy()
+    assert model.probabilities(encoding, keep, "mask") == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_model_in_memory_stays_as_it_was() -> None:
+    network = network_of(KINDS["qwen2"]).train()
+    weights = {name: weight.clone() for name, weight in network.state_dict().items()}
+    explain(wrap(network, tokenizer_of(KINDS["qwen2"])), TEXT, methods=("occlusion", "integrated_gradients"), steps=5)
+    assert network.training
+    assert all(torch.equal(weights[name], weight) for name, weight in network.state_dict().items())
+    assert all(parameter.grad is None for parameter in network.parameters())
+
+
+def test_a_folder_is_opened_and_explained(tmp_path: Path) -> None:
+    network_of(KINDS["gpt2"]).save_pretrained(tmp_path)
+    tokenizer_of(KINDS["gpt2"]).save_pretrained(tmp_path)
+    model = load(str(tmp_path))
+    assert (model.labels, model.last_token, model.default_erasure) == (("no", "yes"), True, "delete")
+    comparison = explain(model, TEXT, methods=("integrated_gradients", "attention_mean", "ivra"), steps=5)
+    assert [failure.method for failure in comparison.failures] == ["ivra"]  # nothing was fitted
+    assert comparison.result("integrated_gradients") is not None
+
+
+def test_a_head_that_reads_another_token_is_refused() -> None:
+    class First(nn.Module):
+        def __init__(self, network: Any) -> None:
+            super().__init__()
+            self.model, self.score, self.config = network.base_model, network.score, network.config
+
+        @property
+        def base_model(self) -> nn.Module:
+            return self.model  # type: ignore[return-value]
+
+        def forward(self, input_ids: torch.Tensor) -> Any:
+            first = self.model(input_ids=input_ids).last_hidden_state[:, 0]  # type: ignore[operator]
+            return type("Output", (), {"logits": self.score(first)})  # type: ignore[operator]
+
+    with pytest.raises(ModelUnavailable, match="reads its class in a way that is not known here"):
+        decoder_classifier("mine", First(network_of(KINDS["llama"])))
+
+
+@pytest.mark.parametrize("kind", ["bart", "t5"])
+def test_an_encoder_with_a_decoder_is_refused(kind: str) -> None:
+    with pytest.raises(ModelUnavailable, match=r"neither an encoder .* nor a decoder"):
+        wrap(network_of(KINDS[kind]), tokenizer_of(replace(KINDS[kind], decoder=True)))
+
+
+def test_attention_to_the_last_layer_is_that_of_the_last_token() -> None:
+    model = decoder("llama")
+    encoding = model.encode(TEXT)
+    received = model.attention_received(encoding, last_layer=True)
+    last = model.states(encoding).attentions[-1].mean(dim=0)[-1].numpy()
+    assert received == pytest.approx(last, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_aml_sees_the_prediction_before_the_first_token(kind: str) -> None:
+    model = decoder(kind)
+    batch = pad_batch([model.encode(TEXT), model.encode("the film")], model.pad_token, model.device)
+    explainer = AttributionModel(model, rank=4).eval()
+    with torch.no_grad():
+        no, yes = (explainer(model, batch, torch.tensor([p, p])) for p in ([0.99, 0.01], [0.01, 0.99]))
+    assert (no - yes).abs()[batch.attention.bool()].min() > 0
+
+
+def test_ivra_averages_over_the_tokens_that_see_a_token() -> None:
+    model = decoder("llama")
+    batch = pad_batch([model.encode(TEXT), model.encode("the film")], model.pad_token, model.device)
+    internals = forward_with_internals(model, batch)
+    shape = torch.Size((2, 4, 8))
+    queries, keys = by_head(internals.queries, shape), by_head(internals.keys, shape, 2)
+    products = pooled_products(queries, keys, batch, causal=True)  # (layers, B, heads, L)
+    expected = torch.stack(
+        [queries[1, 0, place:, 3].mean(0) @ keys[1, 0, place, 3] for place in range(batch.ids.shape[1])]
+    )
+    assert products[1, 0, 3] == pytest.approx(expected, abs=1e-5)
+    assert torch.equal(keys[:, :, :, 0], keys[:, :, :, 1])  # two heads share a group's keys
+    short = queries[0, 1, :2, 0].mean(0) @ keys[0, 1, 0, 0]  # padding looks at nothing
+    assert float(products[0, 1, 0, 0]) == pytest.approx(float(short), abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "gpt_neox", "bloom", "phi3"])
+def test_queries_and_keys_of_a_fused_projection_give_the_attention(kind: str) -> None:
+    """Where no rotation comes between them and the scores, they give the attention of the first layer; else their
+    sizes are right."""
+    model = decoder(kind)
+    encoding = model.encode(TEXT)
+    internals = forward_with_internals(model, pad_batch([encoding], model.pad_token, model.device))
+    shared = 2 if kind == "phi3" else 4
+    queries = by_head(internals.queries, torch.Size((2, 4, 8)))[0, 0]  # (L, heads, 8)
+    keys = by_head(internals.keys, torch.Size((2, 4, 8)), shared)[0, 0]
+    if kind != "gpt2":
+        return
+    scores = torch.einsum("ihd,jhd->hij", queries, keys) / 8**0.5
+    scores = scores.masked_fill(~torch.ones(scores.shape[1:]).tril().bool(), -torch.inf)
+    assert scores.softmax(-1) == pytest.approx(model.states(encoding).attentions[0], abs=1e-5)
+
+
+def test_the_wrapper_keeps_padding_out() -> None:
+    network = DecoderClassifier(network_of(KINDS["llama"])).eval()
+    ids = torch.tensor([[8, 9, 10, PAD, PAD]])
+    with torch.inference_mode():
+        padded = network(input_ids=ids, attention_mask=torch.tensor([[1, 1, 1, 0, 0]])).logits
+        plain = network(input_ids=ids[:, :3]).logits
+    assert padded == pytest.approx(plain, abs=1e-5)
