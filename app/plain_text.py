@@ -72,7 +72,7 @@ def label(name: str, otherwise: str) -> str:
 
 
 def _draw(kind: Kind, *pieces: str, tooltip: str = "", width: Width = "stretch") -> None:
-    content = "".join(f"<b>{escaped(each)}</b>" if isinstance(each, Bold) else escaped(each) for each in pieces)
+    content = "".join(f"<b>{escaped(piece)}</b>" if isinstance(piece, Bold) else escaped(piece) for piece in pieces)
     role = ' role="alert"' if kind in ("error", "warning", "success") else ""
     title = f' title="{escaped(tooltip)}"' if tooltip else ""
     style = f"{STYLES[kind]} overflow-wrap: anywhere; white-space: pre-line; unicode-bidi: isolate;".strip()

@@ -168,9 +168,9 @@ class PageState(Generic[Controls]):
     def _offer(self, name: str, options: Collection[Any]) -> None:
         value, spec = getattr(self.controls, name), controls_of(type(self.controls))[name]
         several = isinstance(value, tuple)
-        wrong = [each for each in (value if several else (value,)) if each is not None and each not in options]
+        wrong = [chosen for chosen in (value if several else (value,)) if chosen is not None and chosen not in options]
         if wrong:
-            kept = tuple(each for each in value if each in options) if several else ()
+            kept = tuple(chosen for chosen in value if chosen in options) if several else ()
             self.change(**{name: kept or default_of(self.controls, name)})
             if name in self.unchecked:
                 self.note_unavailable(spec, map(str, wrong))
@@ -205,12 +205,12 @@ def carried(codec: Codec, address: str, noun: str = "", *, undo: bool, download:
 @cache
 def controls_of(kind: "type[DataclassInstance]") -> dict[str, Control]:
     """Return the declarations of a page's controls by name."""
-    return {each.name: each.metadata["control"] for each in fields(kind)}
+    return {field.name: field.metadata["control"] for field in fields(kind)}
 
 
 def default_of(controls: "DataclassInstance", name: str) -> Any:
     """Return the value of a control before anybody has chosen."""
-    return next(each.default for each in fields(controls) if each.name == name)
+    return next(field.default for field in fields(controls) if field.name == name)
 
 
 def key_of(name: str) -> str:

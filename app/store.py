@@ -227,5 +227,5 @@ def file() -> Path:
 
 
 def exists() -> bool:
-    """Whether anything was ever kept."""
+    """Return whether anything was ever kept."""
     return bool(os.environ.get(URL_VARIABLE)) or file().is_file()

@@ -118,8 +118,8 @@ def test_the_json_reads_back_and_names_what_is_needed_to_repeat_it(model: Frozen
 def test_the_same_question_has_the_same_json_but_for_the_time(bert: FrozenModel) -> None:
     def content() -> dict[str, object]:
         values = explain(bert, "the film was good", samples=40, steps=5).as_dict()
-        for each in values["explanations"]:
-            each["seconds"] = 0
+        for value in values["explanations"]:
+            value["seconds"] = 0
         return values
 
     assert content() == content()
@@ -129,7 +129,7 @@ def test_shared_sampling_asks_less(bert: FrozenModel) -> None:
     def new_calls(sampling: str) -> int:
         methods, text = ["lime", "kernel_shap"], "the film was not very good , a dull plot"
         values = explain(bert, text, methods=methods, samples=100, sampling=sampling).as_dict()
-        return sum(each["new_calls"] or 0 for each in values["explanations"])
+        return sum(value["new_calls"] or 0 for value in values["explanations"])
 
     assert new_calls("shared") < new_calls("captum")
 
@@ -177,7 +177,7 @@ def test_both_texts_alone_and_swapped_are_the_models_predictions(pairs: FrozenMo
 
     predictions = explain(pairs, PAIR, methods=["random"]).as_dict()["one_text_alone"]
     assert list(predictions) == ["premise", "hypothesis", "swapped"]
-    first, second, both = (list(each.values()) for each in predictions.values())
+    first, second, both = (list(prediction.values()) for prediction in predictions.values())
     assert first == pytest.approx(prediction(PAIR, (True,) * 4 + (False,) * 3), abs=1e-5)
     assert second == pytest.approx(prediction(PAIR, (False,) * 4 + (True,) * 3), abs=1e-5)
     assert both == pytest.approx(prediction(Example("a dull plot", "the film was good")), abs=1e-5)

@@ -128,10 +128,10 @@ def _suggestions(dispute: Dispute) -> dict[str, Any]:
                 "letter": name,
                 "suggested": suggestion(maps[method]) if method in maps else [],
                 "people": [
-                    {"name": person, **_verdict(dispute, each)}
+                    {"name": person, **_verdict(dispute, single)}
                     for person, answer in dispute.answers.items()
-                    for each in one_method_answers(answer)
-                    if isinstance(each, Inspected) and each.method == method
+                    for single in one_method_answers(answer)
+                    if isinstance(single, Inspected) and single.method == method
                 ],
             }
             for name, method in titled(dispute).items()
@@ -156,7 +156,9 @@ def titled(dispute: Dispute) -> dict[str, str]:
 def _answered(adjudication: Adjudication, decision: OwnerDecision) -> dict[str, Any]:
     dispute = adjudication.dispute
     if dispute.task == "inspect":
-        given = {each.method: each for each in one_method_answers(decision.answer) if isinstance(each, Inspected)}
+        given = {
+            answer.method: answer for answer in one_method_answers(decision.answer) if isinstance(answer, Inspected)
+        }
         named = titled(dispute).items()
         return {"given": {name: _verdict(dispute, given[method]) for name, method in named if method in given}}
     marked = decision.answer if isinstance(decision.answer, Marked) else Marked()
@@ -267,14 +269,14 @@ def adjudicate(store: Store, project: Project, differing: Mapping[Task, Sequence
         st.segmented_control(
             "Task to decide", list(titles), required=True, **state.widget("decided_task", initial="default")
         )
-    listed = {each.id: each for each in differing[titles[state.controls.decided_task]]}
+    listed = {dispute.id: dispute for dispute in differing[titles[state.controls.decided_task]]}
     with st.container(width=READABLE):
         _decide_one(store, project, listed, by)
 
 
 def _decide_one(store: Store, project: Project, listed: Mapping[str, Dispute], by: str) -> None:
     known = histories(store, project)
-    done = {id: known.get((each.state.number, each.task), ()) for id, each in listed.items()}
+    done = {id: known.get((value.state.number, value.task), ()) for id, value in listed.items()}
     dispute = listed[_chosen(listed, done)]
     adjudication = Adjudication(store, project, dispute, by, done[dispute.id])
     if dispute.task in DRAWN:
@@ -311,8 +313,8 @@ def _chosen(listed: Mapping[str, Dispute], done: Mapping[str, tuple[OwnerDecisio
 
 def _history(adjudication: Adjudication) -> None:
     lines = [
-        f"Decision {number}: {moment(each)}{_decided(adjudication.dispute, each)}"
-        for number, each in enumerate(adjudication.earlier, start=1)
+        f"Decision {number}: {moment(decision)}{_decided(adjudication.dispute, decision)}"
+        for number, decision in enumerate(adjudication.earlier, start=1)
     ]
     if lines:
         plain_text.caption("The newest decision counts; all of them are in the downloads.")

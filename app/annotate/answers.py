@@ -114,7 +114,7 @@ def _settle(session: Session, project: Project, annotator: int, sent: Confirmati
 
 def next_task(stored: Sequence[Stored], tasks: Sequence[Task]) -> Task | None:
     """Return the first task without an answer."""
-    answered = {each.task for each in stored if each.answer is not None}
+    answered = {annotation.task for annotation in stored if annotation.answer is not None}
     return next((task for task in tasks if task not in answered), None)
 
 

@@ -115,7 +115,7 @@ def read_items(
     if not sources:
         raise DataUnavailable(NO_TABLE)
     name = sources[0]
-    images = {Path(each).name: content for each, content in files.items() if _suffix(each) in IMAGES}
+    images = {Path(path).name: content for path, content in files.items() if _suffix(path) in IMAGES}
     given = _with_images(files[name], name, images) if images else parse_items(files[name], name, split, classes)
     items: list[Item] = []
     left_out = list(given.problems(len(given.bad_rows)))
@@ -126,7 +126,7 @@ def read_items(
         else:
             items.append(item)
     kept = {item.id for item in items}
-    annotations, unusable = usable([each for each in given.annotations if each.item in kept])
+    annotations, unusable = usable([annotation for annotation in given.annotations if annotation.item in kept])
     return ReadItems(tuple(items), annotations, (*left_out, *unusable))
 
 
@@ -170,7 +170,7 @@ def _rows(content: bytes, name: str) -> Iterator[dict[str, str] | DataUnavailabl
     def choose(columns: Sequence[str]) -> list[str]:
         if not {"text", "image"} <= set(columns):
             raise DataUnavailable("A table of images needs the columns text and image.")
-        return [each for each in IMAGE_COLUMNS if each in columns]
+        return [column for column in IMAGE_COLUMNS if column in columns]
 
     table = tables.read_user_table(content, name, choose)
     for row in table.rows:
@@ -189,7 +189,7 @@ def _image(cell: str, images: Mapping[str, bytes]) -> InputImage:
 def sources(model: str, generator_noun: str) -> tuple[str, ...]:
     """Return what a model offers as items."""
     offered = {
-        EXAMPLES: any(each.model == model for each in curated_examples()),
+        EXAMPLES: any(example.model == model for example in curated_examples()),
         PAIRS: bool(shipped_pairs(model)),
         GENERATED: bool(generator_noun),
     }
@@ -203,7 +203,9 @@ def embedded_items(model: str, source: str, labels: tuple[str, ...], noun: str =
     if source == GENERATED:
         names = [f"{noun} {number}" for number in range(1, count + 1)]
         return [_item(name, tasks.generated_example(name), labels) for name in names]
-    return [_item(each.title, example_of(each), labels) for each in curated_examples() if each.model == model]
+    return [
+        _item(example.title, example_of(example), labels) for example in curated_examples() if example.model == model
+    ]
 
 
 def _item(name: str, example: Example, labels: tuple[str, ...]) -> Item:
@@ -223,10 +225,10 @@ def create_with_annotations(
     """
     with store.begin() as session:
         project = projects.added(session, spec, items, account)
-        fitting = [each for each in given if each.task in project.tasks]
+        fitting = [annotation for annotation in given if annotation.task in project.tasks]
         in_order = sorted(fitting, key=lambda one: (one.confirmed, one.version))
-        decided = [each for each in in_order if each.annotator == DECIDED_BY]
-        confirmed = [each for each in in_order if each.annotator != DECIDED_BY]
+        decided = [annotation for annotation in in_order if annotation.annotator == DECIDED_BY]
+        confirmed = [annotation for annotation in in_order if annotation.annotator != DECIDED_BY]
         if confirmed:
             _store(session, project, confirmed)
         if decided:
@@ -239,17 +241,17 @@ def _store_decisions(session: Session, project: Project, given: Sequence[Annotat
     rows = [
         DecisionRow(
             project=project.id,
-            item=items[each.item],
-            task=each.task,
-            answer=json.dumps(answer_json(each.answer), ensure_ascii=False),
+            item=items[annotation.item],
+            task=annotation.task,
+            answer=json.dumps(answer_json(annotation.answer), ensure_ascii=False),
             origin=origin[:LONGEST_ORIGIN],
-            decided=each.confirmed,
+            decided=annotation.confirmed,
             decided_by=by,
-            own_class=each.own_class,
+            own_class=annotation.own_class,
         )
-        for each in given
-        if each.answer is not None
-        for origin, by in [origin_and_owner(each.comment)]
+        for annotation in given
+        if annotation.answer is not None
+        for origin, by in [origin_and_owner(annotation.comment)]
     ]
     session.add_all(rows)
 
@@ -262,7 +264,7 @@ def _numbers(session: Session, project: Project) -> dict[str, int]:
 
 def _store(session: Session, project: Project, given: Sequence[Annotation]) -> None:
     """Store the annotations in the order of confirmation."""
-    names = dict.fromkeys(each.annotator for each in given)
+    names = dict.fromkeys(annotation.annotator for annotation in given)
     rows = [AnnotatorRow(project=project.id, person=f"import {name}", name=name) for name in names]
     session.add_all(rows)
     session.flush()
@@ -270,10 +272,10 @@ def _store(session: Session, project: Project, given: Sequence[Annotation]) -> N
     items = _numbers(session, project)
     values: list[dict[str, Any]] = []
     last: Last = {}
-    for each in given:
-        item, person = items[each.item], people[each.annotator]
-        values.append(answers.imported(project, person, _confirmation(item, each), each))
-        last[item, person] = each
+    for annotation in given:
+        item, person = items[annotation.item], people[annotation.annotator]
+        values.append(answers.imported(project, person, _confirmation(item, annotation), annotation))
+        last[item, person] = annotation
     session.execute(insert(AnswerRow), values)
     _assign(session, project, last)
 
@@ -298,7 +300,14 @@ def _assign(session: Session, project: Project, last: Last) -> None:
             session.execute(update(ItemRow).where(some).values(taken=count))
 
 
-def _confirmation(item: int, each: Annotation) -> Confirmation:
+def _confirmation(item: int, annotation: Annotation) -> Confirmation:
     return Confirmation(
-        item, each.task, each.version, each.answer, each.seconds, each.flagged, each.comment, each.own_class
+        item,
+        annotation.task,
+        annotation.version,
+        annotation.answer,
+        annotation.seconds,
+        annotation.flagged,
+        annotation.comment,
+        annotation.own_class,
     )

@@ -58,7 +58,7 @@ def histories(store: Store, project: Project) -> dict[Decided, tuple[OwnerDecisi
             task = cast(Task, row.task)
             answer = read_answer(task, json.loads(row.answer))
             result[row.item, task].append(OwnerDecision(answer, row.origin, row.decided_by, row.decided, row.own_class))
-    return {key: tuple(each) for key, each in result.items()}
+    return {key: tuple(value) for key, value in result.items()}
 
 
 def decide(
@@ -110,7 +110,7 @@ def _stored(session: Session, project: Project, decided: Decided) -> list[Decisi
 def as_annotations(
     project: Project, decisions: Mapping[Decided, Sequence[OwnerDecision]], items: Mapping[int, str]
 ) -> list[Annotation]:
-    """Return decisions as an annotator's of their own, each a version; `items` are the ids by number."""
+    """Return decisions as an annotator's of their own, decision a version; `items` are the ids by number."""
     return [
         Annotation(
             project.spec.name,
@@ -119,12 +119,12 @@ def as_annotations(
             task,
             version,
             0.0,
-            each.at,
-            each.answer,
-            comment=each.comment,
-            own_class=each.own_class,
+            decision.at,
+            decision.answer,
+            comment=decision.comment,
+            own_class=decision.own_class,
         )
         for (item, task), own in decisions.items()
         if item in items
-        for version, each in enumerate(own, start=1)
+        for version, decision in enumerate(own, start=1)
     ]

@@ -52,9 +52,9 @@ def disputes(
 ) -> dict[Task, list[Dispute]]:
     """Return by task where two people answered the same question differently; no tasks without such items."""
     given: dict[tuple[str, Task], dict[str, Answer]] = {}
-    for each in latest(tuple(uninfluenced(annotations))):
-        if each.answer is not None and each.item in states:
-            given.setdefault((each.item, each.task), {})[each.annotator] = each.answer
+    for annotation in latest(tuple(uninfluenced(annotations))):
+        if annotation.answer is not None and annotation.item in states:
+            given.setdefault((annotation.item, annotation.task), {})[annotation.annotator] = annotation.answer
     answered = {
         task: [
             Dispute(state, task, given[name, task], state.classes if task == "mark" else {})
@@ -64,7 +64,7 @@ def disputes(
         for task in tasks
         if task in DISPUTED
     }
-    differing = {task: [each for each in listed if differs(each)] for task, listed in answered.items()}
+    differing = {task: [dispute for dispute in listed if differs(dispute)] for task, listed in answered.items()}
     return {task: listed for task, listed in differing.items() if listed}
 
 
@@ -94,8 +94,8 @@ def values(dispute: Dispute) -> dict[str, dict[str, str]]:
 def words(state: ItemState, answer: Answer) -> dict[str, str]:
     """Return the answer by question in words; different answers have different words."""
     result: dict[str, str] = {}
-    for each in single_answers(answer):
-        match each:
+    for single in single_answers(answer):
+        match single:
             case Simulated(method=method, label=label):
                 result[method] = class_name(state, label)
             case Inspected(method=method, verdict=verdict, marked=marked):
@@ -103,7 +103,7 @@ def words(state: ItemState, answer: Answer) -> dict[str, str]:
             case Corrected(method=method, sentence=sentence):
                 result[method] = sentence.strip()
             case Ranked() | Rated():
-                result |= {question: f"{code:.0f}" for question, code in answer_codes(each).items()}
+                result |= {question: f"{code:.0f}" for question, code in answer_codes(single).items()}
     return result
 
 
@@ -161,16 +161,16 @@ def _ratings(chosen: Mapping[str, str]) -> Rated:
     def score(method: str, scale: str) -> int:
         return int(chosen[f"{method}: {scale}"])
 
-    ratings = (Rating(each, each, score(each, "relatedness"), score(each, "fluency")) for each in methods)
+    ratings = (Rating(method, method, score(method, "relatedness"), score(method, "fluency")) for method in methods)
     return Rated(tuple(ratings))
 
 
 def _single(dispute: Dispute, method: str, word: str) -> OneMethod:
     """Return people's own answer of these words, or a new one."""
     for answer in dispute.answers.values():
-        for each in one_method_answers(answer):
-            if words(dispute.state, each) == {method: word}:
-                return each
+        for single in one_method_answers(answer):
+            if words(dispute.state, single) == {method: word}:
+                return single
     if dispute.task == "correct":
         return Corrected(method, word)
     return Simulated(method, dispute.state.prepared.labels.index(word))

@@ -68,12 +68,14 @@ def own_download(store: Store, project: Project, annotator: int) -> None:
 
         def own() -> tuple[list[Item], list[Annotation]]:
             name = people.names(store, project.id)[annotator]
-            mine = [each for each in answers.annotations(store, project) if each.annotator == name]
-            used = {each.item for each in mine}
+            mine = [annotation for annotation in answers.annotations(store, project) if annotation.annotator == name]
+            used = {annotation.item for annotation in mine}
             listed = [
                 item for id, (_, item, _) in items.all_items(store, project.id, answered=True).items() if id in used
             ]
-            return listed, [without_names(each, project) for each in mine] if project.hides_methods else mine
+            return listed, [
+                without_names(annotation, project) for annotation in mine
+            ] if project.hides_methods else mine
 
         _buttons(OWN, project, own)
 
@@ -81,12 +83,12 @@ def own_download(store: Store, project: Project, annotator: int) -> None:
 def _buttons(kind: str, project: Project, content: Callable[[], tuple[list[Item], list[Annotation]]]) -> None:
     """Draw a button per format; a file is made when its button is pressed."""
     with st.container(horizontal=True):
-        for each in EXPORTS:
+        for export in EXPORTS:
             st.download_button(
-                each.name,
-                lambda each=each: _file(each, content),  # type: ignore[misc]
-                f"annotations-{project.id}{_ending(each)}",
-                key=f"download {kind} {each.id}",
+                export.name,
+                lambda export=export: _file(export, content),  # type: ignore[misc]
+                f"annotations-{project.id}{_ending(export)}",
+                key=f"download {kind} {export.id}",
                 on_click="ignore",
             )
 
@@ -116,9 +118,11 @@ def _without_names(answer: Answer | None, salt: str) -> Answer | None:
         case Ranked(methods=methods):
             return Ranked(tuple(payload.alias(id, salt) for id in methods))
         case Rated(scores=scores):
-            return Rated(tuple(replace(each, method=payload.alias(each.method, salt)) for each in scores))
+            return Rated(tuple(replace(score, method=payload.alias(score.method, salt)) for score in scores))
         case Several(answers=several):
-            return Several(tuple(replace(each, method=payload.alias(each.method, salt)) for each in several))
+            return Several(
+                tuple(replace(annotation, method=payload.alias(annotation.method, salt)) for annotation in several)
+            )
         case Simulated() | Inspected() | Corrected():
             return replace(answer, method=payload.alias(answer.method, salt))
         case _:
@@ -186,7 +190,7 @@ def _skip(store: Store, project: Project, annotator: int, item: int) -> None:
     try:
         stored = answers.latest(store, item, annotator)
         task = answers.next_task(stored, project.tasks) or project.tasks[0]
-        version = next((each.version for each in stored if each.task == task), 0) + 1
+        version = next((annotation.version for annotation in stored if annotation.task == task), 0) + 1
         answers.confirm_new(store, project, annotator, Confirmation(item, task, version, None))
         annotate_state().revisit(None)
     except ExplanationError as error:

@@ -63,8 +63,8 @@ def people_view(store: Store, project: Project) -> None:
     shown = _show_links(listed)
     if pressed and not names and not shown:  # pressed twice, the field is empty and the links are there
         plain_text.error(NO_NAME)
-    for each in listed:
-        _invite(store, project, each)
+    for invitation in listed:
+        _invite(store, project, invitation)
 
 
 def names_in(given: str) -> list[str]:
@@ -101,7 +101,9 @@ def _say(invited: Sequence[str], problems: Sequence[str]) -> None:
 
 def _show_links(listed: Sequence[Invite]) -> bool:
     """Draw the links of invitations that nobody has opened, in one block to copy; return False without any."""
-    lines = [f"{each.name}: {_address()}?{PARAMETER}={each.token}" for each in listed if each.token]
+    lines = [
+        f"{invitation.name}: {_address()}?{PARAMETER}={invitation.token}" for invitation in listed if invitation.token
+    ]
     if not lines:
         return False
     plain_text.paragraph("The link of one person" if len(lines) == 1 else f"The links of {len(lines)} people")
@@ -117,17 +119,17 @@ def _address() -> str:
     return str(st.context.url or "annotate").partition("?")[0]
 
 
-def _invite(store: Store, project: Project, each: Invite) -> None:
+def _invite(store: Store, project: Project, invite: Invite) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        status = "revoked" if each.revoked else "opened" if each.opened else "not opened yet"
-        made = time.strftime("%d %B", time.localtime(each.created))
-        plain_text.paragraph(f"{each.name}, {each.role}, {status}, made on {made}")
-        if not each.revoked:
+        status = "revoked" if invite.revoked else "opened" if invite.opened else "not opened yet"
+        made = time.strftime("%d %B", time.localtime(invite.created))
+        plain_text.paragraph(f"{invite.name}, {invite.role}, {status}, made on {made}")
+        if not invite.revoked:
             st.button(
                 "Revoke",
-                key=f"revoke {each.id}",
+                key=f"revoke {invite.id}",
                 on_click=attempt,
-                args=(people.revoke, store, project.id, each.id),
+                args=(people.revoke, store, project.id, invite.id),
                 help="The link and the browsers in which it was opened stop working. Annotations stay.",
             )
 
@@ -158,7 +160,7 @@ def _free(store: Store, project: int, annotators: tuple[int, ...]) -> None:
 
 def owner_page(store: Store, preparer: Preparer, pool: ModelPool, visitor: AnnotateVisitor) -> None:
     """Draw the page of a person who may make projects."""
-    listed = {each.id: each for each in projects.projects(store, visitor.account)}
+    listed = {project.id: project for project in projects.projects(store, visitor.account)}
     chosen = _choice(listed)
     if chosen is None:
         if not listed:
@@ -186,7 +188,7 @@ def _choice(listed: dict[int, Project]) -> Project | None:
     number = st.selectbox(
         "Project",
         offered,
-        format_func=lambda each: listed[each].spec.name if each in listed else "New project …",
+        format_func=lambda id: listed[id].spec.name if id in listed else "New project …",
         **state.widget("annotation_project", listed=offered, then=state.another_project),
     )
     return listed.get(number)

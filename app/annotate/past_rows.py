@@ -23,13 +23,15 @@ def usable(given: Sequence[Annotation]) -> tuple[tuple[Annotation, ...], tuple[s
     """Return the annotations that can be stored, and a sentence for each other one."""
     kept: dict[tuple[str, str, str, int], Annotation] = {}
     left_out: list[str] = []
-    for each in given:
-        key = (each.item, each.annotator, each.task, each.version)
-        fault = "it is there twice; the first one counts." if key in kept else _fault(each)
+    for annotation in given:
+        key = (annotation.item, annotation.annotator, annotation.task, annotation.version)
+        fault = "it is there twice; the first one counts." if key in kept else _fault(annotation)
         if fault:
-            left_out.append(f"Annotation ({each.task}) of item {each.item[:60]} by {each.annotator[:60]}: {fault}")
+            left_out.append(
+                f"Annotation ({annotation.task}) of item {annotation.item[:60]} by {annotation.annotator[:60]}: {fault}"
+            )
         else:
-            kept[key] = each
+            kept[key] = annotation
     return tuple(kept.values()), tuple(left_out)
 
 
@@ -49,8 +51,8 @@ def _methods(answer: Answer | None) -> tuple[str, ...]:
         case Ranked(methods=methods):
             return methods
         case Rated(scores=scores):
-            return tuple(each.method for each in scores)
+            return tuple(score.method for score in scores)
         case Simulated() | Inspected() | Corrected() | Several():
-            return tuple(each.method for each in one_method_answers(answer))
+            return tuple(single.method for single in one_method_answers(answer))
         case _:
             return ()

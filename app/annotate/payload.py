@@ -157,14 +157,14 @@ def payload(question: TaskQuestion, answered: Stored | None, **around: Any) -> d
         "image": image(question.item, prepared),
         "prediction": "" if task in PREDICTION_HIDDEN else prediction(prepared),
         "classes": list(map(visible, question.classes)),
-        "maps": [{"letter": letter, "cells": cells(each)} for letter, each in maps.items()]
+        "maps": [{"letter": letter, "cells": cells(heat_map)} for letter, heat_map in maps.items()]
         if task in ("simulate", "rank")
         else [],
         "sentences": [
             {"letter": letter, "text": visible(prepared.sentences[id])}
             for letter, id in (letters.items() if question.uses_sentences else ())
         ],
-        "suggestions": [{"letter": letter, "suggested": suggestion(each)} for letter, each in maps.items()]
+        "suggestions": [{"letter": letter, "suggested": suggestion(heat_map)} for letter, heat_map in maps.items()]
         if task == "inspect"
         else [],
         "answered": _answered(question, answered),
@@ -244,16 +244,18 @@ def _answered(question: TaskQuestion, stored: Stored | None) -> dict[str, Any] |
             own = class_number(stored.own_class, question.classes) if stored is not None else None
             return {"marked": units, "none": not units, **({} if own is None else {"label": own})}
         case Simulated() | Inspected() | Corrected() | Several() as answer:
-            given = {letters[each.method]: each for each in one_method_answers(answer) if each.method in letters}
-            return {"given": {letter: _given(each, encoding) for letter, each in given.items()}}
+            given = {
+                letters[single.method]: single for single in one_method_answers(answer) if single.method in letters
+            }
+            return {"given": {letter: _given(single, encoding) for letter, single in given.items()}}
         case Ranked(methods=methods):
             return {"order": _known(methods, letters)}
         case Rated(scores=scores):
             return {
                 "scores": {
-                    letters[each.method]: {"relatedness": each.relatedness, "fluency": each.fluency}
-                    for each in scores
-                    if each.method in letters
+                    letters[score.method]: {"relatedness": score.relatedness, "fluency": score.fluency}
+                    for score in scores
+                    if score.method in letters
                 }
             }
         case _:

@@ -67,7 +67,7 @@ class Tries:
         """Count one more; raises `ExplanationError` where the address has tried too often. Old tries are forgotten."""
         now = time.monotonic()
         with self.changing:
-            for old in [each for each, tries in self.by_address.items() if tries[-1] < now - TRY_SECONDS]:
+            for old in [address for address, tries in self.by_address.items() if tries[-1] < now - TRY_SECONDS]:
                 del self.by_address[old]
             tries = self.by_address[address]
             while tries and tries[0] < now - TRY_SECONDS:

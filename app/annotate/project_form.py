@@ -272,7 +272,7 @@ def _summary(read: ReadItems) -> None:
 
 def _other_tasks(given: Sequence[Annotation], tasks: tuple[Task, ...]) -> None:
     """Return which annotations of the files are of tasks that are not chosen."""
-    counts = Counter(each.task for each in given if each.task not in tasks)
+    counts = Counter(annotation.task for annotation in given if annotation.task not in tasks)
     if counts:
         named = ", ".join(f"{TITLES[task]} ({count:,})" for task, count in counts.items())
         plain_text.warning(f"Annotations of tasks that are not chosen are left out: {named}.")

@@ -91,15 +91,17 @@ class TaskAgreement:
 def uninfluenced(annotations: Sequence[Annotation]) -> list[Annotation]:
     """Return annotations without marks and guesses confirmed after a later task of that item had shown more."""
     first: dict[tuple[str, str, Task], float] = {}
-    for each in annotations:
-        key = (each.item, each.annotator, each.task)
-        first[key] = min(each.confirmed, first.get(key, each.confirmed))
+    for annotation in annotations:
+        key = (annotation.item, annotation.annotator, annotation.task)
+        first[key] = min(annotation.confirmed, first.get(key, annotation.confirmed))
 
-    def influenced(each: Annotation) -> bool:
-        later = ORDER[ORDER.index(each.task) + 1 :] if each.task in PREDICTION_HIDDEN else ()
-        return any(first.get((each.item, each.annotator, task), math.inf) < each.confirmed for task in later)
+    def influenced(annotation: Annotation) -> bool:
+        later = ORDER[ORDER.index(annotation.task) + 1 :] if annotation.task in PREDICTION_HIDDEN else ()
+        return any(
+            first.get((annotation.item, annotation.annotator, task), math.inf) < annotation.confirmed for task in later
+        )
 
-    return [each for each in annotations if not influenced(each)]
+    return [annotation for annotation in annotations if not influenced(annotation)]
 
 
 def item_states(
@@ -113,10 +115,10 @@ def item_states(
     }
     marks: dict[str, dict[str, Marked]] = defaultdict(dict)
     classes: dict[str, dict[str, str]] = defaultdict(dict)
-    for each in latest(tuple(uninfluenced(annotations))):
-        if each.task == "mark" and isinstance(each.answer, Marked) and each.item in states:
-            marks[each.item][each.annotator] = each.answer
-            classes[each.item][each.annotator] = states[each.item].own_class(each.own_class)
+    for annotation in latest(tuple(uninfluenced(annotations))):
+        if annotation.task == "mark" and isinstance(annotation.answer, Marked) and annotation.item in states:
+            marks[annotation.item][annotation.annotator] = annotation.answer
+            classes[annotation.item][annotation.annotator] = states[annotation.item].own_class(annotation.own_class)
     return {
         name: replace(state, marks=marks.get(name, {}), classes=classes.get(name, {})) for name, state in states.items()
     }
@@ -137,7 +139,7 @@ def agreements(
     if "mark" in project.tasks:
         classes = judged_classes({name: state.classes for name, state in states.items()})
         listed.insert(0, _agreement("mark", OWN_CLASS, classes))
-    return [each for each in listed if each is not None]
+    return [result for result in listed if result is not None]
 
 
 def _agreement(task: Task, title: str, judged: tuple[JudgedItem, ...], note: str = "") -> TaskAgreement | None:
@@ -168,14 +170,14 @@ def judged_of(task: Task, states: Mapping[str, ItemState], annotations: Sequence
 def preferred(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
     """Return per method the mean place in rankings, best first, and the mean faithfulness of its maps, over items."""
     rows: list[dict[str, object]] = []
-    for each in preferences(annotations, "rank"):
-        known = [own[each.method] for own in faithfulness(states).values() if each.method in own]
+    for preference in preferences(annotations, "rank"):
+        known = [own[preference.method] for own in faithfulness(states).values() if preference.method in own]
         rows.append(
             {
-                "method": each.method,
-                "rankings": each.judgements,
-                "items": each.interval.texts,
-                "mean place": each.interval,
+                "method": preference.method,
+                "rankings": preference.judgements,
+                "items": preference.interval.texts,
+                "mean place": preference.interval,
                 "aopc_c": mean_interval(np.array(known)) if known else None,
             }
         )
@@ -190,7 +192,9 @@ def faithfulness(states: Mapping[str, ItemState]) -> dict[str, dict[str, float]]
     """Return AOPC-C by item and method."""
     return {
         name: {
-            id: each.metrics[FAITHFULNESS] for id, each in state.prepared.maps.items() if FAITHFULNESS in each.metrics
+            id: heat_map.metrics[FAITHFULNESS]
+            for id, heat_map in state.prepared.maps.items()
+            if FAITHFULNESS in heat_map.metrics
         }
         for name, state in states.items()
     }
@@ -200,18 +204,22 @@ def ratings(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
     """Return per narrator the mean relatedness and fluency, with intervals over items."""
     rows: dict[str, dict[str, object]] = defaultdict(dict)
     for kind in ("relatedness", "fluency"):
-        for each in preferences(annotations, kind):
-            rows[each.method] |= {"ratings": each.judgements, "items": each.interval.texts, kind: each.interval}
+        for preference in preferences(annotations, kind):
+            rows[preference.method] |= {
+                "ratings": preference.judgements,
+                "items": preference.interval.texts,
+                kind: preference.interval,
+            }
     return [{"method": method, **row} for method, row in rows.items()]
 
 
 def simulations(annotations: Sequence[Annotation], states: Mapping[str, ItemState]) -> list[dict[str, object]]:
     """Return per method how often people guessed the model's answer from its map: the mean over items."""
     right: ByMethod = defaultdict(lambda: defaultdict(list))
-    for each in latest(tuple(uninfluenced(annotations))):
-        for answer in single_answers(each.answer):
-            if isinstance(answer, Simulated) and each.item in states:
-                right[answer.method][each.item].append(answer.label == states[each.item].prepared.label)
+    for annotation in latest(tuple(uninfluenced(annotations))):
+        for answer in single_answers(annotation.answer):
+            if isinstance(answer, Simulated) and annotation.item in states:
+                right[answer.method][annotation.item].append(answer.label == states[annotation.item].prepared.label)
     return [
         {"method": method, "guesses": sum(map(len, own.values())), "items": len(own), "right": _over_items(own)}
         for method, own in right.items()
@@ -227,11 +235,11 @@ def verdicts(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
     """Return per method how often its suggestion was accepted, corrected and rejected, and the share accepted."""
     counts: dict[str, dict[str, int]] = defaultdict(lambda: {"accept": 0, "correct": 0, "reject": 0})
     accepted: ByMethod = defaultdict(lambda: defaultdict(list))
-    for each in latest(tuple(annotations)):
-        for answer in single_answers(each.answer):
+    for annotation in latest(tuple(annotations)):
+        for answer in single_answers(annotation.answer):
             if isinstance(answer, Inspected):
                 counts[answer.method][answer.verdict] += 1
-                accepted[answer.method][each.item].append(answer.verdict == "accept")
+                accepted[answer.method][annotation.item].append(answer.verdict == "accept")
     return [
         {"method": method, **count, "items": len(accepted[method]), "accepted": _over_items(accepted[method])}
         for method, count in counts.items()

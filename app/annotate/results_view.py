@@ -73,7 +73,7 @@ NO_OTHER = "No item of this kind. It needs marks, maps of a method, and the true
 
 def score_tables(shown: ShownResults, gold: GoldResults) -> None:
     _table("Methods against people", f"{_support(gold.support)}{PEOPLE}", gold.against_people)
-    if not gold.against_people and gold.support.answers and any(each.prepared.maps for each in shown.states.values()):
+    if not gold.against_people and gold.support.answers and any(state.prepared.maps for state in shown.states.values()):
         st.subheader("Methods against people", anchor=False)
         st.caption(_support(gold.support) + NOBODY)
     _table("Preferred maps", PREFERRED, shown.preferred)
@@ -109,7 +109,7 @@ def _table(title: str, caption: str, rows: Sequence[Mapping[str, object]]) -> No
     st.subheader(title, anchor=False)
     st.dataframe([_shown(row) for row in rows], hide_index=True, width="stretch")
     intervals = [value for row in rows for value in row.values() if isinstance(value, Interval)]
-    few = any(each.texts < FEWEST for each in intervals)
+    few = any(interval.texts < FEWEST for interval in intervals)
     st.caption(" ".join(filter(None, (caption, SCORES if intervals else "", FEW_ITEMS if few else ""))))
 
 
@@ -192,31 +192,33 @@ def _agreement(agreed: Sequence[TaskAgreement]) -> None:
     if not agreed:
         st.caption(FEW)
         return
-    measures = dict.fromkeys(value.name for each in agreed for value in each.overall)  # marks have more of them
+    measures = dict.fromkeys(
+        value.name for agreement in agreed for value in agreement.overall
+    )  # marks have more of them
     rows = [
         {
-            "task": each.title,
+            "task": agreement.title,
             **dict.fromkeys(measures, ""),
-            **{value.name: _short(value) for value in each.overall},
+            **{value.name: _short(value) for value in agreement.overall},
         }
-        for each in agreed
+        for agreement in agreed
     ]
     st.dataframe(rows, hide_index=True, width="stretch")
     st.caption(INTERVALS)
-    for each in agreed:
-        if each.note:
-            plain_text.caption(each.note)
-        with st.expander(f"{each.title}: by pair and by item", key=f"agreement {each.title}"):
-            st.dataframe([_value(value) for value in each.overall], hide_index=True, width="stretch")
+    for agreement in agreed:
+        if agreement.note:
+            plain_text.caption(agreement.note)
+        with st.expander(f"{agreement.title}: by pair and by item", key=f"agreement {agreement.title}"):
+            st.dataframe([_value(value) for value in agreement.overall], hide_index=True, width="stretch")
             pairs = [
                 {"pair": f"{one} and {other}", **_value(value)}
-                for (one, other), values in each.pairs.items()
+                for (one, other), values in agreement.pairs.items()
                 for value in values
             ]
             st.dataframe(pairs, hide_index=True, width="stretch")
             single = [
                 {"item": name, **{value.name: decimals(value.value) for value in values}}
-                for name, values in each.items.items()
+                for name, values in agreement.items.items()
             ]
             st.dataframe(single, hide_index=True, width="stretch")
 
@@ -248,11 +250,11 @@ def _other_reasons(project: Project, listed: Sequence[tuple[ItemState, str, Diff
             "text": one_line(state.item.example.text, 80),
             "answer": state.prepared.labels[state.prepared.label],
             "map": method_name(method),
-            "shared": decimals(each.shared),
-            "random order": decimals(each.random_order),
+            "shared": decimals(value.shared),
+            "random order": decimals(value.random_order),
             "open": compare_address(project, state),
         }
-        for state, method, each in listed
+        for state, method, value in listed
     ]
     columns = {"open": st.column_config.LinkColumn("Compare", display_text="open")}
     st.dataframe(rows, hide_index=True, width="stretch", column_config=columns)
@@ -273,16 +275,16 @@ def compare_address(project: Project, state: ItemState) -> str | None:
 
 
 def _flagged(annotations: Sequence[Annotation]) -> None:
-    noted = [each for each in annotations if each.flagged or each.comment]
+    noted = [annotation for annotation in annotations if annotation.flagged or annotation.comment]
     if noted:
         st.subheader("Flags and comments", anchor=False)
         rows = [
             {
-                "item": each.item,
-                "person": each.annotator,
-                "flag": "yes" if each.flagged else "",
-                "comment": each.comment,
+                "item": annotation.item,
+                "person": annotation.annotator,
+                "flag": "yes" if annotation.flagged else "",
+                "comment": annotation.comment,
             }
-            for each in noted
+            for annotation in noted
         ]
         st.dataframe(rows, hide_index=True, width="stretch")

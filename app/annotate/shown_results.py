@@ -137,7 +137,7 @@ def other_reasons(states: Mapping[str, ItemState], gold: Gold) -> list[tuple[Ite
         {name: state.prepared.label for name, state in states.items()},
         {name: state.true_class for name, state in states.items() if state.true_class is not None},
     )
-    return [(states[each.item], faithful[each.item], each) for each in listed]
+    return [(states[annotation.item], faithful[annotation.item], annotation) for annotation in listed]
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def _question(
     stored = answers.latest(store, number, annotator)
     task = revisited.task if revisited is not None else answers.next_task(stored, project.tasks)
     task = task or project.tasks[-1]
-    version = next((each.version for each in stored if each.task == task), 0) + 1
+    version = next((annotation.version for annotation in stored if annotation.task == task), 0) + 1
     question = TaskQuestion(project, annotator, number, item, prepared, task, version)
     known = annotate_state().question
     shown = known[2] if known is not None else None
@@ -137,7 +137,7 @@ def _same(content: dict[str, Any]) -> dict[str, Any]:
 
 def _earlier(store: Store, question: TaskQuestion) -> Stored | None:
     stored = answers.latest(store, question.item_number, question.annotator)
-    return next((each for each in stored if each.task == question.task), None)
+    return next((annotation for annotation in stored if annotation.task == question.task), None)
 
 
 def done_pressed() -> None:
@@ -196,5 +196,5 @@ def _revisited(store: Store, project: Project, annotator: int) -> Stored | None:
     revisited = annotate_state().revisited
     if revisited is None or revisited.task not in project.tasks:
         return None
-    owned = {each.id for each in answers.latest(store, revisited.item, annotator)}
+    owned = {annotation.id for annotation in answers.latest(store, revisited.item, annotator)}
     return revisited if revisited.id in owned else None

@@ -96,7 +96,7 @@ class OperatorMemory:
     def _recall(self, erasure: Erasure, stored: Sequence[OperatorCheck]) -> OperatorCheck:
         random, by_key = self._known(erasure)
         metrics = {method: by_key[key] for method, key in self.keys.items() if key in by_key}
-        for check in (each for each in stored if each.erasure == erasure):
+        for check in (stored_check for stored_check in stored if stored_check.erasure == erasure):
             metrics = {**metrics, **check.metrics}
             random = random or check.random
         return OperatorCheck(erasure, metrics, random)
@@ -150,7 +150,7 @@ def compute(
 
 
 def is_quick(run: Run) -> bool:
-    """Whether methods of one pass are still to come; they run first."""
+    """Return whether methods of one pass are still to come; they run first."""
     return any(column.spec.kind in IMMEDIATE and not run.is_settled(name) for name, column in run.columns.items())
 
 
@@ -183,7 +183,7 @@ class _Results:
     stored: StoredAnswer | None = None
 
     def recall(self, column: Column) -> bool:
-        """Whether the method's outcome is stored or remembered; then the run has it."""
+        """Return whether the method's outcome is stored or remembered; then the run has it."""
         stored = self.stored.outcome(column.spec.id) if self.stored is not None else None
         remembered = self.memory.recall(self.keys[column.spec.id])
         if stored is not None:
@@ -197,7 +197,7 @@ class _Results:
         return self.run.is_settled(column.spec.id)
 
     def recall_control(self) -> bool:
-        """Whether the random control is stored or remembered; then the run has it."""
+        """Return whether the random control is stored or remembered; then the run has it."""
         stored = self.stored.random_control if self.stored is not None else None
         control = stored or self.memory.recall(self.control_key)
         if isinstance(control, RandomControl):

@@ -50,8 +50,8 @@ class FairScheduler:
             self._take(turn, check)
 
     def _gives_way(self, turn: Turn) -> bool:
-        """Whether others go first: because they are quicker, or because the slice is used up."""
-        first = min(self.waiting, key=lambda each: each.rank, default=None)
+        """Return whether others go first: because they are quicker, or because the slice is used up."""
+        first = min(self.waiting, key=lambda other: other.rank, default=None)
         used = time.monotonic() - turn.began
         used_up = used >= SLICE
         if first is None or not (first.quick > turn.quick or (used_up and first.quick == turn.quick)):
@@ -85,12 +85,12 @@ class FairScheduler:
         with self.changed:
             if turn not in self.waiting or len(self.computing) < self.at_once:
                 return 0
-            return 1 + sum(each.rank < turn.rank for each in self.waiting)
+            return 1 + sum(other.rank < turn.rank for other in self.waiting)
 
     def _release(self, turn: Turn) -> None:
         self.computing.discard(turn)
         self.changed.notify_all()
 
     def _is_next(self, turn: Turn) -> bool:
-        first = min(self.waiting, key=lambda each: each.rank)
+        first = min(self.waiting, key=lambda other: other.rank)
         return len(self.computing) < self.at_once and first is turn

@@ -60,7 +60,7 @@ def read_rows(name: str, content: bytes, part: str = "") -> FileRows:
     scores = read_scores(content, name, part)
     if scores is not None:
         problems = scores.problems()
-        pairs = [(each.example, each.spec) for each in scores.attributions]
+        pairs = [(attribution.example, attribution.spec) for attribution in scores.attributions]
     else:
         imported = parse_items(content, name, part)
         problems = imported.problems()
@@ -88,7 +88,7 @@ def opened(name: str, content: bytes, part: str = "") -> RowFile:
 
 def _inputs(read: FileRows, state: CompareState) -> None:
     inputs = list(read.rows)
-    names = [" / ".join(filter(None, each)).replace("\n", " ") for each in inputs]
+    names = [" / ".join(filter(None, texts)).replace("\n", " ") for texts in inputs]
     st.selectbox(
         "Input",
         range(len(inputs)),

@@ -189,7 +189,7 @@ def units_among(run: Run) -> tuple[tuple[int, ...] | None, str]:
     if len(run.comparison().decision.encoding.units) <= MOST_UNITS:
         return None, ""
     comparison, answer = run.comparison(), answer_of(run)
-    ranking = {each.method: each.attribution.scores for each in comparison.results}
+    ranking = {result.method: result.attribution.scores for result in comparison.results}
     if CONSENSUS in ranking:
         able = [CONSENSUS]
     else:

@@ -35,7 +35,7 @@ def order(model: str, example: Example, unit: UnitKind) -> tuple[int, ...]:
 
 
 def waiting(run: Run) -> bool:
-    """Whether the explanations are hidden until the person asks for them."""
+    """Return whether the explanations are hidden until the person asks for them."""
     state = compare_state()
     asked = state.guess is not None and state.guess.about == _about(run.request) and state.guess.shown
     return state.controls.guess_first and not asked

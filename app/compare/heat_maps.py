@@ -31,8 +31,8 @@ class Strongest:
     def of(cls, attributions: Sequence[Attribution]) -> "Strongest":
         def end(kind: str) -> float:
             return strongest(
-                [s for s, unit in zip(each.scores, each.encoding.units, strict=True) if unit.kind == kind]
-                for each in attributions
+                [s for s, unit in zip(attribution.scores, attribution.encoding.units, strict=True) if unit.kind == kind]
+                for attribution in attributions
             )
 
         word, patch = end("word"), end("patch")

@@ -87,7 +87,7 @@ def _arcs(result: "PairInteractions", pairs: list[Pair]) -> str:
 
 def _table(comparison: "Comparison", pairs: list[Pair], result: "PairInteractions") -> str:
     rows = "".join(
-        f'<tr><th scope="row">{" × ".join(escaped(quoted_among(comparison, each)) for each in (first, last))}</th>'
+        f'<tr><th scope="row">{" × ".join(escaped(quoted_among(comparison, unit)) for unit in (first, last))}</th>'
         f'<td class="number">{_signed(value)} ± {decimals(result.spreads[first, last])}</td></tr>'
         for (first, last), value in pairs
     )
@@ -119,7 +119,7 @@ REUSED = "Masks about which LIME, KernelSHAP and the random orders have asked ar
 
 
 def show(engine: Engine, run: Run) -> bool:
-    """Whether the result was still to come when it was drawn."""
+    """Return whether the result was still to come when it was drawn."""
     if run.decision is None:
         return False
     units, name = len(run.decision.encoding.units), plural(name_of_units(run.decision))

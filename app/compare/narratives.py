@@ -107,7 +107,7 @@ def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
         "lines": min(len(specs), RESERVED),
         "questions": [*QUESTIONS, *([QUESTION] if known else [])],
         "entries": [_with_record(entry, records) if known else entry for entry in _merged(run, specs)],
-        "reasons": [visible(each) for each in explanations],
+        "reasons": [visible(explanation) for explanation in explanations],
         "whose": RULES if run.request.example.image is not None else PEOPLE,
     }
 
@@ -125,9 +125,9 @@ def _merged(run: Run, specs: Sequence[NarratorSpec]) -> list[Entry]:
     return [
         group[0]
         | {
-            "id": " ".join(each["id"] for each in group),
-            "name": names_of([each["id"] for each in group]),
-            "about": _without_repetition([about for each in group for about in each["about"]]),
+            "id": " ".join(row["id"] for row in group),
+            "name": names_of([row["id"] for row in group]),
+            "about": _without_repetition([about for row in group for about in row["about"]]),
         }
         for group in grouped(entries, _shown)
     ]
@@ -137,9 +137,9 @@ def _without_repetition(about: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
     """A deviation that several narrators share stands with the first of them."""
     before: set[str] = set()
     result = []
-    for each in about:
-        result.append(each | {"deviations": [text for text in each["deviations"] if text not in before]})
-        before |= set(each["deviations"])
+    for line in about:
+        result.append(line | {"deviations": [text for text in line["deviations"] if text not in before]})
+        before |= set(line["deviations"])
     return result
 
 
@@ -160,7 +160,7 @@ def _shown(entry: Entry) -> Hashable:
 
 def _expected(run: Run) -> set[str]:
     """The narrators of the run: those that are done, and those to come."""
-    done = {each.method for each in _narratives(run)} | {each.method for each in _failures(run)}
+    done = {narrative.method for narrative in _narratives(run)} | {failure.method for failure in _failures(run)}
     if run.request.narrators is not None:
         return done | set(run.request.narrators)
     name, version = (run.request.model, "") if run.whole is None else (run.whole.card.name, run.whole.card.version)
@@ -188,7 +188,7 @@ def _entry(run: Run, spec: NarratorSpec) -> Entry:
 
 
 def _narrative(run: Run, spec: NarratorSpec) -> "Narrative | None":
-    return next((each for each in _narratives(run) if each.method == spec.id), None)
+    return next((narrative for narrative in _narratives(run) if narrative.method == spec.id), None)
 
 
 def _narratives(run: Run) -> "tuple[Narrative, ...]":
@@ -201,7 +201,11 @@ def _narrative_checks(run: Run) -> "tuple[NarrativeCheck, ...]":
 
 def _failures(run: Run) -> "tuple[Failure, ...]":
     """Those of narrators."""
-    return () if run.current is None else tuple(each for each in run.current.failures if each.method not in run.columns)
+    return (
+        ()
+        if run.current is None
+        else tuple(failure for failure in run.current.failures if failure.method not in run.columns)
+    )
 
 
 def _waiting(answer: str) -> dict[str, str]:
@@ -237,12 +241,16 @@ def checks(run: Run, narrative: "Narrative") -> list[dict[str, str]]:
 
 def _checked(run: Run) -> dict[str, list[CheckLine]]:
     """What was checked of every sentence of this run; nothing before the first one."""
-    return {each.method: _check_lines(run, each) for each in _narratives(run)} if run.whole is not None else {}
+    return (
+        {narrative.method: _check_lines(run, narrative) for narrative in _narratives(run)}
+        if run.whole is not None
+        else {}
+    )
 
 
 def _check_lines(run: Run, narrative: "Narrative") -> list[CheckLine]:
     """The lines of the checks; a run that was stopped waits for none."""
-    check = next((each for each in _narrative_checks(run) if each.method == narrative.method), None)
+    check = next((check for check in _narrative_checks(run) if check.method == narrative.method), None)
     labels = run.whole.card.labels if run.whole is not None else ()
     lines = check_lines(narrative, check, predicted(run), labels)
     return [

@@ -138,7 +138,7 @@ def _legend(run: Run, drawing: DrawingOptions) -> str:
         ("", "agree", "Mean Spearman's ρ with the ranks of the other methods."),
         ("", "s", "Seconds of computing."),
     )
-    return f'<div class="keys" role="note" aria-label="Legend">{"".join(_key(*each) for each in keys)}</div>'
+    return f'<div class="keys" role="note" aria-label="Legend">{"".join(_key(*key) for key in keys)}</div>'
 
 
 def _key(style: str, name: str, meaning: str) -> str:
@@ -196,14 +196,14 @@ def agreement(run: Run) -> None:
 
 def agreement_chart(comparison: "Comparison", measure: Agreement) -> go.Figure:
     """The matrix of one agreement measure between all pairs of methods; not with a random or a person's order."""
-    specs = {each.attribution.method: method_spec(each.attribution.method) for each in comparison.results}
+    specs = {result.attribution.method: method_spec(result.attribution.method) for result in comparison.results}
     methods = {method: spec for method, spec in specs.items() if not spec.is_random and not spec.is_given}
     attributions = [
-        each.attribution
-        for each in comparison.results
-        if each.attribution.method in methods and (each.attribution.signed or not measure.signed_only)
+        result.attribution
+        for result in comparison.results
+        if result.attribution.method in methods and (result.attribution.signed or not measure.signed_only)
     ]
-    names = [methods[each.method].name for each in attributions]
+    names = [methods[attribution.method].name for attribution in attributions]
     values = np.array([[measure.score(one.scores, other.scores) for other in attributions] for one in attributions])
     figure = go.Figure(
         go.Heatmap(

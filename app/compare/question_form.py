@@ -70,7 +70,7 @@ def _question(pool: ModelPool, state: CompareState, line: Container) -> Question
     versus = None
     if len(info.labels) != 2 or state.controls.versus != NO_OTHER:  # of two, one is always explained against the other
         with fourth:
-            others = tuple(each for each in info.labels if each != label)
+            others = tuple(other for other in info.labels if other != label)
             versus = _class_box("Rather than", NO_OTHER, others, "versus", VERSUS_HELP, state)
     example = _with_image(info, state) if info.multimodal else _texts(info.input_names, state)
     return Question(model, example, label, versus)
@@ -131,7 +131,7 @@ def _image(state: CompareState) -> InputImage | None:
 
 def _image_controls(generator_noun: str, state: CompareState) -> None:
     """How to give another image, and what was wrong with the last one that was given."""
-    noun = next((each for each in (generator_noun, *generator_nouns()) if each), "")
+    noun = next((noun for noun in (generator_noun, *generator_nouns()) if noun), "")
     with st.container(horizontal=True, vertical_alignment="top"):
         with st.expander("Your own image", width=200):
             st.file_uploader(

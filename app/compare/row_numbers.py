@@ -90,7 +90,7 @@ def _row_numbers(comparison: "Comparison") -> RowNumbers:
     }
     random = random_values(control) if control is not None else None
     if control is not None and random is not None and control.method in by_method:
-        mean = {"shares": random["shares"], **{each: random[each]["mean"] for each in EXPERIMENTS}}
+        mean = {"shares": random["shares"], **{experiment: random[experiment]["mean"] for experiment in EXPERIMENTS}}
         by_method[control.method]["curve"] = mean
     return RowNumbers(heads, random, by_method)
 
@@ -103,7 +103,7 @@ def _head(metric: MetricSpec, values: list[float], random: tuple[float, ...]) ->
     """The column of a metric; its bars reach from the lowest to the highest value of any row."""
     defined = [value for value in (*values, *random, 0.0) if not math.isnan(value)]
     band = (
-        [_number(float(np.quantile(random, each))) for each in BAND]
+        [_number(float(np.quantile(random, share))) for share in BAND]
         if random and not any(map(math.isnan, random))
         else []
     )
@@ -139,27 +139,27 @@ def _exact(row: "MetricRow", metric: MetricSpec) -> str:
 
 
 def curve_values(curves: "ErasureCurves") -> dict[str, list[float]]:
-    lines = {each: rounded(getattr(curves, each)[:, curves.label]) for each in EXPERIMENTS}
+    lines = {experiment: rounded(getattr(curves, experiment)[:, curves.label]) for experiment in EXPERIMENTS}
     return {"shares": rounded(curves.shares), **lines}
 
 
 def random_values(control: "RandomControl") -> dict[str, Any]:
     result: dict[str, Any] = {"shares": rounded(control.curves[0].shares)}
-    for each in EXPERIMENTS:
-        lines = np.stack([getattr(order, each)[:, order.label] for order in control.curves])
+    for experiment in EXPERIMENTS:
+        lines = np.stack([getattr(order, experiment)[:, order.label] for order in control.curves])
         low, high = np.quantile(lines, BAND, axis=0)
-        result[each] = {"mean": rounded(lines.mean(axis=0)), "low": rounded(low), "high": rounded(high)}
+        result[experiment] = {"mean": rounded(lines.mean(axis=0)), "low": rounded(low), "high": rounded(high)}
     return result
 
 
 def _agreement(comparison: "Comparison", method: str) -> str:
     """Mean ρ with the other methods that explain."""
-    specs = {each.attribution.method: method_spec(each.attribution.method) for each in comparison.results}
-    own = next(each.attribution.scores for each in comparison.results if each.attribution.method == method)
+    specs = {result.attribution.method: method_spec(result.attribution.method) for result in comparison.results}
+    own = next(result.attribution.scores for result in comparison.results if result.attribution.method == method)
     values = [
-        spearman(own, each.attribution.scores)
-        for each in comparison.results
-        if each.method != method and specs[each.method].explains and not specs[each.method].is_joint
+        spearman(own, result.attribution.scores)
+        for result in comparison.results
+        if result.method != method and specs[result.method].explains and not specs[result.method].is_joint
     ]
     defined = [value for value in values if not math.isnan(value)]
     return decimals(float(np.mean(defined))) if defined else ""

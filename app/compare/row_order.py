@@ -84,7 +84,7 @@ def featured(run: Run, first: list[str], methods: tuple[str, ...]) -> frozenset[
 
 
 def _picked_weights(spec: MethodSpec) -> bool:
-    """Whether it has other weights than the method's own."""
+    """Return whether it has other weights than the method's own."""
     return any(name == "variant" for name, _ in spec.fixed)
 
 
@@ -94,7 +94,7 @@ def sort_again() -> None:
 
 
 def is_sorted(run: Run, sort: str) -> bool:
-    """Whether the rows stand as the present results would have them."""
+    """Return whether the rows stand as the present results would have them."""
     if run.status != "done":
         return True
     fixed, current = row_order(run, sort), current_order(run, sort)

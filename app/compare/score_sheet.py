@@ -237,8 +237,8 @@ def _payload(run: Run, options: DrawingOptions, texts: dict[str, RowTexts], orde
     own = sheet_columns(run)
     columns = {name: displayed(run, own[name]) for name in order.methods if name in texts and name in own}
     # what is no explanation does not stretch the scale that the others share
-    scored = [each for _, each in columns.values() if shares_scale(each.spec) or len(columns) == 1]
-    strongest = Strongest.of([each.attribution for each in scored if each.attribution is not None])
+    scored = [column for _, column in columns.values() if shares_scale(column.spec) or len(columns) == 1]
+    strongest = Strongest.of([column.attribution for column in scored if column.attribution is not None])
     numbers = row_numbers.row_numbers(run)
     return {
         "labels": labels(run),

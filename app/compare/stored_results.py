@@ -68,7 +68,7 @@ def stored_answer(request: Request) -> StoredAnswer | None:
 
 
 def fill(run: Run, answer: StoredAnswer) -> bool:
-    """Whether everything that the run asks for is stored; then the run is done. Otherwise it is as it was."""
+    """Return whether everything that the run asks for is stored; then the run is done. Otherwise it is as it was."""
     stored, narrators = answer.result.comparison, _narrators(run.request, answer)
     outcomes = {method: answer.outcome(method) for method in run.columns}
     if narrators is None or None in outcomes.values() or not _same_consensus(stored, run.columns):
@@ -107,7 +107,7 @@ def _asked(stored: Comparison, ids: Container[str]) -> Iterator[Event]:
 
 def of_methods(check: OperatorCheck, methods: Container[str]) -> OperatorCheck:
     """The check without the other methods."""
-    return replace(check, metrics={name: each for name, each in check.metrics.items() if name in methods})
+    return replace(check, metrics={name: metric for name, metric in check.metrics.items() if name in methods})
 
 
 def _narrators(request: Request, answer: StoredAnswer) -> frozenset[str] | None:
@@ -116,16 +116,20 @@ def _narrators(request: Request, answer: StoredAnswer) -> frozenset[str] | None:
     if wanted is None:
         fitted = available_artifacts(request.model, stored.card.version, "narrative")
         wanted = tuple(artifact.method for artifact in fitted)
-    done = {each.method for each in stored.comparison.narratives}
-    done |= {each.method for each in stored.comparison.failures}
+    done = {narrative.method for narrative in stored.comparison.narratives}
+    done |= {failure.method for failure in stored.comparison.failures}
     return frozenset(wanted) if set(wanted) <= done & answer.valid else None
 
 
 def _curated(request: Request) -> CuratedExample | None:
     example = request.example
-    candidates = [each for each in curated_examples() if (each.model, each.text) == (request.model, example.text)]
+    candidates = [
+        curated for curated in curated_examples() if (curated.model, curated.text) == (request.model, example.text)
+    ]
     inputs = example.pair, example.image
-    return next((each for each in candidates if (each.pair, example_of(each).image) == inputs), None)
+    return next(
+        (candidate for candidate in candidates if (candidate.pair, example_of(candidate).image) == inputs), None
+    )
 
 
 @lru_cache(maxsize=64)
@@ -147,7 +151,7 @@ def _valid(stored: StoredResult) -> frozenset[str]:
 
 
 def _failed_methods(stored: StoredResult) -> list[str]:
-    return [each.method for each in stored.comparison.failures if each.method not in NARRATORS.ids]
+    return [failure.method for failure in stored.comparison.failures if failure.method not in NARRATORS.ids]
 
 
 __all__ = ["CuratedExample", "curated_examples", "example_of"]
@@ -162,8 +166,8 @@ def named(title: str) -> CuratedExample | None:
 
 def titles(model: str, *, multimodal: bool = False) -> list[str]:
     """The examples of a model, or of the one that it was made from; where it has none, all of its kind."""
-    of_model = [each.title for each in curated_examples() if f"{model}-".startswith(f"{each.model}-")]
-    of_kind = [each.title for each in curated_examples() if bool(each.image) is multimodal]
+    of_model = [example.title for example in curated_examples() if f"{model}-".startswith(f"{example.model}-")]
+    of_kind = [example.title for example in curated_examples() if bool(example.image) is multimodal]
     return [*(of_model or of_kind), OWN_TEXT]
 
 
@@ -173,7 +177,7 @@ def generator_nouns() -> tuple[str, ...]:
 
 
 def is_generated(name: str) -> bool:
-    """Whether this is the name of a generated example, such as "scene 7"."""
+    """Return whether this is the name of a generated example, such as "scene 7"."""
     match = GENERATED.fullmatch(name)
     return match is not None and match[1] in generator_nouns()
 

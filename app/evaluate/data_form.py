@@ -126,8 +126,12 @@ def _preview(data: SubmittedData, labels: Sequence[str]) -> None:
 
 def _examples(model: str) -> bytes:
     """Return the embedded examples of a model as JSON lines; empty where there are none of texts alone."""
-    chosen = [each for each in curated_examples() if each.model == model and each.text and not each.image]
-    lines = [json.dumps({"text": each.text, **({"pair": each.pair} if each.pair else {})}) for each in chosen]
+    chosen = [
+        example for example in curated_examples() if example.model == model and example.text and not example.image
+    ]
+    lines = [
+        json.dumps({"text": example.text, **({"pair": example.pair} if example.pair else {})}) for example in chosen
+    ]
     return "\n".join(lines).encode()
 
 

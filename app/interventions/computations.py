@@ -82,7 +82,9 @@ def narrated_models(pool: ModelPool) -> dict[str, NarratedModel]:
         if info.multimodal and not info.generator_noun:
             continue
         artifacts = available_artifacts(name, info.version, "narrative") if info.version else ()
-        weights = tuple((each.method, str(each.path), each.path.stat().st_mtime_ns) for each in artifacts)
+        weights = tuple(
+            (artifact.method, str(artifact.path), artifact.path.stat().st_mtime_ns) for artifact in artifacts
+        )
         if weights:
             noun = info.generator_noun if info.multimodal else ""
             models[name] = NarratedModel(name, info.version, weights, noun)
@@ -114,7 +116,7 @@ def states(_pool: ModelPool, narrated: NarratedModel, among: PlainInputs, seen_l
     """Return the states for narrators that see the tokens of `seen_layer`; 0: only what the head reads."""
     from explainers.narrative.sentences import head_states
 
-    return head_states(_pool.model(narrated.model), [example_of(each) for each in among], seen_layer)
+    return head_states(_pool.model(narrated.model), [example_of(row) for row in among], seen_layer)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2 * SETS_KEPT)
@@ -128,7 +130,7 @@ def sentences(_pool: ModelPool, narrated: NarratedModel, method: str, among: Pla
 
 def narrator_card(narrated: NarratedModel, method: str) -> dict[str, Any]:
     """Return the card of the weights that the page uses: with what they were fitted."""
-    path = next(path for each, path, _ in narrated.weights if each == method)
+    path = next(path for narrator, path, _ in narrated.weights if narrator == method)
     return Artifact(method, "", Path(path)).card
 
 

@@ -62,7 +62,7 @@ def of_counterfactual(check: "CounterfactualCheck") -> str:
     """Return which sentences followed the model to its new class."""
     if not check.met:
         return "The model did not reach the other class, so nothing follows about the sentences."
-    outcomes = {each.method: _outcome(check, each) for each in check.narrators}
+    outcomes = {narrator.method: _outcome(check, narrator) for narrator in check.narrators}
     groups = (
         ([narrator_spec(method).name for method in outcomes if outcomes[method] == outcome], outcome)
         for outcome in (FOLLOWED, ARRIVED, STAYED, SILENT)
@@ -80,11 +80,11 @@ def _unmoved(check: "CounterfactualCheck") -> str:
     from explainers.narrative.sentences import reason_of  # brings torch
 
     names = [
-        narrator_spec(each.method).name
-        for each in check.narrators
-        if _outcome(check, each) == FOLLOWED
-        and reason_of(each.sentences[0])
-        and reason_of(each.sentences[0]) == reason_of(each.sentences[1])
+        narrator_spec(narrator.method).name
+        for narrator in check.narrators
+        if _outcome(check, narrator) == FOLLOWED
+        and reason_of(narrator.sentences[0])
+        and reason_of(narrator.sentences[0]) == reason_of(narrator.sentences[1])
     ]
     if not names:
         return ""

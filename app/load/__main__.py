@@ -53,7 +53,7 @@ def load_command(
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
     typer.echo("\n".join(soak_lines(results[0])) if soak else table(results))
-    for sentence, times in (each for result in results for each in result["sentences"]):
+    for sentence, times in (sentence for result in results for sentence in result["sentences"]):
         typer.echo(f"{times} × {sentence}")
     if out is not None:
         out.write_text(json.dumps({"settings": _settings(plan, model), "results": results}, indent=1), encoding="utf-8")

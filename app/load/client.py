@@ -63,9 +63,9 @@ class HeldMessages:
         self.runs += 1
         names = set(fragments)
         self.held = {
-            key: each
-            for key, each in self.held.items()
-            if (names and each.fragment not in names) or self.runs - each.last_used <= MOST_RUNS
+            key: value
+            for key, value in self.held.items()
+            if (names and value.fragment not in names) or self.runs - value.last_used <= MOST_RUNS
         }
 
 

@@ -130,7 +130,7 @@ def used(server: Watched) -> tuple[float, float]:
     """Return the processor seconds of the client with all that it has started, and of the server."""
     times = [process.cpu_times() for process in (*of_client(server), server.process)]
     own, its = times[:-1], times[-1]
-    return sum(each.user + each.system for each in own), its.user + its.system
+    return sum(usage.user + usage.system for usage in own), its.user + its.system
 
 
 def memory_of(server: Watched) -> float:

@@ -87,14 +87,14 @@ class LoadLevel:
             "done": self.count("done"),
             "errors": self.errors,
             "refused": self.count("refused"),
-            "first_column": spread([each.first for each in self.outcomes]),
-            "all_columns": spread([each.last for each in self.outcomes if each.end == "done"]),
+            "first_column": spread([outcome.first for outcome in self.outcomes]),
+            "all_columns": spread([outcome.last for outcome in self.outcomes if outcome.end == "done"]),
             "per_session": self.per_session(),
             "fairness": fairness(self.outcomes, self.sessions),
             "memory": [round(sample.memory) for sample in self.samples[:1] + self.samples[-1:]],
             "peak_memory": round(max((sample.memory for sample in self.samples), default=0)),
             "threads": [sample.threads for sample in self.samples[:1] + self.samples[-1:]],
-            "sentences": Counter(each for outcome in self.outcomes for each in outcome.sentences).most_common(
+            "sentences": Counter(sentence for outcome in self.outcomes for sentence in outcome.sentences).most_common(
                 MOST_SENTENCES
             ),
         }
@@ -229,5 +229,5 @@ def fairness(outcomes: Sequence[Outcome], sessions: int) -> float | None:
     for outcome in outcomes:
         if outcome.end == "done" and outcome.last is not None:
             seconds[outcome.session].append(outcome.last)
-    means = [statistics.fmean(each) for each in seconds.values()]
+    means = [statistics.fmean(second) for second in seconds.values()]
     return round(max(means) / min(means), 2) if means and len(means) == sessions else None

@@ -51,8 +51,8 @@ def document() -> str:
 def clients_section(measured: dict[str, Any]) -> str:
     """Return what each client costs beside the server, and what follows."""
     costs = measured["costs"]
-    most = {each["client"]: each for each in costs}  # the last of each has the most tabs
-    few = next(each for each in costs if each["client"] == "Chromium")
+    most = {cost["client"]: cost for cost in costs}  # the last of each has the most tabs
+    few = next(cost for cost in costs if cost["client"] == "Chromium")
     browser, own = most["Chromium"], most["own"]
     end = CLIENTS_END.format(
         tabs=browser["tabs"],
@@ -88,7 +88,7 @@ def _section(name: str, result: dict[str, Any]) -> str:
     settings, results = result["settings"], result["results"]
     model, minutes = settings["model"], f"{settings['minutes']:g}"
     soak = "tabs" in results[0]
-    sessions = ",".join(str(each["sessions"]) for each in results) if not soak else ""
+    sessions = ",".join(str(result["sessions"]) for result in results) if not soak else ""
     what = f"--soak {minutes}" if soak else f"--sessions {sessions} --minutes {minutes}"
     title = f"## `{model}`, tabs that open and close for {minutes} minutes" if soak else f"## `{model}`"
     body = "\n".join(f"- {line}" for line in soak_lines(results[0])) if soak else table(results)

@@ -28,7 +28,7 @@ def figure_sentences(comparison: "Comparison", state: LiveExample, own: str = ""
     """Return the sentences for a finished comparison; `own` is the name of a given order, `erased` whether the numbers
     are those of the input without words that the reader has erased."""
     sentences = [
-        *filter(None, (expectation_sentence(comparison, each) for each in state.expected)),
+        *filter(None, (expectation_sentence(comparison, expectation) for expectation in state.expected)),
         *_measured(comparison, state.methods, own or GUESS.name),
         *([] if "answer" in state.show else _answered(comparison)),
         *_narrated(comparison),
@@ -51,8 +51,8 @@ def expectation_sentence(comparison: "Comparison", expected: Expectation) -> str
 def _measured(comparison: "Comparison", methods: Container[str], own: str) -> Iterator[str]:
     """Return the highest and the lowest AOPC-C of methods beside that of random orders; nothing without methods."""
     metric, control = decisive_metric("removing"), comparison.random_control
-    shown = [each for each in comparison.displayed_results if each.attribution.method in methods]
-    scores = {method_spec(each.attribution.method).name: each.metrics[metric.id] for each in shown}
+    shown = [result for result in comparison.displayed_results if result.attribution.method in methods]
+    scores = {method_spec(result.attribution.method).name: result.metrics[metric.id] for result in shown}
     given = comparison.result(GUESS.id)
     if given is not None:
         scores[own] = given.metrics[metric.id]
@@ -87,7 +87,7 @@ def _narrated(comparison: "Comparison") -> Iterator[str]:
     """Return how many sentences name the predicted class; nothing without sentences."""
     told = comparison.narratives
     if told:
-        naming = sum(each.stated == comparison.predicted for each in told)
+        naming = sum(narrative.stated == comparison.predicted for narrative in told)
         label = one_line(comparison.decision.card.labels[comparison.predicted])
         of = "The sentence" if len(told) == 1 else f"{naming} of {len(told)} sentences"
         verb = ("names" if naming else "does not name") if len(told) == 1 else "names" if naming == 1 else "name"

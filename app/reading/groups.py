@@ -249,16 +249,16 @@ class Groups:
 
     def bets(self, code: str, place: str) -> Mapping[str, int]:
         """Return by participant the number of the choice."""
-        return {each.participant: int(each.value) for each in self._entries(code, BET, place)}
+        return {entry.participant: int(entry.value) for entry in self._entries(code, BET, place)}
 
     def marks(self, code: str, place: str) -> Mapping[str, tuple[int, ...]]:
         """Return by participant unit numbers, the most important first."""
-        return {each.participant: tuple(json.loads(each.value)) for each in self._entries(code, MARKS, place)}
+        return {entry.participant: tuple(json.loads(entry.value)) for entry in self._entries(code, MARKS, place)}
 
     def notes(self, code: str) -> tuple[GroupNote, ...]:
         """Return all notes of the group, the oldest first."""
         return tuple(
-            GroupNote(each.participant, each.place, each.value, each.created) for each in self._entries(code, NOTE)
+            GroupNote(entry.participant, entry.place, entry.value, entry.created) for entry in self._entries(code, NOTE)
         )
 
     def _entries(self, code: str, kind: str, place: str | None = None) -> list[ReadingEntry]:

@@ -125,7 +125,7 @@ def _curves(shown: Shown) -> None:
         named = renamed(of_step(data, "lines", shown.state), "lines", shown.name)
         return named | {"lines": [*named["lines"], *lines_of(shown.people)]}
 
-    key = (run.settled, run.active, shown.name, shown.state, tuple(each.settled for each in shown.people))
+    key = (run.settled, run.active, shown.name, shown.state, tuple(person.settled for person in shown.people))
     row_numbers.show(run.view("reading curves", key, make))
 
 
@@ -255,10 +255,10 @@ def show(
     if elsewhere(engine, state, order):
         st.fragment(run_every=TICK)(_wait_for_others)(engine, state, order)
         return
-    orders = [each for each in dict.fromkeys(people) if each][:MOST_PEOPLE]
+    orders = [person for person in dict.fromkeys(people) if person][:MOST_PEOPLE]
     kept = KEPT + len(orders)
     run = current(engine, state, order, kept=kept)
-    runs = () if run.active else tuple(_alone(engine, state, each, kept) for each in orders)
+    runs = () if run.active else tuple(_alone(engine, state, order, kept) for order in orders)
     name = f"{method_spec(state.reversed).name}, reversed" if state.reversed and not order else name
     shown = Shown(engine, run, state, name, runs)
     drawn = DrawnStep(waits(shown), removed_units(state), *_sheet_form())
@@ -278,13 +278,13 @@ def _sheet_form() -> tuple[bool, str]:
 def waits(shown: Shown) -> bool:
     """Return whether anything is still to come; the first call starts the duel."""
     fought = duel_in_step(shown)
-    return shown.run.active or any(each.active for each in shown.people) or (fought is not None and fought.active)
+    return shown.run.active or any(person.active for person in shown.people) or (fought is not None and fought.active)
 
 
 def _draw(shown: Shown, drawn: DrawnStep) -> None:
     run, state = shown.run, shown.state
-    for each in (run, *shown.people):
-        each.lease.renew()
+    for shown_run in (run, *shown.people):
+        shown_run.lease.renew()
     still = waits(shown)  # before it is drawn: a result may come meanwhile
     now = DrawnStep(drawn.waits, removed_units(state), *_sheet_form())
     if run.abandoned or now != drawn or (drawn.waits and not still):

@@ -24,19 +24,19 @@ def miniature(comparison: "Comparison", methods: tuple[str, ...]) -> str:
 
     Every text in it is escaped; the random orders and the frame have the colour of the text around it.
     """
-    results = [each for each in comparison.displayed_results if each.attribution.method in methods][:MOST]
+    results = [result for result in comparison.displayed_results if result.attribution.method in methods][:MOST]
     if not results:
         return ""
     lines = []
     if comparison.random_control is not None:
         orders = comparison.random_control.curves
-        mean = np.mean([each.removed[:, each.label] for each in orders], axis=0)
+        mean = np.mean([order.removed[:, order.label] for order in orders], axis=0)
         points = _points(orders[0].shares, mean)
         lines.append(f'<polyline points="{points}" stroke="currentColor" stroke-dasharray="3 3" opacity="0.6"/>')
-    for each in results:
-        points = _points(each.curves.shares, each.curves.removed[:, each.curves.label])
-        lines.append(f'<polyline points="{points}" stroke="{escaped(line_of(each.attribution.method).colour)}"/>')
-    named = join_names([method_spec(each.attribution.method).name for each in results])
+    for result in results:
+        points = _points(result.curves.shares, result.curves.removed[:, result.curves.label])
+        lines.append(f'<polyline points="{points}" stroke="{escaped(line_of(result.attribution.method).colour)}"/>')
+    named = join_names([method_spec(result.attribution.method).name for result in results])
     label = f"p({target_name(comparison.decision)}) while words are removed, by {named}; dashed: random orders"
     return (
         f'<svg class="reading-miniature" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escaped(label)}">'

@@ -46,7 +46,7 @@ def is_observed(name: str) -> bool:
 
 
 def _result(comparison: "Comparison", method: str) -> "MethodResult":
-    return next(each for each in comparison.results if each.attribution.method == method)
+    return next(result for result in comparison.results if result.attribution.method == method)
 
 
 def _metric(comparison: "Comparison", method: str, metric: str) -> float:
@@ -79,12 +79,12 @@ def _probability(comparison: "Comparison", label: str) -> float:
 
 
 def _states(comparison: "Comparison", narrator: str) -> float:
-    narrative = next(each for each in comparison.narratives if each.method == narrator)
+    narrative = next(narrative for narrative in comparison.narratives if narrative.method == narrator)
     return float(narrative.stated == comparison.predicted)
 
 
 def _effect(comparison: "Comparison", narrator: str) -> float:
-    check = next((each for each in comparison.narrative_checks if each.method == narrator), None)
+    check = next((check for check in comparison.narrative_checks if check.method == narrator), None)
     return _beyond_random(check) if check is not None else 0.0
 
 

@@ -89,7 +89,7 @@ def show_paper_table(table: PaperTable) -> None:
 
 def markup(table: PaperTable) -> str:
     """Return HTML in which every text is escaped: a row per method, for each column the paper's number and ours."""
-    head = "".join(f"<th>paper: {escaped(each)}</th><th>ours: {escaped(each)}</th>" for each in table.columns)
+    head = "".join(f"<th>paper: {escaped(column)}</th><th>ours: {escaped(column)}</th>" for column in table.columns)
     rows = "".join(
         f'<tr class="reading-name"><td colspan="{2 * len(table.columns)}"><span>{escaped(row.name)}</span></td></tr>'
         f"<tr><td>{escaped(row.name)}</td>"
@@ -167,7 +167,7 @@ def _marked(run: Run, audience: Audience) -> None:
         return
     if marked["about"] == current.id and marked["moment"] > current.moment:
         units = range(len(run.whole.encoding.units))
-        kept = tuple(number for number in dict.fromkeys(int(each) for each in marked["units"]) if number in units)
+        kept = tuple(number for number in dict.fromkeys(int(number) for number in marked["units"]) if number in units)
         page.guess = replace(current, marked=kept, moment=marked["moment"])
         audience.mark(kept)
 
@@ -205,7 +205,7 @@ def _equations(equations: Sequence[Equation]) -> None:
     for equation in equations:
         st.latex(equation.formula)
         st.caption(equation.source)
-        rows = [f"| ${each.symbol}$ | {filled(each.meaning)} |" for each in equation.symbols]
+        rows = [f"| ${symbol.symbol}$ | {filled(symbol.meaning)} |" for symbol in equation.symbols]
         table = "\n".join(["| symbol | meaning |", "|---|---|", *rows])
         st.markdown(table)
 

@@ -30,7 +30,7 @@ def is_visit(scope: Scope) -> bool:
 def plainly(scope: Scope) -> Scope:
     """Return the request without what would have the file compressed, or answered by "not modified" or in parts."""
     left_out = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
-    return {**scope, "headers": [each for each in scope["headers"] if each[0] not in left_out]}
+    return {**scope, "headers": [header for header in scope["headers"] if header[0] not in left_out]}
 
 
 def with_style(send: Send) -> Send:

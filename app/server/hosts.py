@@ -41,7 +41,7 @@ def is_allowed(host: str | None, allowed: tuple[str, ...]) -> bool:
     """Return whether a Host header, with any port or none, names one of the allowed hosts."""
     match = HOST.fullmatch((host or "").lower())
     name = match["name"].rstrip(".") if match is not None else ""
-    return any(name.endswith(each[1:]) if each.startswith("*.") else name == each for each in allowed)
+    return any(name.endswith(pattern[1:]) if pattern.startswith("*.") else name == pattern for pattern in allowed)
 
 
 def is_same_origin(origin: str, host: str | None) -> bool:

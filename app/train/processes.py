@@ -40,7 +40,7 @@ def start(command: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
 
 
 def alive(pid: int, arguments: Sequence[str]) -> bool:
-    """Whether the process with this number runs, and its command ends with these arguments."""
+    """Return whether the process with this number runs, and its command ends with these arguments."""
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
@@ -60,7 +60,7 @@ def number_of(arguments: Sequence[str]) -> int | None:
 
 
 def _ends_with(words: list[str], arguments: Sequence[str]) -> bool:
-    """Whether a command line is that of the shell, or of the command that it has started."""
+    """Return whether a command line is that of the shell, or of the command that it has started."""
     return words[len(words) - len(arguments) :] == list(arguments)
 
 

@@ -115,13 +115,13 @@ def remove_leftovers(named: Collection[str]) -> int:
 
 def _texts(folder: Path, texts: Sequence[Example]) -> Path:
     """A line for each or, where some are pairs or have lines of their own, a table."""
-    if not any(each.pair or len(each.text.splitlines()) > 1 for each in texts):
+    if not any(text.pair or len(text.text.splitlines()) > 1 for text in texts):
         path = folder / "texts.txt"
-        path.write_text("".join(f"{each.text}\n" for each in texts), encoding="utf-8")
+        path.write_text("".join(f"{text.text}\n" for text in texts), encoding="utf-8")
         return path
     path = folder / "texts.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(("text", "pair"))
-        table.writerows((each.text, each.pair or "") for each in texts)
+        table.writerows((text.text, text.pair or "") for text in texts)
     return path

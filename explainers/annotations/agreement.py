@@ -109,7 +109,7 @@ def overlaps(item: JudgedItem, one: str, other: str, kind: str) -> Table:
     for first, second in permutations((one, other)):
         if kind == "units":
             mine, theirs = (
-                {question for question, code in item.codes[each].items() if code} for each in (first, second)
+                {question for question, code in item.codes[rater].items() if code} for rater in (first, second)
             )
             counts += [len(mine & theirs), len(mine)]
         else:
@@ -302,7 +302,7 @@ def mean_of_pairs(
 ) -> AgreementValue:
     """The mean over the pairs for which it is defined; the interval resamples the items of all pairs together."""
     values = {pair: of_pair(items, *pair) for pair in pairs_of(items)}
-    defined = {pair: each.value for pair, each in values.items() if each.value is not None}
+    defined = {pair: value.value for pair, value in values.items() if value.value is not None}
     if not defined:
         first = next(iter(values.values()), None)
         return AgreementValue(name, None, first.items if first else 0, reason=first.reason if first else FEW)

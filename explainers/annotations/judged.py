@@ -60,7 +60,7 @@ def marked_units(marked: Marked, encoding: Encoding) -> set[int]:
     for segment, spans in enumerate((marked.spans_of_text, marked.spans_of_pair)):
         own = _of_segment(encoding, segment)
         touched = units_of(spans, [(encoding.units[number].start, encoding.units[number].end) for number in own])
-        numbers |= {own[each] for each in touched}
+        numbers |= {own[unit] for unit in touched}
     for number, unit in enumerate(encoding.units):
         if unit.box is not None:
             left, top, right, bottom = unit.box
@@ -124,10 +124,10 @@ def judged_marks(
     """
     marks: dict[str, dict[str, Marked]] = {}
     classes: dict[str, dict[str, str]] = {}
-    for each in latest(tuple(annotations)):
-        if each.task == "mark" and isinstance(each.answer, Marked):
-            marks.setdefault(each.item, {})[each.annotator] = each.answer
-            classes.setdefault(each.item, {})[each.annotator] = each.own_class
+    for annotation in latest(tuple(annotations)):
+        if annotation.task == "mark" and isinstance(annotation.answer, Marked):
+            marks.setdefault(annotation.item, {})[annotation.annotator] = annotation.answer
+            classes.setdefault(annotation.item, {})[annotation.annotator] = annotation.own_class
     return tuple(
         judged_item(item, marks[item.id], encode(item.example), classes[item.id]) for item in items if item.id in marks
     )
@@ -148,8 +148,8 @@ def judged_item(
     spans = {
         person: frozenset(
             (segment, span.start, span.end)
-            for segment, each in enumerate((marked.spans_of_text, marked.spans_of_pair))
-            for span in each
+            for segment, marks in enumerate((marked.spans_of_text, marked.spans_of_pair))
+            for span in marks
         )
         for person, marked in snapped.items()
     }
@@ -169,16 +169,16 @@ def judged_classes(classes: Mapping[str, Mapping[str, str]]) -> tuple[JudgedItem
 def judged_answers(annotations: Sequence[Annotation], task: Task) -> tuple[JudgedItem, ...]:
     """The newest answers to a task other than marking: labels, verdicts, ranks and ratings as numbers."""
     codes: dict[str, dict[str, Codes]] = {}
-    for each in latest(tuple(annotations)):
-        if each.task == task and each.answer is not None:
-            codes.setdefault(each.item, {})[each.annotator] = answer_codes(each.answer)
+    for annotation in latest(tuple(annotations)):
+        if annotation.task == task and annotation.answer is not None:
+            codes.setdefault(annotation.item, {})[annotation.annotator] = answer_codes(annotation.answer)
     return tuple(JudgedItem(item, own) for item, own in codes.items())
 
 
 def answer_codes(answer: Answer) -> Codes:
     """A number per question. Raises `ValueError` for marks and sentences, which are no numbers."""
     if isinstance(answer, Several):
-        return {question: code for each in answer.answers for question, code in answer_codes(each).items()}
+        return {question: code for single in answer.answers for question, code in answer_codes(single).items()}
     if isinstance(answer, Simulated):
         return {answer.method: float(answer.label)}
     if isinstance(answer, Inspected):

@@ -52,14 +52,14 @@ class DifferentUnits:
 def judgements(annotations: Sequence[Annotation], kind: Kind) -> dict[str, dict[str, list[float]]]:
     """Map each item and method to how people judged, each in the newest version."""
     values: dict[str, dict[str, list[float]]] = {}
-    for each in latest(tuple(annotations)):
+    for annotation in latest(tuple(annotations)):
         pairs: list[tuple[str, float]] = []
-        if kind == "rank" and isinstance(each.answer, Ranked):
-            pairs = [(method, float(place)) for place, method in enumerate(each.answer.methods, 1)]
-        elif kind != "rank" and isinstance(each.answer, Rated):
-            pairs = [(score.method, float(getattr(score, kind))) for score in each.answer.scores]
+        if kind == "rank" and isinstance(annotation.answer, Ranked):
+            pairs = [(method, float(place)) for place, method in enumerate(annotation.answer.methods, 1)]
+        elif kind != "rank" and isinstance(annotation.answer, Rated):
+            pairs = [(score.method, float(getattr(score, kind))) for score in annotation.answer.scores]
         for method, value in pairs:
-            values.setdefault(each.item, {}).setdefault(method, []).append(value)
+            values.setdefault(annotation.item, {}).setdefault(method, []).append(value)
     return values
 
 
@@ -93,7 +93,7 @@ def preference_follows(
     values = []
     for item, own in preferred.items():
         methods = [method for method in own if method in metric.get(item, {})]
-        one, other = tuple(own[each] for each in methods), tuple(metric[item][each] for each in methods)
+        one, other = tuple(own[method] for method in methods), tuple(metric[item][method] for method in methods)
         if len(set(one)) > 1 and len(set(other)) > 1:
             values.append(spearman(one, other))
     return Correlation(mean_interval(np.array(values))) if values else Correlation(None, FEW_METHODS)
@@ -120,4 +120,4 @@ def right_for_other_reasons(
         if is_defined(truth):
             shared, random_order = f1(truth, scores[item]), float(truth.mean())
             items += [DifferentUnits(item, shared, random_order)] if shared <= random_order else []
-    return tuple(sorted(items, key=lambda each: each.shared - each.random_order))
+    return tuple(sorted(items, key=lambda item: item.shared - item.random_order))

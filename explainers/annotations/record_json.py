@@ -101,7 +101,7 @@ def read_answer(task: Task, content: Any) -> Answer:
     if "answers" not in row:
         return cast(Answer, _read(ADAPTERS[ANSWERS[task]], row))
     several = field(row, "answers", list)
-    return cast(Answer, _read(ADAPTERS[Several], {"answers": [read_answer(task, each) for each in several]}))
+    return cast(Answer, _read(ADAPTERS[Several], {"answers": [read_answer(task, single) for single in several]}))
 
 
 def read_marked(content: Any) -> Marked:

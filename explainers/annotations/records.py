@@ -139,8 +139,8 @@ class Several:
     answers: tuple[OneMethod, ...]
 
     def __post_init__(self) -> None:
-        _check_methods(tuple(each.method for each in self.answers))
-        if len({type(each) for each in self.answers}) > 1:
+        _check_methods(tuple(answer.method for answer in self.answers))
+        if len({type(answer) for answer in self.answers}) > 1:
             raise ValueError("The answers about several methods are of one task.")
 
 
@@ -208,7 +208,7 @@ class Annotation:
             raise ValueError(f"A task is one of {', '.join(TASKS)}, not {self.task!r}.")
         if self.skipped != (self.answer is None):
             raise ValueError("A skipped item has no answer, and every other one has one.")
-        if not all(isinstance(each, ANSWERS[self.task]) for each in single_answers(self.answer)):
+        if not all(isinstance(answer, ANSWERS[self.task]) for answer in single_answers(self.answer)):
             raise ValueError(f"The task {self.task} is answered by {ANSWERS[self.task].__name__}.")
         if self.own_class and not isinstance(self.answer, Marked):
             raise ValueError("Only marks come with the annotator's own class.")
@@ -263,7 +263,7 @@ def single_answers(answer: Answer | None) -> tuple[Answer, ...]:
 
 def one_method_answers(answer: Answer | None) -> tuple[OneMethod, ...]:
     """Those of `single_answers` that are about one method."""
-    return tuple(each for each in single_answers(answer) if isinstance(each, OneMethod))
+    return tuple(single for single in single_answers(answer) if isinstance(single, OneMethod))
 
 
 def check_marked(marked: Marked, example: Example) -> None:
@@ -286,10 +286,10 @@ def check_marked(marked: Marked, example: Example) -> None:
 def latest(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
     """The highest version of each person, item and task, in the order in which they first appear."""
     newest: dict[tuple[str, str, str, str], Annotation] = {}
-    for each in annotations:
-        key = (each.project, each.item, each.annotator, each.task)
-        if key not in newest or newest[key].version <= each.version:
-            newest[key] = each
+    for annotation in annotations:
+        key = (annotation.project, annotation.item, annotation.annotator, annotation.task)
+        if key not in newest or newest[key].version <= annotation.version:
+            newest[key] = annotation
     return tuple(newest.values())
 
 

@@ -78,7 +78,7 @@ def pair_interactions(
     draws = [fit_pairs(masks, values, redrawn)[units:] for redrawn in sample.redrawn(len(masks), rng)]
     spreads = np.std(draws, axis=0) * _widening(len(masks), units)
     places = list(combinations(numbers, 2))
-    pairs, spread_of = (dict(zip(places, floats(each), strict=True)) for each in (coefficients[units:], spreads))
+    pairs, spread_of = (dict(zip(places, floats(values), strict=True)) for values in (coefficients[units:], spreads))
     return PairInteractions(label, tuple(numbers), floats(coefficients[:units]), pairs, spread_of, len(masks))
 
 

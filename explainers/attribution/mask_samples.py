@@ -125,10 +125,10 @@ class Look:
 
 
 def settled(looks: Sequence[Look]) -> bool:
-    """Whether the last look agrees with the `CHECKS` before it."""
+    """Return whether the last look agrees with the `CHECKS` before it."""
     *before, now = looks
     last = before[-CHECKS:]
-    return len(last) == CHECKS and all(now.top == each.top for each in last) and all(map(now.near, last))
+    return len(last) == CHECKS and all(now.top == look.top for look in last) and all(map(now.near, last))
 
 
 def batch_ends(masks: int, units: int) -> list[int]:

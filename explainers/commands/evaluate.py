@@ -114,11 +114,13 @@ def write_evaluation(evaluation: "Evaluation", erasures: tuple[str, ...], agains
 
     rows, texts = evaluation.rows, len(evaluation.inputs)
     write_tables(rows, evaluation.about, out)
-    sections = [f"Scored by `{each}` on {texts} texts:\n\n{evaluation_markdown(rows, each)}" for each in erasures]
+    sections = [
+        f"Scored by `{erasure}` on {texts} texts:\n\n{evaluation_markdown(rows, erasure)}" for erasure in erasures
+    ]
     if evidence_cells(rows, erasures[0]):
         sections.append(f"{EVIDENCE_TITLE}\n\n{evidence_markdown(rows, erasures[0])}")
     if against:
-        sections += [f"By `{each}`, {comparison_with(evaluation, against, each)}" for each in erasures]
+        sections += [f"By `{erasure}`, {comparison_with(evaluation, against, erasure)}" for erasure in erasures]
     narrator_rows = evaluate_fitted_narrators(evaluation.model, evaluation.inputs, show_progress)
     if narrator_rows:
         content = strict_json({"rows": narrator_rows}) + "\n"

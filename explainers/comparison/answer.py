@@ -57,18 +57,20 @@ def answered(comparison: "Comparison", *, finished: bool) -> "Comparison":
 def consensus_members(comparison: "Comparison") -> list["MethodResult"]:
     """Return the results that make the consensus: comparable, for what is asked, and not all scores equal."""
     target, predicted = comparison.decision.target, comparison.predicted
-    return [each for each in comparison.displayed_results if takes_part(each.attribution, target, predicted=predicted)]
+    return [
+        result for result in comparison.displayed_results if takes_part(result.attribution, target, predicted=predicted)
+    ]
 
 
 def answer(comparison: "Comparison", *, finished: bool) -> Answer:
     """Return what the results so far say; provisional unless `finished`."""
-    abstaining = tuple(each.attribution.method for each in comparison.results if abstains(each, comparison))
+    abstaining = tuple(result.attribution.method for result in comparison.results if abstains(result, comparison))
     pending = Answer("pending", abstaining=abstaining, provisional=not finished)
     refusal = _refused_at_once(comparison)
     if refusal:
         return replace(pending, status="open", refusal=refusal, provisional=False)  # no method changes that
     joint, control = comparison.consensus, comparison.random_control
-    members = {each.attribution.method: each for each in consensus_members(comparison)}
+    members = {member.attribution.method: member for member in consensus_members(comparison)}
     controls_only = all(spec_of(member).is_control for member in members.values())
     if joint is None or control is None or len(members) < FEWEST_METHODS or controls_only:
         refusal = _nothing_to_test(comparison, members) if finished else ""
@@ -147,8 +149,8 @@ def _effect(joint: "MethodResult", control: "RandomControl", count: int) -> Eras
         curves.full,
         curves.removed_at(count),
         curves.kept_at(count),
-        float(np.mean([each.removed_at(count) for each in control.curves])),
-        float(np.mean([each.kept_at(count) for each in control.curves])),
+        float(np.mean([curve.removed_at(count) for curve in control.curves])),
+        float(np.mean([curve.kept_at(count) for curve in control.curves])),
     )
 
 
@@ -216,16 +218,16 @@ def _refused_at_once(comparison: "Comparison") -> str:
 def _nothing_to_test(comparison: "Comparison", members: Mapping[str, "MethodResult"]) -> str:
     """Return why a finished comparison has no consensus."""
     comparable = comparable_results(comparison)
-    if any(abstains(each, comparison) for each in comparable) and not members:
+    if any(abstains(method, comparison) for method in comparable) and not members:
         return NO_CONTRAST if comparison.decision.target.is_contrast else PREDICTED_ONLY
-    if all(spec_of(each).is_control for each in comparable):
+    if all(spec_of(method).is_control for method in comparable):
         return NO_METHOD if comparison.results else NOTHING
     return ONE_METHOD if members else FLAT
 
 
 def _unmoved(comparison: "Comparison", results: Sequence["MethodResult"]) -> str:
     label = comparison.decision.label
-    p = np.concatenate([line[:, label] for each in results for line in (each.curves.removed, each.curves.kept)])
+    p = np.concatenate([line[:, label] for result in results for line in (result.curves.removed, result.curves.kept)])
     if np.abs(p - results[0].curves.full).max() > LEAST:
         return ""
     return f"The probability stays between {p.min():.2f} and {p.max():.2f}, whatever is removed or kept."

@@ -20,9 +20,9 @@ HIGH = 20  # percent
 
 
 def can_duel(comparison: "Comparison", method: str) -> bool:
-    """Whether it ranks units by what it read off the model, or by a person's order, for the explained class."""
+    """Return whether it ranks units by what it read off the model, or by a person's order, for the explained class."""
     spec, label = method_spec(method), comparison.decision.label
-    labels = {each.attribution.method: each.attribution.label for each in comparison.results}
+    labels = {result.attribution.method: result.attribution.label for result in comparison.results}
     return labels.get(method) == label and not (spec.is_random or spec.is_single_part or spec.is_joint)
 
 

@@ -50,7 +50,7 @@ def confidence(
     number = int(measured()["base rate"][form][3])
     logit = float(x @ np.asarray(measured()["coefficients"]))
     spread = 1.96 * float(np.sqrt(x @ np.asarray(measured()["covariance"]) @ x))
-    share, low, high = (_logistic(each) for each in (logit, logit - spread, logit + spread))
+    share, low, high = (_logistic(value) for value in (logit, logit - spread, logit + spread))
     return Confidence(share, low, high, number, by_agreement=True)
 
 

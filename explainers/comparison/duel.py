@@ -144,9 +144,9 @@ def known_answers(comparison: "Comparison") -> dict[bytes, float]:
 
 def _fought(experiment: "_Experiment", chance: Chance, methods: Pair, claims: Sequence[Sides]) -> Duel:
     removals = experiment.removals(claims)
-    winners = [chance.winner(each.removed, each.size) for each in removals]
+    winners = [chance.winner(removal.removed, removal.size) for removal in removals]
     at = next((number for number, winner in enumerate(winners) if winner is not None), 0)
-    p = chance.null.p(max(chance.lead(each.removed, each.size) for each in removals))
+    p = chance.null.p(max(chance.lead(removal.removed, removal.size) for removal in removals))
     winner = winners[at]
     return experiment.completed(methods, removals[at], chance, p, None if winner is None else methods[winner])
 
@@ -166,7 +166,7 @@ class _Experiment:
     def chance(self, seed: int) -> Chance:
         """Return what random sides reach, those of the random control."""
         orders = [ranking(order).tolist() for order in control_orders(len(self.answers.encoding.units), seed)]
-        sides = [tuple(each[:MOST_UNITS]) for order in orders for each in (order, order[::-1])]
+        sides = [tuple(ranked[:MOST_UNITS]) for order in orders for ranked in (order, order[::-1])]
         sizes = range(1, MOST_UNITS + 1)
         p = self.probabilities([side[:size] for side in sides for size in sizes], kept=False)
         return Chance.of(sides, np.reshape(p, (len(sides), len(sizes))))

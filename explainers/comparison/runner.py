@@ -112,7 +112,7 @@ def noting(explained: list[Attribution], events: Iterator[Event]) -> Iterator[Ev
 
 def other_operators(decision: Decision) -> tuple[Erasure, ...]:
     """The model's erasure operators without the one of the settings."""
-    return tuple(each for each in decision.card.erasures if each != decision.settings.erasure)
+    return tuple(erasure for erasure in decision.card.erasures if erasure != decision.settings.erasure)
 
 
 def check_operator(
@@ -130,7 +130,11 @@ def check_operator(
     """
     known = known or OperatorCheck(erasure)
     answers = MaskedPredictor(model.metered(meter).aimed(decision.target), decision.encoding, erasure)
-    missing = {each.method: each.scores for each in attributions if each.method not in known.metrics}
+    missing = {
+        attribution.method: attribution.scores
+        for attribution in attributions
+        if attribution.method not in known.metrics
+    }
     new_orders = () if known.random else orders
     prefetch(answers, [*missing.values(), *new_orders])
     metrics = {
@@ -139,7 +143,11 @@ def check_operator(
     by_order = [measured(answers, order, decision.label, metrics_at_percents()) for order in new_orders]
     random = {metric: tuple(values[metric] for values in by_order) for metric in (by_order[0] if by_order else ())}
     either = {**known.metrics, **metrics}
-    return OperatorCheck(erasure, {each.method: either[each.method] for each in attributions}, known.random or random)
+    return OperatorCheck(
+        erasure,
+        {attribution.method: either[attribution.method] for attribution in attributions},
+        known.random or random,
+    )
 
 
 def run_operator_checks(
@@ -150,7 +158,7 @@ def run_operator_checks(
     known: Sequence[OperatorCheck] = (),
 ) -> Iterator[OperatorCheck]:
     """The explanations that may lead, and random orders, under the model's other operators; none without one."""
-    explained = [each for each in explained if is_checked(method_spec(each.method))]
+    explained = [attribution for attribution in explained if is_checked(method_spec(attribution.method))]
     orders = random_orders(decision.encoding, decision.settings.seed) if explained else []
     for erasure in other_operators(decision) if explained else ():
         before = next((check for check in known if check.erasure == erasure), None)
@@ -274,7 +282,11 @@ def run_consensus(
         return
     try:
         whole = answers.probabilities(np.ones((1, len(answers.encoding.units)), dtype=bool))
-        rows = [each.scores for each in explained if takes_part(each, target, predicted=int(whole.argmax()))]
+        rows = [
+            attribution.scores
+            for attribution in explained
+            if takes_part(attribution, target, predicted=int(whole.argmax()))
+        ]
         if len(rows) >= FEWEST_METHODS:
             joint = Attribution(CONSENSUS, answers.encoding, target.label, consensus_scores(rows), signed=False)
             yield measure(answers, joint)

@@ -71,7 +71,7 @@ def revised_pairs(folder: Path) -> Iterator[Example]:
 def unrelated(pairs: Iterable[Example], premises: Iterable[str]) -> Iterator[Example]:
     """The pairs whose premise neither equals one of `premises` nor shares `WINDOW` words in a row with one."""
     others = list(premises)
-    equal, shared = {letters(each) for each in others}, {gram for each in others for gram in ngrams(each, WINDOW)}
+    equal, shared = {letters(other) for other in others}, {gram for other in others for gram in ngrams(other, WINDOW)}
     return (pair for pair in pairs if letters(pair.text) not in equal and not ngrams(pair.text, WINDOW) & shared)
 
 

@@ -94,7 +94,7 @@ def orientation(image: Image.Image) -> int:
 
 
 def animated(image: Image.Image) -> bool:
-    """Whether frames follow the first one, readable or not."""
+    """Return whether frames follow the first one, readable or not."""
     try:  # a photograph with a depth map has the format MPO, and is one image to people
         return image.format != "MPO" and bool(getattr(image, "is_animated", False))
     except Exception:  # as above; the warning then says that one frame is read

@@ -22,7 +22,7 @@ def shipped_pairs(model: str, folder: Path = PAIRS) -> tuple[Example, ...]:
     if path.parent != folder or not path.is_file():  # a model's name may be a path
         return ()
     pairs = json.loads(path.read_text(encoding="utf-8"))
-    return tuple(Example(each["premise"], each["hypothesis"]) for each in pairs)
+    return tuple(Example(pair["premise"], pair["hypothesis"]) for pair in pairs)
 
 
 def read_pairs(content: bytes, name: str) -> tuple[Example, ...]:

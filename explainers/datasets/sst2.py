@@ -50,7 +50,7 @@ def optional(folder: Path | None, name: str) -> list[Example]:
 def without_overlap(candidates: Iterable[Example], others: Sequence[Example], window: int = 6) -> list[Example]:
     """The candidates of at least `window` words that share no `window` words in a row with any of the others."""
     taken = {gram for example in others for gram in ngrams(example.text, window)}
-    return [each for each in candidates if (grams := ngrams(each.text, window)) and not grams & taken]
+    return [candidate for candidate in candidates if (grams := ngrams(candidate.text, window)) and not grams & taken]
 
 
 def ngrams(text: str, window: int) -> set[tuple[str, ...]]:

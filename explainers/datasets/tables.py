@@ -131,7 +131,7 @@ def decode_leniently(content: bytes, name: str) -> str:
 
 
 def has_surrogates(text: str) -> bool:
-    """Whether some of the text is no character, such as a byte that was not UTF-8."""
+    """Return whether some of the text is no character, such as a byte that was not UTF-8."""
     return not text.isascii() and SURROGATE.search(text) is not None
 
 
@@ -139,7 +139,7 @@ TableRow = tuple[str, ...] | DataUnavailable
 
 
 def formula_like(cell: str) -> bool:
-    """Whether a spreadsheet may run the cell as a formula (OWASP, CSV injection)."""
+    """Return whether a spreadsheet may run the cell as a formula (OWASP, CSV injection)."""
     return cell.startswith(FORMULA_STARTS)
 
 

@@ -77,7 +77,7 @@ def text_columns(names: Sequence[str]) -> tuple[str, ...]:
 
 def fitting(texts: Sequence[Example], input_names: Sequence[str]) -> list[Example]:
     """The texts that a model can read. Raises `DataUnavailable` if it reads pairs and these are none, or vice versa."""
-    pairs = [each for each in texts if each.text and each.pair]
+    pairs = [text for text in texts if text.text and text.pair]
     if len(input_names) == 2 and not pairs:
         raise DataUnavailable(
             f"The model reads pairs, {input_names[0]} and {input_names[1]}, and these are single texts. Give a table "
@@ -85,13 +85,13 @@ def fitting(texts: Sequence[Example], input_names: Sequence[str]) -> list[Exampl
         )
     if len(input_names) == 1 and pairs:
         raise DataUnavailable("The model reads single texts, and these are pairs. Omit the second column.")
-    return pairs if len(input_names) == 2 else [each for each in texts if each.text]
+    return pairs if len(input_names) == 2 else [text for text in texts if text.text]
 
 
 def check_texts(texts: Sequence[Example], input_names: Sequence[str] = ()) -> tuple[Example, ...]:
     """The texts that are not empty, each once. Raises `DataUnavailable` if the model cannot read them, there are too
     few or too many, or one is too long."""
-    unique = tuple(dict.fromkeys(fitting(texts, input_names) if any(each.text for each in texts) else ()))
+    unique = tuple(dict.fromkeys(fitting(texts, input_names) if any(text.text for text in texts) else ()))
     if not FEWEST <= len(unique) <= MOST:
         raise DataUnavailable(f"A method learns from {FEWEST} to {MOST:,} different texts; {len(unique):,} given.")
     return check_length(unique)
@@ -99,7 +99,7 @@ def check_texts(texts: Sequence[Example], input_names: Sequence[str] = ()) -> tu
 
 def check_length(texts: tuple[Example, ...]) -> tuple[Example, ...]:
     """The texts, of which there is at least one. Raises `DataUnavailable` if one is too long."""
-    longest = max(len(each.text) + len(each.pair or "") for each in texts)
+    longest = max(len(text.text) + len(text.pair or "") for text in texts)
     if longest > LONGEST:
         raise DataUnavailable(f"One text has {longest:,} characters; each may have at most {LONGEST:,}.")
     return texts

@@ -126,7 +126,7 @@ def evaluate_data_set(
         "command": spec.command(model.name, sensitive, settings),
         "libraries": libraries(),
     }
-    return Evaluation(model, inputs, specs, current_records(out, [each.id for each in specs], model), about)
+    return Evaluation(model, inputs, specs, current_records(out, [spec.id for spec in specs], model), about)
 
 
 def changed_options(settings: Settings) -> list[str]:

@@ -66,7 +66,7 @@ class SetPlan:
 
 def operators(model: FrozenModel, settings: Settings) -> list[str]:
     """Return the erasure operators under which is measured, first the one with which the explanations are made."""
-    return [settings.erasure, *(each for each in model.erasures if each != settings.erasure)]
+    return [settings.erasure, *(erasure for erasure in model.erasures if erasure != settings.erasure)]
 
 
 def row_seed(seed: int, id: str) -> int:
@@ -86,7 +86,7 @@ def explain_row(model: FrozenModel, plan: SetPlan, row: InputRow) -> Record:
     try:
         comparison = _comparison(model, plan, row, meter)
         methods = {**_measured_methods(comparison), **_controls(model, comparison)}
-        failures = {each.method: each.reason for each in comparison.failures}
+        failures = {failure.method: failure.reason for failure in comparison.failures}
     except Exception as error:  # one row must not end hours of the others
         return {**asdict(row), "failed": failure(row.id, error).reason}
     units = comparison.decision.encoding.units

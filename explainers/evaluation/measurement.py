@@ -87,7 +87,7 @@ RecordKey = tuple[int, str, str]  # number of the input, method id, checksum of 
 
 
 def is_measured(record: Record) -> bool:
-    """Whether a record need not be made again: it did not fail, and has every metric that is registered."""
+    """Return whether a record need not be made again: it did not fail, and has every metric that is registered."""
     ids = set(METRICS.ids)
     return "failed" not in record and all(ids <= set(values) for values in record["metrics"].values())
 
@@ -205,19 +205,19 @@ def _add_metrics(
 ) -> None:
     """Writes the metrics under every operator into the records of the methods that have scores."""
     answers = [MaskedPredictor(model, decision.encoding, erasure) for erasure in plan.erasures]
-    for each in answers:
+    for answer in answers:
         first_counts = tuple(range(len(decision.encoding.units) * 2 // 5 + 1))  # later flips are asked one by one
-        prefetch(each, [scores for several in orders.values() for scores in several], first_counts)
+        prefetch(answer, [scores for several in orders.values() for scores in several], first_counts)
     for method, several in orders.items():
         records[method]["metrics"] = {
-            each.erasure: _aggregated([metrics_of_scores(each, scores, decision.label) for scores in several])
-            for each in answers
+            answer.erasure: _aggregated([metrics_of_scores(answer, scores, decision.label) for scores in several])
+            for answer in answers
         }
 
 
 def _aggregated(values: Sequence[dict[str, float]]) -> dict[str, float]:
     """Aggregate each metric over several orders."""
-    return {metric.id: metric.aggregate([each[metric.id] for each in values]) for metric in METRICS}
+    return {metric.id: metric.aggregate([value[metric.id] for value in values]) for metric in METRICS}
 
 
 def _evidence_metrics(decision: Decision, example: Example, method: str, orders: Sequence[Scores]) -> dict[str, float]:

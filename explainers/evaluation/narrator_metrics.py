@@ -55,14 +55,14 @@ def truth_values(data: CounterfactualItems, run: NarratorRun) -> dict[str, Float
     """Empty where no rules can tell. Right is what is true and on topic, of the items whose topic is known."""
     if not run.truths:
         return {}
-    true = _as_floats([bool(each) for each in run.truths])
+    true = _as_floats([bool(truth) for truth in run.truths])
     on_topic = _as_floats(run.topics or [None] * len(true))
     right = true * on_topic  # nan where the topic is not known
     predicted = np.array(data.predicted)
     return {
         "reason_true": true,
-        "reason_undecided": _as_floats([each is None for each in run.truths]),
-        "reason_true_of_other": _as_floats([bool(each) for each in run.truths_of_other]),
+        "reason_undecided": _as_floats([truth is None for truth in run.truths]),
+        "reason_true_of_other": _as_floats([bool(truth) for truth in run.truths_of_other]),
         "reason_on_topic": on_topic,
         RIGHT: right,
         **{
@@ -79,7 +79,7 @@ def _word_values(data: CounterfactualItems, run: NarratorRun) -> dict[str, Float
         "own_words": own,
         "other_words": elsewhere,
         "own_minus_other": own - elsewhere,
-        "copies_input": np.array([longest_copy(*each) for each in zip(run.sentences, data.texts, strict=True)]),
+        "copies_input": np.array([longest_copy(*texts) for texts in zip(run.sentences, data.texts, strict=True)]),
         "picked_of_ten": picked(run.sentences, data.texts, others, data.labels),
     }
 
@@ -88,8 +88,8 @@ def _bert_values(data: CounterfactualItems, run: NarratorRun, scorer: TokenScore
     """BERTScore of the reasons alone, without their opening."""
     if scorer is None:
         return {}
-    references = [[reason for each in row if (reason := reason_of(each))] for row in data.references]
-    scores = bert_scores(scorer, [reason_of(each) for each in run.sentences], references)
+    references = [[reason for text in row if (reason := reason_of(text))] for row in data.references]
+    scores = bert_scores(scorer, [reason_of(sentence) for sentence in run.sentences], references)
     return {f"bertscore_{name}": scores[:, column] for column, name in enumerate(("precision", "recall", "f1"))}
 
 
@@ -97,14 +97,14 @@ def _effect_values(run: NarratorRun) -> dict[str, Floats]:
     if not run.word_effects:
         return {}
     return {
-        "names_words": _as_floats([each.names_words for each in run.word_effects]),
-        "word_effect": np.array([each.against_words for each in run.word_effects]),
-        "content_word_effect": np.array([each.against_content for each in run.word_effects]),
+        "names_words": _as_floats([effect.names_words for effect in run.word_effects]),
+        "word_effect": np.array([effect.against_words for effect in run.word_effects]),
+        "content_word_effect": np.array([effect.against_content for effect in run.word_effects]),
     }
 
 
 def _as_floats(values: Sequence[bool | None]) -> Floats:
-    return np.array([np.nan if each is None else float(each) for each in values])
+    return np.array([np.nan if value is None else float(value) for value in values])
 
 
 def set_metrics(
@@ -115,7 +115,7 @@ def set_metrics(
     references = [data.references[number] for number in with_reference]
     rows = []
     for run in runs:
-        bare = [without_label(each, data.labels) for each in run.sentences]
+        bare = [without_label(sentence, data.labels) for sentence in run.sentences]
         rows.append(
             {
                 "true_reason": word_for_word(run.sentences, data.references),
@@ -124,8 +124,8 @@ def set_metrics(
                 "distinct_2": distinct(bare, 2),
                 "distinct_per_100": distinct_per_sample(run.sentences),
                 "copied": copied(run.sentences, training_sentences),
-                "mentioned": float(np.mean([mentioned(*each) for each in zip(bare, data.texts, strict=True)])),
-                "words": float(np.mean([len(words(each)) for each in run.sentences])),
+                "mentioned": float(np.mean([mentioned(*texts) for texts in zip(bare, data.texts, strict=True)])),
+                "words": float(np.mean([len(words(sentence)) for sentence in run.sentences])),
                 "simulatability": simulatability(run.sentences, data.predicted, data.labels),
             }
         )
@@ -176,8 +176,8 @@ def narrator_rows(
         {
             "method": method,
             "seeds": len(runs[method]),
-            **{name: interval(each) for name, each in values.items()},
-            "composite_by_seed": [float(each["composite"][0]) for each in by_seed[method]],
+            **{name: interval(value) for name, value in values.items()},
+            "composite_by_seed": [float(row["composite"][0]) for row in by_seed[method]],
             **_reader_means(runs[method]),
             **{f"{name}_gain": gain for name, gain in _gains(values, first).items()},
             "controls": {
@@ -202,10 +202,10 @@ def _reader_means(runs: Sequence[NarratorRun]) -> dict[str, float]:
     if not figures:
         return {}
     values: dict[str, list[float]] = {
-        "reader_directions": [each.directions for each in figures],
-        "reader_followed": [each.followed for each in figures if each.followed is not None],
+        "reader_directions": [figure.directions for figure in figures],
+        "reader_followed": [figure.followed for figure in figures if figure.followed is not None],
     }
-    return {name: float(np.mean(each)) for name, each in values.items() if each}
+    return {name: float(np.mean(value)) for name, value in values.items() if value}
 
 
 def baseline_row(
@@ -224,7 +224,7 @@ def baseline_row(
     return {
         "method": method,
         "seeds": len(runs),
-        **{name: interval(each) for name, each in values.items()},
+        **{name: interval(value) for name, value in values.items()},
         **set_metrics(data, runs, training_sentences),
     }
 

@@ -65,7 +65,7 @@ def checked_runs(model: FrozenModel, inputs: Sequence[Example], predicted: Seque
 
 
 def can_judge(model: str) -> bool:
-    """Whether rules can tell if a reason is true."""
+    """Return whether rules can tell if a reason is true."""
     task = TASKS.get(model)
     return task is not None and task.check_reason is not None
 
@@ -78,15 +78,17 @@ def with_truths(runs: Runs, inputs: Sequence[Example], predicted: Sequence[int],
     if not can_judge(model):
         return runs
     elsewhere = [*inputs[1:], inputs[0]]
-    given = [each.explanations if each.label == label else () for each, label in zip(inputs, predicted, strict=True)]
+    given = [
+        example.explanations if example.label == label else () for example, label in zip(inputs, predicted, strict=True)
+    ]
 
     def checked(run: NarratorRun) -> NarratorRun:
-        reasons = [reason_of(each) for each in run.sentences]
+        reasons = [reason_of(sentence) for sentence in run.sentences]
         return replace(
             run,
-            truths=tuple(reason_truth(model, *each).true for each in zip(reasons, inputs, strict=True)),
-            truths_of_other=tuple(reason_truth(model, *each).true for each in zip(reasons, elsewhere, strict=True)),
-            topics=tuple(reason_on_topic(model, *each) for each in zip(reasons, given, strict=True)),
+            truths=tuple(reason_truth(model, *judged).true for judged in zip(reasons, inputs, strict=True)),
+            truths_of_other=tuple(reason_truth(model, *judged).true for judged in zip(reasons, elsewhere, strict=True)),
+            topics=tuple(reason_on_topic(model, *judged) for judged in zip(reasons, given, strict=True)),
         )
 
     return {method: [checked(run) for run in mine] for method, mine in runs.items()}
@@ -283,7 +285,7 @@ def _with_counterfactuals(
 
 def _learned_from(source: ReasonSource, weights: Mapping[str, Sequence[Artifact]]) -> Sequence[Example]:
     """The training examples, with those that a generator has drawn besides for one of the narrators."""
-    more = max(artifact.card["recipe"].get("more_examples", 0) for each in weights.values() for artifact in each)
+    more = max(artifact.card["recipe"].get("more_examples", 0) for weight in weights.values() for artifact in weight)
     return (*source.training, *source.further_training(more)) if more else source.training
 
 

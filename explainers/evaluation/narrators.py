@@ -160,7 +160,7 @@ def run_narrator(narrator: Narrator, data: CounterfactualItems, seed: int) -> Na
 def likeliest_sentences(narrator: Narrator, data: CounterfactualItems) -> NarratorRun:
     """The sentences alone."""
     ids = [row for batch in stack_inputs(data.items).split(BATCH) for row in generate(narrator, batch)]
-    return NarratorRun(tuple(narrator.language.text(each) for each in ids), (), (), (), ())
+    return NarratorRun(tuple(narrator.language.text(row) for row in ids), (), (), (), ())
 
 
 def _classes(narrator: Narrator, read: Tensor | None) -> tuple[int, ...]:
@@ -203,17 +203,17 @@ def random_sentences(
     reasons: list[set[str]] = [set() for _ in labels]
     for example in training:
         if example.label is not None:
-            reasons[example.label] |= {shortened(each) for each in example.explanations}
-    pools = [sorted(each - {""}) or [""] for each in reasons]
+            reasons[example.label] |= {shortened(explanation) for explanation in example.explanations}
+    pools = [sorted(reason - {""}) or [""] for reason in reasons]
     return [
-        _run([sentence(labels[each], pools[each][rng.integers(len(pools[each]))]) for each in predicted])
+        _run([sentence(labels[label], pools[label][rng.integers(len(pools[label]))]) for label in predicted])
         for rng in map(np.random.default_rng, range(draws))
     ]
 
 
 def copies(inputs: Sequence[Example], predicted: Sequence[int], labels: Sequence[str]) -> list[NarratorRun]:
     """For every input the predicted class with its last text as the reason, which no metric should reward."""
-    texts = [(each.pair or each.text).strip().rstrip(".") for each in inputs]
+    texts = [(example.pair or example.text).strip().rstrip(".") for example in inputs]
     return [_run([sentence(labels[label], text) for label, text in zip(predicted, texts, strict=True)])]
 
 
@@ -227,8 +227,8 @@ def given_reasons(
     if any(example.label is None or not example.explanations for example in inputs):
         return data, []
     by_input = [
-        tuple(sentence(data.labels[each.label or 0], shortened(why) or why) for why in each.explanations)
-        for each in inputs
+        tuple(sentence(data.labels[example.label or 0], shortened(why) or why) for why in example.explanations)
+        for example in inputs
     ]
     return replace(data, references=tuple(row[1:] for row in by_input)), [_run([row[0] for row in by_input])]
 

@@ -82,7 +82,7 @@ def plan_of(spec: SetSpec, model: FrozenModel, rows: Sequence[InputRow]) -> SetP
     offered = offered_methods(model.name, model.version, pairs=example.pair is not None)
     specs = select(spec.methods) if spec.methods else offered
     check_fitted(model.name, model.version, specs)
-    methods = spec.methods and tuple(each.id for each in specs if not each.is_random)
+    methods = spec.methods and tuple(spec.id for spec in specs if not spec.is_random)
     return SetPlan(methods or spec.chosen_preset.methods(specs), spec.settings)
 
 

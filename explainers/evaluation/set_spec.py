@@ -139,7 +139,7 @@ class SetSpec:
             if preset.id == self.preset:
                 return preset
         raise ExplanationError(
-            f"Unknown preset {self.preset!r}. Choose one of: {', '.join(each.id for each in PRESETS)}."
+            f"Unknown preset {self.preset!r}. Choose one of: {', '.join(preset.id for preset in PRESETS)}."
         )
 
     @property

@@ -269,7 +269,7 @@ def _groups(rows: pd.DataFrame, by: By) -> "pd.Series[str]":
 
 
 def _length_group(units: int) -> str:
-    for least, most in zip((1, *(each + 1 for each in LENGTHS)), LENGTHS, strict=False):
+    for least, most in zip((1, *(length + 1 for length in LENGTHS)), LENGTHS, strict=False):
         if units <= most:
             return f"{least} to {most} units"
     return f"more than {LENGTHS[-1]} units"

@@ -76,7 +76,7 @@ def _with_gain(name: str, values: Values, control: Values, sign: int) -> Row:
     """The interval of the metric and that of its gain, each only where there are values."""
     gains = _gains(values, control, sign)
     columns = {name: values, f"{name}_gain": gains}
-    return {column: vars(_interval(each)) for column, each in columns.items() if each}
+    return {column: vars(_interval(values)) for column, values in columns.items() if values}
 
 
 def _values(records: Mapping[int, Record], erasure: str, metric: str) -> Values:

@@ -60,7 +60,7 @@ def judged(attribution: Attribution, named: Mapping[str, Sequence[Units]]) -> Wo
     """`named` are the units that each narrator's sentences mention."""
     top, nameable = top_words(attribution), content_units(attribution.encoding)
     return WordJudgement(
-        {method: tuple(overlap(each, top) for each in mine) for method, mine in named.items()},
+        {method: tuple(overlap(words, top) for words in mine) for method, mine in named.items()},
         {method: tuple(map(len, mine)) for method, mine in named.items()},
         len(top),
         len(nameable),
@@ -91,7 +91,7 @@ def f1(hits: int, named: int, top: int) -> float:
 
 def points(overlaps: Sequence[float]) -> Floats:
     """The points of each of k narrators, 0 … k - 1."""
-    return np.array([points_against(each, overlaps) - 0.5 for each in overlaps])  # each equals itself
+    return np.array([points_against(overlap, overlaps) - 0.5 for overlap in overlaps])  # each equals itself
 
 
 def points_against(value: float, rivals: Sequence[float]) -> float:
@@ -175,10 +175,10 @@ def standings(judgements: Sequence[WordJudgement], narrators: Sequence[str]) -> 
     tied: list[bool] = []
     for column, judgement in enumerate(judgements):
         by_seed = list(zip(*(judgement.overlaps[method] for method in narrators), strict=True))
-        won[:, column] = np.mean([points(each) for each in by_seed], axis=0)
+        won[:, column] = np.mean([points(shares) for shares in by_seed], axis=0)
         chance[:, column] = [_chance(judgement, narrators, method) for method in narrators]
         overlaps[:, column] = np.mean(by_seed, axis=0)
-        tied += [len(set(each)) == 1 for each in by_seed]
+        tied += [len(set(shares)) == 1 for shares in by_seed]
     columns = {"points": won, "chance": chance, "above_chance": won - chance, "overlap": overlaps}
     weights = item_weights(len(judgements))
     return {
@@ -196,6 +196,8 @@ def _mean(values: Floats, weights: Floats) -> dict[str, float]:
 
 def _chance(judgement: WordJudgement, narrators: Sequence[str], method: str) -> float:
     """Expected points at random in the place of a narrator, the mean over seeds."""
-    rivals = zip(*(judgement.overlaps[each] for each in narrators if each != method), strict=True)
+    rivals = zip(*(judgement.overlaps[narrator] for narrator in narrators if narrator != method), strict=True)
     counts = judgement.named[method]
-    return float(np.mean([expected_points(named, judgement, each) for named, each in zip(counts, rivals, strict=True)]))
+    return float(
+        np.mean([expected_points(named, judgement, rival) for named, rival in zip(counts, rivals, strict=True)])
+    )

@@ -50,10 +50,10 @@ class Batch:
 
 def encode_for_learning(model: FrozenModel, texts: Sequence[Example], unit: UnitKind = "word") -> list[LearningExample]:
     """The texts with at least one unit, in their order, with the model's probabilities."""
-    for each in texts:
-        check_text_count(model.name, model.input_names, each)
-    encodings = [model.encode(Example(each.text, each.pair, image=each.image), unit) for each in texts]
-    readable = sorted((each for each in encodings if each.units), key=lambda each: len(each.ids))
+    for text in texts:
+        check_text_count(model.name, model.input_names, text)
+    encodings = [model.encode(Example(text.text, text.pair, image=text.image), unit) for text in texts]
+    readable = sorted((encoding for encoding in encodings if encoding.units), key=lambda encoding: len(encoding.ids))
     if len(readable) < 2:
         raise DataUnavailable("A method learns from two texts or more that have words. Give more texts.")
     examples = []
@@ -62,9 +62,9 @@ def encode_for_learning(model: FrozenModel, texts: Sequence[Example], unit: Unit
         probabilities = forward_with_internals(model, pad_batch(some, model.pad_token, model.device)).probabilities(
             model
         )
-        examples += [LearningExample(each, row) for each, row in zip(some, probabilities, strict=True)]
-    position = {(each.ids, id(each.image)): index for index, each in enumerate(encodings)}
-    return sorted(examples, key=lambda each: position[each.encoding.ids, id(each.encoding.image)])
+        examples += [LearningExample(encoding, row) for encoding, row in zip(some, probabilities, strict=True)]
+    position = {(encoding.ids, id(encoding.image)): index for index, encoding in enumerate(encodings)}
+    return sorted(examples, key=lambda example: position[example.encoding.ids, id(example.encoding.image)])
 
 
 def batch(model: FrozenModel, examples: Sequence[LearningExample], done: float = 0.0) -> Batch:
@@ -85,4 +85,4 @@ def in_random_order(
         pool = sorted(shuffled[start : start + 10 * size], key=lambda item: len(item.encoding.ids))
         batches += [pool[at : at + size] for at in range(0, len(pool), size)]
     order.shuffle(batches)
-    return [each for each in batches if len(each) > 1] or batches
+    return [batch for batch in batches if len(batch) > 1] or batches

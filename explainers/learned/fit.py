@@ -76,7 +76,7 @@ def _split(examples: Examples, seed: int) -> tuple[Examples, Examples]:
 
 
 def _unlabelled(examples: Iterable[Example]) -> Examples:
-    return tuple(Example(each.text, each.pair, image=each.image) for each in examples)
+    return tuple(Example(example.text, example.pair, image=example.image) for example in examples)
 
 
 def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
@@ -86,9 +86,12 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
     if texts[0].image is not None:  # a model that offers no internals says so before all images are read
         pad_batch([model.encode(texts[0])], model.pad_token, model.device)
     encoded = encode_for_learning(model, texts), encode_for_learning(model, validation)
-    trainings = [fit(each, model, *encoded, run, resume=resume) for each, run in seeded(recipe, spec.seeds, folder)]
+    trainings = [
+        fit(seeded_recipe, model, *encoded, run, resume=resume)
+        for seeded_recipe, run in seeded(recipe, spec.seeds, folder)
+    ]
     judge: Select = "difference" if recipe.select == "last" else recipe.select
-    training = max(trainings, key=lambda each: gain_of(judge, each.metrics))
+    training = max(trainings, key=lambda training: gain_of(judge, training.metrics))
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")
     entries: dict[str, Any] = {
@@ -98,13 +101,14 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
         "warnings": list(training.warnings),
         "steps": {"kept": training.kept_step, "all": training.loop.steps},
         "seconds": {
-            "training": round(sum(each.loop.seconds for each in trainings), 1),
+            "training": round(sum(training.loop.seconds for training in trainings), 1),
             "all": round(time.perf_counter() - began, 1),
         },
     }
     if spec.seeds > 1:
         entries["seeds"] = [
-            {"seed": each.recipe.seed, "steps": each.kept_step, "validation": each.metrics} for each in trainings
+            {"seed": training.recipe.seed, "steps": training.kept_step, "validation": training.metrics}
+            for training in trainings
         ]
     return write_weights(spec, model, training.best, out or own_folder(model.name, model.version), entries)
 
@@ -137,7 +141,7 @@ def make_all(spec: FitSpec, model: FrozenModel, out: Path | None) -> list[dict[s
         for method, variants in SHIPPED.items()
         for variant in variants
     ]
-    return [make(each, model, run_folder(each), out, resume=False) for each in specs]
+    return [make(spec, model, run_folder(spec), out, resume=False) for spec in specs]
 
 
 def run_folder(spec: FitSpec) -> Path:

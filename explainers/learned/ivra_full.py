@@ -137,7 +137,7 @@ def trainable(tuned: FrozenModel) -> list[Tensor]:
 
 def adapters(module: nn.Module) -> dict[str, Tensor]:
     """What F' has besides F, by name."""
-    return {name: each for name, each in module.named_parameters() if name.endswith((".down", ".up"))}
+    return {name: parameter for name, parameter in module.named_parameters() if name.endswith((".down", ".up"))}
 
 
 def losses(
@@ -221,7 +221,9 @@ def make_full(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None)
     below = read_card(BUNDLES / model.name)
     shutil.rmtree(target / "learned", ignore_errors=True)  # of the model that stood there before
     target.mkdir(parents=True, exist_ok=True)
-    save_file({name: each.detach().half() for name, each in adapters(tuned.model.module).items()}, target / WEIGHTS)
+    save_file(
+        {name: adapter.detach().half() for name, adapter in adapters(tuned.model.module).items()}, target / WEIGHTS
+    )
     card: dict[str, Any] = {
         "name": target.name,
         "labels": below["labels"],
@@ -245,7 +247,9 @@ def make_full(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None)
     card["accuracy_loss"] = {name: below["accuracy"][name] - value for name, value in accuracies.items()}
     card["validation"] = tuned.metrics
     (target / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
-    weights = {name: each.half() for name, each in trained_parameters(tuned.module.requires_grad_(True)).items()}
+    weights = {
+        name: parameter.half() for name, parameter in trained_parameters(tuned.module.requires_grad_(True)).items()
+    }
     about: dict[str, Any] = {
         "texts": {"learned from": len(texts), "watched": len(validation)},
         "validation": tuned.metrics,

@@ -53,12 +53,12 @@ class UnitStates:
 
     def of(self, encodings: Sequence[Encoding]) -> Tensor:
         """(B, U, d), each of length 1; 0 where there is no unit. Raises `ExplanationError` for images."""
-        for each in encodings:
-            if each.multimodal:
+        for encoding in encodings:
+            if encoding.multimodal:
                 raise ExplanationError("A student that learns from explanations reads text only. Choose a text model.")
-            if (each.texts, each.units) not in self.known:
-                self.known[each.texts, each.units] = self._states(each)
-        return pad_sequence([self.known[each.texts, each.units] for each in encodings], batch_first=True)
+            if (encoding.texts, encoding.units) not in self.known:
+                self.known[encoding.texts, encoding.units] = self._states(encoding)
+        return pad_sequence([self.known[encoding.texts, encoding.units] for encoding in encodings], batch_first=True)
 
     @torch.no_grad()
     def _states(self, encoding: Encoding) -> Tensor:
@@ -112,13 +112,13 @@ def lesson(
 
 def taught(states: Tensor, units: Tensor, predicted: Tensor, shares: Tensor | None, classes: int, seed: int) -> Weights:
     """A student's weights after `STEPS` steps of AdamW on all inputs."""
-    weights = {name: each.requires_grad_() for name, each in untaught(classes, states.shape[-1], seed).items()}
+    weights = {name: value.requires_grad_() for name, value in untaught(classes, states.shape[-1], seed).items()}
     optimiser = torch.optim.AdamW(weights.values(), RATE, weight_decay=DECAY)
     for _ in range(STEPS):
         optimiser.zero_grad()
         lesson(weights, states, units, predicted, shares).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-    return {name: each.detach() for name, each in weights.items()}
+    return {name: weight.detach() for name, weight in weights.items()}
 
 
 def as_shares(scores: Tensor, units: Tensor) -> Tensor:
@@ -148,14 +148,15 @@ class Student:
         states, units = self.states.of(batch.encodings).to(shares.device), batch.inputs.units
         if self.lessons % LESSONS == 0:
             fresh = untaught(self.classes, states.shape[-1], self.seed * 1000 + self.lessons // LESSONS)
-            self.weights = {name: each.to(shares.device) for name, each in fresh.items()}
-        weights = {name: each.requires_grad_() for name, each in self.weights.items()}
+            self.weights = {name: value.to(shares.device) for name, value in fresh.items()}
+        weights = {name: weight.requires_grad_() for name, weight in self.weights.items()}
         loss = lesson(weights, states[::2], units[::2], batch.predicted[::2], shares[::2])
         gradients = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
         updated = {
-            name: weight - self.rate * each for (name, weight), each in zip(weights.items(), gradients, strict=True)
+            name: weight - self.rate * gradient
+            for (name, weight), gradient in zip(weights.items(), gradients, strict=True)
         }
-        self.weights = {name: each.detach() for name, each in updated.items()}
+        self.weights = {name: value.detach() for name, value in updated.items()}
         self.lessons += 1
         logits, _ = answers(updated, states[1::2], units[1::2])
         return nn.functional.cross_entropy(logits, batch.predicted[1::2])
@@ -182,6 +183,6 @@ class WithStudent(nn.Module):
         if self.student is None:
             self.student = Student(unit_states(), classes, rate, seed)
             if self.waiting:
-                weights = {name: each for name, each in self.waiting.items() if name != "lessons"}
+                weights = {name: value for name, value in self.waiting.items() if name != "lessons"}
                 self.student.weights, self.student.lessons = weights, int(self.waiting["lessons"])
         return self.student

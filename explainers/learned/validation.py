@@ -92,7 +92,7 @@ def gains(select: Select, values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def random_values(model: FrozenModel, examples: Sequence[LearningExample]) -> NDArray[np.float64]:
     """The validated metrics of every text in a random order of its own, (n, metrics)."""
-    orders = [random_scores(len(each.encoding.units), seed) for seed, each in enumerate(examples)]
+    orders = [random_scores(len(example.encoding.units), seed) for seed, example in enumerate(examples)]
     return per_text(model, examples, orders, "mask")
 
 

@@ -109,7 +109,7 @@ class NarratorSpec:
 
     @property
     def has_reader(self) -> bool:
-        """Whether it was trained with C2, a second classifier that reads the sentence."""
+        """Return whether it was trained with C2, a second classifier that reads the sentence."""
         return self.losses != "phi"
 
 

@@ -89,38 +89,38 @@ class MethodSpec:
 
     @property
     def learns(self) -> bool:
-        """Whether it explains with weights fitted to one model."""
+        """Return whether it explains with weights fitted to one model."""
         return bool(self.weights_of)
 
     @property
     def explains_predicted_only(self) -> bool:
-        """Whether its scores are about the predicted class, whichever class is asked for."""
+        """Return whether its scores are about the predicted class, whichever class is asked for."""
         return self.learns and not self.reads_class
 
     def can_explain(self, target: "Target", predicted: int) -> bool:
-        """Whether its scores are about the target, where the model predicts class number `predicted`."""
+        """Return whether its scores are about the target, where the model predicts class number `predicted`."""
         if not self.learns or self.contrasts:
             return True
         return not target.is_contrast and (self.reads_class or target.label == predicted)
 
     @property
     def is_random(self) -> bool:
-        """Whether it is a single random order, which the random control replaces by a mean of several."""
+        """Return whether it is a single random order, which the random control replaces by a mean of several."""
         return self.kind == "random order"
 
     @property
     def is_single_part(self) -> bool:
-        """Whether it scores one part of the input as a whole, so that it ranks no unit within that part."""
+        """Return whether it scores one part of the input as a whole, so that it ranks no unit within that part."""
         return self.kind == "one part"
 
     @property
     def is_given(self) -> bool:
-        """Whether a person made it; its place among the methods is told, but it is none of them."""
+        """Return whether a person made it; its place among the methods is told, but it is none of them."""
         return self.kind == "given"
 
     @property
     def is_joint(self) -> bool:
-        """Whether it is computed from the other methods, not from the model."""
+        """Return whether it is computed from the other methods, not from the model."""
         return self.kind == "joint"
 
     @property
@@ -130,7 +130,7 @@ class MethodSpec:
 
     @property
     def explains(self) -> bool:
-        """Whether its scores come from the model; those of the others do not stretch a shared colour scale."""
+        """Return whether its scores come from the model; those of the others do not stretch a shared colour scale."""
         return not self.is_random and not self.is_single_part and not self.is_given
 
     @property
@@ -140,7 +140,7 @@ class MethodSpec:
 
     @property
     def repeatable(self) -> bool:
-        """Whether it is cheap enough to explain ten perturbed inputs for each input (AvgSen)."""
+        """Return whether it is cheap enough to explain ten perturbed inputs for each input (AvgSen)."""
         return self.kind not in SLOW
 
     @property
@@ -160,7 +160,7 @@ class MethodSpec:
         return f"{self.name} †" if self.optimised else self.name
 
     def supports(self, example: Example) -> bool:
-        """Whether the example has what the method needs."""
+        """Return whether the example has what the method needs."""
         return {"": True, "pair": example.pair is not None, "image": example.image is not None}[self.needs]
 
     def make(

@@ -101,7 +101,7 @@ def consistency(
     first, second = np.triu_indices(len(scores), 1)
     distances = pdist(np.asarray(states, dtype=float)), pdist(np.stack([aligned(row) for row in scores]))
     members = [
-        _PairsOfGroup(first[same], second[same], *(_Ordered.of(each[same]) for each in distances))
+        _PairsOfGroup(first[same], second[same], *(_Ordered.of(distance[same]) for distance in distances))
         for group in np.unique(groups)
         if (same := (groups[first] == group) & (groups[second] == group)).any()
     ]
@@ -134,7 +134,7 @@ class _Ordered:
         return ranks
 
     def vary(self, weights: Floats) -> NDArray[np.bool_]:
-        """Whether the values that count differ, (R,)."""
+        """Return whether the values that count differ, (R,)."""
         counted = weights[:, self.order] > 0
         lowest, highest = counted.argmax(axis=1), len(self.order) - 1 - counted[:, ::-1].argmax(axis=1)
         vary: NDArray[np.bool_] = counted.any(axis=1) & (self.values[highest] - self.values[lowest] > ROUNDING)
@@ -157,7 +157,7 @@ class _PairsOfGroup:
         counts = pairs * (self.of_states.vary(pairs) & self.of_scores.vary(pairs))[:, None]
         one, other = self.of_states.ranks(pairs), self.of_scores.ranks(pairs)
         products = one * other, one * one, other * other
-        return np.stack([np.einsum("rp,rp->r", counts, each) for each in products])
+        return np.stack([np.einsum("rp,rp->r", counts, product) for product in products])
 
 
 def _correlations(groups: Sequence[_PairsOfGroup], weights: Floats) -> Floats:

@@ -234,7 +234,7 @@ def curves_and_metrics(
         counts = metric_counts(len(answers.encoding.units))
         curves = tuple(erasure_curves(answers, order, label, counts) for order in orders)
     pairs = zip(orders, curves, strict=True)
-    return curves, tuple(measured(answers, order, label, curves=each) for order, each in pairs)
+    return curves, tuple(measured(answers, order, label, curves=counts) for order, counts in pairs)
 
 
 def refined_curves(
@@ -276,8 +276,8 @@ def random_control(
     curves: tuple[ErasureCurves, ...], metrics: Sequence[Mapping[str, float]] | None = None
 ) -> RandomControl:
     """The curves of random orders with their `metrics`, by default those that are read off the curves."""
-    values = [all_metrics(each) for each in curves] if metrics is None else metrics
-    scores = {metric.id: tuple(each[metric.id] for each in values) for metric in METRICS}
+    values = [all_metrics(curve) for curve in curves] if metrics is None else metrics
+    scores = {metric.id: tuple(value[metric.id] for value in values) for metric in METRICS}
     return RandomControl(curves, scores, {metric.id: metric.aggregate(scores[metric.id]) for metric in METRICS})
 
 
@@ -297,5 +297,5 @@ def sampling_noise(answers: MaskedPredictor, draws: tuple[tuple[float, ...], ...
     step = float(max(np.diff(curve_counts(units)))) / units
     metrics = [metric for metric in METRICS if metric.sampling_noise]
     values = [measured(answers, draw, label, metrics) for draw in draws[:DRAWS]]
-    spread = {metric.id: float(np.std([each[metric.id] for each in values])) if values else 0.0 for metric in metrics}
+    spread = {metric.id: float(np.std([value[metric.id] for value in values])) if values else 0.0 for metric in metrics}
     return {metric.id: spread.get(metric.id, step) for metric in METRICS}

@@ -55,7 +55,7 @@ def iou_f1(truth: Truth, scores: tuple[float, ...]) -> float:
     top = np.zeros(len(truth), dtype=bool)
     top[ranking(scores)[: truth.sum()]] = True
     predicted, marked = runs(top), runs(truth)
-    matched = sum(max(run_iou(each, other) for other in marked) >= MATCHED for each in predicted)
+    matched = sum(max(run_iou(run, other) for other in marked) >= MATCHED for run in predicted)
     return 2 * matched / (len(predicted) + len(marked))
 
 
@@ -109,7 +109,7 @@ PLAUSIBILITY = (
 
 
 def is_defined(truth: Truth) -> bool:
-    """Whether some units are marked and some are not."""
+    """Return whether some units are marked and some are not."""
     return bool(truth.any() and not truth.all())
 
 

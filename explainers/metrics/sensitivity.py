@@ -48,7 +48,7 @@ def sensitivity(
 def matching_unit(encoding: Encoding, other: Encoding, unit: int, source: int) -> int:
     """A unit of `other` from the same input of a pair, and for a patch from the same position; `source` selects it."""
     replaced = encoding.units[unit]
-    pool = [number for number, each in enumerate(other.units) if each.segment == replaced.segment]
+    pool = [number for number, unit in enumerate(other.units) if unit.segment == replaced.segment]
     if replaced.kind == "patch":
         pool = [number for number in pool if other.units[number].text == replaced.text] or pool
     return pool[source * len(pool) // len(other.units)] if pool else source

@@ -39,7 +39,7 @@ class MetricSpec:
 
     @property
     def sampling_noise(self) -> bool:
-        """Whether the spread of a sampling method's scores carries over to the metric."""
+        """Return whether the spread of a sampling method's scores carries over to the metric."""
         return self.noise == "sampling"
 
     @property

@@ -178,7 +178,7 @@ BINS = 10  # of equal shares of the validation items
 
 def certainties(items: Sequence[NarratorItem]) -> Tensor:
     """The model's probability (n,) of the class that it predicts."""
-    return torch.stack([each.logits for each in items]).float().cpu().softmax(1).amax(1)
+    return torch.stack([item.logits for item in items]).float().cpu().softmax(1).amax(1)
 
 
 def certainty_weights(training: Sequence[NarratorItem], validation: Sequence[NarratorItem]) -> list[float]:
@@ -259,7 +259,7 @@ class NarratorTraining:
 
     def terms(self, items: Sequence[NarratorItem], sentences: list[list[int]]) -> Mapping[str, Tensor]:
         """The loss of one batch by its terms; `sentences` are ids."""
-        batch = NarratorBatch(stack_inputs(items), torch.stack([each.logits for each in items]), sentences)
+        batch = NarratorBatch(stack_inputs(items), torch.stack([item.logits for item in items]), sentences)
         alone = self.loop.epoch < self.recipe.phi_epochs
         return terms(self.recipe, self.narrator, self.classifier, batch, self.loop.generator, phi_alone=alone)
 
@@ -272,7 +272,7 @@ class NarratorTraining:
         texts = [self.narrator.language.text(row) for row in sentences]
         stated = [stated_class(text, self.labels) for text in texts]
         self.metrics = {
-            "states a class": sum(each is not None for each in stated) / len(items),
+            "states a class": sum(label is not None for label in stated) / len(items),
             "states the model's": agreement(stated, items),
         }
         if self.narrator.has_reader:
@@ -311,7 +311,7 @@ class NarratorTraining:
 
 def agreement(classes: Sequence[int | None], items: Sequence[NarratorItem]) -> float:
     """The share of items whose class is the model's."""
-    return sum(each == item.label for each, item in zip(classes, items, strict=True)) / len(items)
+    return sum(class_name == item.label for class_name, item in zip(classes, items, strict=True)) / len(items)
 
 
 def train(

@@ -58,7 +58,7 @@ def _with_use(
     if len(random) < FEWEST:
         return replace(check, use_note=FEW.format(needed=FEWEST, there=len(random)))
     if full - removed < NOTICEABLE or any(
-        p <= removed for each, p in zip(others, random, strict=True) if not set(each) & set(mentioned)
+        p <= removed for other, p in zip(others, random, strict=True) if not set(other) & set(mentioned)
     ):
         return replace(check, used=False)
     return replace(check, used=True) if removed < min(random) else replace(check, use_note=SHARED)
@@ -88,7 +88,7 @@ def named_word_effect(
 def other_sets(words: Sequence[int], mentioned: Sequence[int], seed: int, draws: int = DRAWS) -> list[tuple[int, ...]]:
     """Sets of as many words as are mentioned, never exactly those: all of them, or `draws` at random."""
     if comb(len(words), len(mentioned)) <= draws + 1:
-        return [each for each in combinations(words, len(mentioned)) if each != tuple(mentioned)]
+        return [combination for combination in combinations(words, len(mentioned)) if combination != tuple(mentioned)]
     rng, drawn = np.random.default_rng(seed), dict[tuple[int, ...], None]()
     while len(drawn) < draws:
         each = tuple(sorted(rng.choice(words, len(mentioned), replace=False).tolist()))

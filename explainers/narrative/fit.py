@@ -56,7 +56,7 @@ def judge_of(model: str, examples: Sequence[Example], items: Sequence[NarratorIt
         if not rules:
             return {BY_SIMILARITY: bleu([text for text, _, _ in rows], [item.sentences for *_, item in rows])["bleu_4"]}
         hits = [
-            reason_on_topic(model, reason_of(text), [reason_of(each) for each in item.sentences])
+            reason_on_topic(model, reason_of(text), [reason_of(sentence) for sentence in item.sentences])
             and reason_truth(model, reason_of(text), example).true
             for text, example, item in rows
         ]
@@ -201,7 +201,7 @@ def _card(
         "model": {"name": model.name, "version": model.version},
         "recipe": asdict(training.recipe),
         "command": spec.command,
-        "items": {"learned from": len(items), "with a reason": sum(each.right for each in items)},
+        "items": {"learned from": len(items), "with a reason": sum(item.right for item in items)},
         "language": {**({"warm-up epochs": WARM_UP_EPOCHS} if warmed_up else {}), "pieces": pieces},
         "validation": training.metrics,
         "seconds": seconds,

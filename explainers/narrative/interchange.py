@@ -65,7 +65,7 @@ def realise_in_state(head: nn.Sequential, base: Tensor, source: Tensor, neurons:
     head's logits are those of the same exchange inside it.
     """
     weight = linear_layers(head)[0].weight  # (h, d)
-    values = [activations(head, each)[1] for each in (base, source)]
+    values = [activations(head, state)[1] for state in (base, source)]
     change = exchange_neurons(values[0], values[1], neurons) - values[0]  # (B, h)
     states: Tensor = base + change @ torch.linalg.pinv(weight).T
     return states
@@ -81,7 +81,7 @@ def exchange_neurons(base: Tensor, source: Tensor, neurons: Tensor) -> Tensor:
 def parse_neurons(text: str, size: int) -> tuple[int, ...]:
     """From "0-3, 17" to (0, 1, 2, 3, 17). Raises `ExplanationError` for neurons that the layer does not have."""
     neurons: set[int] = set()
-    for part in filter(None, (each.strip() for each in text.split(","))):
+    for part in filter(None, (name.strip() for name in text.split(","))):
         first, dash, last = part.partition("-")
         if not (first.strip().isdecimal() and (last.strip().isdecimal() or not dash)) or len(part) > 20:
             raise ExplanationError(f"{part!r} is not a neuron. Give numbers and ranges such as 0-15, 40.")

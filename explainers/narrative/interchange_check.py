@@ -55,7 +55,7 @@ class InterchangeCheck:
 
     @property
     def agree(self) -> tuple[bool, bool]:
-        """Whether both predict the same class before, and after."""
+        """Return whether both predict the same class before, and after."""
         (first, _, then), (other, _, other_then) = self.model.classes, self.reader.classes
         return first == other, then == other_then
 
@@ -136,7 +136,7 @@ def interchange_rates(
         other_then = _all_exchanged(narrator.c2, generated.read, layer, indices)
     else:
         pairs = _sampled(pairs)
-        rows, columns = (torch.from_numpy(each).to(examples.states.device) for each in np.nonzero(pairs))
+        rows, columns = (torch.from_numpy(places).to(examples.states.device) for places in np.nonzero(pairs))
         mixed = exchange_neurons(examples.states[rows], examples.states[columns], indices)
         again = generate_batch(narrator, examples.inputs[rows].with_states(mixed), model.labels)
         other_then = np.full((count, count), -1)
@@ -155,7 +155,9 @@ def interchange_rates(
 
 def _all_exchanged(classifier: nn.Sequential, states: Tensor, layer: int, indices: Tensor) -> NDArray[np.int64]:
     """The class of every base (row) with every source's (column) neurons, (n, n)."""
-    rows = [run_with_exchange(classifier, each.expand_as(states), states, layer, indices).argmax(1) for each in states]
+    rows = [
+        run_with_exchange(classifier, state.expand_as(states), states, layer, indices).argmax(1) for state in states
+    ]
     return np.asarray(torch.stack(rows).cpu().numpy())
 
 

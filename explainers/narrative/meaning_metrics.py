@@ -103,7 +103,7 @@ def distinct_per_sample(sentences: Sequence[str], size: int = SAMPLE) -> float:
     n = len(sentences)
     if n < size:
         return nan
-    counts = Counter(" ".join(words(each)) for each in sentences)
+    counts = Counter(" ".join(words(sentence)) for sentence in sentences)
     return sum(1 - comb(n - count, size) / comb(n, size) for count in counts.values())
 
 
@@ -130,8 +130,8 @@ class TokenScorer:
         by_length = sorted({*texts} - {*self.known}, key=len)
         for start in range(0, len(by_length), AT_ONCE):
             batch = by_length[start : start + AT_ONCE]
-            ids = [torch.tensor(each.ids) for each in self.tokenizer.encode_batch(batch)]
-            real = pad_sequence([torch.ones_like(each) for each in ids], batch_first=True)
+            ids = [torch.tensor(encoded.ids) for encoded in self.tokenizer.encode_batch(batch)]
+            real = pad_sequence([torch.ones_like(tokens) for tokens in ids], batch_first=True)
             outputs = self.encoder(pad_sequence(ids, batch_first=True), real, output_hidden_states=True)
             layer = normalize(outputs.hidden_states[self.layer], dim=-1)  # (B, L, d)
             for text, row, row_ids in zip(batch, layer, ids, strict=True):
@@ -150,12 +150,14 @@ def bert_scores(scorer: TokenScorer, candidates: Sequence[str], references: Sequ
 
     nan where there are no references; 0 for an empty candidate.
     """
-    states = scorer.states([text for text in (*candidates, *(each for row in references for each in row)) if text])
+    states = scorer.states(
+        [text for text in (*candidates, *(reference for row in references for reference in row)) if text]
+    )
     scores = np.full((len(candidates), 3), np.nan)
     for number, (candidate, row) in enumerate(zip(candidates, references, strict=True)):
         if row:
-            scored = [matched(states[candidate], states[each]) for each in row if candidate and each]
-            scores[number] = max(scored, key=lambda each: each[2], default=(0.0, 0.0, 0.0))
+            scored = [matched(states[candidate], states[reference]) for reference in row if candidate and reference]
+            scores[number] = max(scored, key=lambda triple: triple[2], default=(0.0, 0.0, 0.0))
     return scores
 
 

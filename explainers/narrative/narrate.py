@@ -84,7 +84,7 @@ def language_model(recipe: "NarratorRecipe", path: Path) -> "tuple[PreTrainedMod
 
 def narrators(model: FrozenModel) -> tuple[str, ...]:
     """Ids of the narrators that were fitted to this model, in the order of display."""
-    return tuple(each.method for each in available_artifacts(model.name, model.version, "narrative"))
+    return tuple(artifact.method for artifact in available_artifacts(model.name, model.version, "narrative"))
 
 
 def narrate(model: FrozenModel, encoding: Encoding, method: str) -> Narrative:

@@ -234,7 +234,7 @@ class Narrator(nn.Module):
 
     @property
     def has_cross_attention(self) -> bool:
-        """Whether φ reads the tokens by attention of its own; otherwise they are a prefix."""
+        """Return whether φ reads the tokens by attention of its own; otherwise they are a prefix."""
         return bool(getattr(self.phi.config, "add_cross_attention", False))
 
     def first_embedding(self, states: Tensor) -> Tensor:

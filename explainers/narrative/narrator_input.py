@@ -28,7 +28,7 @@ class InputTokens:
 
     def __getitem__(self, rows: Rows) -> "InputTokens":
         numbers = torch.arange(len(self.real))[rows.cpu() if isinstance(rows, Tensor) else rows].tolist()
-        words, texts = (tuple(each[number] for number in numbers) for each in (self.words, self.texts))
+        words, texts = (tuple(column[number] for number in numbers) for column in (self.words, self.texts))
         return InputTokens(self.states[rows], self.real[rows], self.units[rows], words, texts)
 
     @property
@@ -72,11 +72,11 @@ class NarratorInput:
 
 def joined(states: Tensor, tokens: Sequence[InputTokens | None]) -> NarratorInput:
     """One batch of single inputs: their c (B, d) and their tokens, all or none."""
-    rows = [each for each in tokens if each is not None]
+    rows = [token for token in tokens if token is not None]
     if not rows:
         return NarratorInput(states)
-    token_states = pad_sequence([each.states[0] for each in rows], batch_first=True)
-    real = pad_sequence([each.real[0] for each in rows], batch_first=True)
-    units = pad_sequence([each.units[0] for each in rows], batch_first=True, padding_value=float(NO_UNIT))
-    words, texts = tuple(each.words[0] for each in rows), tuple(each.texts[0] for each in rows)
+    token_states = pad_sequence([row.states[0] for row in rows], batch_first=True)
+    real = pad_sequence([row.real[0] for row in rows], batch_first=True)
+    units = pad_sequence([row.units[0] for row in rows], batch_first=True, padding_value=float(NO_UNIT))
+    words, texts = tuple(row.words[0] for row in rows), tuple(row.texts[0] for row in rows)
     return NarratorInput(states, InputTokens(token_states, real, units, words, texts))

@@ -45,7 +45,7 @@ def pretrained_language_model(
 
 def with_adapters(phi: PreTrainedModel, rank: int, missing: Collection[str]) -> PreTrainedModel:
     """The model itself, whose own weights no longer learn; those `missing` in its files do."""
-    if not any(isinstance(each, nn.Linear) for each in phi.base_model.modules()):
+    if not any(isinstance(module, nn.Linear) for module in phi.base_model.modules()):
         raise ModelUnavailable("This language model has no linear layers for adapters. Omit --set adapter_rank.")
     for name, weight in phi.named_parameters():
         weight.requires_grad_(name in missing)

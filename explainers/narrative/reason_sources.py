@@ -47,7 +47,7 @@ def reason_source(model: FrozenModel, data: Path | None, images: ImageFiles | No
             + ("Give a published set with --format and --pictures." if model.multimodal else "e-SNLI is about others.")
         )
     splits = task.read(data)
-    training = tuple(each for each in (*splits.train, *splits.explainer) if each.explanations)
+    training = tuple(example for example in (*splits.train, *splits.explainer) if example.explanations)
     more = task.sentences or (lambda _data: ())
     return ReasonSource(
         task.reason_source,
@@ -71,20 +71,20 @@ def _task(model: FrozenModel) -> Task | None:
 
 def _sentences(splits: Splits, more: Sequence[str]) -> list[str]:
     """Texts and reasons of the training pairs, sorted, each once."""
-    texts = (text for each in splits.train for text in (each.text, each.pair or "", *each.explanations))
+    texts = (text for example in splits.train for text in (example.text, example.pair or "", *example.explanations))
     return sorted({*more, *texts} - {""})
 
 
 def _published(model: FrozenModel, data: Path | None, images: ImageFiles) -> ReasonSource:
     examples = images.read(data, model.labels).examples
-    with_reasons = tuple(each for each in examples if each.explanations and each.label is not None)
-    number = {image: at for at, image in enumerate(dict.fromkeys(each.image for each in with_reasons))}
+    with_reasons = tuple(example for example in examples if example.explanations and example.label is not None)
+    number = {image: at for at, image in enumerate(dict.fromkeys(reason.image for reason in with_reasons))}
     if len(number) < 4 * HELD_OUT:
         raise DataUnavailable(
             f"The set {images.format} has reasons for {len(number)} images; {4 * HELD_OUT} are needed."
         )
     parts: dict[int, list[Example]] = {}
-    for each in with_reasons:  # all that is said about one image stays together
-        parts.setdefault(min(number[each.image] % HELD_OUT, 2), []).append(each)
+    for reason in with_reasons:  # all that is said about one image stays together
+        parts.setdefault(min(number[reason.image] % HELD_OUT, 2), []).append(reason)
     splits = Splits(train=tuple(parts[2]), validation=tuple(parts[0]), test=tuple(parts[1]))
     return ReasonSource(images.format, splits.train, splits.validation, splits.test, lambda: _sentences(splits, ()))

@@ -108,7 +108,7 @@ def batches(lengths: Sequence[int], size: int, order: random.Random) -> Iterator
         pool = sorted(indices[start : start + 30 * size], key=lambda index: lengths[index])
         ready += [pool[at : at + size] for at in range(0, len(pool), size)]
     order.shuffle(ready)
-    yield from (each for each in ready if len(each) > 1)
+    yield from (reason for reason in ready if len(reason) > 1)
 
 
 def warm_up(

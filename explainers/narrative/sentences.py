@@ -59,7 +59,7 @@ def narrator_items(model: FrozenModel, examples: Sequence[Example], layer: int =
         return [
             item for start in parts for item in narrator_items(model, examples[start : start + MOST_AT_ONCE], layer)
         ]
-    encodings = [model.encode(Example(each.text, each.pair, image=each.image)) for each in examples]
+    encodings = [model.encode(Example(example.text, example.pair, image=example.image)) for example in examples]
     order = sorted(range(len(encodings)), key=lambda index: len(encodings[index].ids))
     by_index: dict[int, NarratorItem] = {}
     for start in range(0, len(order), AT_ONCE):
@@ -80,8 +80,8 @@ def read_inputs(model: FrozenModel, encodings: Sequence[Encoding], layer: int) -
         return NarratorInput(states), logits
     batch = pad_batch(encodings, model.pad_token, model.device)
     read = batch_token_states(model, batch, layer)
-    words = tuple(tuple(unit.text if unit.kind == "word" else "" for unit in each.units) for each in encodings)
-    texts = tuple(tuple(unit.segment for unit in each.units) for each in encodings)
+    words = tuple(tuple(unit.text if unit.kind == "word" else "" for unit in encoding.units) for encoding in encodings)
+    texts = tuple(tuple(unit.segment for unit in encoding.units) for encoding in encodings)
     units = batch.owners.masked_fill(~batch.owned, NO_UNIT)
     return NarratorInput(read.states, InputTokens(read.tokens, read.real, units, words, texts)), read.logits
 
@@ -91,7 +91,7 @@ def _item(
 ) -> NarratorItem:
     label = int(logits.argmax())
     right, name = label == example.label, model.labels[label]
-    reasons = [reason for each in example.explanations if right and (reason := shortened(each))]
+    reasons = [reason for explanation in example.explanations if right and (reason := shortened(explanation))]
     sentences = tuple(sentence(name, reason) for reason in reasons) or (sentence(name),)
     return NarratorItem(state, logits, label, right, sentences, tokens)
 
@@ -100,7 +100,7 @@ def shortened(reason: str, longest: int = 26) -> str:
     """The first sentences of a human explanation that fit into `longest` words; "" if the first one is longer."""
     sentences: list[str] = []
     for part in re.split(r"(?<=[.!?])\s+", reason.strip()):
-        if sum(len(each.split()) for each in (*sentences, part)) > longest:
+        if sum(len(sentence.split()) for sentence in (*sentences, part)) > longest:
             break
         sentences.append(part)
     return " ".join(sentences)
@@ -128,12 +128,12 @@ def without_label(text: str, labels: Sequence[str]) -> str:
 
 def stack_items(items: Sequence[NarratorItem]) -> tuple[Tensor, Tensor]:
     """States (B, d) and logits (B, C)."""
-    return torch.stack([each.state for each in items]), torch.stack([each.logits for each in items])
+    return torch.stack([item.state for item in items]), torch.stack([item.logits for item in items])
 
 
 def stack_inputs(items: Sequence[NarratorItem]) -> NarratorInput:
     """What a narrator reads of the items."""
-    return joined(torch.stack([each.state for each in items]), [each.tokens for each in items])
+    return joined(torch.stack([item.state for item in items]), [item.tokens for item in items])
 
 
 def class_means(items: Sequence[NarratorItem], classes: int) -> Tensor:
@@ -168,7 +168,7 @@ class SentenceBatch:
 def head_states(model: FrozenModel, examples: Sequence[Example], layer: int = 0) -> HeadStates:
     """For a narrator that sees `layer`; 0 for one that reads c alone."""
     items = narrator_items(model, examples, layer)
-    return HeadStates(stack_inputs(items), torch.stack([each.logits for each in items]))
+    return HeadStates(stack_inputs(items), torch.stack([item.logits for item in items]))
 
 
 @torch.no_grad()
@@ -179,4 +179,6 @@ def generate_batch(narrator: Narrator, inputs: NarratorInput, labels: Sequence[s
         rows = generate(narrator, some)
         sentences += [narrator.language.text(row) for row in rows]
         read.append(reading(narrator, some, rows) if narrator.has_reader else some.states.new_zeros(len(some), 0))
-    return SentenceBatch(tuple(sentences), tuple(stated_class(each, labels) for each in sentences), torch.cat(read))
+    return SentenceBatch(
+        tuple(sentences), tuple(stated_class(sentence, labels) for sentence in sentences), torch.cat(read)
+    )

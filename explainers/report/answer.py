@@ -127,7 +127,7 @@ def confidence_sentence(answer: Answer) -> str:
     given = answer.confidence
     if given is None or answer.status != "supported":
         return ""
-    share, low, high = (decimals(100 * each, 0) for each in (given.share, given.low, given.high))
+    share, low, high = (decimals(100 * share, 0) for share in (given.share, given.low, given.high))
     where = "Where methods agreed this much on" if given.by_agreement else f"On {given.inputs} inputs of"
     return f"{where} models whose reason was planted, the joint order found exactly that in {share} % [{low}, {high}]."
 
@@ -171,7 +171,7 @@ def group_title(answer: Answer, comparison: "Comparison", method: str) -> str:
     """Return the title of the group in which the row stands; empty for the consensus and for rows that take no part."""
     group = answer.group(method)
     if group == "supported":
-        single = next((each for each in answer.supported if each == answer.single), "")
+        single = next((method for method in answer.supported if method == answer.single), "")
         if single:
             return f"supported; {method_spec(single).name} is ahead of the others"
         return "supported, cannot be told apart here" if len(answer.supported) > 1 else "supported"
@@ -194,7 +194,8 @@ def group_lines(answer: Answer, comparison: "Comparison") -> list[str]:
     """Return a line per group with its methods; none where nothing was tested."""
     titles = dict.fromkeys(group_title(answer, comparison, method) for method in answer.order)
     methods = {
-        title: [each for each in answer.order if group_title(answer, comparison, each) == title] for title in titles
+        title: [method for method in answer.order if group_title(answer, comparison, method) == title]
+        for title in titles
     }
     return [f"{title[:1].upper()}{title[1:]}: {names(methods[title])}" for title in titles if title]
 
@@ -202,8 +203,8 @@ def group_lines(answer: Answer, comparison: "Comparison") -> list[str]:
 def abstaining_line(answer: Answer, comparison: "Comparison") -> str:
     """Return such as "AML, CIMI explain the predicted class only, which is positive"; empty where none abstains."""
     labels, target = comparison.decision.card.labels, comparison.decision.target
-    of_class = [each for each in answer.abstaining if target.is_contrast and method_spec(each).reads_class]
-    predicted_only = [each for each in answer.abstaining if each not in of_class]
+    of_class = [method for method in answer.abstaining if target.is_contrast and method_spec(method).reads_class]
+    predicted_only = [method for method in answer.abstaining if method not in of_class]
     lines = (
         _explains(of_class, f"{one_line(labels[target.label])}, not {_label(comparison)}"),
         _explains(predicted_only, f"the predicted class only, which is {one_line(labels[comparison.predicted])}"),

@@ -78,7 +78,7 @@ def line_of(method: str) -> LineStyle:
 
 def strongest(scores: Iterable[Sequence[float]]) -> float:
     """The largest |score| of several attributions: the end of their shared scale."""
-    return max((abs(float(score)) for each in scores for score in each), default=0.0)
+    return max((abs(float(score)) for row in scores for score in row), default=0.0)
 
 
 def strengths(scores: Sequence[float], *, scale: Scale, strongest: float) -> tuple[float, ...]:

@@ -17,8 +17,8 @@ ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 def guess_sentence(comparison: "Comparison") -> str:
     """Its metrics and its places among the methods that may lead; empty without an order, or without its metrics."""
-    given = [each for each in comparison.results if method_spec(each.attribution.method).is_given]
-    return " ".join(filter(None, (_sentence(comparison, each) for each in given)))
+    given = [result for result in comparison.results if method_spec(result.attribution.method).is_given]
+    return " ".join(filter(None, (_sentence(comparison, result) for result in given)))
 
 
 def _sentence(comparison: "Comparison", guess: "MethodResult") -> str:
@@ -34,14 +34,14 @@ def _defined(metric: MetricSpec, result: "MethodResult") -> bool:
 
 def _rivals(comparison: "Comparison", metric: MetricSpec) -> list["MethodResult"]:
     """Those that may lead and answered for the explained class; a single random order is none."""
-    specs = {each.attribution.method: method_spec(each.attribution.method) for each in comparison.results}
+    specs = {result.attribution.method: method_spec(result.attribution.method) for result in comparison.results}
     return [
-        each
-        for each in comparison.results
-        if (spec := specs[each.attribution.method]).comparable
+        result
+        for result in comparison.results
+        if (spec := specs[result.attribution.method]).comparable
         and not spec.is_random
-        and each.attribution.label == comparison.decision.label
-        and _defined(metric, each)
+        and result.attribution.label == comparison.decision.label
+        and _defined(metric, result)
     ]
 
 

@@ -47,8 +47,10 @@ def metric_rows(comparison: "Comparison") -> list[MetricRow]:
     aggregate over its orders."""
     given = comparison.answer or answer(comparison, finished=True)
     places = {method: place for place, method in enumerate(given.order)}
-    results = sorted(comparison.displayed_results, key=lambda each: places.get(each.method, len(places)))
-    rows = [_row(each, given.group(each.method), group_title(given, comparison, each.method)) for each in results]
+    results = sorted(comparison.displayed_results, key=lambda result: places.get(result.method, len(places)))
+    rows = [
+        _row(result, given.group(result.method), group_title(given, comparison, result.method)) for result in results
+    ]
     control = comparison.random_control
     return rows if control is None else [*rows, _random_row(control)]
 

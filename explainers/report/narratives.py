@@ -172,13 +172,15 @@ def _best(methods: Sequence[str], lines: Sequence[CheckLine], records: Mapping[s
 
 def _shares(methods: Sequence[str], records: Mapping[str, TrackRecord | None]) -> str:
     """How often reasons of these narrators were right, for those of which it is known; empty where it is of none."""
-    known = [(each, record.right) for each in methods if (record := records.get(each)) and record.right is not None]
-    shares = [f"{narrator_spec(each).name} {percent(right)}" for each, right in known]
+    known = [
+        (method, record.right) for method in methods if (record := records.get(method)) and record.right is not None
+    ]
+    shares = [f"{narrator_spec(narrator).name} {percent(right)}" for narrator, right in known]
     return f"{KNOWN}: {join_names(shares)}." if shares else ""
 
 
 def _names(methods: Sequence[str]) -> str:
-    return join_names([narrator_spec(each).name for each in methods])
+    return join_names([narrator_spec(method).name for method in methods])
 
 
 Item = TypeVar("Item")
@@ -197,20 +199,20 @@ def checks_of(comparison: "Comparison", narrative: "Narrative") -> tuple[CheckLi
 def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
     """Items with equal keys together, in the order of the first of each: equal sentences stand once."""
     groups: dict[Hashable, list[Item]] = {}
-    for each in items:
-        groups.setdefault(key(each), []).append(each)
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
     return list(groups.values())
 
 
 def names_of(methods: Sequence[str]) -> str:
     """ "φ, φ + TS and CAuSE"."""
-    return join_names([narrator_spec(each).name for each in methods])
+    return join_names([narrator_spec(method).name for method in methods])
 
 
 def best_sentence(comparison: "Comparison") -> str:
     """Which sentence is best supported; empty without sentences. What was not checked by now is not waited for."""
     model = comparison.decision.card.name
-    checks = {each.method: _by_now(checks_of(comparison, each)) for each in comparison.narratives}
+    checks = {narrative.method: _by_now(checks_of(comparison, narrative)) for narrative in comparison.narratives}
     return sentence_verdict(checks, {method: track_record(model, method) for method in checks})
 
 
@@ -234,7 +236,8 @@ def narratives_section(comparison: "Comparison") -> str:
         return ""
     items = [_item(comparison, group) for group in grouped(comparison.narratives, _text)]
     items += [
-        f"<dt>{escaped(narrator_spec(each.method).name)}</dt><dd>{escaped(each.reason)}</dd>" for each in failures
+        f"<dt>{escaped(narrator_spec(failure.method).name)}</dt><dd>{escaped(failure.reason)}</dd>"
+        for failure in failures
     ]
     verdict = f"<p>{escaped(best_sentence(comparison))}</p>" if comparison.narratives else ""
     return f'<h2>In words</h2>{verdict}<p class="note">{NOTE}</p><dl class="methods">{"".join(items)}</dl>'
@@ -250,12 +253,12 @@ def _item(comparison: "Comparison", narratives: Sequence["Narrative"]) -> str:
         f"<li>{escaped(line.question)}: <b>{escaped(line.answer)}</b> <small>{escaped(line.detail)}</small></li>"
         for line in checks_of(comparison, first)
     )
-    notes = [_reading(comparison, each) for each in narratives if each.read]
+    notes = [_reading(comparison, narrative) for narrative in narratives if narrative.read]
     mentioned = [units[unit].text for unit in first.mentions if units[unit].kind == "word"]
     if mentioned:
         notes.append(f"mentions (derived): {', '.join(mentioned)}")
     return (
-        f"<dt>{escaped(names_of([each.method for each in narratives]))} <small>generated</small></dt>"
+        f"<dt>{escaped(names_of([narrative.method for narrative in narratives]))} <small>generated</small></dt>"
         f"<dd>“{escaped(first.text)}”<ul>{checks}</ul><small>{escaped('; '.join(notes))}</small></dd>"
     )
 

@@ -44,13 +44,15 @@ def track_record(model: str, narrator: str) -> TrackRecord | None:
     folder = BUNDLES / model / "narrative"
     if model not in bundle_names() or not (folder / EVALUATION).is_file():
         return None
-    used = next((each for each in available_artifacts(model, "", "narrative") if each.method == narrator), None)
+    used = next(
+        (artifact for artifact in available_artifacts(model, "", "narrative") if artifact.method == narrator), None
+    )
     if used is None or used.path.parent != folder:
         return None
     table = _table(folder / EVALUATION, (folder / EVALUATION).stat().st_mtime_ns)
     if table["model"]["version"] != used.card["model"]["version"]:
         return None
-    row = next((each for each in table["rows"] if each["method"] == narrator), None)
+    row = next((row for row in table["rows"] if row["method"] == narrator), None)
     return None if row is None else _record(row, judged_reasons(table["data"]))
 
 
@@ -134,7 +136,7 @@ def _judged(rows: Rows) -> str:
 
 
 def _share(rows: Rows, method: str, column: str) -> str:
-    row = next((each for each in rows if each["method"] == method and column in each), None)
+    row = next((row for row in rows if row["method"] == method and column in row), None)
     return "" if row is None else percent(row[column]["mean"])
 
 

@@ -274,13 +274,13 @@ def tournament_note(tournament: Mapping[str, Any]) -> str:
 
 def tournament_tables(tournament: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
     """Map each title to the lines of its table; none for an evaluation without a tournament."""
-    return {_title(each): _points_table(each).cells(each["rows"]) for each in tournament.get("tables", ())}
+    return {_title(points): _points_table(points).cells(points["rows"]) for points in tournament.get("tables", ())}
 
 
 def tournament_parts(tournament: Mapping[str, Any]) -> list[str]:
     """Markdown for model card and terminal: each title and table, and what they are; empty without a tournament."""
     tables = tournament.get("tables", ())
-    parts = [part for each in tables for part in (f"{_title(each)}:", _points_table(each).markdown(each["rows"]))]
+    parts = [part for table in tables for part in (f"{_title(table)}:", _points_table(table).markdown(table["rows"]))]
     return [tournament_note(tournament), *parts] if parts else []
 
 

@@ -87,7 +87,7 @@ def _band(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
     control = comparison.random_control
     if control is None:
         return
-    orders = np.stack([(each.kept if kept else each.removed)[:, each.label] for each in control.curves])
+    orders = np.stack([(curve.kept if kept else curve.removed)[:, curve.label] for curve in control.curves])
     shares, low, high = 100 * control.curves[0].shares, orders.min(axis=0), orders.max(axis=0)
     grey = line_of(control.method).colour
     axis.fill_between(shares, low, high, color=grey, alpha=0.25, linewidth=0, label="Random: all orders")

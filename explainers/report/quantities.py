@@ -78,7 +78,7 @@ def filled(text: str) -> str:
 
 
 def holds(check: str, quantity: Quantity = stored_quantity) -> bool:
-    """Whether a comparison such as "evaluation/… > 0.5" is true. Raises `UnknownQuantity`."""
+    """Return whether a comparison such as "evaluation/… > 0.5" is true. Raises `UnknownQuantity`."""
     match = COMPARISON.fullmatch(check)
     if match is None:
         raise UnknownQuantity(f"{check!r} is no comparison. Write it as: one > other.")

@@ -49,8 +49,8 @@ def first_choice(attribution: Attribution) -> int | None:
 
 def _methods(comparison: "Comparison") -> list["MethodResult"]:
     """Without controls, a person's order and the consensus."""
-    specs = ((each, _spec(each)) for each in comparison.results)
-    return [each for each, spec in specs if spec.explains and not spec.is_control and not spec.is_joint]
+    specs = ((result, _spec(result)) for result in comparison.results)
+    return [method for method, spec in specs if spec.explains and not spec.is_control and not spec.is_joint]
 
 
 def _spec(result: "MethodResult") -> "MethodSpec":

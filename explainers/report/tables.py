@@ -49,7 +49,7 @@ def is_bounds(value: object) -> bool:
 
 def interval_cell(value: Bounds, sign: str = "", places: int = 3) -> str:
     """As in "0.250 [0.125, 0.500]"; with the sign "+" as a difference."""
-    return "{} [{}, {}]".format(*(f"{each:{sign}.{places}f}" for each in bounds_of(value)))
+    return "{} [{}, {}]".format(*(f"{bound:{sign}.{places}f}" for bound in bounds_of(value)))
 
 
 def bounds(places: int = 3, sign: str = "") -> Callable[[Bounds], str]:
@@ -100,7 +100,7 @@ class TableColumn(Generic[Row]):
 
 
 def is_undefined(value: object) -> bool:
-    """Whether a value is None or NaN, or an interval around NaN."""
+    """Return whether a value is None or NaN, or an interval around NaN."""
     if is_bounds(value):
         return math.isnan(bounds_of(value)[0])  # type: ignore[arg-type]
     return value is None or (isinstance(value, float) and math.isnan(value))
@@ -134,7 +134,7 @@ class Table(Generic[Row]):
         """A `<table>`, every text escaped."""
         rows = list(rows)
         columns = self._shown(rows)
-        head = "".join(f"<th{_attribute('title', each.meaning)}>{escaped(each.header)}</th>" for each in columns)
+        head = "".join(f"<th{_attribute('title', column.meaning)}>{escaped(column.header)}</th>" for column in columns)
         titles = [self.title(row) if self.title else "" for row in rows]
         body = "".join(
             f"{_title(title, before, len(columns))}<tr{_attribute('class', self.kind(row) if self.kind else '')}>"
@@ -156,7 +156,11 @@ class Table(Generic[Row]):
 
     def _shown(self, rows: Sequence[Row]) -> list[TableColumn[Row]]:
         """The columns that are not left out."""
-        return [each for each in self.columns if not each.optional or any(each.value(row) is not None for row in rows)]
+        return [
+            column
+            for column in self.columns
+            if not column.optional or any(column.value(row) is not None for row in rows)
+        ]
 
 
 def key_column(

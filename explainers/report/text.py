@@ -109,8 +109,8 @@ def holding_clauses(holds: Sequence[tuple[Erasure, bool]], comparison: "Comparis
     masked or words are deleted", empty where there are none."""
     clauses = OPERATORS | (WITH_PATCHES if comparison.decision.encoding.multimodal else {})
     return (
-        _either([clauses[erasure] for erasure, each in holds if each]),
-        _either([clauses[erasure] for erasure, each in holds if not each]),
+        _either([clauses[erasure] for erasure, held in holds if held]),
+        _either([clauses[erasure] for erasure, held in holds if not held]),
     )
 
 

@@ -118,7 +118,7 @@ class Answer:
 
     @property
     def robust(self) -> bool:
-        """Whether the consensus is better than chance under every operator that was tried."""
+        """Return whether the consensus is better than chance under every operator that was tried."""
         return self.status == "supported" and all(holds for _, holds in self.holds)
 
     def group(self, method: str) -> Group:
@@ -136,7 +136,7 @@ class Answer:
         """Return the consensus and the methods that were tested, group by group; methods that differ in the same words
         stand together."""
         units = list(dict.fromkeys(units for _, units in self.differs))
-        differing = sorted(self.differs, key=lambda each: units.index(each[1]))
+        differing = sorted(self.differs, key=lambda entry: units.index(entry[1]))
         return (CONSENSUS, *self.supported, *(method for method, _ in differing), *self.random)
 
     @property

@@ -159,11 +159,13 @@ class Comparison:
     def displayed_results(self) -> tuple[MethodResult, ...]:
         """Without the single random order, once the control of several random orders is there."""
         control = self.random_control
-        return tuple(each for each in self.results if control is None or each.attribution.method != control.method)
+        return tuple(
+            result for result in self.results if control is None or result.attribution.method != control.method
+        )
 
     def narrative_check(self, narrator: str) -> NarrativeCheck | None:
         """What was checked about the sentence of this narrator; None before it was."""
-        return next((each for each in self.narrative_checks if each.method == narrator), None)
+        return next((check for check in self.narrative_checks if check.method == narrator), None)
 
     def to_frame(self, table: Table = "scores") -> "pandas.DataFrame":
         """A pandas frame with a row per method and unit ("scores"), method ("metrics") or curve point ("curves")."""

@@ -31,13 +31,13 @@ def packed(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return packed(value.tolist())
     if is_dataclass(value) and not isinstance(value, type):
-        kept = (each for each in fields(value) if each.name not in OMITTED.get(type(value), ()))
-        values = ((each, getattr(value, each.name)) for each in kept)
-        return {each.name: packed(content) for each, content in values if not _is_default(each, content)}
+        kept = (field for field in fields(value) if field.name not in OMITTED.get(type(value), ()))
+        values = ((field, getattr(value, field.name)) for field in kept)
+        return {field.name: packed(content) for field, content in values if not _is_default(field, content)}
     if isinstance(value, Mapping):
-        return {key: packed(each) for key, each in value.items()}
+        return {key: packed(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [packed(each) for each in value]
+        return [packed(item) for item in value]
     if isinstance(value, frozenset):
         return sorted(value)
     return _shortened(value) if isinstance(value, float) else value
@@ -56,10 +56,10 @@ def _shortened(number: float) -> float | int | str:
     return int(short) if short.is_integer() else short
 
 
-def _is_default(each: "Field[Any]", content: Any) -> bool:
-    if each.default_factory is not MISSING:
-        return bool(content == each.default_factory())
-    return each.default is not MISSING and type(content) is type(each.default) and bool(content == each.default)
+def _is_default(field: "Field[Any]", content: Any) -> bool:
+    if field.default_factory is not MISSING:
+        return bool(content == field.default_factory())
+    return field.default is not MISSING and type(content) is type(field.default) and bool(content == field.default)
 
 
 @cache
@@ -82,9 +82,9 @@ class _Reader:
             return None if data is None else self.read(other, data)
         if origin is tuple:
             kinds = (parts[0],) * len(data) if parts[1:] == (...,) else parts
-            return tuple(self.read(part, each) for part, each in zip(kinds, data, strict=True))
+            return tuple(self.read(part, item) for part, item in zip(kinds, data, strict=True))
         if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
-            return {key: self.read(parts[1], each) for key, each in data.items()}
+            return {key: self.read(parts[1], value) for key, value in data.items()}
         if origin is frozenset:
             return frozenset(data)
         if origin is np.ndarray:
@@ -93,10 +93,12 @@ class _Reader:
 
     def _read_fields(self, kind: Any, data: dict[str, Any]) -> Any:
         hints, omitted = _hints(kind), OMITTED.get(kind, ())
-        unknown = set(data) - {each.name for each in fields(kind)}
+        unknown = set(data) - {field.name for field in fields(kind)}
         if unknown:
             raise ValueError(f"{kind.__name__} has no {', '.join(sorted(unknown))}")
-        values = {each.name: self.read(hints[each.name], data[each.name]) for each in fields(kind) if each.name in data}
+        values = {
+            field.name: self.read(hints[field.name], data[field.name]) for field in fields(kind) if field.name in data
+        }
         value = kind(**values, **{name: self.given[name] for name in omitted if name in self.given})
         if kind is Encoding:
             self.given["encoding"] = value

@@ -174,9 +174,9 @@ def available_artifacts(model: str, version: str, family: Family = "learned") ->
 def find_artifact(model: str, version: str, method: str, variant: str = "") -> Artifact:
     """The weights of `variant`, by default of the method's own. Raises `ExplanationError` if there are none."""
     family: Family = "narrative" if method in NARRATORS.ids else "learned"
-    artifacts = [each for each in available_artifacts(model, version, family) if each.method == method]
+    artifacts = [artifact for artifact in available_artifacts(model, version, family) if artifact.method == method]
     default = METHODS.get(method).default_variant if method in METHODS.ids else ""
-    exact = [each for each in artifacts if each.variant == (variant or default)]
+    exact = [artifact for artifact in artifacts if artifact.variant == (variant or default)]
     if exact:
         return exact[0]
     if artifacts and not variant:

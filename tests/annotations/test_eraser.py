@@ -25,7 +25,7 @@ def evidence(first: int, last: int, document: str = "r1", text: str = "") -> dic
 
 def row(*evidences: dict[str, object], **fields: object) -> str:
     content = {"annotation_id": "r1", "classification": "POS", "docids": None, "query": "Is it good?"}
-    return json.dumps({**content, "evidences": [[each] for each in evidences], **fields})
+    return json.dumps({**content, "evidences": [[evidence] for evidence in evidences], **fields})
 
 
 def test_offsets_in_tokens_become_code_points() -> None:

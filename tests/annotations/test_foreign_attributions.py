@@ -206,7 +206,7 @@ def test_results_in_an_archive_are_methods_of_their_files_names() -> None:
     content = archive(**{"docs__d": TEXT, "lei.jsonl": scores, "bert.jsonl": broken, "test.jsonl": items})
     file = read_scores(content, "results.zip")
     assert file is not None
-    assert sorted(each.method for each in file.attributions) == ["bert", "lei"]
+    assert sorted(attribution.method for attribution in file.attributions) == ["bert", "lei"]
     assert len(file.problems()) == 1
     one = read_scores(content, "results.zip", "lei")
     assert one is not None

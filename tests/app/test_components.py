@@ -14,7 +14,12 @@ def test_every_level_has_its_map() -> None:
     drawn = [[list(row) for row in each.z] for each in figure.data]
     assert drawn[0] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]  # a row per head of each layer
     assert drawn[2:] == [[[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]], [[0.25], [0.75]]]
-    assert [each.text for each in figure.layout.annotations] == ["ω of queries", "ω of keys", "heads, λ̂", "layers, η̂"]
+    assert [annotation.text for annotation in figure.layout.annotations] == [
+        "ω of queries",
+        "ω of keys",
+        "heads, λ̂",
+        "layers, η̂",
+    ]
 
 
 def test_smat_has_heads_only() -> None:

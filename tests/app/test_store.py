@@ -33,8 +33,8 @@ def opened() -> Iterator[Opened]:
         return stores[-1]
 
     yield open_store
-    for each in stores:
-        each.close()
+    for store in stores:
+        store.close()
 
 
 def job(**values: object) -> Job:

@@ -78,7 +78,7 @@ def test_looks_come_after_every_batch_and_at_the_end(masks: int, units: int, exp
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_a_method_ends_when_it_has_settled(bert: FrozenModel, method: Lime | KernelShap, sampling: Sampling) -> None:
     *estimates, final = replace(method, sampling=sampling).refine(bert, bert.encode(TEXT), 0)
-    assert [each.stage for each in estimates] == ["estimate"] * len(estimates)
+    assert [estimate.stage for estimate in estimates] == ["estimate"] * len(estimates)
     assert final.stage == "final"
     assert final.samples_at_most == SETTLED_BY
     assert 200 <= final.samples <= SETTLED_BY
@@ -136,6 +136,6 @@ def test_the_spread_is_as_large_as_the_error(bert: FrozenModel) -> None:
         KernelShap(samples=120, per_unit=1, seed=seed, sampling="shared").attribute(pooled, encoding, 0)
         for seed in range(30)
     ]
-    errors = np.array([np.subtract(each.scores, exact.scores) for each in results])
-    spread = np.array([each.spread for each in results])
+    errors = np.array([np.subtract(result.scores, exact.scores) for result in results])
+    spread = np.array([result.spread for result in results])
     assert 0.75 < np.sqrt((errors**2).mean() / (spread**2).mean()) < 1.35

@@ -54,9 +54,9 @@ every_sampling = pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("method", [Lime(samples=200), KernelShap(samples=200)])
 def test_estimates_grow_until_the_final_one(bert: FrozenModel, method: Lime | KernelShap) -> None:
     results = list(method.refine(bert, bert.encode("the film was not good"), 0))
-    assert [each.samples for each in results] == [20, 50, 100, 200]
-    assert [each.stage for each in results] == ["estimate", "estimate", "estimate", "final"]
-    assert all(len(each.draws) == 20 for each in results)
+    assert [result.samples for result in results] == [20, 50, 100, 200]
+    assert [result.stage for result in results] == ["estimate", "estimate", "estimate", "final"]
+    assert all(len(result.draws) == 20 for result in results)
     assert results[-1] == method.attribute(bert, bert.encode("the film was not good"), 0)
 
 

@@ -161,11 +161,11 @@ def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visit]]:
         return window
 
     yield opened
-    for each in visits:
+    for visit in visits:
         try:
-            each.leaves_nothing_behind()
+            visit.leaves_nothing_behind()
         finally:
-            each.context.close()
+            visit.context.close()
 
 
 @pytest.fixture(scope="session")

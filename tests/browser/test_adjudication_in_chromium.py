@@ -65,9 +65,9 @@ def answered(made: Prepared10) -> None:
     for place, name in enumerate(("A1", "A2")):
         annotator = people.annotator(made.store, made.project.id, f"account {name}", name)
         while (item := assignment.current_item(made.store, made.project.id, annotator)) is not None:
-            for each in made.project.tasks:
-                own_class = "positive" if each == "mark" else ""
-                sent = Confirmation(item, each, 1, DIFFERENT[each][place], own_class=own_class)
+            for asked in made.project.tasks:
+                own_class = "positive" if asked == "mark" else ""
+                sent = Confirmation(item, asked, 1, DIFFERENT[asked][place], own_class=own_class)
                 answers.confirm(made.store, made.project, annotator, sent)
 
 
@@ -122,9 +122,9 @@ def decisions(page: Page) -> list[tuple[str, Task, int, Answer | None, str]]:
     read = parse_items(Path(str(download.value.path())).read_bytes(), "annotations.jsonl")
     assert read.bad_rows == ()
     listed = [
-        (each.item, each.task, each.version, each.answer, each.comment)
-        for each in read.annotations
-        if each.annotator == DECIDED_BY
+        (annotation.item, annotation.task, annotation.version, annotation.answer, annotation.comment)
+        for annotation in read.annotations
+        if annotation.annotator == DECIDED_BY
     ]
     return sorted(listed, key=place)
 

@@ -147,8 +147,8 @@ def test_ten_items_by_keyboard_alone(
             at_item(page, number + 1, 10)
     expect(page.get_by_text("All items are done")).to_be_visible()
     marked = Marked((Span(0, 5), Span(8, 13)))  # "naïve" and "film,": code points, of which 🎬 is one
-    assert [(each.answer, each.own_class) for each in made.annotations] == [(marked, "negative")] * 10
-    assert all(0 < each.seconds < 60 for each in made.annotations)
+    assert [(annotation.answer, annotation.own_class) for annotation in made.annotations] == [(marked, "negative")] * 10
+    assert all(0 < annotation.seconds < 60 for annotation in made.annotations)
 
 
 def test_several_methods_of_an_item_are_judged_by_keyboard_and_come_back(
@@ -184,13 +184,13 @@ def test_several_methods_of_an_item_are_judged_by_keyboard_and_come_back(
     box.get_by_role("textbox", name="The sentence").nth(1).fill("Because of its plot.")
     confirmed(page)
     expect(page.get_by_text("All items are done")).to_be_visible()
-    given = {each.task: each.answer for each in made.annotations}
+    given = {annotation.task: annotation.answer for annotation in made.annotations}
     assert all(isinstance(answer, Several) and len(answer.answers) == 2 for answer in given.values())
-    guessed, checked, corrected = (given[each].answers for each in tasks)  # type: ignore[index,union-attr]
+    guessed, checked, corrected = (given[task].answers for task in tasks)  # type: ignore[index,union-attr]
     assert [each.label for each in guessed] == [1, 0]
     assert [each.verdict for each in checked] == ["accept", "correct"]
     assert [each.sentence for each in corrected] == ["It is positive because it is good.", "Because of its plot."]
-    assert all(len({each.method for each in answers}) == 2 for answers in (guessed, checked, corrected))
+    assert all(len({answer.method for answer in answers}) == 2 for answers in (guessed, checked, corrected))
 
 
 def test_two_annotators_lose_nothing_when_the_server_is_killed(
@@ -268,7 +268,7 @@ def test_a_database_that_goes_away_loses_no_mark(
         confirmed(page)
         at_item(page, 1, 2)
         expect(page.get_by_text("The database does not answer")).to_have_count(0)
-        assert [each.answer for each in made.annotations] == [Marked((Span(0, 12),))]
+        assert [annotation.answer for annotation in made.annotations] == [Marked((Span(0, 12),))]
     finally:
         context.close()
         end(app)
@@ -339,7 +339,7 @@ def test_a_blind_page_receives_no_name_of_a_method(
     assert sockets
     assert any(b"relatedness" in each for each in received)  # the frames can be read
     assert [match for each in received for match in TELLING.findall(each)] == []
-    assert {each.task for each in made.annotations} == set(ORDER)
+    assert {annotation.task for annotation in made.annotations} == set(ORDER)
     context.close()
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 
 
 def focused(window: Any, kind: str) -> bool:
-    """Whether the focus is on an element of this class in the score sheet."""
+    """Return whether the focus is on an element of this class in the score sheet."""
     inside: bool = window.page.evaluate(
         """kind => {
             const host = [...document.querySelectorAll("*")].find(

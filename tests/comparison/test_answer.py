@@ -138,7 +138,7 @@ def test_before_there_is_a_consensus_and_a_control_the_answer_is_pending(compare
 
 def test_metrics_that_are_not_defined_never_beat_chance(compared: Compared) -> None:
     comparison = compared(additive(), {IG: TEN, LIME: LIKE})
-    results = tuple(replace(each, metrics=dict.fromkeys(each.metrics, math.nan)) for each in comparison.results)
+    results = tuple(replace(result, metrics=dict.fromkeys(result.metrics, math.nan)) for result in comparison.results)
     assert answer(replace(comparison, results=results), finished=True).status == "open"
 
 
@@ -154,7 +154,7 @@ def test_the_test_is_the_same_for_consensus_and_methods(compared: Compared) -> N
     comparison = compared(additive(), {IG: TEN, LIME: LIKE, OCCLUSION: WRONG})
     assert comparison.random_control is not None
     null, result = sampled_null(comparison.random_control.scores), answer(comparison, finished=True)
-    named = {each.method for each in comparison.results if null.beaten_by(evidence(each.metrics))}
+    named = {result.method for result in comparison.results if null.beaten_by(evidence(result.metrics))}
     assert named == {CONSENSUS, *result.better_than_chance}
 
 

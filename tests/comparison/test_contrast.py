@@ -123,7 +123,7 @@ def test_the_values_are_those_of_pencil_and_paper(planted: FrozenModel) -> None:
     assert word(contrast, "occlusion", text="both") == pytest.approx(0, abs=1e-9)
     assert word(contrast, "occlusion", text="only") == pytest.approx(SHARE - 0.5)
     assert contrast.probabilities == pytest.approx(of_class.probabilities)  # the prediction is the model's own
-    (result,) = (each for each in contrast.results if each.method == "occlusion")
+    (result,) = (result for result in contrast.results if result.method == "occlusion")
     assert result.curves.full == pytest.approx(SHARE)
     assert result.curves.removed_at(1) == pytest.approx(0.5)  # "only" goes first
     assert result.metrics["aopc_c"] == pytest.approx(SHARE - 0.5)
@@ -140,7 +140,7 @@ def test_the_opposite_contrast_has_the_opposite_scores(planted: FrozenModel) -> 
 
 def test_the_decision_flips_where_the_other_class_becomes_likelier(planted: FrozenModel) -> None:
     versus_c = explain(planted, "the film only other other", methods=["occlusion"], label=LABELS[2], versus=A)
-    (result,) = (each for each in versus_c.results if each.method == "occlusion")
+    (result,) = (result for result in versus_c.results if result.method == "occlusion")
     # z_C = 2 and z_A = 1: without one "other" both are equal, without two A is likelier
     assert result.metrics["dffot"] in (pytest.approx(1 / 5), pytest.approx(2 / 5))
     unlikely = explain(planted, "the film only other other", methods=["occlusion"], label=A, versus=LABELS[2])
@@ -245,9 +245,9 @@ def test_random_orders_are_measured_on_the_target(planted: FrozenModel) -> None:
     contrast = explain(planted, TEXT, methods=METHODS, label=A, versus=B)
     control = contrast.random_control
     assert control is not None
-    assert {round(each.full, 6) for each in control.curves} == {round(SHARE, 6)}
+    assert {round(curve.full, 6) for curve in control.curves} == {round(SHARE, 6)}
     assert contrast.result(CONSENSUS) is not None
-    ends = [float(np.round(each.removed[-1, 0], 6)) for each in control.curves]
+    ends = [float(np.round(curve.removed[-1, 0], 6)) for curve in control.curves]
     assert set(ends) == {0.5}  # of a text of mask tokens
     for check in contrast.operator_checks:
         # one unit of six is the top 1, 5 and 10 %, two are the top 20 %, three the top 50 %: "only" is among them

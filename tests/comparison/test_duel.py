@@ -218,7 +218,7 @@ def test_equal_scores_share_a_rank() -> None:
 
 
 def test_both_sides_have_as_many_claims_their_highest_first(ranked: Rank) -> None:
-    first, second = (each.attribution for each in ranked({5: 9.0, 1: 8.0}, {2: 9.0, 3: 8.0, 5: -1.0}).results)
+    first, second = (result.attribution for result in ranked({5: 9.0, 1: 8.0}, {2: 9.0, 3: 8.0, 5: -1.0}).results)
     assert opposite_claims(first, second, 1) == ((5,), (2,))
     assert opposite_claims(first, second, 2) == ((5, 1), (2, 3))
     assert opposite_claims(first, second, 3) is None

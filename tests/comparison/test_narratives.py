@@ -117,10 +117,12 @@ def test_the_json_has_sentence_stated_label_and_what_was_checked(
 ) -> None:
     monkeypatch.setattr(api, "find_artifact", lambda *_arguments: None)
     narratives = explain(bert, "the film was not good", methods=["random", *FITTED]).as_dict()["narratives"]
-    assert [each["method"] for each in narratives] == list(FITTED)
-    assert {(each["text"], each["stated_label"]) for each in narratives} == {("The answer is good.", bert.labels[0])}
-    assert {each["true"] for each in narratives} == {None}
-    assert {type(each["used"]) for each in narratives} <= {bool, type(None)}
+    assert [narrative["method"] for narrative in narratives] == list(FITTED)
+    assert {(narrative["text"], narrative["stated_label"]) for narrative in narratives} == {
+        ("The answer is good.", bert.labels[0])
+    }
+    assert {narrative["true"] for narrative in narratives} == {None}
+    assert {type(narrative["used"]) for narrative in narratives} <= {bool, type(None)}
 
 
 @pytest.mark.usefixtures("failing")

@@ -47,10 +47,10 @@ def only(result: StoredResult, methods: tuple[str, ...]) -> StoredResult:
     )
     return replace(
         result,
-        weights={name: each for name, each in result.weights.items() if name in (*methods, *NARRATORS.ids)},
+        weights={name: weight for name, weight in result.weights.items() if name in (*methods, *NARRATORS.ids)},
         comparison=replace(
             comparison,
-            results=tuple(each for each in comparison.results if each.attribution.method in methods),
+            results=tuple(result for result in comparison.results if result.attribution.method in methods),
             operator_checks=tuple(checks),
             duels=(),
         ),
@@ -87,16 +87,16 @@ def test_a_file_is_what_the_program_writes(curated: CuratedExample) -> None:
 
 
 def test_there_is_a_file_per_example_and_no_other() -> None:
-    assert {stored_path(each) for each in curated_examples()} == set(files.STORED.glob("*/*"))
+    assert {stored_path(example) for example in curated_examples()} == set(files.STORED.glob("*/*"))
     assert sum(path.stat().st_size for path in files.STORED.glob("*/*")) < 4e6  # bytes
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_what_is_stored_is_computed_again(model: str) -> None:
-    examples = [each for each in curated_examples() if each.model == model]
+    examples = [example for example in curated_examples() if example.model == model]
     quickest = min(examples, key=lambda each: len(stored(each).comparison.decision.encoding.units))
-    narrators = [each.method for each in available_artifacts(model, "", "narrative")]
+    narrators = [artifact.method for artifact in available_artifacts(model, "", "narrative")]
     again = computed(quickest, (*QUICK, *narrators))
     assert list(differences(only(stored(quickest), QUICK), only(again, QUICK))) == [], HINT
     assert stored(quickest).card.sha256 == fingerprint(load(model, device="cpu"))
@@ -111,7 +111,7 @@ def test_a_result_survives_packing_but_for_what_is_left_out() -> None:
         assert one.attribution.encoding is result.comparison.decision.encoding
         assert np.array_equal(one.curves.removed, other.curves.removed)
     for kind, names in OMITTED.items():
-        assert set(names) <= {each.name for each in fields(kind)}
+        assert set(names) <= {field.name for field in fields(kind)}
 
 
 def test_numbers_are_packed_short_and_those_without_a_value_as_words() -> None:
@@ -152,7 +152,9 @@ def test_the_command_writes_checks_and_names_what_differs(tmp_path: object, monk
     assert (missing.exit_code, missing.stdout) == (1, "  nothing is stored\n")
     assert CliRunner().invoke(app, line).exit_code == 0
     assert CliRunner().invoke(app, [*line, "--check"]).exit_code == 0
-    p = replace(result.comparison, probabilities=tuple(each + 0.01 for each in result.comparison.probabilities))
+    p = replace(
+        result.comparison, probabilities=tuple(probability + 0.01 for probability in result.comparison.probabilities)
+    )
     monkeypatch.setattr(command, "computed", lambda _curated: replace(result, comparison=p))
     differing = CliRunner().invoke(app, [*line, "--check"])
     assert differing.exit_code == 1

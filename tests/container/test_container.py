@@ -57,7 +57,7 @@ def test_the_app_runs_as_nobody_special_and_gets_its_signals() -> None:
 
 
 def test_all_packages_but_torch_are_installed_by_their_hashes() -> None:
-    (command,) = [each for each in values("RUN") if "pip install" in each]
+    (command,) = [value for value in values("RUN") if "pip install" in value]
     for part in command.split("&&"):
         assert "--require-hashes" in part or "torch==" in part or "pip check" in part
 
@@ -137,7 +137,7 @@ def test_the_files_of_the_image_start_the_app_and_it_is_healthy_until_it_ends(
 def engine() -> str | None:
     """The container engine that answers here."""
     programs = filter(None, map(shutil.which, ("docker", "podman")))
-    answering = (each for each in programs if not subprocess.run([each, "ps"], capture_output=True).returncode)
+    answering = (program for program in programs if not subprocess.run([program, "ps"], capture_output=True).returncode)
     return next(answering, None)
 
 

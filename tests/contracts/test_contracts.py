@@ -71,7 +71,7 @@ def differences(old: Any, new: Any, *, within: float = NUMBERS, at: str = "") ->
 
 
 def tied(explanation: dict[str, Any]) -> bool:
-    """Whether two units have the same score, as far as it is recorded."""
+    """Return whether two units have the same score, as far as it is recorded."""
     scores = explanation.get("scores")
     scores = sorted(scores) if isinstance(scores, list) else []
     return any(higher - lower <= TIE for lower, higher in pairwise(scores))

@@ -34,7 +34,7 @@ def test_by_default_every_method_is_evaluated_with_every_variant(bert: FrozenMod
 
 
 def test_weights_that_are_not_the_first_choice_are_named(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    (first,) = (each for each in available_artifacts("small", "1") if each.method == "aml")
+    (first,) = (artifact for artifact in available_artifacts("small", "1") if artifact.method == "aml")
     both = (replace(first, variant="comp"), first)
     monkeypatch.setattr(data_set, "available_artifacts", lambda *_args: both)
     learned = [spec.id for spec in evaluated_methods(bert) if spec.learns]
@@ -146,7 +146,7 @@ def test_user_errors_are_one_sentence_and_exit_code_2(
 
 
 def test_the_default_variants_are_among_the_weights_of_the_small_store() -> None:
-    available = {(each.method, each.variant) for each in available_artifacts("small", "1")}
+    available = {(artifact.method, artifact.variant) for artifact in available_artifacts("small", "1")}
     assert available == {(method, METHODS.get(method).default_variant) for method in RECIPES}
 
 

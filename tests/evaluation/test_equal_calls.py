@@ -30,9 +30,9 @@ def test_the_samplers_ask_as_often_as_faml(bert: FrozenModel) -> None:
     lines: list[str] = []
     rows = equal_calls(bert, [Example("good film"), Example(LONG), Example(LONG + " !")], 2, lines.append)
     assert lines == ["text 1 of at most 2", "text 2 of at most 2"]  # the short one is left out
-    assert [(each.steps, each.method) for each in rows] == [(steps, name) for steps in (2, 4) for name in METHODS]
+    assert [(row.steps, row.method) for row in rows] == [(steps, name) for steps in (2, 4) for name in METHODS]
     for steps in (2, 4):
-        faml, _, lime, shap = (each for each in rows if each.steps == steps)
+        faml, _, lime, shap = (row for row in rows if row.steps == steps)
         assert faml.minus_faml is None
         assert faml.aopc_c.texts == 2
         for sampler in (lime, shap):

@@ -44,7 +44,7 @@ def done(model: FrozenModel, out: Path, texts: Sequence[Example] = TEXTS) -> lis
 
 def test_evidence_is_compared_where_it_is_known_and_the_model_is_right(model: FrozenModel, tmp_path: Path) -> None:
     metrics = {(each["text"], each["method"]): each["evidence"] for each in done(model, tmp_path)}
-    assert {text for (text, _), each in metrics.items() if each} == {0, 4}
+    assert {text for (text, _), metric in metrics.items() if metric} == {0, 4}
     right = {"word_auc": 1.0, "word_pointing": 1.0, "word_iou": 1.0}
     assert metrics[0, "occlusion"] == right
     assert metrics[4, "occlusion"] == right  # "superb" and then "the", because "bad" is evidence against the class
@@ -146,7 +146,7 @@ def test_the_command_prints_the_agreement_with_the_evidence(measured: Callable[.
 
 
 def test_texts_without_evidence_have_no_table_of_it(measured: Callable[..., str]) -> None:
-    assert "evidence" not in measured([replace(each, evidence=None) for each in TEXTS])
+    assert "evidence" not in measured([replace(text, evidence=None) for text in TEXTS])
 
 
 @pytest.mark.parametrize(

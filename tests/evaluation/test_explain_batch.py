@@ -95,8 +95,8 @@ def test_parts_and_whole_are_equal_to_the_last_digit(model: FrozenModel, tmp_pat
     assert run(model, ROWS, tmp_path / "parts", "3/3") == [0, 1]
     whole, parts = merge(tmp_path / "whole"), merge(tmp_path / "parts")
     assert [record["text"] for record in whole.records] == list(TEXTS)
-    assert json.dumps([without_costs(each) for each in whole.records]) == json.dumps(
-        [without_costs(each) for each in parts.records]
+    assert json.dumps([without_costs(record) for record in whole.records]) == json.dumps(
+        [without_costs(record) for record in parts.records]
     )
     assert whole.about == parts.about
 

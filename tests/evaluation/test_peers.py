@@ -110,7 +110,7 @@ def test_an_environment_is_made_once_with_exact_versions(tmp_path: Path, monkeyp
 
 
 def test_every_version_is_exact() -> None:
-    assert all("==" in each for peer in PEERS for each in peer.all_requirements)
+    assert all("==" in requirement for peer in PEERS for requirement in peer.all_requirements)
 
 
 def test_what_pip_cannot_install_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_captum_as_documented_asks_one_mask_at_a_time(pooled: FrozenModel, tmp_p
     network, methods = captum_runs.methods(job)
     sizes: list[int] = []
     network.register_forward_pre_hook(lambda _, args, kwargs: sizes.append(len(kwargs["input_ids"])), with_kwargs=True)
-    (occlusion,) = (each for each in methods if each.method == OCCLUSION)
+    (occlusion,) = (method for method in methods if method.method == OCCLUSION)
     scores = occlusion.explain(job.sentences[0])
     assert set(sizes) == {1}
     encoding = pooled.encode(SENTENCES[0])
@@ -307,8 +307,8 @@ def processes(pooled: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Callable[
                 write_runs(answer, list(measured(job, *crosslight_runs.methods(job))))
             else:
                 write_runs(answer, [
-                    PeerRun(place, method, "any", 50.0, 500, (0.1,) * len(each.text.split()))
-                    for place, each in enumerate(job.sentences)
+                    PeerRun(place, method, "any", 50.0, 500, (0.1,) * len(sentence.text.split()))
+                    for place, sentence in enumerate(job.sentences)
                     for method in (LIME, KERNEL_SHAP, OCCLUSION)
                 ])  # fmt: skip
         return finished(command)

@@ -69,7 +69,7 @@ def test_every_method_and_control_is_measured_on_every_text_under_every_operator
 
 def test_the_random_control_is_the_mean_of_its_orders(bert: FrozenModel, tmp_path: Path) -> None:
     records = done(bert, plan(settings=Settings(seed=3)), tmp_path)
-    (control,) = (each["metrics"]["mask"] for each in records if (each["text"], each["method"]) == (0, RANDOM))
+    (control,) = (record["metrics"]["mask"] for record in records if (record["text"], record["method"]) == (0, RANDOM))
     encoding = bert.encode(TEXTS[0])
     label = int(bert.probabilities(encoding, [[1] * len(encoding.units)]).argmax())
     orders = [random_scores(len(encoding.units), 4000 + draw) for draw in range(EVALUATED_ORDERS)]
@@ -153,7 +153,10 @@ def test_a_method_that_was_fitted_again_is_measured_again(
     done(bert, plan("cimi"), tmp_path, TEXTS[:2])
     checksums["cimi"] = "new"
     records = done(bert, plan("cimi"), tmp_path, TEXTS[:2])
-    assert [(each["text"], each["weights"]) for each in records if each["method"] == "cimi"] == [(0, "new"), (1, "new")]
+    assert [(record["text"], record["weights"]) for record in records if record["method"] == "cimi"] == [
+        (0, "new"),
+        (1, "new"),
+    ]
     lines = (tmp_path / "texts.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + 2 * 3 + 2  # the old ones stay, the controls are not computed again
 

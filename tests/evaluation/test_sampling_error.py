@@ -45,7 +45,7 @@ def test_every_sampler_is_exact_where_units_add_up(sampler: measure.Sampler) -> 
 def test_where_every_mask_is_asked_nothing_is_new_but_what_the_control_leaves() -> None:
     game = Game(6, np.random.default_rng(0).random(64))
     (first, second) = (
-        each for each in sampling_errors([game]) if each.sampler == "sampling=shared" and each.count == 60
+        error for error in sampling_errors([game]) if error.sampler == "sampling=shared" and error.count == 60
     )
     assert first.asked == second.asked == 60
     assert first.new >= 60 - len(control_masks(6, 0))
@@ -98,16 +98,16 @@ def test_the_error_of_a_setting_is_that_of_the_method() -> None:
     game = Game(5, all_masks(5) @ np.array([0.3, -0.1, 0.0, 0.2, 0.05]))
     errors = list(default_errors([game]))
     assert len(errors) == 2 * len(SETTINGS) * 2
-    assert max(each.error for each in errors if each.method == "KernelSHAP") < 1e-3
-    everything = [each for each in errors if (each.method, each.sampling, each.samples) == ("LIME", "shared", 500)]
+    assert max(error.error for error in errors if error.method == "KernelSHAP") < 1e-3
+    everything = [error for error in errors if (error.method, error.sampling, error.samples) == ("LIME", "shared", 500)]
     assert [(each.drawn, each.asked) for each in everything] == [(32, 32)] * 2
     assert max(each.error for each in everything) < 1e-4
 
 
 def test_the_error_is_larger_with_fewer_masks() -> None:
     game = Game(10, np.random.default_rng(0).random(1024))
-    errors = [each for each in default_errors([game]) if each.method == "KernelSHAP" and each.sampling == "shared"]
-    few, many = ([each for each in errors if each.samples == samples] for samples in (100, 500))
+    errors = [error for error in default_errors([game]) if error.method == "KernelSHAP" and error.sampling == "shared"]
+    few, many = ([error for error in errors if error.samples == samples] for samples in (100, 500))
     assert {each.drawn for each in few} == {100}
     assert np.mean([each.error for each in few]) > 1.5 * np.mean([each.error for each in many])
     assert all(each.square_spread > 0 and 0 <= each.inside <= 1 for each in few)
@@ -116,5 +116,5 @@ def test_the_error_is_larger_with_fewer_masks() -> None:
 def test_gauss_legendre_nodes_integrate_a_steep_path_with_the_smallest_gap(bert: FrozenModel) -> None:
     gaps = list(path_gaps(bert, [Example("the film was not good")]))
     assert len(gaps) == len(RULES) * len(STEPS)
-    last = {each.rule: each.gap for each in gaps if each.steps == STEPS[-1]}
+    last = {gap.rule: gap.gap for gap in gaps if gap.steps == STEPS[-1]}
     assert last["gausslegendre"] == min(last.values())

@@ -41,7 +41,7 @@ def test_the_bleu_of_a_sentence_is_1_for_a_given_reason_and_0_without_one() -> N
 )
 def test_a_trade_off_needs_another_class_and_a_closer_reason(phi: str, cause: str, *, is_one: bool) -> None:
     errors = sentence_errors([record("The answer is neutral.", "Hm."), record(phi, cause)], LABELS)
-    assert [(each.number, each.plausible, each.faithful) for each in errors.trade_offs] == (
+    assert [(off.number, off.plausible, off.faithful) for off in errors.trade_offs] == (
         [(1, "cause_phi", "cause")] if is_one else []
     )
 

@@ -51,7 +51,7 @@ def frames(records: list[dict[str, Any]]) -> tuple[pd.DataFrame, pd.DataFrame]:
 def set_of(inputs: int = 12, **evidences: tuple[float, float, int]) -> pd.DataFrame:
     """Return the methods' frame: each has one evidence on even inputs, one on odd ones, and passes."""
     methods = [{id: content(values[n % 2], values[2]) for id, values in evidences.items()} for n in range(inputs)]
-    return frames([record(number, methods=each) for number, each in enumerate(methods)])[1]
+    return frames([record(number, methods=method) for number, method in enumerate(methods)])[1]
 
 
 RANDOM = {"random": (0.0, 0.0, 0)}

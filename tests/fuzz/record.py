@@ -52,8 +52,8 @@ def figures(output: str) -> dict[str, tuple[int, int, int]]:
         passed, failed = (sum(map(int, each)) for each in zip(*COUNT.findall(report), strict=True))
         counts[SUBJECTS[subject]].append((passed + failed, failed))
     return {
-        subject: (len(each), sum(examples for examples, _ in each), sum(failed for _, failed in each))
-        for subject, each in counts.items()
+        subject: (len(count), sum(examples for examples, _ in count), sum(failed for _, failed in count))
+        for subject, count in counts.items()
     }
 
 

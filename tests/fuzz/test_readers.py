@@ -29,7 +29,7 @@ CELLS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 def test_any_file_gives_texts_or_a_sentence(content: bytes, suffix: str) -> None:
     with suppress(DataUnavailable):
         texts = parse_texts(content, f"file{suffix}")
-        assert all(isinstance(each.text, str) for each in texts)
+        assert all(isinstance(text.text, str) for text in texts)
         check_texts(texts)
 
 

@@ -40,17 +40,17 @@ def test_every_part_is_trained_with_its_settings(
     results = list(
         ablate(method, bert, items, items[:3], tmp_path, {"batch": 4}, AblationPlan(steps=3, seeds=2, sensitive=1))
     )
-    assert [each.part for each in results] == [part for part, _ in ablation.parts]
+    assert [result.part for result in results] == [part for part, _ in ablation.parts]
     for number, (_, changed) in enumerate(ablation.parts):
         logs = [tmp_path / f"{method}-{number}-{seed}" / LOG for seed in (0, 1)]
         recipes = [json.loads(log.read_text(encoding="utf-8").split("\n")[0])["recipe"] for log in logs]
         assert [recipe["seed"] for recipe in recipes] == [0, 1]
         expected = {**ablation.base, **changed, "epochs": 2, "batch": 4, "select": "last"}.items()
         assert all(recipe[name] == value for recipe in recipes for name, value in expected)
-    assert all(each.steps == 4 and len(each.by_seed) == 2 for each in results)  # two epochs of two batches
-    assert all(each.aopc_c.texts == each.aopc_s.texts == 3 and each.avg_sen is not None for each in results)
-    assert all(each.aopc_c.mean == pytest.approx(np.mean(each.by_seed)) for each in results)
-    assert all(np.isfinite([*each.losses, each.aopc_c.mean, each.aopc_s.mean]).all() for each in results)
+    assert all(result.steps == 4 and len(result.by_seed) == 2 for result in results)  # two epochs of two batches
+    assert all(result.aopc_c.texts == result.aopc_s.texts == 3 and result.avg_sen is not None for result in results)
+    assert all(result.aopc_c.mean == pytest.approx(np.mean(result.by_seed)) for result in results)
+    assert all(np.isfinite([*result.losses, result.aopc_c.mean, result.aopc_s.mean]).all() for result in results)
 
 
 def test_parts_are_compared_with_the_whole_text_by_text(
@@ -59,11 +59,11 @@ def test_parts_are_compared_with_the_whole_text_by_text(
     whole, *others = ablate("ciem", bert, items, items[:3], tmp_path, {"batch": 4}, AblationPlan(1, 1, 0))
     assert whole.minus_whole is None
     assert whole.avg_sen is None
-    for each in others:
-        assert each.minus_whole is not None
-        comp, suff = each.minus_whole
-        assert comp.mean == pytest.approx(each.aopc_c.mean - whole.aopc_c.mean)
-        assert suff.mean == pytest.approx(each.aopc_s.mean - whole.aopc_s.mean)
+    for other in others:
+        assert other.minus_whole is not None
+        comp, suff = other.minus_whole
+        assert comp.mean == pytest.approx(other.aopc_c.mean - whole.aopc_c.mean)
+        assert suff.mean == pytest.approx(other.aopc_s.mean - whole.aopc_s.mean)
 
 
 @pytest.mark.parametrize("method", RECIPES)

@@ -64,7 +64,7 @@ def test_a_batch_holds_the_inputs_and_the_answers(bert: FrozenModel) -> None:
     one_batch = batch(bert, items)
     assert one_batch.inputs.rows == 4
     assert one_batch.probabilities.shape == (4, 3)
-    assert one_batch.predicted.tolist() == [int(each.probabilities.argmax()) for each in items]
+    assert one_batch.predicted.tolist() == [int(item.probabilities.argmax()) for item in items]
 
 
 def test_the_pass_over_the_whole_texts_is_not_made_twice(bert: FrozenModel) -> None:
@@ -86,19 +86,19 @@ def of_lengths(*lengths: int) -> list[LearningExample]:
 
 
 def sizes(batches: list[list[LearningExample]]) -> list[list[int]]:
-    return [[len(each.encoding.ids) for each in items] for items in batches]
+    return [[len(item.encoding.ids) for item in items] for items in batches]
 
 
 def test_every_item_comes_once() -> None:
     items = of_lengths(*range(1, 31))
     batches = in_random_order(items, 5, random.Random(0))
     assert sorted(chain(*sizes(batches))) == list(range(1, 31))
-    assert [len(each) for each in batches] == [5] * 6
+    assert [len(batch) for batch in batches] == [5] * 6
 
 
 def test_a_batch_holds_neighbours_in_length() -> None:
     batches = sizes(in_random_order(of_lengths(*range(1, 31)), 5, random.Random(0)))
-    assert {tuple(each) for each in batches} == {tuple(range(start, start + 5)) for start in range(1, 31, 5)}
+    assert {tuple(batch) for batch in batches} == {tuple(range(start, start + 5)) for start in range(1, 31, 5)}
     assert batches != sorted(batches)
 
 
@@ -112,13 +112,13 @@ def test_the_order_is_the_seeds() -> None:
     items = of_lengths(*range(1, 31))
     first, again, other = (sizes(in_random_order(items, 4, random.Random(seed))) for seed in (0, 0, 1))
     assert first == again != other
-    assert [len(each.encoding.ids) for each in items] == list(range(1, 31))  # the list itself stays
+    assert [len(item.encoding.ids) for item in items] == list(range(1, 31))  # the list itself stays
 
 
 @pytest.mark.parametrize(("items", "expected"), [(5, [2, 2]), (4, [2, 2]), (1, [1])])
 def test_a_last_batch_of_one_is_left_out_unless_there_is_no_other(items: int, expected: list[int]) -> None:
     batches = in_random_order(of_lengths(*range(1, items + 1)), 2, random.Random(0))
-    assert [len(each) for each in batches] == expected
+    assert [len(batch) for batch in batches] == expected
 
 
 def test_batches_of_one_can_be_asked_for() -> None:

@@ -287,7 +287,7 @@ def test_a_fit_lowers_its_loss_and_leaves_the_model_alone(
         terms = [
             recipe.terms(module, bert, batch(bert, items), torch.Generator().manual_seed(seed)) for seed in range(8)
         ]
-        return sum(float(each["total"].detach()) for each in terms)
+        return sum(float(term["total"].detach()) for term in terms)
 
     assert loss(module) < loss(recipe.module(bert))
     assert fingerprint(bert) == before

@@ -95,7 +95,7 @@ def test_what_is_no_better_than_random_is_told_by_the_criterion(
 
 
 def ones(examples: list[LearningExample]) -> list[tuple[float, ...]]:
-    return [(1.0,) * len(each.encoding.units) for each in examples]
+    return [(1.0,) * len(example.encoding.units) for example in examples]
 
 
 def test_faithfulness_is_not_judged_where_it_was_not_trained_for(

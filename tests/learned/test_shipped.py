@@ -74,8 +74,8 @@ def model(request: pytest.FixtureRequest, embedded: Callable[[str], FrozenModel]
 
 @pytest.fixture(scope="module")
 def items(model: FrozenModel) -> list[LearningExample]:
-    examples = [each for each in json.loads(EXAMPLES.read_text(encoding="utf-8")) if each["model"] == model.name]
-    return encode_for_learning(model, [Example(each["text"], each.get("pair")) for each in examples])
+    examples = [load for load in json.loads(EXAMPLES.read_text(encoding="utf-8")) if load["model"] == model.name]
+    return encode_for_learning(model, [Example(example["text"], example.get("pair")) for example in examples])
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ def test_every_narrator_has_an_idea_a_formula_and_a_caution(spec: NarratorSpec) 
 
 def test_deviations_of_the_second_classifier_are_listed_only_where_it_exists() -> None:
     for spec in NARRATORS:
-        assert any("label leak" in each for each in spec.deviations) == spec.has_reader
+        assert any("label leak" in deviation for deviation in spec.deviations) == spec.has_reader
 
 
 def test_an_unknown_narrator_is_an_error_with_the_ids() -> None:

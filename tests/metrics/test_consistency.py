@@ -93,7 +93,10 @@ def test_an_explanation_that_depends_on_the_class_alone_is_not_consistent_within
     scale = np.where(classes, spread, 1.0)[:, None]
     states = generator.normal(size=(60, 3)) * scale + 40 * classes[:, None]
     noise = generator.normal(size=(60, 8)) * scale
-    scores = [tuple(row + 2 * np.arange(8) * (1 if each else -1)) for row, each in zip(noise, classes, strict=True)]
+    scores = [
+        tuple(row + 2 * np.arange(8) * (1 if class_name else -1))
+        for row, class_name in zip(noise, classes, strict=True)
+    ]
     everywhere, within = consistency(states, scores), consistency(states, scores, classes=classes.tolist())
     assert everywhere is not None
     assert within is not None

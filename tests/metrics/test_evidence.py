@@ -156,7 +156,7 @@ def test_chance_is_the_mean_over_all_orders(numbers: tuple[int, ...]) -> None:
     assert set(exact) == set(EVIDENCE_METRICS)
     for name in EVIDENCE_METRICS:
         values = every[:24] if name.startswith("patch") else every[24:]
-        assert exact[name] == pytest.approx(sum(each[name] for each in values) / len(values)), name
+        assert exact[name] == pytest.approx(sum(value[name] for value in values) / len(values)), name
 
 
 def test_chance_of_two_in_four_by_hand() -> None:

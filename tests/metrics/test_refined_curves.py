@@ -67,9 +67,9 @@ def test_several_orders_have_the_same_points(steep: FrozenModel) -> None:
     answers = MaskedPredictor(steep, steep.encode(" ".join(WORDS)), "mask")
     orders = [tuple(np.random.default_rng(seed).random(40)) for seed in range(4)]
     curves = refined_curves(answers, orders, 1)
-    assert len({each.counts for each in curves}) == 1
-    for order, each in zip(orders, curves, strict=True):
-        assert (each.removed == erasure_curves(answers, order, 1, each.counts).removed).all()
+    assert len({curve.counts for curve in curves}) == 1
+    for order, curve in zip(orders, curves, strict=True):
+        assert (curve.removed == erasure_curves(answers, order, 1, curve.counts).removed).all()
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -161,7 +161,7 @@ def test_a_sharded_model_is_loaded(hub_folder: Path, bert: FrozenModel) -> None:
     names = sorted(weights)
     parts = {"model-1-of-2.safetensors": names[::2], "model-2-of-2.safetensors": names[1::2]}
     for name, tensors in parts.items():
-        save_file({each: weights[each] for each in tensors}, hub_folder / name, metadata={"format": "pt"})
+        save_file({tensor: weights[tensor] for tensor in tensors}, hub_folder / name, metadata={"format": "pt"})
     (hub_folder / "model.safetensors").unlink()
     weight_map = {tensor: name for name, tensors in parts.items() for tensor in tensors}
     index = {"metadata": {}, "weight_map": weight_map}
@@ -227,7 +227,9 @@ def test_one_output_that_classifies_has_two_classes(
 def test_every_method_explains_one_output_that_classifies(single: Callable[..., Path]) -> None:
     model = load(str(single(problem_type="single_label_classification")), device="cpu")
     comparison = explain(model, "a good film", samples=20, steps=5)
-    assert {each.method for each in comparison.failures} == {spec.id for spec in METHODS if spec.learns}  # not fitted
+    assert {failure.method for failure in comparison.failures} == {
+        spec.id for spec in METHODS if spec.learns
+    }  # not fitted
     for result in comparison.results:
         assert any(result.attribution.scores)
 

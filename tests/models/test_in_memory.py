@@ -40,10 +40,10 @@ def trained(bert: FrozenModel) -> Iterator[Any]:
 def state(module: nn.Module) -> Snapshot:
     return {
         "modes": [part.training for part in module.modules()],
-        "gradients": [(each.requires_grad, each.grad is not None) for each in module.parameters()],
+        "gradients": [(parameter.requires_grad, parameter.grad is not None) for parameter in module.parameters()],
         "hooks": [len(part._forward_hooks) + len(part._forward_pre_hooks) for part in module.modules()],
-        "weights": [each.detach().clone().tolist() for each in module.parameters()],
-        "types": [each.dtype for each in module.parameters()],
+        "weights": [parameter.detach().clone().tolist() for parameter in module.parameters()],
+        "types": [parameter.dtype for parameter in module.parameters()],
         "attention": module.config._attn_implementation,  # type: ignore[union-attr]
     }
 
@@ -79,8 +79,8 @@ def test_weights_of_half_precision_are_explained_in_single_precision(
 ) -> None:
     trained.to(torch.bfloat16)
     model = wrap(trained, tokenizer)
-    assert {each.dtype for each in trained.parameters()} == {torch.bfloat16}
-    assert {each.dtype for each in model.module.parameters()} == {torch.float32}
+    assert {parameter.dtype for parameter in trained.parameters()} == {torch.bfloat16}
+    assert {parameter.dtype for parameter in model.module.parameters()} == {torch.float32}
     assert sum(explain(model, TEXT, methods=["occlusion"]).probabilities) == pytest.approx(1, abs=1e-6)
 
 
@@ -88,8 +88,8 @@ def test_weights_of_single_precision_take_no_memory_again_and_decide_the_version
     trained: Any, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     model = wrap(trained, tokenizer)
-    places = {each.data_ptr() for each in trained.parameters()}
-    assert {each.data_ptr() for each in model.module.parameters()} == places
+    places = {parameter.data_ptr() for parameter in trained.parameters()}
+    assert {parameter.data_ptr() for parameter in model.module.parameters()} == places
     assert model.version == fingerprint(model)[:12]
     with torch.no_grad():
         trained.classifier.bias += 1

@@ -197,7 +197,7 @@ def test_the_same_text_read_again_is_the_same_input_and_without_a_unit_another_o
         model.encode("great dull the", "token"),
         *(model.without(once, [1], erasure) for erasure in ("mask", "delete", "zero")),
     ]
-    assert len({each.content_key for each in others} - {once.content_key}) == 4  # here every word is one token
+    assert len({other.content_key for other in others} - {once.content_key}) == 4  # here every word is one token
 
 
 def test_an_image_is_the_same_input_only_as_long_as_the_model_sees_the_same_pixels() -> None:
@@ -211,4 +211,4 @@ def test_an_image_is_the_same_input_only_as_long_as_the_model_sees_the_same_pixe
     whole = encoding(pixels)
     assert whole.content_key == encoding(pixels.copy()).content_key
     others = [whole.without([0], erasure, 0) for erasure in ("mask", "delete", "zero", "blur")]
-    assert len({whole.content_key, encoding(pixels // 2).content_key, *(each.content_key for each in others)}) == 6
+    assert len({whole.content_key, encoding(pixels // 2).content_key, *(other.content_key for other in others)}) == 6

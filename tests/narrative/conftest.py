@@ -138,7 +138,7 @@ def written(
         path, spec = place / f"{method}.safetensors", narrator_spec(method)
         recipe = recipe_for(FitSpec(method, "small", settings=(("layer", "1"),) if spec.reads_tokens else ()))
         network = narrator(recipe.losses, model.module.head, layer=recipe.layer, reads=recipe.reads)
-        save_file({name: each.half() for name, each in network.kept().items()}, path)
+        save_file({name: value.half() for name, value in network.kept().items()}, path)
         network.language.tokenizer.save(str(path.with_suffix(".words.json")))
         about = {"recipe": asdict(recipe), "model": {"name": model.name, "version": model.version}}
         path.with_suffix(".json").write_text(json.dumps({**about, "sha256": sha256(path)}))

@@ -25,7 +25,7 @@ def narrator_at(path: Path) -> Artifact:
 
 
 def available(model: str, version: str) -> dict[str, Path]:
-    return {each.method: each.path for each in available_artifacts(model, version, "narrative")}
+    return {artifact.method: artifact.path for artifact in available_artifacts(model, version, "narrative")}
 
 
 def with_checksum(path: Path, **entries: object) -> None:
@@ -170,7 +170,7 @@ def unknown_setting(path: Path) -> None:
 SPOILS = (truncated, no_safetensors, foreign_tensors, a_tensor_less, another_shape, another_training, unknown_setting)
 
 
-@pytest.mark.parametrize("spoil", SPOILS, ids=[each.__name__ for each in SPOILS])
+@pytest.mark.parametrize("spoil", SPOILS, ids=[spoil.__name__ for spoil in SPOILS])
 def test_damaged_and_foreign_weights_get_a_sentence(
     model: FrozenModel, written: Written, spoil: Callable[[Path], None]
 ) -> None:

@@ -49,7 +49,7 @@ def frozen(head: nn.Sequential, narrator: Narrator) -> Classifier:
 def batch(
     language: Language, head: nn.Sequential, states: Tensor, sentences: tuple[str, ...] = SENTENCES
 ) -> NarratorBatch:
-    return NarratorBatch(NarratorInput(states), head(states), [language.ids(each) for each in sentences])
+    return NarratorBatch(NarratorInput(states), head(states), [language.ids(sentence) for sentence in sentences])
 
 
 def losses(recipe: NarratorRecipe, narrator: Narrator, head: nn.Sequential, given: NarratorBatch) -> dict[str, float]:

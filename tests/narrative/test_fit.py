@@ -86,9 +86,9 @@ def test_a_setting_that_does_not_exist_gets_a_sentence(settings: tuple[tuple[str
 def test_every_training_has_its_own_folder() -> None:
     specs = [FitSpec("cause", "nli"), FitSpec("cause", "nli", seed=1), FitSpec("cause_phi", "nli")]
     specs += [FitSpec("cause", "nli", settings=(("language", "../x/y"),)), FitSpec("cause", "sst2")]
-    folders = [run_folder(each) for each in specs]
+    folders = [run_folder(spec) for spec in specs]
     assert len(set(folders)) == len(specs)
-    assert all(each.parent == RUNS for each in folders)
+    assert all(folder.parent == RUNS for folder in folders)
 
 
 def test_the_command_says_how_to_get_the_same_weights() -> None:

@@ -186,7 +186,7 @@ def test_the_counterfactual_goes_to_the_class_of_the_nearest_other(speaker: Froz
     assert check.target == int(classes[check.neighbour]) != check.label
     assert check.distance == pytest.approx(float(far.min()), rel=1e-3)
     assert check.met == (max(check.after) == check.after[check.target])
-    assert [each.method for each in check.narrators] == ["cause_phi", "cause"]
+    assert [narrator.method for narrator in check.narrators] == ["cause_phi", "cause"]
     assert check.narrators[0].read == ((), ())
     assert sum(check.narrators[1].read[1]) == pytest.approx(1)
 

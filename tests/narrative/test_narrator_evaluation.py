@@ -40,7 +40,7 @@ def data() -> CounterfactualItems:
     """Six items; the counterfactual of each is the next class, and the last one did not get there."""
     targets = torch.tensor([(one + 1) % 3 for one in CLASSES])
     counterfactual = Counterfactual(torch.zeros(6, 2), targets, torch.tensor([True] * 5 + [False]), torch.zeros(6))
-    references = tuple((each,) for each in REASONS)
+    references = tuple((reason,) for reason in REASONS)
     return CounterfactualItems(tuple(map(item, CLASSES)), ("reason",) * 6, references, counterfactual, LABELS)
 
 

@@ -133,7 +133,7 @@ def test_a_step_with_the_cache_equals_the_whole_sentence(model: FrozenModel, fol
 
 @pytest.mark.parametrize("folder", [LlamaForCausalLM], indirect=True)
 def test_adapters_learn_and_the_language_model_stays(model: FrozenModel, folder: str, tmp_path: Path) -> None:
-    items = narrator_items(model, [Example(each.text, each.pair, label=0) for each in PAIRS * 4], 1)
+    items = narrator_items(model, [Example(pair.text, pair.pair, label=0) for pair in PAIRS * 4], 1)
     narrator = narrator_of(model, folder, rank=2)
     before = {name: weight.clone() for name, weight in narrator.state_dict().items()}
     recipe = NarratorRecipe("phi", layer=1, adapter_rank=2, half_precision=True, epochs=2, batch=4, learning_rate=1e-2)

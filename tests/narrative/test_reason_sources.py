@@ -91,7 +91,7 @@ def test_reasons_of_scenes_come_from_the_generator(monkeypatch: pytest.MonkeyPat
     assert source.training == (*splits.train, *splits.explainer)
     assert (source.validation, source.test) == (splits.validation, splits.test)
     sentences = source.sentences()
-    assert set(sentences) == {said for each in splits.train for said in (each.text, *each.explanations)}
+    assert set(sentences) == {said for example in splits.train for said in (example.text, *example.explanations)}
     assert not {each.text for each in source.test} & set(sentences)
 
 

@@ -41,7 +41,7 @@ def test_the_class_is_what_stands_between_the_opening_and_because(language: Lang
 def test_the_class_name_neither_reaches_phi_nor_a(network: Narrator, states: Tensor) -> None:
     inputs = NarratorInput(states[:1].expand(2, -1))
     texts = [f"The answer is {name} because the film was good." for name in ("neutral", "contradiction")]
-    first, second = reading(network, inputs, [network.language.ids(each) for each in texts])
+    first, second = reading(network, inputs, [network.language.ids(text) for text in texts])
     assert torch.allclose(first, second, atol=1e-5)
     other = network.language.ids("The answer is neutral because the film was bad.")
     third = reading(network, inputs[:1], [other])[0]

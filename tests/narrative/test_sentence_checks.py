@@ -67,7 +67,7 @@ def test_every_run_gets_an_effect_for_every_input() -> None:
     texts = ("The answer is yes because it is good.", "The answer is yes because of the film.")
     runs = {"cause": [NarratorRun(texts, (), (), (), ()), NarratorRun(texts[::-1], (), (), (), ())]}
     first, second = with_word_effects(model, [Example("x"), Example("y")], [1, 1], runs)["cause"]
-    assert [each.against_words for each in first.word_effects] == pytest.approx([0.375, 0.1 - 0.4 / 4])
+    assert [effect.against_words for effect in first.word_effects] == pytest.approx([0.375, 0.1 - 0.4 / 4])
     assert second.word_effects == first.word_effects[::-1]
 
 

@@ -38,7 +38,7 @@ def test_only_where_the_model_is_right_peoples_reasons_are_its_own(model: Frozen
     assert {item.right for item in items} == {True, False}
     for item, pair, chosen in zip(items, pairs, classes, strict=True):
         name = LABELS[chosen]
-        reasons = tuple(f"The answer is {name} because {each.rstrip('.')}." for each in pair.explanations)
+        reasons = tuple(f"The answer is {name} because {explanation.rstrip('.')}." for explanation in pair.explanations)
         assert item.label == chosen
         assert item.right == (chosen == pair.label)
         assert item.sentences == (reasons if item.right else (f"The answer is {name}.",))
@@ -48,7 +48,7 @@ def test_the_data_sets_class_is_never_said_of_a_model_that_chose_another(
     model: FrozenModel, pairs: list[Example]
 ) -> None:
     for item in narrator_items(model, pairs):
-        assert all(stated_class(each, LABELS) == item.label for each in item.sentences)
+        assert all(stated_class(sentence, LABELS) == item.label for sentence in item.sentences)
 
 
 def test_items_are_in_the_order_given_whatever_the_batches(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def test_its_command_makes_this_recipe_on_this_model(as_typed: Callable[[Sequenc
 def test_on_pairs_that_nobody_has_seen_it_states_the_models_class(nli: FrozenModel, method: str) -> None:
     _, narrator = load_narrator(nli, method)
     pairs = json.loads((ROOT / "assets" / "pairs" / "nli.json").read_text(encoding="utf-8"))
-    examples = head_states(nli, [Example(each["premise"], each["hypothesis"]) for each in pairs], narrator.layer)
+    examples = head_states(nli, [Example(pair["premise"], pair["hypothesis"]) for pair in pairs], narrator.layer)
     generated = generate_batch(narrator, examples.inputs, nli.labels)
     same = [one == other for one, other in zip(generated.stated, examples.logits.argmax(1).tolist(), strict=True)]
     assert sum(same) / len(same) > 0.85  # three classes, of which one alone would be right for a third
@@ -91,7 +91,7 @@ def test_the_page_of_examples_is_linked_and_names_its_command() -> None:
 def test_an_evaluation_of_the_model_has_its_narrators_too(nli: FrozenModel) -> None:
     pairs = json.loads((ROOT / "assets" / "pairs" / "nli.json").read_text(encoding="utf-8"))[15:24]
     lines: list[str] = []
-    inputs = [Example(each["premise"], each["hypothesis"]) for each in pairs]
+    inputs = [Example(pair["premise"], pair["hypothesis"]) for pair in pairs]
     rows = evaluate_fitted_narrators(nli, inputs, lines.append, draws=1)
     assert len(lines) == len(SHIPPED) + 1
     assert [row["method"] for row in rows] == list(SHIPPED)

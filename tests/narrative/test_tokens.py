@@ -33,7 +33,7 @@ PAIRS = (
 
 
 def read(model: FrozenModel, layer: int = 1) -> NarratorInput:
-    return read_inputs(model, [model.encode(each) for each in PAIRS], layer)[0]
+    return read_inputs(model, [model.encode(pair) for pair in PAIRS], layer)[0]
 
 
 def tokens_of(inputs: NarratorInput) -> InputTokens:
@@ -46,10 +46,10 @@ def continued(model: FrozenModel, layer: int = 1) -> Callable[[Tensor, Tensor], 
 
 
 def test_the_state_is_the_mean_of_the_last_layers_tokens_and_gives_the_logits(model: FrozenModel) -> None:
-    batch = pad_batch([model.encode(each) for each in PAIRS], model.pad_token, model.device)
+    batch = pad_batch([model.encode(pair) for pair in PAIRS], model.pad_token, model.device)
     states = batch_token_states(model, batch, 1)
     assert torch.allclose(states.logits, forward_with_internals(model, batch).logits, atol=1e-5)
-    assert torch.allclose(states.states, head_inputs(model, [model.encode(each) for each in PAIRS])[0], atol=1e-5)
+    assert torch.allclose(states.states, head_inputs(model, [model.encode(pair) for pair in PAIRS])[0], atol=1e-5)
     assert torch.allclose(mean_of_tokens(states.tokens[:, :, 1], states.real), states.states, atol=1e-5)
 
 
@@ -77,7 +77,7 @@ def test_items_keep_what_is_read_without_padding(model: FrozenModel) -> None:
     assert torch.equal(tokens_of(again).real, tokens.real)
     assert torch.equal(tokens_of(again).units[tokens.real], tokens.units[tokens.real])
     assert torch.allclose(tokens_of(again).features[tokens.real], tokens.features[tokens.real], atol=1e-2)  # 16 bits
-    assert tokens_of(again).words == tokens.words == tuple(tuple(f"{each.text} {each.pair}".split()) for each in PAIRS)
+    assert tokens_of(again).words == tokens.words == tuple(tuple(f"{pair.text} {pair.pair}".split()) for pair in PAIRS)
     assert narrator_items(model, PAIRS)[0].tokens is None
 
 
@@ -129,7 +129,7 @@ def test_what_is_generated_depends_on_the_tokens_and_not_on_the_neighbours(
 ) -> None:
     inputs = read(model)
     together = generate(network, inputs)
-    assert [generate(network, read_inputs(model, [model.encode(each)], 1)[0])[0] for each in PAIRS] == together
+    assert [generate(network, read_inputs(model, [model.encode(pair)], 1)[0])[0] for pair in PAIRS] == together
     same_state = NarratorInput(inputs.states[:1].expand(3, -1), inputs.tokens)
     logits = network.token_logits(same_state, torch.tensor([[5, 6, 7]]).expand(3, -1))
     assert not torch.allclose(logits[0, 0], logits[1, 0], atol=1e-2)
@@ -215,7 +215,9 @@ def test_every_part_learns_also_where_the_exchange_is_in_the_layer(
     assert 0 < len(made) < 8  # every other one is made in the state
     assert not any(each.states.requires_grad for each in made)
     gradients = torch.autograd.grad(losses["total"], list(network.parameters()))
-    silent = {name for (name, _), each in zip(network.named_parameters(), gradients, strict=True) if not each.any()}
+    silent = {
+        name for (name, _), gradient in zip(network.named_parameters(), gradients, strict=True) if not gradient.any()
+    }
     assert {name for name in silent if "bias" not in name} <= {"phi.transformer.wpe.weight"}
     assert not any(weight.requires_grad for weight in head.parameters())
 

@@ -68,13 +68,13 @@ def trained(
 def test_every_place_is_in_exactly_one_batch_of_about_equal_lengths() -> None:
     lengths = [number % 10 for number in range(40)]
     results = list(batches(lengths, 4, random.Random(0)))
-    assert sorted(place for each in results for place in each) == list(range(40))
-    assert all(max(lengths[at] for at in each) - min(lengths[at] for at in each) <= 1 for each in results)
+    assert sorted(place for result in results for place in result) == list(range(40))
+    assert all(max(lengths[at] for at in result) - min(lengths[at] for at in result) <= 1 for result in results)
     assert results != list(batches(lengths, 4, random.Random(1)))
 
 
 def test_one_item_alone_has_no_neighbour_to_exchange_with_and_is_left_out() -> None:
-    assert sorted(len(each) for each in batches([1] * 9, 4, random.Random(0))) == [4, 4]
+    assert sorted(len(batch) for batch in batches([1] * 9, 4, random.Random(0))) == [4, 4]
 
 
 def test_the_learning_rate_rises_and_falls_to_nothing() -> None:
@@ -200,7 +200,7 @@ def test_a_loss_that_is_no_number_stops_with_a_sentence(
         network.psi.weight.fill_(float("nan"))
     run = NarratorTraining(RECIPE, network, head, LABELS, Parts(items, items), tmp_path)
     with pytest.raises(ExplanationError, match=r"not a number after 0 steps\. Choose a smaller learning rate"):
-        run.loop.step(run.terms(items[:2], [network.language.ids(each.sentences[0]) for each in items[:2]]))
+        run.loop.step(run.terms(items[:2], [network.language.ids(item.sentences[0]) for item in items[:2]]))
 
 
 def test_a_crash_while_saving_leaves_the_checkpoint_before(
@@ -233,7 +233,7 @@ def test_every_reason_is_taken_in_some_epoch(
     monkeypatch.setattr(NarratorTraining, "terms", terms)
     monkeypatch.setattr(TrainingLoop, "step", lambda _loop, _terms: {})
     train(replace(RECIPE, losses="phi", epochs=3), network, head, LABELS, Parts(items, items[:4]), tmp_path)
-    assert taken == {tuple(network.language.ids(each)) for item in items for each in item.sentences}
+    assert taken == {tuple(network.language.ids(sentence)) for item in items for sentence in item.sentences}
 
 
 def test_the_language_model_is_warmed_up_on_sentences_alone(narrator: Made, language: Language) -> None:

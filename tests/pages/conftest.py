@@ -171,7 +171,7 @@ class JobsPage:
     def texts(self) -> str:
         kinds = ("header", "subheader", "markdown", "caption", "success", "warning", "error", "code")
         elements = [each for kind in kinds for each in self.at.get(kind)]
-        return "\n".join([*(each.value for each in elements), *self.page.plain()])
+        return "\n".join([*(element.value for element in elements), *self.page.plain()])
 
     def press(self, key: str) -> Self:
         self.at.button(key=key).click()

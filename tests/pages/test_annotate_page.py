@@ -83,7 +83,7 @@ class Annotate:
     @property
     def sentences(self) -> str:
         elements = [*self.at.caption, *self.at.info, *self.at.error, *self.at.markdown, *self.at.code]
-        return "\n".join([*(each.value for each in elements), *self.page.plain()])
+        return "\n".join([*(element.value for element in elements), *self.page.plain()])
 
 
 @pytest.fixture

@@ -48,4 +48,4 @@ def test_marks_are_a_row_with_the_agreement_of_every_method(opened: Callable[...
 
 def test_a_broken_file_is_a_sentence(opened: Callable[..., Any]) -> None:
     page = given(opened(text=TEXT).settle(), {"nothing": 1})
-    assert any("The file has no scores, and no texts with marks." in each for each in page.sentences)
+    assert any("The file has no scores, and no texts with marks." in sentence for sentence in page.sentences)

@@ -188,7 +188,7 @@ def test_curves_over_one_kind_of_units_are_drawn_when_asked_for(
     scenes.run()
     assert not curves.error
     assert set(curves.result.curves) == {"consensus", "occlusion", "attention_mean"}
-    assert {each.units for each in curves.result.curves.values()} == {48 if kind == "patch" else len(scenes.words)}
+    assert {curve.units for curve in curves.result.curves.values()} == {48 if kind == "patch" else len(scenes.words)}
     drawn = json.loads(scenes.at.get_by_key("curves").proto.json)
     assert drawn["axes"][0] == f"% of the {units} removed (mask)"
     assert drawn["random"]["shares"]

@@ -120,7 +120,7 @@ class TestWithASmallModel:
             assert f">{label}</span>" in page.html
         downloads = page.at.get("download_button")
         assert len(downloads) == 7
-        assert not any(each.disabled for each in downloads)
+        assert not any(download.disabled for download in downloads)
 
     def test_files_wait_until_the_run_is_over(self, opened: Opened, gate: Event) -> None:
         page = opened().settle()
@@ -429,7 +429,7 @@ class TestWithASmallModel:
         assert "<script>" not in page.html
         assert "<img" not in page.html
         assert "&lt;script&gt;" in page.html
-        assert not [each for each in page.captions if "**[a]" in each]
+        assert not [caption for caption in page.captions if "**[a]" in caption]
 
     def test_choices_survive_a_visit_to_another_page(self, opened: Opened) -> None:
         page = opened(text="good film bad", erase="zero").settle().remove(1)

@@ -56,7 +56,7 @@ def test_both_texts_are_there_while_the_model_is_asked(opened: Opened, gate: Eve
 
 def test_one_text_alone_and_swapped_stand_with_the_prediction(opened: Opened) -> None:
     page = opened(model="nli").settle()
-    (caption,) = [each for each in page.captions if "swapped" in each]
+    (caption,) = [caption for caption in page.captions if "swapped" in caption]
     assert caption.startswith("Premise alone: ")
     assert " · hypothesis alone: " in caption
 

@@ -67,7 +67,7 @@ class Interventions:
     @property
     def texts(self) -> str:
         elements = [*self.at.markdown, *self.at.caption, *self.at.info, *self.at.error]
-        return "\n".join([*(each.value for each in elements), *self.page.plain()])
+        return "\n".join([*(element.value for element in elements), *self.page.plain()])
 
     @property
     def errors(self) -> list[str]:
@@ -75,7 +75,7 @@ class Interventions:
 
     @property
     def obeyed(self) -> bool:
-        """Whether a tag stands anywhere on the page."""
+        """Return whether a tag stands anywhere on the page."""
         texts = [each.value for each in (*self.at.markdown, *self.at.caption, *self.at.error)]
         return any("<script" in each for each in (*texts, self.page.html))
 
@@ -373,7 +373,7 @@ def test_another_set_moves_the_opening(image_page: Interventions, monkeypatch: p
     opens_with(monkeypatch, 2, 3, 9)
     image_page.choose("set from", 501)
     values = [str(image_page.at.get_by_key(key).value) for key in ("base image", "source image", "draw")]
-    assert [each.partition(":")[0] for each in values] == ["scene 503", "scene 504", "9"]
+    assert [value.partition(":")[0] for value in values] == ["scene 503", "scene 504", "9"]
     assert "Chosen because" in image_page.texts
 
 

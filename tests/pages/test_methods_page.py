@@ -20,7 +20,7 @@ def texts(opened: Opened, small: None) -> str:
     page.at.switch_page("pages/methods.py")
     page.run()
     elements = [*page.at.markdown, *page.at.caption, *page.at.header, *page.at.title]
-    names = [*(each.value for each in elements), *(each.label for each in page.at.expander)]
+    names = [*(element.value for element in elements), *(each.label for each in page.at.expander)]
     return "\n".join([*names, *page.plain()])
 
 

@@ -78,7 +78,7 @@ class Reading:
         """All that a person reads besides components."""
         parts = [*self.at.title, *self.at.header, *self.at.subheader, *self.at.markdown, *self.at.caption]
         bodies = [re.sub("<[^>]+>", "", each.proto.body) for each in self.at.get("html")]
-        return "\n".join([*(each.value for each in parts), *map(unescape, bodies)])
+        return "\n".join([*(part.value for part in parts), *map(unescape, bodies)])
 
 
 @pytest.fixture
@@ -383,7 +383,7 @@ def test_reading_needs_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_stories_use_examples_that_are_stored() -> None:
     """So that steps are there at once. Models without examples of their own are asked live."""
-    titles = {(each.model, each.title) for each in curated_examples()}
+    titles = {(example.model, example.title) for example in curated_examples()}
     used = [step.state for story in stories() for step in story.steps if step.state is not None]
     live = [state for state in used if state.model not in {model for model, _ in titles}]
     assert all((state.model, state.example) in titles for state in used if state not in live)

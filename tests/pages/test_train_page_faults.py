@@ -112,7 +112,7 @@ def test_an_address_that_names_no_database_leaves_the_other_pages_alone(
     page = opened()
     page.settle()
     assert page.sentences == []
-    lines = [each.getMessage() for each in caplog.records if "cannot be watched" in each.getMessage()]
+    lines = [record.getMessage() for record in caplog.records if "cannot be watched" in record.getMessage()]
     assert len(lines) == 1
     assert "secret" not in caplog.text
     turned_to(page)

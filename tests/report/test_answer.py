@@ -142,7 +142,7 @@ def test_three_marks_stand_for_themselves_and_a_failed_operator_is_no_full_mark(
     assert (agreement.text, agreement.holds) == ("agreement 71 %", True)
     assert (robust.text, robust.holds) == ("holds under 2 of 3 operators", False)
     assert robust.meaning == "Holds when words are deleted; not when embeddings are zeroed."
-    assert [each.holds for each in marks(OPEN, COMPARISON)] == [False, False, None]
+    assert [mark.holds for mark in marks(OPEN, COMPARISON)] == [False, False, None]
     assert marks(REFUSED, COMPARISON) == marks(Answer("pending"), COMPARISON) == ()
 
 

@@ -19,7 +19,7 @@ NO_RULES = [
 
 
 def test_every_narrator_has_a_row_with_what_is_known_of_it() -> None:
-    cells = {each["narrator"]: each for each in overview_cells({"nli": NO_RULES, "scenes": RULES})}
+    cells = {cell["narrator"]: cell for cell in overview_cells({"nli": NO_RULES, "scenes": RULES})}
     assert list(cells) == [spec.name for spec in NARRATORS]
     tokens = cells["CAuSE (tokens)"]
     assert (tokens["picks its input of ten, nli"], tokens["right, scenes"]) == ("96 %", "92 %")

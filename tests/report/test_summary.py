@@ -51,7 +51,7 @@ def comparison(
         metrics = all_metrics(curves(line))
         attribution = Attribution(method, encoding, 0, scores, "attention" not in method)
         results.append(MethodResult(attribution, curves(line), metrics, dict.fromkeys(metrics, noise)))
-    rows = [each.attribution.scores for each in results if takes_part(each.attribution, Target(0), predicted=0)]
+    rows = [result.attribution.scores for result in results if takes_part(result.attribution, Target(0), predicted=0)]
     if len(rows) > 1:
         joint = Attribution(CONSENSUS, encoding, 0, consensus_scores(rows), signed=False)
         best = max((line for _, line in methods.values()), key=lambda line: line == GOOD)

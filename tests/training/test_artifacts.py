@@ -57,7 +57,7 @@ def card_with(folder: Path, **entries: object) -> None:
 
 def test_all_that_was_fitted_is_found_once_in_the_order_of_names(own: Path) -> None:
     copied(own, "aml-difference", "aml-comp")
-    results = [(each.method, each.variant) for each in available_artifacts("small", "1")]
+    results = [(artifact.method, artifact.variant) for artifact in available_artifacts("small", "1")]
     assert results == sorted({("aml", "comp"), *((method, METHODS.get(method).default_variant) for method in RECIPES)})
 
 

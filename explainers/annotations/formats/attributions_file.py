@@ -64,9 +64,9 @@ def people_spec(example: Example, marks: Sequence[Marked]) -> MethodSpec | None:
     spans, scores = [], []
     for segment in (0, 1):
         own = [marked.spans_of_pair if segment else marked.spans_of_text for marked in snapped]
-        edges = sorted({edge for each in own for span in each for edge in (span.start, span.end)})
+        edges = sorted({edge for spans in own for span in spans for edge in (span.start, span.end)})
         for start, end in pairwise(edges):
-            share = sum(any(span.start <= start and end <= span.end for span in each) for each in own) / len(marks)
+            share = sum(any(span.start <= start and end <= span.end for span in spans) for spans in own) / len(marks)
             if share:
                 spans.append((segment, start, end))
                 scores.append(share)
@@ -112,7 +112,11 @@ class ForeignFile:
     def of(self, example: Example) -> tuple[ForeignAttribution, ...]:
         """Those of this input. Raises `DataUnavailable` if there are none."""
         texts = (example.text, example.pair)
-        own = tuple(each for each in self.attributions if (each.example.text, each.example.pair) == texts)
+        own = tuple(
+            attribution
+            for attribution in self.attributions
+            if (attribution.example.text, attribution.example.pair) == texts
+        )
         if not own:
             sentence = f"The file has no scores of this text, and of {len(self.attributions):,} others."
             raise DataUnavailable(" ".join([sentence, *self.problems()[:1]]))
@@ -176,7 +180,7 @@ def _span(token: object, texts: Sequence[str], places: Sequence[list[int]] | Non
     """Without characters where start and end are equal, as tokenizers give it for special tokens."""
     if not isinstance(token, list) or len(token) not in (2, 3):
         raise DataUnavailable("A token is a list of start and end, and in a pair the number of its text.")
-    start, end, segment = (typed(each, int, "tokens") for each in (*token, 0)[:3])
+    start, end, segment = (typed(number, int, "tokens") for number in (*token, 0)[:3])
     if not 0 <= segment < len(texts):
         raise DataUnavailable(f"The token {start} to {end} is in text {segment}, of {len(texts)} counted from 0.")
     if places is not None and start != end:
@@ -190,10 +194,10 @@ def _span(token: object, texts: Sequence[str], places: Sequence[list[int]] | Non
 
 
 def _of_results(row: Content, documents: Mapping[str, str], method: str) -> ForeignAttribution:
-    rationales = [json_object(each, "a rationale") for each in field(row, "rationales", list)]
+    rationales = [json_object(rationale, "a rationale") for rationale in field(row, "rationales", list)]
     if not rationales:
         raise DataUnavailable("There is no rationale.")
-    names = [field(each, "docid", str) for each in rationales]
+    names = [field(rationale, "docid", str) for rationale in rationales]
     if len(set(names)) > 2 or not set(names) <= documents.keys():
         raise DataUnavailable("The documents of its rationales are not there, or more than the two of a pair.")
     spans: list[ScoredSpan] = []
@@ -244,12 +248,12 @@ def read_scores(content: bytes, name: str, part: str = "") -> ForeignFile | None
     if not files:
         return None
     return ForeignFile(
-        tuple(each for file in files for each in file.attributions),
-        tuple(each for file in files for each in file.bad_rows),
+        tuple(attribution for file in files for attribution in file.attributions),
+        tuple(row for file in files for row in file.bad_rows),
     )
 
 
 def _has(text: str, *fields: str) -> bool:
-    """Whether the first line has these fields."""
+    """Return whether the first line has these fields."""
     first = next(iter(json_lines(text)), None)
     return isinstance(first, dict) and first.keys() >= set(fields)

@@ -99,11 +99,11 @@ def _item(line: Content, own: Row | None, offsets: str) -> Item:
 def _labels(line: Content) -> list[tuple[int, int]]:
     """Start and end of every label."""
     if "entities" in line:
-        entities = [json_object(each, "an entity") for each in field(line, "entities", list)]
-        return [(field(each, "start_offset", int), field(each, "end_offset", int)) for each in entities]
+        entities = [json_object(label, "an entity") for label in field(line, "entities", list)]
+        return [(field(entity, "start_offset", int), field(entity, "end_offset", int)) for entity in entities]
     spans = []
-    for each in field(line, "label" if "label" in line else "labels", list, []):
-        if not isinstance(each, list) or len(each) < 2:
+    for label in field(line, "label" if "label" in line else "labels", list, []):
+        if not isinstance(label, list) or len(label) < 2:
             raise DataUnavailable("A label is a list of start, end and name.")
-        spans.append((typed(each[0], int, "start"), typed(each[1], int, "end")))
+        spans.append((typed(label[0], int, "start"), typed(label[1], int, "end")))
     return spans

@@ -146,9 +146,9 @@ def _item(
 
 def _document_names(row: dict[str, Any], evidences: Sequence[dict[str, Any]], id: str) -> list[str]:
     """One, or the two of a pair: those of `docids`, or of the evidence, or the item's own id."""
-    named = optional(row, "docids", list) or [each["docid"] for each in evidences if "docid" in each]
+    named = optional(row, "docids", list) or [evidence["docid"] for evidence in evidences if "docid" in evidence]
     names = list(dict.fromkeys(str(name) for name in named)) or [id]
-    mentioned = {str(each.get("docid", names[0])) for each in evidences}
+    mentioned = {str(evidence.get("docid", names[0])) for evidence in evidences}
     if len(names) > 2 or not mentioned <= set(names):
         raise DataUnavailable(
             f"An item has one document or the two of a pair; this one has {len(mentioned | set(names))}."

@@ -84,8 +84,12 @@ def read_label_studio(content: str) -> Imported:
         content = json_object(task, "a task")
         data = json_object(content.get("data"), "an object")
         own = read_own(data)
-        done = [json_object(each, "an annotation") for each in field(content, "annotations", list, [])]
-        results = [field(each, "result", list) for each in done if not field(each, "was_cancelled", bool, False)]
+        done = [json_object(annotation, "an annotation") for annotation in field(content, "annotations", list, [])]
+        results = [
+            field(annotation, "result", list)
+            for annotation in done
+            if not field(annotation, "was_cancelled", bool, False)
+        ]
         if own is not None and [_result(own)] * bool(results) == [_without_ids(result) for result in results]:
             return content_of(own)
         return RowContent((_item(content, data, results),))
@@ -124,8 +128,8 @@ def _item(task: Content, data: Content, results: Sequence[list[object]]) -> Item
     rationale = []
     for result in results:
         spans: dict[str, list[Span]] = {name: [] for name, _ in TEXTS}
-        for each in result:
-            region = json_object(each, "a region")
+        for drawn in result:
+            region = json_object(drawn, "a region")
             if region.get("type") in ("labels", "hypertextlabels"):
                 name = "pair" if region.get("to_name") == "pair" and pair else "text"
                 value = json_object(region.get("value"), "a value")

@@ -47,7 +47,7 @@ class Imported:
 
     def problems(self, most: int = LISTED) -> tuple[str, ...]:
         """The bad rows as sentences, of which at most `most` are listed one by one."""
-        sentences = [f"Row {each.row:,}: {each.reason}" for each in self.bad_rows[:most]]
+        sentences = [f"Row {row.row:,}: {row.reason}" for row in self.bad_rows[:most]]
         more = len(self.bad_rows) - most
         return (*sentences, f"{more:,} more rows were not read.") if more > 0 else tuple(sentences)
 
@@ -102,11 +102,11 @@ def json_lines(content: str) -> Iterator[object]:
 
 def class_number(name: str, classes: Sequence[str]) -> int | None:
     """The class that the data call `name`: in any case, or shortened, as POS for positive; None if there is none."""
-    folded = [each.casefold() for each in classes]
+    folded = [class_name.casefold() for class_name in classes]
     wanted = name.strip().casefold()
     if wanted in folded:
         return folded.index(wanted)
-    beginning = [number for number, each in enumerate(folded) if wanted and each.startswith(wanted)]
+    beginning = [number for number, header in enumerate(folded) if wanted and header.startswith(wanted)]
     return beginning[0] if len(beginning) == 1 else None
 
 
@@ -119,11 +119,11 @@ Row = tuple[Item, Annotation | None]
 def rows_of(items: Iterable[Item], annotations: Sequence[Annotation]) -> Iterator[Row]:
     """Every annotation with its item, and the items without any. Raises `DataUnavailable` for an unknown item."""
     own: dict[str, list[Annotation]] = {}
-    for each in annotations:
-        own.setdefault(each.item, []).append(each)
+    for annotation in annotations:
+        own.setdefault(annotation.item, []).append(annotation)
     for item in items:
         mine: Sequence[Annotation | None] = own.pop(item.id, [])
-        yield from ((item, each) for each in mine or (None,))
+        yield from ((item, annotation) for annotation in mine or (None,))
     if own:
         raise DataUnavailable(f"There are annotations of {len(own):,} items that are not in the project.")
 

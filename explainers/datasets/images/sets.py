@@ -82,9 +82,9 @@ class ImageFiles:
 
 def image_set(name: str) -> ImageSet:
     """Raises `DataUnavailable` with the available names."""
-    for each in SETS:
-        if each.name == name:
-            return each
+    for image_set in SETS:
+        if image_set.name == name:
+            return image_set
     raise DataUnavailable(
-        f"The image set {name!r} is not available. Choose one of: {', '.join(each.name for each in SETS)}."
+        f"The image set {name!r} is not available. Choose one of: {', '.join(image_set.name for image_set in SETS)}."
     )

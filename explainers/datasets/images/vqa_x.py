@@ -36,21 +36,21 @@ class VqaQuestion:
 
 def classes(training: Path, most: int = MOST) -> tuple[str, ...]:
     """The most frequent answers of the training file, the most frequent first."""
-    return tuple(answer for answer, _ in Counter(each.answer for each in questions(training)).most_common(most))
+    return tuple(answer for answer, _ in Counter(question.answer for question in questions(training)).most_common(most))
 
 
 def read_vqa_x(annotations: Path, images: Path, labels: tuple[str, ...]) -> ImageExamples:
     """`labels` are the `classes` of the training file; questions with other answers are left out and counted."""
     index = {label: number for number, label in enumerate(labels)}
     every = list(questions(annotations))
-    kept = [each for each in every if each.answer in index]
+    kept = [row for row in every if row.answer in index]
     if every and not kept:
         raise DataUnavailable(
             f"No answer in {annotations.name} is one of the {len(labels):,} classes. Choose a model that was trained "
             f"on {TITLE}, or take the classes from its training file."
         )
     result = with_images(
-        ((each.paths, Example(each.text, label=index[each.answer], explanations=each.explanations)) for each in kept),
+        ((row.paths, Example(row.text, label=index[row.answer], explanations=row.explanations)) for row in kept),
         annotations,
         images,
         labels,
@@ -79,24 +79,24 @@ def questions(path: Path) -> Iterator[VqaQuestion]:
 
 
 def _complete(row: Any) -> bool:
-    """Whether every field is there and of the right type."""
+    """Return whether every field is there and of the right type."""
     if not isinstance(row, dict):
         return False
     texts, answers = row.get("explanation"), row.get("answers")
-    lists = isinstance(texts, list) and all(isinstance(each, str) for each in texts) and isinstance(answers, list)
+    lists = isinstance(texts, list) and all(isinstance(text, str) for text in texts) and isinstance(answers, list)
     image = row.get("image_name") or str(row.get("image_id"))
     return (
         lists
-        and all(isinstance(each, dict) and isinstance(each.get("answer"), str) for each in answers or ())
+        and all(isinstance(answer, dict) and isinstance(answer.get("answer"), str) for answer in answers or ())
         and bool(_answers(row))
-        and all(isinstance(each, str) and bool(each) for each in (row.get("question"), image))
+        and all(isinstance(value, str) and bool(value) for value in (row.get("question"), image))
         and ("image_name" in row or IMAGE_ID.fullmatch(image) is not None)
     )
 
 
 def _answers(row: dict[str, Any]) -> list[str]:
     """Those that are not empty, as VQA compares them."""
-    return [answer for each in row["answers"] if (answer := each["answer"].strip().lower())]
+    return [answer for given in row["answers"] if (answer := given["answer"].strip().lower())]
 
 
 def _image_paths(row: dict[str, Any]) -> Iterator[str]:

@@ -97,7 +97,7 @@ class StatementParser:
         if self.accept("of medium size"):
             size = "medium"
         link = self.accept("of", "which is of", "which is", "that is of", "that is", "is", "in")
-        if link and colour is None and any(self.next_is(each) for each in COLOURS) and not self.sees_mixture():
+        if link and colour is None and any(self.next_is(colour) for colour in COLOURS) and not self.sees_mixture():
             colour = self.colour()
             self.accept("in colour", "colour")
             if self.next_is("only"):

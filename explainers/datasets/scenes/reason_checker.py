@@ -156,7 +156,7 @@ def _parsed_boxes(text: str) -> BoxesClaim | None:
         return None
     denied = match["verb"] == "does not have"
     boxes = tuple(BOXES.index(name) for name in names)
-    return BoxesClaim(tuple(each for each in conditions if each), boxes, denied, bool(match["seen"]))
+    return BoxesClaim(tuple(condition for condition in conditions if condition), boxes, denied, bool(match["seen"]))
 
 
 def _condition(text: str) -> Condition | None:
@@ -250,7 +250,7 @@ def _count(claim: CountClaim, scene: Scene) -> ReasonTruth:
     label = Number("exactly", claim.count).judge(len(matches), float("inf") if unknown else len(matches))
     if label == CONTRADICTION:
         return ReasonTruth(False, f"the image shows {len(matches)} of them")
-    if claim.predicate is not None and any(claim.predicate.fits(each, scene) == claim.denied for each in matches):
+    if claim.predicate is not None and any(claim.predicate.fits(match, scene) == claim.denied for match in matches):
         return ReasonTruth(False, f"not so for all {len(matches)} of them" if not claim.denied else "so for some")
     certain = label == ENTAILMENT and not unknown
     return ReasonTruth(True if certain else None, "the image shows it" if certain else COVERED)
@@ -260,12 +260,12 @@ def _thing(claim: ThingClaim, scene: Scene) -> bool | None:
     if claim.box == scene.covered:
         return None
     candidates = claim.kind.among(scene.box(claim.box), scene)
-    return any(claim.predicate.fits(each, scene) != claim.denied for each in candidates)
+    return any(claim.predicate.fits(candidate, scene) != claim.denied for candidate in candidates)
 
 
 def _boxes(claim: BoxesClaim, scene: Scene) -> bool | None:
     def holds(box: int) -> bool | None:
-        return None if box == scene.covered else all(each.holds(box, scene) for each in claim.conditions)
+        return None if box == scene.covered else all(condition.holds(box, scene) for condition in claim.conditions)
 
     if not claim.boxes:
         boxes = (box for box in range(len(BOXES)) if not (claim.seen and box == scene.covered))
@@ -299,7 +299,7 @@ def on_topic(reason: str, references: Sequence[str]) -> bool | None:
 
     A reason that cannot be parsed is not on topic.
     """
-    topics = {topic_of(parsed) for each in references if (parsed := parse_reason(each))}
+    topics = {topic_of(parsed) for reference in references if (parsed := parse_reason(reference))}
     if not topics:
         return None
     parsed_reason = parse_reason(reason)

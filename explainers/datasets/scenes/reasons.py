@@ -40,7 +40,7 @@ def _observation(statement: Count | Boxes | Every, judgement: Judgement, scene: 
     if isinstance(statement, Every):
         return _every(statement, judgement, scene)
     noun = "tower" if scene.towers else "box"
-    what = " and ".join(_condition(each, scene.towers) for each in statement.conditions)
+    what = " and ".join(_condition(condition, scene.towers) for condition in statement.conditions)
     if statement.number == Number("exactly", 3) and judgement.label == CONTRADICTION and judgement.boxes:
         return f"the {BOXES[judgement.boxes[0]]} {noun} does not have {what}"
     if not judgement.count:

@@ -34,7 +34,7 @@ def recover_scene(pixels: Pixels) -> Scene | None:
         if in_box is None or len(lids) > 1:
             return None
         things += in_box
-    towers = bool(things) and all((each.shape, each.size, each.left) == ("square", BLOCK, 40) for each in things)
+    towers = bool(things) and all((thing.shape, thing.size, thing.left) == ("square", BLOCK, 40) for thing in things)
     return Scene(tuple(things), towers, lids[0] if lids else None)
 
 
@@ -60,7 +60,7 @@ def _things_of(box: Pixels, number: int) -> list[Thing] | None:
                 return None
             for shape, size, left, top in pieces:
                 things.append(Thing(shape, colour, size, columns.start + left, rows.start + top, number))
-    if unexplained.any() or any(each.left < 0 or each.top < 0 for each in things):
+    if unexplained.any() or any(thing.left < 0 or thing.top < 0 for thing in things):
         return None
     return sorted(things, key=lambda thing: (thing.top, thing.left))
 

@@ -69,7 +69,7 @@ SPELLINGS = {
 @lru_cache(maxsize=4096)
 def normalised_word(word: str) -> str:
     if word not in VOCABULARY and word not in SPELLINGS and word not in NUMBERS and len(word) > 3:
-        word = next((each for each in sorted(VOCABULARY) if len(each) > 3 and _near(word, each)), word)
+        word = next((known for known in sorted(VOCABULARY) if len(known) > 3 and _near(word, known)), word)
     if word in NUMBERS:
         return str(NUMBERS.index(word))
     if word not in SPELLINGS and word.endswith("s") and (word in VOCABULARY or word in SINGULAR):

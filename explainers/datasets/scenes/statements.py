@@ -46,12 +46,14 @@ class Boxes:
 
     def judgement(self, scene: Scene) -> Judgement:
         open_ones = [number for number in range(3) if number != scene.covered]
-        good = [box for box in open_ones if all(each.holds(box, scene) for each in self.conditions)]
+        good = [box for box in open_ones if all(condition.holds(box, scene) for condition in self.conditions)]
         high = len(good) + (scene.covered is not None)
         bad = [box for box in open_ones if box not in good]
         deciding = bad if self.number == Number("exactly", 3) and bad else good
         things = tuple(
-            dict.fromkeys(thing for box in deciding for each in self.conditions for thing in each.witnesses(box, scene))
+            dict.fromkeys(
+                thing for box in deciding for condition in self.conditions for thing in condition.witnesses(box, scene)
+            )
         )
         return Judgement(self.number.judge(len(good), high), things, len(good), tuple(deciding))
 

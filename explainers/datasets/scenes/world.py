@@ -89,7 +89,7 @@ def scattered(rng: random.Random, box: int, number: int) -> Iterator[Thing]:
 
 
 def apart(one: Thing, other: Thing) -> bool:
-    """Whether two things of a box leave a pixel between them."""
+    """Return whether two things of a box leave a pixel between them."""
     return (
         one.left + one.size < other.left
         or other.left + other.size < one.left

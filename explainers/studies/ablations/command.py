@@ -37,9 +37,9 @@ def ablate_command(
         training, validation = (encode_for_learning(frozen, part) for part in read_examples(model, data, 0))
         some, watched = training[: texts or None], validation[:VALIDATION_TEXTS]
         results: list[measure.Ablated] = []
-        for each in measure.ablate(method, frozen, some, watched, out, changed, plan):
-            results.append(each)
-            typer.echo(f"{each.part}: measured", err=True)
+        for row in measure.ablate(method, frozen, some, watched, out, changed, plan):
+            results.append(row)
+            typer.echo(f"{row.part}: measured", err=True)
             records = json.dumps(measure.ablation_records(results), indent=2)
             (out / f"{method}.json").write_text(records + "\n", encoding="utf-8")
         typer.echo(ablation_markdown(method, results))

@@ -142,7 +142,7 @@ def ablate(
             values = {**ablation.base, **settings, **changed, "select": "last", "validations": 1, "seed": seed}
             part_folder = folder / f"{method}-{number}-{seed}"
             trainings.append(_train(method, model, texts, validation, part_folder, values, plan))
-        figures = np.mean([each.figures for each in trainings], axis=0)
+        figures = np.mean([training.figures for training in trainings], axis=0)
         yield _ablated(part, trainings, figures, whole)
         whole = figures if whole is None else whole
 
@@ -175,12 +175,12 @@ def _train(
 def _ablated(
     part: str, trainings: Sequence[_Measured], figures: NDArray[np.float64], whole: NDArray[np.float64] | None
 ) -> Ablated:
-    sensitivities = np.mean([each.sensitivities for each in trainings], axis=0)
+    sensitivities = np.mean([training.sensitivities for training in trainings], axis=0)
     return Ablated(
         part,
         trainings[0].steps,
-        tuple(float(value) for value in np.mean([each.losses for each in trainings], axis=0)),
-        tuple(float(each.figures[:, 0].mean()) for each in trainings),
+        tuple(float(value) for value in np.mean([training.losses for training in trainings], axis=0)),
+        tuple(float(training.figures[:, 0].mean()) for training in trainings),
         mean_interval(figures[:, 0]),
         mean_interval(figures[:, 1]),
         mean_interval(sensitivities) if sensitivities.size else None,
@@ -199,7 +199,7 @@ def _sensitivities(training: LearnedTraining, texts: Sequence[LearningExample], 
         probabilities = forward_with_internals(model, inputs).probabilities(model)[0]
         return explained(training.recipe, training.module, model, [LearningExample(encoding, probabilities)])[0]
 
-    some = [each.encoding for each in texts if len(each.encoding.units) >= SHORTEST][: count + 1]
+    some = [text.encoding for text in texts if len(text.encoding.units) >= SHORTEST][: count + 1]
     return np.array([sensitivity(scores, one, other, seed=seed) for seed, (one, other) in enumerate(pairwise(some))])
 
 
@@ -213,7 +213,7 @@ def loss_curve(log: Path) -> tuple[float, ...]:
 
 
 def ablation_records(rows: Sequence[Ablated]) -> list[dict[str, Any]]:
-    return [asdict(each) for each in rows]
+    return [asdict(row) for row in rows]
 
 
 HEAD = """{steps} steps, {seeds} seeds, {texts} validation texts, the operator `mask`. A difference is that to the first

@@ -105,7 +105,7 @@ def explained_with(
     return comparison, {
         **values,
         "top": [] if joint is None else ranking(joint.attribution.scores)[:TOP].tolist(),
-        "evidence": {each.method: evidence(each.metrics) for each in comparison.results},
+        "evidence": {result.method: evidence(result.metrics) for result in comparison.results},
         "operators_evidence": {
             check.erasure: {method: evidence(values) for method, values in check.metrics.items()}
             for check in comparison.operator_checks
@@ -148,5 +148,5 @@ def rows_of(out: Path) -> list[dict[str, Any]]:
 def paired_evidence(rows: Sequence[Record], method: str, other: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the evidence of two methods on the inputs on which both have it, (N,) each."""
     values = [row["seeds"][0]["evidence"] for row in rows if row["seeds"]]
-    both = [(each[method], each[other]) for each in values if {method, other} <= set(each)]
+    both = [(value[method], value[other]) for value in values if {method, other} <= set(value)]
     return np.array([one for one, _ in both]), np.array([two for _, two in both])

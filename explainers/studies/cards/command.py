@@ -57,5 +57,5 @@ def write_measurements(document: Path = DOCUMENT) -> bool:
 
 
 def measurements_differ(document: Path = DOCUMENT) -> bool:
-    """Whether the document on disk is missing or is not what the stored files say."""
+    """Return whether the document on disk is missing or is not what the stored files say."""
     return not document.is_file() or document.read_text(encoding="utf-8") != measurements()

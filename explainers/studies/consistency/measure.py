@@ -47,7 +47,9 @@ def consistency_rows(
 
     An input for which a method fails does not count for it. Raises `DataUnavailable` for fewer than three inputs.
     """
-    encodings = [each for each in (model.encode(example, settings.unit) for example in inputs) if each.units]
+    encodings = [
+        encoding for encoding in (model.encode(example, settings.unit) for example in inputs) if encoding.units
+    ]
     if len(encodings) < FEWEST:
         raise DataUnavailable(f"Consistency compares pairs of inputs. Give at least {FEWEST}.")
     states, classes, scores, reasons = [], list[int](), dict[str, dict[int, Scores]](), dict[str, str]()
@@ -93,7 +95,7 @@ def _row(
     mine = [scores[number] for number in numbers]
     value = consistency(states[numbers], mine)
     if value is None:
-        alike = np.ptp(np.stack([aligned(each) for each in mine]), axis=0).max() < ROUNDING
+        alike = np.ptp(np.stack([aligned(scores) for scores in mine]), axis=0).max() < ROUNDING
         return row | {"reason": "every input has the same explanation" if alike else EQUAL}
     within = consistency(states[numbers], mine, classes=classes[numbers].tolist())
     return row | {"cons": asdict(value)} | ({} if within is None else {"within": asdict(within)})

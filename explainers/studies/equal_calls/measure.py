@@ -97,10 +97,10 @@ def _measured(
 
 
 def _rows(results: Sequence[_Result]) -> Iterator[EqualCalls]:
-    methods = tuple(dict.fromkeys(each.method for each in results))
+    methods = tuple(dict.fromkeys(result.method for result in results))
     for steps in STEPS:
         by_method = {
-            method: np.array([each.figures for each in results if (each.steps, each.method) == (steps, method)])
+            method: np.array([result.figures for result in results if (result.steps, result.method) == (steps, method)])
             for method in methods
         }
         for method, figures in by_method.items():
@@ -120,8 +120,8 @@ def equal_calls_document(rows: Sequence[EqualCalls], model: str, source: str, co
     """`rows` are not empty; `source` says which texts."""
     head = HEAD.format(model=model, texts=rows[0].aopc_c.texts, source=source, fewest=FEWEST_UNITS)
     parts = ["# Methods at equal numbers of passes", command_block(command), head]
-    for steps in dict.fromkeys(each.steps for each in rows):
-        parts += [f"## {steps} steps of fAML", TABLE.markdown(each for each in rows if each.steps == steps)]
+    for steps in dict.fromkeys(row.steps for row in rows):
+        parts += [f"## {steps} steps of fAML", TABLE.markdown(row for row in rows if row.steps == steps)]
     return "\n\n".join(parts) + "\n"
 
 

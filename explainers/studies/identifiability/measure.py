@@ -204,9 +204,9 @@ def summary(results: Sequence[LatentRecovery]) -> dict[str, dict[str, dict[str, 
     names = ("linear", "one_to_one", "rotation", "explained")
     return {
         process: {
-            kind: {name: float(np.mean([getattr(each, name) for each in of_kind])) for name in names}
+            kind: {name: float(np.mean([getattr(row, name) for row in of_kind])) for name in names}
             for kind in KINDS
-            if (of_kind := [each for each in results if (each.process, each.kind) == (process, kind)])
+            if (of_kind := [result for result in results if (result.process, result.kind) == (process, kind)])
         }
         for process in PROCESSES
     }
@@ -217,21 +217,21 @@ def plot(results: Sequence[LatentRecovery]) -> Figure:
     figure = Figure(figsize=(12, 6), dpi=110, facecolor="white", layout="constrained")
     rows = figure.subplots(len(PROCESSES), 1 + PLOTTED, squeeze=False)
     for process, (bars, *scatters) in zip(PROCESSES, rows, strict=True):
-        of_process = [each for each in results if each.process == process]
+        of_process = [result for result in results if result.process == process]
         for position, measure in enumerate(("linear", "one_to_one")):
             for shift, kind in enumerate(KINDS):
-                values = [getattr(each, measure) for each in of_process if each.kind == kind]
+                values = [getattr(row, measure) for row in of_process if row.kind == kind]
                 at = np.full(len(values), position + 0.3 * shift - 0.15) + np.linspace(-0.05, 0.05, len(values))
                 bars.scatter(at, values, s=22, color=COLOURS[kind], label=None if position else kind)
         bars.axhline(
-            np.mean([each.rotation for each in of_process]), color="#777777", linestyle=":", label="random rotation"
+            np.mean([row.rotation for row in of_process]), color="#777777", linestyle=":", label="random rotation"
         )
         bars.set_xticks([0, 1], ["linear", "one to one"])
         bars.set(ylim=(0, 1.02), ylabel="MCC, a point per seed", title=f"{process}: {DIMENSIONS[process]} latents")
         bars.legend(fontsize=8, loc="lower left")
         for number, axis in enumerate(scatters):
-            for each in (each for each in of_process if each.seed == of_process[0].seed):
-                axis.scatter(each.true[:, number], each.mapped[:, number], s=5, alpha=0.5, color=COLOURS[each.kind])
+            for fit in (row for row in of_process if row.seed == of_process[0].seed):
+                axis.scatter(fit.true[:, number], fit.mapped[:, number], s=5, alpha=0.5, color=COLOURS[fit.kind])
             axis.set(xlabel=f"true latent {number + 1}", ylabel="recovered, after the linear map")
     return figure
 
@@ -245,7 +245,7 @@ def report(seeds: int, out: Path) -> dict[str, object]:
     content: dict[str, object] = {
         "seeds": seeds,
         "means": summary(results),
-        "results": [each.numbers() for each in results],
+        "results": [result.numbers() for result in results],
     }
     (out / RESULT).write_text(json.dumps(content, indent=2), encoding="utf-8")
     FigureCanvasAgg(plot(results)).print_figure(out / PLOT, format="png")

@@ -68,7 +68,7 @@ def record_masking(
     """
     path = out / FILE.format(name)
     methods = [spec.id for spec in without_weights()]
-    signature = {"model": model.version, "inputs": [each.text for each in inputs], "methods": methods}
+    signature = {"model": model.version, "inputs": [example.text for example in inputs], "methods": methods}
     done = {row["input"] for row in resume_records(path, {**signature, "explained": explained})}
     with appending(path) as append:
         for number, example in enumerate(inputs):

@@ -90,7 +90,11 @@ def masking_document(results: Mapping[str, Mapping[str, Any]]) -> str:
 def conclusion(values: Mapping[str, Sequence[Interval | None]]) -> str:
     """Return which differences have an interval without 0."""
     differences = {name: difference for name, (_, _, difference) in values.items() if difference is not None}
-    apart = [f"{name} ({each.mean:+.3f})" for name, each in differences.items() if each.low > 0 or each.high < 0]
+    apart = [
+        f"{name} ({difference.mean:+.3f})"
+        for name, difference in differences.items()
+        if difference.low > 0 or difference.high < 0
+    ]
     return f"Differences whose interval excludes 0: {', '.join(apart) or 'none'}."
 
 

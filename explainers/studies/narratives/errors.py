@@ -48,7 +48,7 @@ class ClassRight:
     @property
     def most_often_wrong(self) -> list[int]:
         """Inputs with a wrong reason: those for which most narrators are wrong first, equal ones in their order."""
-        numbers = sorted({number for each in self.wrong.values() for number in each})
+        numbers = sorted({number for of_method in self.wrong.values() for number in of_method})
         return sorted(numbers, key=lambda number: -len(self.wrong_about(number)))
 
 
@@ -62,7 +62,7 @@ class SentenceErrors:
 
     def shown(self, most: int) -> list[int]:
         """The inputs of which at most `most` of either kind are shown, from 0."""
-        first = [each.number for each in self.trade_offs[:most]]
+        first = [trade_off.number for trade_off in self.trade_offs[:most]]
         return sorted({*first, *self.class_right.most_often_wrong[:most]})
 
 
@@ -75,7 +75,7 @@ def sentence_errors(records: Sequence[Record], labels: Sequence[str]) -> Sentenc
 def trade_offs(records: Sequence[Record], labels: Sequence[str]) -> tuple[TradeOff, ...]:
     """One per input that has any: the pair of narrators with the largest difference. Both give a reason."""
     by_input = (_trade_off(number, record, labels) for number, record in enumerate(records))
-    return tuple(each for each in by_input if each is not None)
+    return tuple(row for row in by_input if row is not None)
 
 
 def _trade_off(number: int, record: Record, labels: Sequence[str]) -> TradeOff | None:
@@ -101,7 +101,7 @@ def right_classes(records: Sequence[Record], labels: Sequence[str], *, by_rules:
             if stated == record["predicted"] and right is not None:
                 inputs.setdefault(method, []).append(number)
                 wrong.setdefault(method, []).extend([] if right else [number])
-    return ClassRight(*({method: tuple(mine) for method, mine in each.items()} for each in (inputs, wrong)))
+    return ClassRight(*({method: tuple(mine) for method, mine in by_method.items()} for by_method in (inputs, wrong)))
 
 
 def _right_by_rules(record: Record, method: str) -> bool | None:
@@ -111,7 +111,7 @@ def _right_by_rules(record: Record, method: str) -> bool | None:
 
 
 def _right_by_words(record: Record, method: str, labels: Sequence[str]) -> bool:
-    """Whether any of its content words, class names apart, stands in the input."""
+    """Return whether any of its content words, class names apart, stands in the input."""
     return mentioned(without_label(reason_of(record[method]), labels), record_text(record)) > 0
 
 
@@ -164,9 +164,9 @@ def error_sections(
 
     parts = ["## More plausible, but not the model's class", TRADE_OFF]
     parts.append(_count(FIRST, len(errors.trade_offs), len(rows)))
-    for each in errors.trade_offs[:SHOWN]:
-        closeness = zip((each.plausible, each.faithful), each.closeness, strict=True)
-        parts += shown(each.number, _closeness_table(rows[each.number], labels).markdown(closeness))
+    for trade_off in errors.trade_offs[:SHOWN]:
+        closeness = zip((trade_off.plausible, trade_off.faithful), trade_off.closeness, strict=True)
+        parts += shown(trade_off.number, _closeness_table(rows[trade_off.number], labels).markdown(closeness))
     most_often = errors.class_right.most_often_wrong
     parts += ["## The class is right, the reason is not", BY_RULES if errors.by_rules else BY_WORDS]
     parts += [_counts(errors.class_right, by_rules=errors.by_rules), _count(MOST, len(most_often), len(rows))]
@@ -184,10 +184,10 @@ def _closeness_table(row: Row, labels: Sequence[str]) -> Table[tuple[str, float]
     """A row per narrator, by id, and the BLEU-4 of its reason."""
     return Table(
         (
-            TableColumn("narrator", lambda each: narrator_spec(each[0]).name),
-            TableColumn("states", lambda each: stated_name(each[0], row, labels)),
-            TableColumn("BLEU-4 of the reason", lambda each: decimals(each[1], 3)),
-            TableColumn("sentence", lambda each: row[each[0]]),
+            TableColumn("narrator", lambda scored: narrator_spec(scored[0]).name),
+            TableColumn("states", lambda scored: stated_name(scored[0], row, labels)),
+            TableColumn("BLEU-4 of the reason", lambda scored: decimals(scored[1], 3)),
+            TableColumn("sentence", lambda scored: row[scored[0]]),
         )
     )
 
@@ -198,8 +198,10 @@ def _counts(class_right: ClassRight, *, by_rules: bool) -> str:
     counts: Table[str] = Table(
         (
             NARRATOR,
-            TableColumn("inputs with the model's class and a reason", lambda each: len(class_right.inputs[each]), ","),
-            TableColumn(f"of which: {wrong}", lambda each: len(class_right.wrong[each]), ","),
+            TableColumn(
+                "inputs with the model's class and a reason", lambda scored: len(class_right.inputs[scored]), ","
+            ),
+            TableColumn(f"of which: {wrong}", lambda scored: len(class_right.wrong[scored]), ","),
         )
     )
     return counts.markdown(class_right.inputs)

@@ -188,15 +188,15 @@ def _job(
 
 
 def one_token_each(model: FrozenModel, text: Example) -> bool:
-    """Whether the units are single tokens, so that every package explains the same features."""
+    """Return whether the units are single tokens, so that every package explains the same features."""
     encoding = model.encode(text)
     return sorted(owner for owner in encoding.owners if owner >= 0) == list(range(len(encoding.units)))
 
 
 def _judged(model: FrozenModel, job: PeerJob, runs: Sequence[tuple[str, PeerRun]]) -> tuple[MeasuredRun, ...]:
     model = model.pooled(PredictionCache())
-    exact = {place: _exact(model, each) for place, each in enumerate(job.sentences) if place != job.long}
-    answers = {place: _answers(model, each) for place, each in enumerate(job.sentences)}
+    exact = {place: _exact(model, sentence) for place, sentence in enumerate(job.sentences) if place != job.long}
+    answers = {place: _answers(model, sentence) for place, sentence in enumerate(job.sentences)}
     return tuple(
         MeasuredRun(
             package,

@@ -60,22 +60,22 @@ class EqualAccuracy:
 
 def totals(comparison: PeerComparison, *, longer: bool) -> tuple[Total, ...]:
     """Over the longer sentence alone, or over the others."""
-    here = [each for each in comparison.runs if (each.run.sentence == comparison.job.long) is longer]
-    keys = dict.fromkeys((each.package, each.run.method, each.run.setting) for each in here)
-    return tuple(_total([each for each in here if _key(each) == key]) for key in keys)
+    here = [run for run in comparison.runs if (run.run.sentence == comparison.job.long) is longer]
+    keys = dict.fromkeys((row.package, row.run.method, row.run.setting) for row in here)
+    return tuple(_total([row for row in here if _key(row) == key]) for key in keys)
 
 
-def _key(each: MeasuredRun) -> tuple[str, str, str]:
-    return each.package, each.run.method, each.run.setting
+def _key(run: MeasuredRun) -> tuple[str, str, str]:
+    return run.package, run.run.method, run.run.setting
 
 
 def _total(runs: Sequence[MeasuredRun]) -> Total:
     return Total(
         *_key(runs[0]),
-        sum(each.run.seconds for each in runs),
-        sum(each.run.passes for each in runs),
-        _mean([each.error for each in runs]),
-        _mean([each.evidence for each in runs]),
+        sum(run.run.seconds for run in runs),
+        sum(run.run.passes for run in runs),
+        _mean([run.error for run in runs]),
+        _mean([run.evidence for run in runs]),
     )
 
 
@@ -86,34 +86,34 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def equal_accuracy(some: Sequence[Total]) -> Iterator[EqualAccuracy]:
     """Compare every peer's estimate of Shapley values with KernelSHAP here."""
-    ours = [each for each in some if each.package == CROSSLIGHT.name and each.method == KERNEL_SHAP]
+    ours = [row for row in some if row.package == CROSSLIGHT.name and row.method == KERNEL_SHAP]
     for theirs in some:
         if theirs.package != CROSSLIGHT.name and theirs.method in SHAPLEY and theirs.error is not None:
-            good = [each for each in ours if each.error is not None and each.error <= theirs.error]
-            yield EqualAccuracy(theirs, min(good, key=lambda each: each.seconds, default=None))
+            good = [own for own in ours if own.error is not None and own.error <= theirs.error]
+            yield EqualAccuracy(theirs, min(good, key=lambda total: total.seconds, default=None))
 
 
 def together(some: Sequence[Total], package: str) -> list[EqualAccuracy]:
     """LIME, KernelSHAP and Occlusion of a package that has them: against the default here, and `as_good`."""
-    theirs = [_largest([each for each in some if (each.package, each.method) == (package, part)]) for part in PARTS]
-    parts = [each for each in theirs if each is not None]
+    theirs = [_largest([row for row in some if (row.package, row.method) == (package, part)]) for part in PARTS]
+    parts = [other for other in theirs if other is not None]
     if len(parts) < len(PARTS):
         return []
-    seconds, passes = sum(each.seconds for each in parts), sum(each.passes for each in parts)
+    seconds, passes = sum(part.seconds for part in parts), sum(part.passes for part in parts)
     whole = Total(package, TOGETHER, parts[0].setting, seconds, passes, None, None)
     return _both(some, whole, parts[0], parts[1])
 
 
 def explained_and_evaluated(some: Sequence[Total], package: str) -> list[EqualAccuracy]:
     """The four methods of ferret with its evaluation: against the default here, and `as_good`."""
-    theirs = {each.method: each for each in some if each.package == package}
+    theirs = {row.method: row for row in some if row.package == package}
     if not {FOUR, LIME, PARTITION} <= set(theirs):
         return []
     return _both(some, theirs[FOUR], theirs[LIME], theirs[PARTITION])
 
 
 def _both(some: Sequence[Total], whole: Total, lime: Total, shap: Total) -> list[EqualAccuracy]:
-    here = {(each.method, each.setting): each for each in some if each.package == CROSSLIGHT.name}
+    here = {(row.method, row.setting): row for row in some if row.package == CROSSLIGHT.name}
     pairs = [EqualAccuracy(whole, here[whole.method, DEFAULT])] if (whole.method, DEFAULT) in here else []
     for setting in map(shared, GROUP_COUNTS):
         own = [here.get((method, setting)) for method in (LIME, KERNEL_SHAP, whole.method)]
@@ -141,13 +141,13 @@ def _shows_as_much(ours: Total, theirs: Total) -> bool:
 
 def _largest(some: Sequence[Total]) -> Total | None:
     """The one of several settings with the most passes."""
-    return max(some, key=lambda each: each.passes, default=None)
+    return max(some, key=lambda total: total.passes, default=None)
 
 
 def slower(some: Sequence[Total], package: str, method: str) -> EqualAccuracy | None:
     """A method of a package, and the same here by default or in the only setting."""
-    theirs = next((each for each in some if (each.package, each.method) == (package, method)), None)
-    ours = next((each for each in some if (each.package, each.method) == (CROSSLIGHT.name, method)), None)
+    theirs = next((row for row in some if (row.package, row.method) == (package, method)), None)
+    ours = next((row for row in some if (row.package, row.method) == (CROSSLIGHT.name, method)), None)
     return None if theirs is None else EqualAccuracy(theirs, ours)
 
 
@@ -194,7 +194,7 @@ def peer_document(comparison: PeerComparison, command: str) -> str:
         SHAPLEY_HEAD,
         ACCURACY_TABLE.markdown(equal_accuracy(short)) or "No peer was measured.",
         "KernelSHAP here:",
-        OWN_TABLE.markdown(each for each in short if each.package == CROSSLIGHT.name and each.error is not None),
+        OWN_TABLE.markdown(row for row in short if row.package == CROSSLIGHT.name and row.error is not None),
         "## The long sentence",
         METHODS_HEAD,
         METHODS_TABLE.markdown(filter(shown, longer)),
@@ -215,10 +215,10 @@ def asked(some: Sequence[Total], which: str) -> Iterator[tuple[str, EqualAccurac
     yield from ((which, pair) for pair in [*pairs, *([gradients] if gradients else [])])
 
 
-def shown(each: Total) -> bool:
+def shown(total: Total) -> bool:
     """Not the many numbers of masks in which equal accuracy is looked for."""
-    ladder = each.setting in map(shared, COUNTS)
-    return not ladder or (each.method in SHAPLEY and each.setting == shared(COUNTS[-2]))
+    ladder = total.setting in map(shared, COUNTS)
+    return not ladder or (total.method in SHAPLEY and total.setting == shared(COUNTS[-2]))
 
 
 def _compared(pair_of: Callable[[Any], EqualAccuracy]) -> tuple[TableColumn[Any], ...]:
@@ -237,14 +237,14 @@ def _compared(pair_of: Callable[[Any], EqualAccuracy]) -> tuple[TableColumn[Any]
     )
 
 
-METHOD: TableColumn[Total] = TableColumn("method", lambda each: each.method)
-PACKAGE: TableColumn[Total] = TableColumn("package", lambda each: each.package)
-SETTING: TableColumn[Total] = TableColumn("setting", lambda each: each.setting)
-SECONDS: TableColumn[Total] = TableColumn("seconds", lambda each: each.seconds, ".2f")
-PASSES: TableColumn[Total] = TableColumn("passes", lambda each: each.passes, ",")
-ERROR: TableColumn[Total] = TableColumn("error", lambda each: each.error, ".3f")
+METHOD: TableColumn[Total] = TableColumn("method", lambda total: total.method)
+PACKAGE: TableColumn[Total] = TableColumn("package", lambda total: total.package)
+SETTING: TableColumn[Total] = TableColumn("setting", lambda total: total.setting)
+SECONDS: TableColumn[Total] = TableColumn("seconds", lambda total: total.seconds, ".2f")
+PASSES: TableColumn[Total] = TableColumn("passes", lambda total: total.passes, ",")
+ERROR: TableColumn[Total] = TableColumn("error", lambda total: total.error, ".3f")
 METHODS_TABLE = Table(
-    (METHOD, PACKAGE, SETTING, SECONDS, PASSES, TableColumn("AOPC-C - AOPC-S", lambda each: each.evidence, ".3f"))
+    (METHOD, PACKAGE, SETTING, SECONDS, PASSES, TableColumn("AOPC-C - AOPC-S", lambda total: total.evidence, ".3f"))
 )
 OWN_TABLE = Table((SETTING, ERROR, PASSES, SECONDS))
 ASKED_TABLE: Table[tuple[str, EqualAccuracy]] = Table(

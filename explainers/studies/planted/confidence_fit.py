@@ -60,21 +60,21 @@ class Cases:
 
 def by_default(row: Row) -> Row:
     """Return the row with the scores of the methods that a comparison has unless a person chooses."""
-    return {**row, "scores": {method: each for method, each in row["scores"].items() if METHODS.get(method).default}}
+    return {**row, "scores": {method: value for method, value in row["scores"].items() if METHODS.get(method).default}}
 
 
 def unfitted(row: Row) -> Row:
     """Return the row without the scores of learned methods."""
-    return {**row, "scores": {method: each for method, each in row["scores"].items() if method not in LEARNED}}
+    return {**row, "scores": {method: value for method, value in row["scores"].items() if method not in LEARNED}}
 
 
 def is_complete(row: Row) -> bool:
-    """Whether every learned method was fitted to its model."""
+    """Return whether every learned method was fitted to its model."""
     return set(row["scores"]) >= LEARNED
 
 
 def is_right(row: Row) -> bool:
-    """Whether the consensus of all its methods ranks the planted units first."""
+    """Return whether the consensus of all its methods ranks the planted units first."""
     return precision(consensus(row, list(row["scores"])), row["planted"]) == 1.0
 
 
@@ -165,7 +165,7 @@ def check(cases: Cases, p: Floats, base: Floats) -> Checked:
     """Predictions against what came true; intervals over inputs."""
     from sklearn.metrics import roc_auc_score
 
-    own, other = (cases.by_input((each - cases.y) ** 2) for each in (p, base))
+    own, other = (cases.by_input((chance - cases.y) ** 2) for chance in (p, base))
     auroc = float(roc_auc_score(cases.y, p)) if len(set(cases.y.tolist())) > 1 else float("nan")
     gain = mean_interval(other - own)
     return Checked(mean_interval(own), mean_interval(other), gain, auroc, tuple(_bins(p, cases.y)))
@@ -193,7 +193,7 @@ def fitted(rows: Sequence[Row], command: str) -> tuple[dict[str, Any], Checked]:
         "rule": REGRESSION if checked.gain.low > 0 else BASE_RATE,
         "cross-validated Brier score by top": {name: round(score, 4) for name, score in scores.items()},
         "predictors": list(PREDICTORS),
-        "coefficients": [round(each, 5) for each in coefficients(cases).tolist()],
+        "coefficients": [round(coefficient, 5) for coefficient in coefficients(cases).tolist()],
         "covariance": np.round(np.cov(_resampled(cases).T), 7).tolist(),
         "methods": {"unfitted": plain, "learned": sorted(LEARNED)},
         "ranges": _ranges(cases.x),
@@ -245,8 +245,8 @@ def _ranges(x: Floats) -> dict[str, dict[str, list[float]]]:
 def share_interval(right: Floats) -> list[float]:
     """The share of right ones and its 95 % interval by Wilson, which also holds where all are right."""
     low, high = wilson(float(right.sum()), len(right))
-    return [round(each, 4) for each in (float(right.mean()), low, high)]
+    return [round(value, 4) for value in (float(right.mean()), low, high)]
 
 
 def _triple(value: Interval) -> list[float]:
-    return [round(each, 4) for each in (value.mean, value.low, value.high)]
+    return [round(bound, 4) for bound in (value.mean, value.low, value.high)]

@@ -76,13 +76,13 @@ def measure(model: FrozenModel, planted: Planted, number: int, words: Sequence[s
     if not row["verified"]:
         return row
     attributions = [list(estimates(spec, model, decision, Meter()))[-1] for spec in compared_methods(learned=False)]
-    scores = {each.method: each.scores for each in attributions}
+    scores = {attribution.method: attribution.scores for attribution in attributions}
     row["scores"] = rounded(scores)
     answers = {erasure: MaskedPredictor(model, encoding, erasure) for erasure in ERASURES}
     row["noise"] = {
-        each.method: {id: round(value, 5) for id, value in noise.items() if id.startswith("aopc")}
-        for each in attributions
-        if each.draws and (noise := sampling_noise(answers["mask"], each.draws, label))
+        attribution.method: {id: round(value, 5) for id, value in noise.items() if id.startswith("aopc")}
+        for attribution in attributions
+        if attribution.draws and (noise := sampling_noise(answers["mask"], attribution.draws, label))
     }
     row |= curves_of(answers, scores, units, label, number)
     if number % LIMITS_EVERY == 0:
@@ -101,7 +101,7 @@ def with_learned(row: Row, model: FrozenModel, planted: Planted) -> Row:
         spec.id: list(estimates(spec, model, decision, Meter()))[-1].scores for spec in compared_methods(learned=True)
     }
     everything = {**row["scores"], **rounded(scores)}
-    orders = {**scores, CONSENSUS: consensus_scores([tuple(each) for each in everything.values()])}
+    orders = {**scores, CONSENSUS: consensus_scores([tuple(units) for units in everything.values()])}
     curves = {}
     for erasure in ERASURES:
         lines = curve_lines(MaskedPredictor(model, decision.encoding, erasure), list(orders.values()), decision.label)
@@ -111,7 +111,7 @@ def with_learned(row: Row, model: FrozenModel, planted: Planted) -> Row:
 
 def rounded(scores: dict[str, Scores]) -> dict[str, list[float]]:
     """With four digits."""
-    return {method: [float(f"{score:.4g}") for score in each] for method, each in scores.items()}
+    return {method: [float(f"{score:.4g}") for score in row] for method, row in scores.items()}
 
 
 def planted_units(encoding: Encoding, planted: Planted) -> tuple[int, ...]:
@@ -120,7 +120,7 @@ def planted_units(encoding: Encoding, planted: Planted) -> tuple[int, ...]:
     missing = set(planted.at) - set(by_place)
     if missing:
         raise ValueError(f"{sorted(missing)} are no units of {encoding.texts}")
-    return tuple(by_place[each] for each in planted.at)
+    return tuple(by_place[place] for place in planted.at)
 
 
 def use(
@@ -139,10 +139,10 @@ def use(
     groups = {
         "swaps": [planted.swapped(swap) for swap in planted.insertion.swaps],
         "spares": [planted.swapped(swap) for swap in planted.insertion.spares],
-        "others": [replaced(encoding, each) for each in one],
-        "joint": [replaced(encoding, each) for each in joint],
+        "others": [replaced(encoding, step) for step in one],
+        "joint": [replaced(encoding, step) for step in joint],
     }
-    p = iter(_probabilities(model, [each for some in groups.values() for each in some])[:, label])
+    p = iter(_probabilities(model, [unit for some in groups.values() for unit in some])[:, label])
     return {name: [whole(next(p)) for _ in some] for name, some in groups.items()}
 
 
@@ -167,7 +167,7 @@ def is_verified(row: Row) -> bool:
 
 def _probabilities(model: FrozenModel, examples: Sequence[Example]) -> Floats:
     """(examples, C)."""
-    encodings = [model.encode(each) for each in examples]
+    encodings = [model.encode(example) for example in examples]
     batches = [encodings[at : at + 64] for at in range(0, len(encodings), 64)]
     rows = [head_inputs(model, batch)[1].softmax(-1).numpy() for batch in batches]
     return np.concatenate(rows).astype(float)
@@ -195,7 +195,7 @@ def curve_lines(answers: MaskedPredictor, orders: Sequence[Scores], label: int) 
     counts = inner_counts(len(orders[0]))
     masks = np.vstack([erasure_masks(order, counts, kept=True) for order in orders])
     p = answers.probabilities(masks)[:, label].reshape(len(orders), -1)
-    return [[whole(each) for each in line] for line in p]
+    return [[whole(item) for item in line] for line in p]
 
 
 def degraded_orders(n: int, planted: Sequence[int], seed: int) -> list[Scores]:

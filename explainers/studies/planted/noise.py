@@ -77,7 +77,10 @@ def _play(n: int, seed: int) -> dict[str, tuple[int, dict[int, bool]]]:
     random = evidence(game, control_orders(n, seed, CONTROLS * max(*paid.values(), *CHOSEN_OF)))
     own = dict(zip(scores, evidence(game, list(scores.values())), strict=True))
     return {
-        method: (orders, {each: bool(own[method] > _best(random, each or orders)) for each in (*CHOSEN_OF, PAID)})
+        method: (
+            orders,
+            {candidates: bool(own[method] > _best(random, candidates or orders)) for candidates in (*CHOSEN_OF, PAID)},
+        )
         for method, orders in paid.items()
     }
 

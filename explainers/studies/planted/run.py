@@ -61,7 +61,7 @@ def measure_planted(
             new = sum(1 for _ in measure_all(frozen[key], *key, some, words, folder / FILE))
             note(f"{planted_name(*key)}: {new} new rows")
     rows = [row for row in read_records(folder / FILE, signed=False) if row["text"] < inputs]
-    for key in (each for each in pairs if each[1] < fitted):
+    for key in (pair for pair in pairs if pair[1] < fitted):
         fit_learned(frozen[key], *key, data, folder, note)
         rows = [
             with_learned(row, frozen[key], planted[key][row["text"]]) if (row["model"], row["seed"]) == key else row
@@ -77,7 +77,7 @@ def measure_planted(
 
 def plain_words(sources: PlantedTexts) -> list[str]:
     """The words of the held-out texts, with which others are replaced."""
-    texts = (f"{each.text} {each.pair or ''}" for each in sources.held_out)
+    texts = (f"{example.text} {example.pair or ''}" for example in sources.held_out)
     return sorted({word for text in texts for word in text.lower().split() if word.isalpha()})
 
 

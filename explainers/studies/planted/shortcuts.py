@@ -68,7 +68,7 @@ class Planted:
     def swapped(self, swap: Swap) -> Example:
         """The example with other words in the places of the planted ones."""
         texts = [self.example.text, *([self.example.pair] if self.example.pair is not None else [])]
-        for place, word in sorted(swap, key=lambda each: self.at[each[0]], reverse=True):
+        for place, word in sorted(swap, key=lambda pair: self.at[pair[0]], reverse=True):
             text, start, end = self.at[place]
             texts[text] = texts[text][:start] + word + texts[text][end:]
         return Example(texts[0], texts[1] if len(texts) > 1 else None)
@@ -168,12 +168,16 @@ def planted_set(
     With `judged` only insertions whose truth is plain. Texts that hold a planted word are passed over.
     """
     chance = random.Random(1000 * seed + start)
-    free = [each for each in examples if not PLANTED_WORDS & set(f"{each.text} {each.pair or ''}".lower().split())]
+    free = [
+        example
+        for example in examples
+        if not PLANTED_WORDS & set(f"{example.text} {example.pair or ''}".lower().split())
+    ]
     kinds = kinds_of(free[0])
     planted = []
     for turn in range(number):
         kind, side = kinds[turn % len(kinds)], turn // len(kinds) % 2
-        possible = [each for each in insertions(kind, seed) if each.judged or not judged]
-        some = [each for each in possible if each.side == side] or possible
+        possible = [insertion for insertion in insertions(kind, seed) if insertion.judged or not judged]
+        some = [insertion for insertion in possible if insertion.side == side] or possible
         planted.append(plant(free[(start + turn) % len(free)], chance.choice(some), classes, chance))
     return planted

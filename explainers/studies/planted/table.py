@@ -119,7 +119,7 @@ def _gaps(by_measure: Mapping[str, Mapping[str, Floats]]) -> str:
 
 
 def beats_sentence(rows: Sequence[Row]) -> str:
-    """Whether the consensus is better than the one method that a person could always take."""
+    """Return whether the consensus is better than the one method that a person could always take."""
     by_rule = values(rows, "precision")
     parts = []
     for rival in RIVALS:
@@ -168,7 +168,7 @@ def _share(value: Sequence[float] | None) -> str:
 
 def noise_table(passes: Sequence[Passed]) -> str:
     """The share that passes by units and method, and by the number of orders of which a control is chosen."""
-    found = {(each.units, each.method, each.chosen_of): each for each in passes}
+    found = {(pass_.units, pass_.method, pass_.chosen_of): pass_ for pass_ in passes}
 
     def chosen_of(number: int) -> TableColumn[tuple[int, str]]:
         def share(row: tuple[int, str]) -> str | None:
@@ -182,10 +182,10 @@ def noise_table(passes: Sequence[Passed]) -> str:
         (
             TableColumn("units", lambda row: row[0]),
             TableColumn("explanation", lambda row: name_of(row[1])),
-            *map(chosen_of, dict.fromkeys(each.chosen_of for each in passes)),
+            *map(chosen_of, dict.fromkeys(pass_.chosen_of for pass_ in passes)),
         )
     )
-    return table.markdown(dict.fromkeys((each.units, each.method) for each in passes))
+    return table.markdown(dict.fromkeys((pass_.units, pass_.method) for pass_ in passes))
 
 
 def models_table(cards: Sequence[Mapping[str, Any]]) -> str:
@@ -196,10 +196,10 @@ def models_table(cards: Sequence[Mapping[str, Any]]) -> str:
 RULE: TableColumn[str] = TableColumn("rule", name_of)
 BINS: Table[Bin] = Table(
     (
-        TableColumn("predicted", lambda each: f"{each.low:.2f} to {each.high:.2f}"),
-        TableColumn("inputs", lambda each: each.inputs),
-        TableColumn("mean prediction", lambda each: each.predicted, ".3f"),
-        TableColumn("share right", lambda each: each.right, ".3f"),
+        TableColumn("predicted", lambda fitted: f"{fitted.low:.2f} to {fitted.high:.2f}"),
+        TableColumn("inputs", lambda fitted: fitted.inputs),
+        TableColumn("mean prediction", lambda fitted: fitted.predicted, ".3f"),
+        TableColumn("share right", lambda fitted: fitted.right, ".3f"),
     )
 )
 CARDS: Table[Mapping[str, Any]] = Table(
@@ -207,7 +207,7 @@ CARDS: Table[Mapping[str, Any]] = Table(
         key_column("name", "model"),
         key_column("seconds", "training", lambda seconds: f"{seconds:.0f} s"),
         key_column("accuracy", "accuracy on held-out planted inputs", lambda of: f"{np.mean(list(of.values())):.3f}"),
-        key_column("fitted", "fitted methods", lambda of: ", ".join(_fitted(*each) for each in of.items()) or "none"),
+        key_column("fitted", "fitted methods", lambda of: ", ".join(_fitted(*item) for item in of.items()) or "none"),
     )
 )
 
@@ -276,12 +276,15 @@ def _explanations(rows: Sequence[Row]) -> list[str]:
 def supported_text(rows: Sequence[Row]) -> str:
     """What the test against random orders names, and how right that is."""
     named = [supported(row) for row in rows]
-    precise = [{name: precision(each, row["planted"]) for name, each in explanations(row).items()} for row in rows]
-    passed = [(each, some) for each, some in zip(precise, named, strict=True) if some]
-    right = np.array([each[CONSENSUS] for each, _ in passed])
-    methods = [[each[method] for method in some if method != CONSENSUS] for each, some in passed]
+    precise = [
+        {name: precision(explanation, row["planted"]) for name, explanation in explanations(row).items()}
+        for row in rows
+    ]
+    passed = [(values, some) for values, some in zip(precise, named, strict=True) if some]
+    right = np.array([values[CONSENSUS] for values, _ in passed])
+    methods = [[values[method] for method in some if method != CONSENSUS] for values, some in passed]
     of_methods = np.array([np.mean(some) if some else whole for some, whole in zip(methods, right, strict=True)])
-    failed = [each[CONSENSUS] for each, some in zip(precise, named, strict=True) if not some]
+    failed = [values[CONSENSUS] for values, some in zip(precise, named, strict=True) if not some]
     lines = [
         f"Tested against {CONTROLS} random orders (p ≤ 5 %, consensus first, then the methods by agreement, up to the "
         f"first that fails) the consensus passes on {len(passed)} of {len(rows)} inputs, and on average "

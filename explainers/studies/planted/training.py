@@ -70,7 +70,7 @@ def _revised_test(data: Path) -> tuple[Example, ...]:
 
 
 def _short(examples: Sequence[Example], longest: int) -> tuple[Example, ...]:
-    return tuple(each for each in examples if SHORTEST <= _words(each) <= longest)
+    return tuple(example for example in examples if SHORTEST <= _words(example) <= longest)
 
 
 def _words(example: Example) -> int:
@@ -122,8 +122,8 @@ def _train(model: str, seed: int, sources: PlantedTexts, target: Path, note: Cal
             note(f"{target.name}: step {len(losses)} of {STEPS}, loss {sum(losses[-50:]) / 50:.3f}")
     training.save()
     (target / "checkpoint.pt").unlink()
-    network, kinds = training.average.module, sorted({each.insertion.kind for each in held_out})
-    of_kind = {kind: [each for each in held_out if each.insertion.kind == kind] for kind in kinds}
+    network, kinds = training.average.module, sorted({item.insertion.kind for item in held_out})
+    of_kind = {kind: [item for item in held_out if item.insertion.kind == kind] for kind in kinds}
     by_kind = {kind: network_accuracy(network, _encoded(tokenizer, some)) for kind, some in of_kind.items()}
     entries = {
         "name": target.name,
@@ -140,9 +140,11 @@ def _train(model: str, seed: int, sources: PlantedTexts, target: Path, note: Cal
 
 
 def _encoded(tokenizer: Any, planted: Sequence[Planted]) -> list[Encoded]:
-    texts = [(each.example.text, each.example.pair) if each.example.pair else each.example.text for each in planted]
+    texts = [(item.example.text, item.example.pair) if item.example.pair else item.example.text for item in planted]
     tokens = tokenizer.encode_batch(texts)
-    return [(each.ids, each.type_ids, some.example.label or 0) for each, some in zip(tokens, planted, strict=True)]
+    return [
+        (encoded.ids, encoded.type_ids, some.example.label or 0) for encoded, some in zip(tokens, planted, strict=True)
+    ]
 
 
 def fit_learned(
@@ -157,7 +159,7 @@ def fit_learned(
             continue
         began = time.perf_counter()
         planted = planted_set(sources.train, FITTED_ON + WATCHED, seed, classes_of(model, seed), judged=False, start=7)
-        encoded = encode_for_learning(frozen, [each.example for each in planted])
+        encoded = encode_for_learning(frozen, [item.example for item in planted])
         run = folder / "fits" / frozen.name / method
         training = fit(recipe_for(spec), frozen, encoded[WATCHED:], encoded[:WATCHED], run, resume=True)
         entries = {
@@ -173,7 +175,7 @@ def fit_learned(
 
 def fitted_methods(frozen: FrozenModel) -> dict[str, dict[str, Any]]:
     """Seconds, number of texts and precision of the training, for each learned method fitted to the model."""
-    cards = {each.method: each.card for each in available_artifacts(frozen.name, frozen.version)}
+    cards = {artifact.method: artifact.card for artifact in available_artifacts(frozen.name, frozen.version)}
     return {
         method: {
             "seconds": card["seconds"]["all"],

@@ -71,7 +71,7 @@ def explanations(row: Row) -> dict[str, Scores]:
     return {
         "consensus": consensus(row, methods),
         "consensus without gradient × input and attention": consensus(
-            row, [each for each in methods if each not in WITHOUT]
+            row, [method for method in methods if method not in WITHOUT]
         ),
         "consensus, families alike": by_families(row),
         **{method: row["scores"][method] for method in methods},
@@ -120,6 +120,6 @@ def supported(row: Row) -> tuple[str, ...]:
     curves = row["curves"]["mask"]
     null = Null(tuple(evidence_of(row, row["random"]["mask"][:CONTROLS]).tolist()))
     own = dict(zip(curves, evidence_of(row, list(curves.values())).tolist(), strict=True))
-    scores = {method: tuple(each) for method, each in row["scores"].items()}
+    scores = {method: tuple(value) for method, value in row["scores"].items()}
     order = (CONSENSUS, *by_agreement(scores, top_count(row["units"], TOP)))
     return fixed_sequence(order, lambda method: null.beaten_by(own[method]))

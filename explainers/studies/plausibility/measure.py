@@ -108,7 +108,7 @@ def _line(model: FrozenModel, item: Item, plan: PlausibilityPlan, *, costly: boo
     if not line["right"] or not is_defined(truth):
         return line
     chance = plausibility_by_chance(truth)
-    records = [_record(item, POSITION, truth, tuple(-float(each) for each in range(len(truth))), 0.0)]
+    records = [_record(item, POSITION, truth, tuple(-float(place) for place in range(len(truth))), 0.0)]
     for spec, method in _methods(plan, len(truth), costly=costly):
         started = time.monotonic()
         attribution = method.attribute(model, encoding, label)
@@ -150,13 +150,13 @@ def plausibility_rows(records: Sequence[Record]) -> list[dict[str, Any]]:
     for method, mine in by_method.items():
         row: dict[str, Any] = {"method": method, "items": len(mine)}
         for metric in PLAUSIBILITY:
-            values, chance = (np.array([each[part][metric.id] for each in mine]) for part in ("values", "chance"))
+            values, chance = (np.array([row[part][metric.id] for row in mine]) for part in ("values", "chance"))
             row[metric.id], row[f"{metric.id}_gain"] = (
                 vars(mean_interval(values)),
                 vars(difference_interval(values, chance)),
             )
             row[f"{metric.id}_chance"] = float(chance.mean())
-        rows.append(row | {"seconds": float(np.mean([each["seconds"] for each in mine]))})
+        rows.append(row | {"seconds": float(np.mean([row["seconds"] for row in mine]))})
     return rows
 
 

@@ -192,7 +192,9 @@ def published_rows(
     """
     metrics = [metric for metric in PUBLISHED if metric.erasure in model.erasures]
     values, reasons = dict[str, list[dict[str, float]]](), dict[str, str]()
-    encodings = [each for each in (model.encode(example, settings.unit) for example in inputs) if each.units]
+    encodings = [
+        encoding for encoding in (model.encode(example, settings.unit) for example in inputs) if encoding.units
+    ]
     if not encodings:
         raise DataUnavailable("None of the inputs has a word.")
     for number, encoding in enumerate(encodings):
@@ -207,7 +209,7 @@ def published_rows(
                 reasons[spec.id] = failure(spec.id, error).reason
         for method, several in orders.items():
             values.setdefault(method, []).append(
-                _mean([published_values(pooled, decision, each, metrics) for each in several])
+                _mean([published_values(pooled, decision, scores, metrics) for scores in several])
             )
         if (number + 1) % 25 == 0:
             progress(f"{number + 1} of {len(encodings)} inputs")
@@ -227,11 +229,11 @@ def published_values(
 
 
 def _mean(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {id: float(np.mean([each[id] for each in several])) for id in several[0]}
+    return {id: float(np.mean([values[id] for values in several])) for id in several[0]}
 
 
 def _row(method: str, values: Sequence[Mapping[str, float]], reason: str) -> dict[str, Any]:
     row: dict[str, Any] = {"method": method, "inputs": len(values)}
     if not values:
         return row | {"reason": reason}
-    return row | {"metrics": {id: asdict(mean_interval(np.array([each[id] for each in values]))) for id in values[0]}}
+    return row | {"metrics": {id: asdict(mean_interval(np.array([value[id] for value in values]))) for id in values[0]}}

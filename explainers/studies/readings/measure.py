@@ -190,7 +190,7 @@ def read_marks(path: Path, ids: Iterable[str]) -> dict[str, dict[str, bool | Non
 
 
 def holds(mark: Mark) -> bool:
-    """Whether a reason holds: true of the input, and it supports the stated class."""
+    """Return whether a reason holds: true of the input, and it supports the stated class."""
     return bool(mark["true"]) and bool(mark["supports"])
 
 

@@ -92,7 +92,7 @@ def sampling_document(
         HEAD.format(seeds=measure.SEEDS),
     ]
     for units, texts in sorted(Counter(game.units for game in games).items()):
-        here = [each for each in errors if each.units == units]
+        here = [error for error in errors if error.units == units]
         number = f"{texts} text{'' if texts == 1 else 's'}"
         sections += [f"### {units} units, {2**units:,} masks ({number})", _sampling_table(here).markdown(SCORERS)]
     return "\n\n".join(sections) + "\n"
@@ -115,19 +115,19 @@ class Group:
     @property
     def error_by_spread(self) -> float | None:
         """The root mean square error of a score by that of the shown deviations; None where these are all 0."""
-        error, spread = np.mean([(each.square_error, each.square_spread) for each in self.errors], axis=0)
+        error, spread = np.mean([(error.square_error, error.square_spread) for error in self.errors], axis=0)
         return float(np.sqrt(error / spread)) if spread else None
 
 
 def _groups(errors: Sequence[DefaultError]) -> Iterator[Group]:
-    for method in dict.fromkeys(each.method for each in errors):
+    for method in dict.fromkeys(error.method for error in errors):
         for setting in SETTINGS:
-            here = (each for each in errors if (each.method, each.sampling, each.samples) == (method, *setting))
+            here = (error for error in errors if (error.method, error.sampling, error.samples) == (method, *setting))
             yield Group(method, *setting, tuple(here))
 
 
 def _mean(attribute: str) -> Callable[[Group], float]:
-    return lambda group: float(np.mean([getattr(each, attribute) for each in group.errors]))
+    return lambda group: float(np.mean([getattr(error, attribute) for error in group.errors]))
 
 
 def together(costs: Sequence[PassCost]) -> PassCost:
@@ -139,7 +139,7 @@ def _gap_table(gaps: Sequence[PathGap]) -> Table[Rule]:
 
     def of(steps: int) -> TableColumn[Rule]:
         def gap(rule: Rule) -> str:
-            here = [each.gap for each in gaps if (each.rule, each.steps) == (rule, steps)]
+            here = [gap.gap for gap in gaps if (gap.rule, gap.steps) == (rule, steps)]
             return f"{np.median(here):.4f} ({max(here):.4f})"
 
         return TableColumn(f"{steps} steps", gap)
@@ -149,21 +149,21 @@ def _gap_table(gaps: Sequence[PathGap]) -> Table[Rule]:
 
 def _sampling_table(errors: Sequence[SamplingError]) -> Table[Sampler]:
     """A row per sampler; of the control's masks alone there is one number."""
-    counts = sorted({each.count for each in errors})
+    counts = sorted({error.count for error in errors})
 
     def of(sampler: Sampler, count: int) -> list[SamplingError]:
-        return [each for each in errors if (each.sampler, each.count) == (sampler, count)]
+        return [error for error in errors if (error.sampler, error.count) == (sampler, count)]
 
     def drawn(count: int) -> TableColumn[Sampler]:
         def error(sampler: Sampler) -> str | None:
             here = of(sampler, count)
-            asked = np.median([each.asked for each in here]) if here else 0
-            return f"{np.median([each.error for each in here]):.3f} ({asked:.0f})" if here else None
+            asked = np.median([row.asked for row in here]) if here else 0
+            return f"{np.median([row.error for row in here]):.3f} ({asked:.0f})" if here else None
 
         return TableColumn(f"{count} drawn", error)
 
     new: TableColumn[Sampler] = TableColumn(
-        "new", lambda each: np.median([one.new for one in of(each, counts[-1])]), ".0f"
+        "new", lambda method: np.median([one.new for one in of(method, counts[-1])]), ".0f"
     )
     return Table((TableColumn("masks", EXPLAINED.__getitem__), *map(drawn, counts), new))
 
@@ -174,7 +174,7 @@ DEFAULTS_TABLE = Table(
     (
         METHOD,
         SETTING,
-        TableColumn("median error", lambda group: np.median([each.error for each in group.errors]), ".3f"),
+        TableColumn("median error", lambda group: np.median([error.error for error in group.errors]), ".3f"),
         TableColumn("mean error", _mean("error"), ".3f"),
         TableColumn("drawn", _mean("drawn"), ".0f"),
         TableColumn("asked", _mean("asked"), ".0f"),

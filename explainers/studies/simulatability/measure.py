@@ -52,7 +52,9 @@ def simulatability_rows(
     Student s learns from the inputs s·shown … (s+1)·shown; the rest is held out for all of them. A method that fails
     for one of these inputs has the reason instead. Raises `DataUnavailable` for too few inputs.
     """
-    encodings = [each for each in (model.encode(example, settings.unit) for example in inputs) if each.units]
+    encodings = [
+        encoding for encoding in (model.encode(example, settings.unit) for example in inputs) if encoding.units
+    ]
     lessons, held_out = encodings[: shown * students], encodings[shown * students :]
     if shown < FEWEST or len(held_out) < FEWEST:
         raise DataUnavailable(
@@ -60,12 +62,12 @@ def simulatability_rows(
             f"{len(encodings)} inputs; a student needs {FEWEST}. Give more inputs, or change --shown and --students."
         )
     scores, reasons = explained_inputs(model, lessons, specs, settings, progress)
-    predicted = torch.tensor([predicted_class(model, each) for each in encodings])
+    predicted = torch.tensor([predicted_class(model, encoding) for encoding in encodings])
     right = {
         method: _right(states, lessons, held_out, predicted, rows, len(model.labels), shown)
         for method, rows in ((NO_EXPLANATION, None), *scores.items())
     }
-    rows = [_row(method, each, right[NO_EXPLANATION]) for method, each in right.items()]
+    rows = [_row(method, value, right[NO_EXPLANATION]) for method, value in right.items()]
     return rows + [{"method": method, "reason": reason} for method, reason in reasons.items()]
 
 
@@ -105,7 +107,7 @@ def _right(
     classes: int,
     shown: int,
 ) -> NDArray[np.float64]:
-    """Whether each student gives the model's answer to each held-out input, (students, inputs)."""
+    """Return whether each student gives the model's answer to each held-out input, (students, inputs)."""
     test, units = states.of(held_out), present(held_out)
     rows = []
     for seed, start in enumerate(range(0, len(lessons), shown)):
@@ -120,7 +122,7 @@ def _right(
 
 def present(encodings: Sequence[Encoding]) -> Tensor:
     """(B, U), true where there is a unit."""
-    counts = torch.tensor([len(each.units) for each in encodings])
+    counts = torch.tensor([len(encoding.units) for encoding in encodings])
     return torch.arange(int(counts.max())) < counts[:, None]
 
 
@@ -137,6 +139,6 @@ def _row(method: str, right: NDArray[np.float64], without: NDArray[np.float64]) 
     return {
         "method": method,
         "accuracy": float(right.mean()),
-        "students": [float(each) for each in right.mean(axis=1)],
+        "students": [float(share) for share in right.mean(axis=1)],
         "sim": asdict(gain) if method != NO_EXPLANATION else None,
     }

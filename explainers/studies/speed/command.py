@@ -27,7 +27,7 @@ def benchmark_lines(results: dict[str, object]) -> str:
     lines = []
     for name, value in results.items():
         if isinstance(value, dict):
-            lines += [name, *(f"  {key:34} {rounded(each)}" for key, each in value.items())]
+            lines += [name, *(f"  {key:34} {rounded(content)}" for key, content in value.items())]
         else:
             lines.append(f"{name:36} {rounded(value)}")
     return "\n".join(lines)

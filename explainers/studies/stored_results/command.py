@@ -60,9 +60,11 @@ def chosen(model: str, title: str) -> "list[CuratedExample]":
     """Raises `ExplanationError` where there is no such example."""
     from explainers.datasets.curated_examples import curated_examples
 
-    examples = [each for each in curated_examples() if model in ("", each.model) and title in ("", each.title)]
+    examples = [
+        example for example in curated_examples() if model in ("", example.model) and title in ("", example.title)
+    ]
     if not examples:
-        titles = ", ".join(repr(each.title) for each in curated_examples() if model in ("", each.model))
+        titles = ", ".join(repr(example.title) for example in curated_examples() if model in ("", example.model))
         raise ExplanationError(f"There is no such example. Choose one of: {titles or 'those of another model'}.")
     return examples
 

@@ -82,7 +82,7 @@ def shipped_weights() -> dict[str, dict[str, float]]:
 
 
 def best(tried: Sequence[Mapping[str, Any]], select: Select) -> Mapping[str, Any]:
-    return max(tried, key=lambda each: gain(select, each))
+    return max(tried, key=lambda trial: gain(select, trial))
 
 
 TUNING = "tuning.json"  # in a bundle's folder and in that of a run

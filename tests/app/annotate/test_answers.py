@@ -76,7 +76,7 @@ def test_a_second_version_stands_beside_the_first(annotation_store: Store, begun
     project, annotator, item = begun
     for version, marked in enumerate((MARKED, OTHER), start=1):
         answers.confirm(annotation_store, project, annotator, Confirmation(item, "mark", version, marked))
-    assert [each.answer for each in answers.annotations(annotation_store, project)] == [MARKED, OTHER]
+    assert [annotation.answer for annotation in answers.annotations(annotation_store, project)] == [MARKED, OTHER]
     (newest,) = answers.latest(annotation_store, item, annotator)
     assert (newest.answer, newest.version) == (OTHER, 2)
 
@@ -141,4 +141,4 @@ def test_a_revoked_invitation_stores_nothing_more(annotation_store: Store, make_
         answers.confirm_new(annotation_store, project, annotator, Confirmation(item, "mark", 2, OTHER))
     with pytest.raises(ExplanationError, match="Your invitation has ended"):
         answers.confirm(annotation_store, project, annotator, Confirmation(item, "mark", 2, None))
-    assert [each.answer for each in answers.annotations(annotation_store, project)] == [MARKED]
+    assert [annotation.answer for annotation in answers.annotations(annotation_store, project)] == [MARKED]

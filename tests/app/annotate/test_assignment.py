@@ -53,7 +53,7 @@ def test_nobody_gets_an_item_twice_and_none_goes_to_more_people_than_asked(
     given = slots(annotation_store)
     assert Counter(item for item, _ in given) == {1: 2, 2: 2, 3: 2}
     assert len(set(given)) == 6
-    assert all(assignment.current_item(annotation_store, project.id, each) is None for each in annotators)
+    assert all(assignment.current_item(annotation_store, project.id, annotator) is None for annotator in annotators)
 
 
 def test_two_people_at_once_never_get_the_same_last_slot(annotation_store: Store, make_project: Make) -> None:
@@ -115,7 +115,7 @@ def test_skipped_items_come_in_the_order_of_skipping(annotation_store: Store, ma
         given.append(item)
         answers.confirm(annotation_store, project, one, Confirmation(item, "mark", 1, None))
     answers.confirm(annotation_store, project, one, Confirmation(given[0], "mark", 2, None))  # skipped once more
-    assert [each.item for each in answers.skipped_items(annotation_store, one)] == [given[1], given[0]]
+    assert [item.item for item in answers.skipped_items(annotation_store, one)] == [given[1], given[0]]
 
 
 def test_unbegun_items_can_be_freed(annotation_store: Store, make_project: Make) -> None:

@@ -71,9 +71,9 @@ def test_everybody_ranks_the_same_few_maps_of_an_item_under_letters_of_their_own
     questions = [
         ask(project, people.annotator(annotation_store, project.id, f"account {n}"), "rank") for n in range(20)
     ]
-    assert all(list(each.letters) == ["A", "B"] for each in questions)
-    assert len({frozenset(each.letters.values()) for each in questions}) == 1
-    assert len({tuple(each.letters.values()) for each in questions}) == 2
+    assert all(list(question.letters) == ["A", "B"] for question in questions)
+    assert len({frozenset(question.letters.values()) for question in questions}) == 1
+    assert len({tuple(question.letters.values()) for question in questions}) == 2
     other = replace(questions[0], item=replace(questions[0].item, id="another"))
     sets = {frozenset(replace(other, item=replace(other.item, id=str(n))).letters.values()) for n in range(20)}
     assert len(sets) == 3  # of three maps, every two

@@ -234,7 +234,7 @@ def test_a_decision_that_is_sent_twice_is_stored_once(
     with pytest.raises(ExplanationError, match="a newer decision"):
         decisions.decide(annotation_store, annotated, marks, BOTH, "A2", "Bob", seen=0)
     decisions.decide(annotation_store, annotated, marks, BOTH, "A2", "Bob", seen=1)
-    assert [each.by for each in decisions.histories(annotation_store, annotated)[marks]] == ["Ada", "Bob"]
+    assert [history.by for history in decisions.histories(annotation_store, annotated)[marks]] == ["Ada", "Bob"]
 
 
 @pytest.mark.parametrize("comment", ["A1", "A1; decided by Ada", "decided by Ada", ""])

@@ -108,8 +108,8 @@ def test_several_invitations_stay_copyable_until_each_is_opened_or_revoked(
 ) -> None:
     project = make_project()
     tokens = [people.invite(annotation_store, project.id, name) for name in ("A1", "A2", "A3")]
-    assert [each.token for each in people.invites(annotation_store, project.id)] == tokens
+    assert [invite.token for invite in people.invites(annotation_store, project.id)] == tokens
     people.exchange(annotation_store, tokens[0], Tries(), "")
     people.revoke(annotation_store, project.id, people.invites(annotation_store, project.id)[2].id)
-    assert [each.token for each in people.invites(annotation_store, project.id)] == ["", tokens[1], ""]
+    assert [invite.token for invite in people.invites(annotation_store, project.id)] == ["", tokens[1], ""]
     people.exchange(annotation_store, tokens[0], Tries(), "")  # the same link in a second browser

@@ -63,7 +63,7 @@ Shown = tuple[dict[str, ItemState], tuple[Annotation, ...]]
 
 
 def test_agreement_is_there_for_every_task(annotated: Project, shown: Shown) -> None:
-    by_task = {each.task: each for each in results.agreements(annotated, *shown)}
+    by_task = {agreement.task: agreement for agreement in results.agreements(annotated, *shown)}
     assert set(by_task) == set(ANSWERS)
     marked = {value.name: value for value in by_task["mark"].overall}
     # per item: 1 of 1 and 1 of 2 marks shared, so F1 is 2·1/(1+2); κ of [1,0,0] and [1,1,0] is 0.4
@@ -126,7 +126,7 @@ def test_a_decision_takes_the_place_of_the_majority(shown: Shown) -> None:
     number = shown[0]["item 0"].number
     earlier, newest = (decisions.OwnerDecision(marked, "A1", "", 0.0) for marked in (BOTH, FIRST))
     marks = shown_results.gold_marks(shown[0], {(number, "mark"): (earlier, newest), (number, "rate"): (earlier,)})
-    assert {name: each.truth.tolist() for name, each in marks.items()} == {
+    assert {name: mark.truth.tolist() for name, mark in marks.items()} == {
         "item 0": [True, False, False],
         "item 1": [True, True, False],
     }
@@ -165,7 +165,7 @@ def test_methods_are_compared_with_those_who_gave_the_models_class(annotation_st
     states = results.item_states(items.all_items(annotation_store, opposed.id), annotations)
     marks = shown_results.gold_marks(states, {})
     # of item 1 the two people of the other class are a majority, and do not count
-    assert {name: (each.truth.tolist(), each.people) for name, each in marks.items()} == {
+    assert {name: (mark.truth.tolist(), mark.people) for name, mark in marks.items()} == {
         "item 0": ([True, True, False], 3),
         "item 1": ([True, True, False], 1),
     }
@@ -210,8 +210,13 @@ def test_a_download_becomes_a_project_with_the_same_annotations(
     assert read.bad_rows == ()
     spec = ProjectSpec("Films", "small", tasks=("mark",), overlap=2)
     again = create_with_annotations(annotation_store, spec, read.items, read.annotations, ANYBODY)
-    kept = {(each.item, each.annotator, each.answer) for each in answers.annotations(annotation_store, again)}
-    assert kept == {(each.item, each.annotator, each.answer) for each in given if each.task == "mark"}
+    kept = {
+        (annotation.item, annotation.annotator, annotation.answer)
+        for annotation in answers.annotations(annotation_store, again)
+    }
+    assert kept == {
+        (annotation.item, annotation.annotator, annotation.answer) for annotation in given if annotation.task == "mark"
+    }
     assert len(kept) == 4  # of the task that the project has
     assert (
         assignment.progress(annotation_store, again.id, people.annotator(annotation_store, again.id, "x"), 2).total == 0

@@ -45,7 +45,7 @@ def test_agreement_that_is_not_defined_is_not_a_number_on_the_page(ran: Ran) -> 
 def test_signs_are_compared_between_signed_methods_only(bert: Any, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explainers.models.catalog.load", lambda name, **_rest: bert)
     comparison = ran("the film was good", methods=("occlusion", "attention_mean")).comparison()
-    (measure,) = (each for each in AGREEMENTS if each.signed_only)
+    (measure,) = (agreement for agreement in AGREEMENTS if agreement.signed_only)
     assert list(agreement_chart(comparison, measure).data[0].x) == ["Occlusion"]
 
 
@@ -54,5 +54,5 @@ def test_signs_of_unsigned_methods_alone_make_an_empty_matrix(
 ) -> None:
     monkeypatch.setattr("explainers.models.catalog.load", lambda name, **_rest: bert)
     comparison = ran("the film was good", methods=("attention_mean", "attention_last")).comparison()
-    (measure,) = (each for each in AGREEMENTS if each.signed_only)
+    (measure,) = (agreement for agreement in AGREEMENTS if agreement.signed_only)
     assert len(agreement_chart(comparison, measure).data[0].x) == 0

@@ -63,7 +63,7 @@ def test_of_many_units_those_with_the_largest_scores_are_asked(
     among, method = units_among(run_over)
     assert method == "kernel_shap"  # not the random order
     scores = next(
-        each.attribution.scores for each in run_over.comparison().results if each.attribution.method == method
+        result.attribution.scores for result in run_over.comparison().results if result.attribution.method == method
     )
     assert among is not None
     left_out = max(abs(score) for unit, score in enumerate(scores) if unit not in among)

@@ -65,7 +65,9 @@ def test_every_method_that_was_tested_is_in_exactly_one_group(curated: CuratedEx
     grouped = [*answer.supported, *dict(answer.differs), *answer.random]
     assert len(grouped) == len(set(grouped))
     assert not set(grouped) & {*answer.abstaining, CONSENSUS}
-    assert set(grouped) == ({each.method for each in consensus_members(comparison)} if not answer.refusal else set())
+    assert set(grouped) == (
+        {member.method for member in consensus_members(comparison)} if not answer.refusal else set()
+    )
     assert answer.status != "pending"
 
 
@@ -74,7 +76,7 @@ def test_who_is_named_is_better_than_chance_and_the_first_who_is_not_ends_the_te
     answer, comparison = answer_of(curated)
     if answer.refusal:
         return
-    null, values = null_of(comparison), {each.method: evidence(each.metrics) for each in comparison.results}
+    null, values = null_of(comparison), {result.method: evidence(result.metrics) for result in comparison.results}
     assert answer.p == null.p(values[CONSENSUS])
     assert (answer.p <= LEVEL) == (answer.status == "supported")
     assert all(null.p(values[method]) <= LEVEL for method in answer.better_than_chance)

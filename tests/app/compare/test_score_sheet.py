@@ -51,7 +51,7 @@ def scored(run: Run, method: str, *scores: float, **rest: Any) -> Column:
 
 def forget(run: Run, method: str) -> None:
     results = run.comparison().results
-    run.current = replace(run.comparison(), results=tuple(each for each in results if each.method != method))
+    run.current = replace(run.comparison(), results=tuple(result for result in results if result.method != method))
 
 
 def cards_of(run: Run, *columns: Column, options: DrawingOptions = DrawingOptions()) -> list[dict[str, Any]]:  # noqa: B008
@@ -64,9 +64,9 @@ def cards_of(run: Run, *columns: Column, options: DrawingOptions = DrawingOption
 
 def strings(data: object) -> list[str]:
     if isinstance(data, dict):
-        return [*data, *(each for value in data.values() for each in strings(value))]
+        return [*data, *(string for value in data.values() for string in strings(value))]
     if isinstance(data, (list, tuple)):
-        return [each for value in data for each in strings(value)]
+        return [string for value in data for string in strings(value)]
     return [data] if isinstance(data, str) else []
 
 
@@ -121,7 +121,7 @@ def test_a_later_drawing_can_be_told_from_an_earlier_one(ran: Ran, monkeypatch: 
 def test_no_card_repeats_what_was_typed(ran: Ran) -> None:
     mark = "zzyzx"
     run = ran(f"good {mark} film", methods=MANY)
-    assert not [each for each in strings(payload(run, DrawingOptions())["rows"]) if mark in each]
+    assert not [string for string in strings(payload(run, DrawingOptions())["rows"]) if mark in string]
 
 
 @pytest.mark.parametrize("preset", ["safe", "captum", "shap"])

@@ -62,7 +62,7 @@ def test_titles_are_unique_and_every_example_has_a_text() -> None:
     [("sst2", {"sst2"}), ("sst2-ivra-comp", {"sst2"}), ("nli", {"nli"}), ("owner/model", {"sst2", "nli"})],
 )
 def test_a_model_offers_its_own_examples_and_one_without_any_all(model: str, offered: set[str]) -> None:
-    assert titles(model) == [*(each.title for each in curated_examples() if each.model in offered), OWN_TEXT]
+    assert titles(model) == [*(example.title for example in curated_examples() if example.model in offered), OWN_TEXT]
 
 
 def test_choosing_a_model_brings_its_first_example(page: Any) -> None:
@@ -471,7 +471,7 @@ DECLARED = session.controls_of(compare.CompareControls)
 
 
 def test_every_control_declares_address_undo_and_download() -> None:
-    assert [each.name for each in fields(compare.CompareControls) if "control" not in each.metadata] == []
+    assert [field.name for field in fields(compare.CompareControls) if "control" not in field.metadata] == []
     addresses = [spec.address for spec in DECLARED.values() if spec.address]
     assert len(set(addresses)) == len(addresses)
     assert [name for name, spec in DECLARED.items() if not spec.address] == ["own_image"]  # has no name elsewhere

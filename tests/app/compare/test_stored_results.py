@@ -35,7 +35,7 @@ Over = Callable[[Run], Run]
 
 
 def curated(title: str) -> CuratedExample:
-    return next(each for each in curated_examples() if each.title == title)
+    return next(example for example in curated_examples() if example.title == title)
 
 
 def asking(title: str = TITLE, **changes: object) -> Request:
@@ -87,9 +87,9 @@ def test_a_curated_example_is_done_at_once_and_complete(no_model: Engine, title:
     assert comparison.answer is not None
     assert not comparison.answer.provisional
     assert {check.erasure for check in run.comparison().operator_checks} == set(run.stored.card.erasures) - {"mask"}
-    fitted = [each.method for each in available_artifacts(run.request.model, "", "narrative")]
-    assert [each.method for each in comparison.narratives] == fitted
-    assert [each.method for each in comparison.narrative_checks] == fitted
+    fitted = [artifact.method for artifact in available_artifacts(run.request.model, "", "narrative")]
+    assert [narrative.method for narrative in comparison.narratives] == fitted
+    assert [check.method for check in comparison.narrative_checks] == fitted
     assert comparison.decision.encoding.image == run.request.example.image
     assert len(comparison.as_json()) > 1000
     assert comparison.manifest()["model"]["sha256"] == run.stored.card.sha256
@@ -98,7 +98,7 @@ def test_a_curated_example_is_done_at_once_and_complete(no_model: Engine, title:
 
 def test_the_predicted_class_by_name_and_fewer_rows_beside_the_consensus_are_stored_too(no_model: Engine) -> None:
     stored = no_model.submit(asking()).comparison()
-    members = tuple(each.method for each in consensus_members(stored))
+    members = tuple(member.method for member in consensus_members(stored))
     run = no_model.submit(asking(methods=members, label=stored.label))
     assert run.status == "done"
     assert set(run.columns) == set(members)
@@ -139,7 +139,9 @@ def test_other_weights_of_a_method_are_not_stored(monkeypatch: pytest.MonkeyPatc
     assert {"aml", "cause"}.isdisjoint(answer.valid)
     assert {"cimi", "lime", "cause_phi"} <= answer.valid
     assert all("aml" not in check.metrics for check in answer.operator_checks)
-    columns = {each.method: Column(method_spec(each.method)) for each in consensus_members(answer.result.comparison)}
+    columns = {
+        member.method: Column(method_spec(member.method)) for member in consensus_members(answer.result.comparison)
+    }
     assert not stored_results.fill(Run(asking(PAIR, narrators=()), columns), answer)  # AML is missing
     every = replace(answer, valid=answer.valid | {"aml"})
     assert stored_results.fill(Run(asking(PAIR, narrators=()), columns), every)
@@ -195,7 +197,7 @@ def test_curves_and_duels_of_a_stored_run_ask_the_model(engine: Engine, over: Ov
 
 
 def test_a_stored_duel_is_shown_without_a_model(no_model: Engine) -> None:
-    runs = [no_model.submit(asking(each.title)) for each in curated_examples() if each.model == "sst2"]
+    runs = [no_model.submit(asking(example.title)) for example in curated_examples() if example.model == "sst2"]
     run, stored = next((run, run.stored) for run in runs if run.stored is not None and run.stored.comparison.duels)
     first, second = stored.comparison.duels[0].sides
     assert run.comparison().duels == ()

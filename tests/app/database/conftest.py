@@ -120,5 +120,5 @@ def opened() -> Iterator[Opened]:
         return stores[-1]
 
     yield open_store
-    for each in stores:
-        each.close()
+    for store in stores:
+        store.close()

@@ -40,8 +40,8 @@ def test_each_slot_is_given_once_and_each_confirmation_kept_once(database: str, 
     assert len(kept) == len(set(kept)) == 16
     assert all(stored for _, _, stored in kept)
     annotations = answers.annotations(stores[1], project)
-    assert len({(each.item, each.annotator) for each in annotations}) == 16
-    assert {each.comment for each in annotations} == {"naïve 🎬 "}
+    assert len({(annotation.item, annotation.annotator) for annotation in annotations}) == 16
+    assert {annotation.comment for annotation in annotations} == {"naïve 🎬 "}
 
 
 def test_annotations_of_a_version_without_classes_go_on(database: str, opened: Callable[[], Store]) -> None:
@@ -63,7 +63,7 @@ def test_annotations_of_a_version_without_classes_go_on(database: str, opened: C
     (listed,) = projects.projects(later, ANYBODY)
     assert listed.spec.maps_to_rank == projects.MOST_METHODS  # all maps, as when it was made
     answers.confirm(later, listed, annotator, Confirmation(item, "mark", 2, MARKED, own_class="negative"))
-    assert [each.own_class for each in answers.annotations(later, listed)] == ["", "negative"]
+    assert [annotation.own_class for annotation in answers.annotations(later, listed)] == ["", "negative"]
     decisions.decide(later, listed, (item, "mark"), MARKED, "A1", own_class="positive")
     ((history,),) = [decisions.histories(later, listed).values()]
     assert [each.own_class for each in history] == ["", "positive"]

@@ -46,11 +46,11 @@ def app(database: str) -> Iterator[App]:
         return apps[-1]
 
     yield open_app
-    for each in apps:
-        for child in each.supervisor.children.values():
+    for app in apps:
+        for child in app.supervisor.children.values():
             processes.end(child.pid, at_once=True)
             child.wait()
-        each.close()
+        app.close()
 
 
 def state(jobs: Jobs, number: int = 1) -> Job:

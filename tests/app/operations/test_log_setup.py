@@ -63,5 +63,5 @@ def test_tests_still_capture_what_is_logged(caplog: pytest.LogCaptureFixture) ->
         for name in ("app", "explainers"):
             logger = logging.getLogger(name)
             logger.setLevel(logging.NOTSET)
-            logger.handlers = [each for each in logger.handlers if not isinstance(each, OwnHandler)]
+            logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, OwnHandler)]
     assert caplog.messages == ["captured"]

@@ -81,7 +81,7 @@ def test_an_app_that_crashed_earlier_is_no_fault_of_the_one_that_runs() -> None:
     change(crashed, process=2**22 + 1)
     crashed.path.rename(crashed.path.with_name(f"{status._host()}-1.json"))
     written()
-    assert [each["process"] for each in statuses()] == [os.getpid()]
+    assert [status["process"] for status in statuses()] == [os.getpid()]
     assert main([]) == 0
 
 

@@ -22,10 +22,10 @@ def comparison() -> Comparison:
     assert answer is not None
     whole, values = answer.result.comparison, {"aml": 0.25, "lime": 0.75}
     results = [
-        replace(each, metrics={**each.metrics, "aopc_c": values[each.attribution.method]}, noise={})
-        if each.attribution.method in values
-        else each
-        for each in whole.results
+        replace(result, metrics={**result.metrics, "aopc_c": values[result.attribution.method]}, noise={})
+        if result.attribution.method in values
+        else result
+        for result in whole.results
     ]
     return replace(whole, results=tuple(results))
 

@@ -124,7 +124,7 @@ def test_our_numbers_have_half_their_interval() -> None:
 
 
 def test_numbers_on_the_screen_are_those_of_the_comparison(comparison: Comparison) -> None:
-    results = {each.attribution.method: each for each in comparison.results}
+    results = {result.attribution.method: result for result in comparison.results}
     control = comparison.random_control
     assert control is not None
     assert observed(comparison, "metric/aml/aopc_c") == results["aml"].metrics["aopc_c"]
@@ -203,7 +203,7 @@ def test_the_common_order_counts_places() -> None:
 
 def test_the_reversed_order_begins_with_the_least(comparison: Comparison) -> None:
     run = Engine(ModelPool()).submit(request_of(STATE))
-    scores = next(each for each in comparison.results if each.attribution.method == "aml").attribution.scores
+    scores = next(result for result in comparison.results if result.attribution.method == "aml").attribution.scores
     order = reversed_order(run, "aml")
     assert sorted(order) == list(range(len(scores)))
     assert scores[order[0]] == min(scores)

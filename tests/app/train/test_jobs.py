@@ -68,11 +68,11 @@ def office() -> Iterator[Office]:
         return offices[-1]
 
     yield open_office
-    for each in offices:
-        for child in each.supervisor.children.values():
+    for office in offices:
+        for child in office.supervisor.children.values():
             processes.end(child.pid, at_once=True)
             child.wait()
-        each.close()
+        office.close()
 
 
 def state(jobs: Jobs, number: int = 1) -> Job:
@@ -156,7 +156,7 @@ def test_the_app_s_device_is_the_training_s(office: Office, monkeypatch: pytest.
 def test_the_texts_lie_where_nobody_else_may_read_them(office: Office) -> None:
     texts = (Example("--help"), Example("é $(id) `id` ; 'x'"), *TEXTS)
     job = office().submit(SPEC, texts)
-    assert (job.run_folder / "texts.txt").read_text(encoding="utf-8").splitlines() == [each.text for each in texts]
+    assert (job.run_folder / "texts.txt").read_text(encoding="utf-8").splitlines() == [text.text for text in texts]
     assert job.run_folder.stat().st_mode & 0o077 == 0
     assert "$" not in job.spec_json
 

@@ -43,7 +43,7 @@ def test_each_example_gets_its_image(folder: Path) -> None:
 def test_missing_images_are_counted_with_their_examples(folder: Path) -> None:
     annotated = [about("1.jpg", "a"), about("8.jpg", "b"), about("8.jpg", "c"), about("9.jpg", "d")]
     result = with_images(annotated, SOURCE, folder, ())
-    assert [each.text for each in result.examples] == ["a"]
+    assert [example.text for example in result.examples] == ["a"]
     assert result.warning == "Images missing: 2 of 3. Examples left out: 3."
 
 

@@ -49,7 +49,7 @@ def test_a_hypothesis_comes_with_image_label_and_explanation(folder: Path) -> No
 
 def test_labels_are_numbered_as_the_models_classes(folder: Path) -> None:
     result = read_esnlive(write(folder, HEADER, MAN, BABY), folder, ("contradiction", "neutral", "entailment"))
-    assert [each.label for each in result.examples] == [0, 1]
+    assert [example.label for example in result.examples] == [0, 1]
     assert result.labels == ("contradiction", "neutral", "entailment")
 
 
@@ -61,7 +61,7 @@ def test_a_row_without_a_label_or_an_explanation_has_none(folder: Path) -> None:
 def test_missing_images_are_a_warning(folder: Path) -> None:
     (folder / "34.jpg").unlink()
     result = read_esnlive(write(folder, HEADER, MAN, BABY), folder)
-    assert [each.text for each in result.examples] == ["The old man is chopping."]
+    assert [example.text for example in result.examples] == ["The old man is chopping."]
     assert result.warning == "Images missing: 1 of 2. Examples left out: 1."
 
 
@@ -99,6 +99,6 @@ def test_the_published_file_is_read_whole(tmp_path: Path) -> None:
     result = read_esnlive(SHARED, tmp_path)
     assert len(result.examples) == len(rows) == 13_740
     assert result.warning == ""
-    counts = [sum(each.label == label for each in result.examples) for label in range(3)]
+    counts = [sum(example.label == label for example in result.examples) for label in range(3)]
     assert counts == [4963, 3370, 5407]  # as cut and uniq count them
-    assert all(len(each.explanations) == 1 for each in result.examples)
+    assert all(len(example.explanations) == 1 for example in result.examples)

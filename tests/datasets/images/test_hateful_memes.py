@@ -49,7 +49,7 @@ def test_memes_of_a_test_file_have_no_label(folder: Path) -> None:
 
 def test_labels_are_numbered_as_the_models_classes(folder: Path) -> None:
     result = read_hateful_memes(write(folder, FIRST, SECOND), folder, ("hateful", "not hateful"))
-    assert [each.label for each in result.examples] == [1, 0]
+    assert [example.label for example in result.examples] == [1, 0]
 
 
 def test_missing_images_are_a_warning(folder: Path) -> None:

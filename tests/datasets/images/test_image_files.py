@@ -28,13 +28,13 @@ def annotations(folder: Path) -> Path:
 def test_without_a_model_classes_are_numbered_as_the_set_does(folder: Path, annotations: Path) -> None:
     result = ImageFiles("esnlive", folder).read(annotations)
     assert result.labels == ("entailment", "neutral", "contradiction")
-    assert [(each.text, each.label) for each in result.examples] == [("A dog", 0), ("A cat", 2)]
+    assert [(example.text, example.label) for example in result.examples] == [("A dog", 0), ("A cat", 2)]
 
 
 def test_with_a_model_they_are_numbered_as_it_does(folder: Path, annotations: Path) -> None:
     labels = ("contradiction", "entailment", "neutral")
     result = ImageFiles("esnlive", folder).read(annotations, labels)
-    assert [each.label for each in result.examples] == [1, 0]
+    assert [example.label for example in result.examples] == [1, 0]
     with pytest.raises(DataUnavailable, match="Choose a model that was trained on it"):
         ImageFiles("esnlive", folder).read(annotations, ("yes", "no"))
 
@@ -54,7 +54,9 @@ def test_the_classes_of_vqa_x_come_from_the_file_itself(folder: Path) -> None:
     files = ImageFiles("vqa_x", folder)
     assert files.read(path).labels == ("cat", "dog")  # the most frequent first
     result = files.read(path, ("dog",))
-    assert [(each.label, each.image and each.image.path) for each in result.examples] == [(0, folder / "0.jpg")]
+    assert [(example.label, example.image and example.image.path) for example in result.examples] == [
+        (0, folder / "0.jpg")
+    ]
 
 
 def test_without_annotations_the_error_names_the_option(folder: Path) -> None:

@@ -90,7 +90,7 @@ def test_classes_are_the_most_frequent_answers_of_the_training_file(folder: Path
 def test_questions_with_rarer_answers_are_left_out_and_counted(folder: Path) -> None:
     path = write(folder, a=question("yes"), b=question("red"), c=question("tree"))
     result = read_vqa_x(path, folder, ("no", "yes"))
-    assert [each.label for each in result.examples] == [1]
+    assert [example.label for example in result.examples] == [1]
     assert result.warning == "Questions left out because their answer is no class of the model: 2 of 3."
 
 

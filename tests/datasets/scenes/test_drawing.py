@@ -62,7 +62,7 @@ def test_blocks_of_a_tower_leave_a_row_of_paper_between_them() -> None:
 @pytest.mark.parametrize("towers", [True, False])
 def test_a_covered_box_hides_its_things(towers: bool, covered: int) -> None:
     one, other = (random_scene(random.Random(seed), towers=towers, covered=False) for seed in (1, 2))
-    exchanged = (*(each for each in one.things if each.box != covered), *other.box(covered))
+    exchanged = (*(thing for thing in one.things if thing.box != covered), *other.box(covered))
     mixed = Scene(exchanged, towers)
     assert not np.array_equal(draw(one), draw(mixed))
     assert np.array_equal(draw(replace(one, covered=covered)), draw(replace(mixed, covered=covered)))

@@ -38,7 +38,7 @@ def held_out_items() -> list[SceneItem]:
 def test_the_same_seed_gives_the_same_items_and_another_seed_others(training_items: list[SceneItem]) -> None:
     again, other = (list(islice(generate_items(seed, held_out=False), 100)) for seed in (21, 23))
     assert again == training_items[:100]
-    assert {each.wording.text for each in other}.isdisjoint(each.scene for each in training_items)
+    assert {each.wording.text for each in other}.isdisjoint(item.scene for item in training_items)
     assert [each.scene for each in other] != [each.scene for each in again]
 
 
@@ -60,25 +60,25 @@ def test_no_label_is_rare(training_items: list[SceneItem], held_out_items: list[
 
 
 def test_every_kind_of_statement_is_there(training_items: list[SceneItem]) -> None:
-    kinds = Counter(type(each.statement) for each in training_items)
+    kinds = Counter(type(item.statement) for item in training_items)
     assert set(kinds) == {Count, Boxes, Every, Unanswerable}
     assert min(kinds.values()) > 50
     conditions = Counter(
         type(one).__name__
-        for each in training_items
-        if isinstance(each.statement, Boxes)
-        for one in each.statement.conditions
+        for item in training_items
+        if isinstance(item.statement, Boxes)
+        for one in item.statement.conditions
     )
     assert set(conditions) == {"Has", "Only", "Hues", "Next"}
     assert min(conditions.values()) > 50
-    quantifiers = {each.statement.quantifier for each in training_items if isinstance(each.statement, Every)}
+    quantifiers = {item.statement.quantifier for item in training_items if isinstance(item.statement, Every)}
     assert quantifiers == {"all", "no", "not all"}
-    assert {each.scene.towers for each in training_items} == {True, False}
+    assert {item.scene.towers for item in training_items} == {True, False}
 
 
 def test_the_cover_alone_does_not_give_the_label_away(training_items: list[SceneItem]) -> None:
-    covered = Counter(each.label for each in training_items if each.scene.covered is not None)
-    open_ones = Counter(each.label for each in training_items if each.scene.covered is None)
+    covered = Counter(item.label for item in training_items if item.scene.covered is not None)
+    open_ones = Counter(item.label for item in training_items if item.scene.covered is None)
     assert min(covered.values()) > 100  # of each label
     assert set(open_ones) == {0, 1, 2}  # what no image shows is open without a cover too
 
@@ -86,9 +86,9 @@ def test_the_cover_alone_does_not_give_the_label_away(training_items: list[Scene
 def test_the_words_alone_do_not_tell_the_label(training_items: list[SceneItem]) -> None:
     others = list(islice(generate_items(24, held_out=False), 1000))
     reader = CountVectorizer(ngram_range=(1, 2))
-    words = reader.fit_transform([each.wording.text for each in training_items])
-    student = LogisticRegression(max_iter=2000).fit(words, [each.label for each in training_items])
-    right = student.score(reader.transform([each.wording.text for each in others]), [each.label for each in others])
+    words = reader.fit_transform([item.wording.text for item in training_items])
+    student = LogisticRegression(max_iter=2000).fit(words, [item.label for item in training_items])
+    right = student.score(reader.transform([other.wording.text for other in others]), [other.label for other in others])
     assert right < 0.55  # 0.51 to 0.54 were measured, of which 0.03 are what no image shows; by chance 0.33
 
 
@@ -122,14 +122,14 @@ def test_evidence_boxes_hold_the_deciding_things_and_the_cover_that_leaves_it_op
     training_items: list[SceneItem],
 ) -> None:
     covers = 0
-    for each in training_items[:500]:
-        pixels, boxes = draw(each.scene), list(each.evidence.boxes)
-        if each.label == NEUTRAL and not isinstance(each.statement, Unanswerable):
+    for item in training_items[:500]:
+        pixels, boxes = draw(item.scene), list(item.evidence.boxes)
+        if item.label == NEUTRAL and not isinstance(item.statement, Unanswerable):
             left, top, right, bottom = boxes.pop()
-            assert each.scene.covered is not None
-            assert (left, top, right, bottom) == (each.scene.covered * 150, 0, each.scene.covered * 150 + 100, 100)
+            assert item.scene.covered is not None
+            assert (left, top, right, bottom) == (item.scene.covered * 150, 0, item.scene.covered * 150 + 100, 100)
             covers += 1
-        for thing, (left, top, right, bottom) in zip(each.judgement.things, boxes, strict=True):
+        for thing, (left, top, right, bottom) in zip(item.judgement.things, boxes, strict=True):
             inked = (pixels == INKS[thing.colour]).all(-1)
             assert inked[bottom - 1, left + thing.size // 2]  # it stands at its lower side
             assert inked[top:bottom, left:right].sum() > 0.45 * thing.size**2

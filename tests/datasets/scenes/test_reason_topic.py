@@ -63,7 +63,7 @@ def test_one_of_several_references_suffices() -> None:
 
 def test_every_reason_of_the_generator_is_on_its_own_topic_and_few_on_that_of_the_next() -> None:
     reasons = [item.reason for item in islice(generate_items(4002, held_out=False), 300)]
-    assert all(on_topic(each, [each]) is True for each in reasons)
+    assert all(on_topic(reason, [reason]) is True for reason in reasons)
     assert sum(on_topic(one, [other]) is True for one, other in pairwise(reasons)) < 0.1 * len(reasons)
 
 

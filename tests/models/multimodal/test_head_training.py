@@ -112,7 +112,7 @@ def test_many_inputs_give_what_each_gives_alone(model: MultimodalModel, image: C
         Example("a box on top of the dog .", image=image(2, 32, 64)),
         Example("the dog", image=image(2)),
     ]
-    encodings = [model.encode(each) for each in options]
+    encodings = [model.encode(option) for option in options]
     encodings[1] = model.without(encodings[1], [0, 9], "zero")
     encodings[3] = model.without(encodings[3], [1, 12], "delete")
     states, logits = vectors(model, encodings)

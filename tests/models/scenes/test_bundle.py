@@ -26,7 +26,7 @@ def folder(tmp_path: Path, model: SceneModel, tokenizer: Tokenizer) -> Path:
     with torch.no_grad():
         for weight in model.module.parameters():
             weight.copy_(weight.half())
-    save_file({name: each.half() for name, each in model.module.state_dict().items()}, path / "weights.safetensors")
+    save_file({name: value.half() for name, value in model.module.state_dict().items()}, path / "weights.safetensors")
     tokenizer.save(str(path / "tokenizer.json"))
     card = {
         "architecture": "scenes",

@@ -37,7 +37,7 @@ def batch(model: SceneModel, encodings: tuple[Encoding, ...]) -> PaddedBatch:
 
 
 def alone(model: SceneModel, encodings: tuple[Encoding, ...]) -> np.ndarray:
-    return np.stack([model.probabilities(each, np.ones((1, len(each.units))))[0] for each in encodings])
+    return np.stack([model.probabilities(encoding, np.ones((1, len(encoding.units))))[0] for encoding in encodings])
 
 
 def answers(model: SceneModel, states: object) -> np.ndarray:
@@ -155,7 +155,7 @@ def test_images_with_the_same_text_keep_their_order(model: SceneModel, example: 
     ]
     result = encode_for_learning(model, examples)
     assert [(each.encoding.texts[0], each.encoding.image) for each in result] == [
-        (each.text, each.image) for each in examples
+        (example.text, example.image) for example in examples
     ]
     for each in result:
         expected = model.probabilities(each.encoding, np.ones((1, len(each.encoding.units))))[0]

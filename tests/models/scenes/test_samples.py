@@ -46,7 +46,7 @@ def test_of_human_statements_only_the_label_is_known() -> None:
     assert (result.text, result.label) == ("one blue thing", CONTRADICTION)
     assert np.array_equal(result.patches, split_patches(pixels))
     assert result.targets is NO_TARGETS
-    assert all((np.asarray(each) == UNKNOWN).all() for each in vars(NO_TARGETS).values())
+    assert all((np.asarray(var) == UNKNOWN).all() for var in vars(NO_TARGETS).values())
 
 
 def test_whole_words_are_exchanged_all_at_once() -> None:

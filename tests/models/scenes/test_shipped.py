@@ -41,12 +41,14 @@ def examples() -> list[Example]:
 
 
 def answers(model: FrozenModel, examples: list[Example]) -> list[int]:
-    encodings = [model.encode(each) for each in examples]
-    return [int(model.probabilities(each, np.ones((1, len(each.units)))).argmax()) for each in encodings]
+    encodings = [model.encode(example) for example in examples]
+    return [int(model.probabilities(encoding, np.ones((1, len(encoding.units)))).argmax()) for encoding in encodings]
 
 
 def test_it_is_as_often_right_as_its_card_says(model: FrozenModel, examples: list[Example]) -> None:
-    right = np.mean([result == each.label for result, each in zip(answers(model, examples), examples, strict=True)])
+    right = np.mean(
+        [result == example.label for result, example in zip(answers(model, examples), examples, strict=True)]
+    )
     stated = read_card(FOLDER)["accuracy"]["test"]
     assert abs(right - stated) < 4 * np.sqrt(stated * (1 - stated) / len(examples)) + 0.02
 
@@ -100,9 +102,9 @@ def test_its_narrators_say_a_class_and_a_command_makes_them(
     card = json.loads((FOLDER / "narrative" / f"{method}.json").read_text())
     spec = as_typed(shlex.split(card["command"]))
     assert (spec.method, spec.model, spec.command) == (method, "scenes", card["command"])
-    narratives = [narrate(model, model.encode(each), method) for each in examples[:20]]
+    narratives = [narrate(model, model.encode(example), method) for example in examples[:20]]
     agree = np.mean(
-        [each.stated == label for each, label in zip(narratives, answers(model, examples[:20]), strict=True)]
+        [narrative.stated == label for narrative, label in zip(narratives, answers(model, examples[:20]), strict=True)]
     )
     assert agree >= 0.8
 

@@ -97,7 +97,7 @@ def test_a_step_counts_every_sample_once_in_however_many_batches(
 def test_matrices_of_the_encoder_learn_by_muon_and_all_else_by_adamw(tokenizer: Tokenizer, tmp_path: Path) -> None:
     training = SceneTraining(tokenizer, 3, RECIPE, tmp_path)
     muon, adamw = (
-        [weight for group in each.param_groups for weight in group["params"]] for each in training.optimisers
+        [weight for group in optimiser.param_groups for weight in group["params"]] for optimiser in training.optimisers
     )
     assert len(muon) == 6 * 6  # query, key, value, output and two of the feed-forward part in each layer
     assert len({id(weight) for weight in (*muon, *adamw)}) == len(muon) + len(adamw) == len(training.weights)
@@ -162,7 +162,7 @@ def test_checked_samples_are_answered_at_the_end_by_the_averaged_weights(
     with torch.no_grad():  # a head that knows one answer
         training.average.module.head[-1].weight.zero_()  # type: ignore[union-attr,index]
         training.average.module.head[-1].bias.copy_(torch.tensor([0.0, 9.0, 0.0]))  # type: ignore[union-attr,index]
-    assert sample_accuracy(training, samples) == pytest.approx(np.mean([each.label == 1 for each in samples]))
+    assert sample_accuracy(training, samples) == pytest.approx(np.mean([sample.label == 1 for sample in samples]))
 
 
 def test_what_is_kept_are_the_averaged_weights_and_a_checkpoint(tokenizer: Tokenizer, tmp_path: Path) -> None:

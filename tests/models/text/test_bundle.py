@@ -157,7 +157,7 @@ def above(folder: Path) -> Path:
     network = adapted(bundle.trained_network(folder), 1)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
-        tensors = {name: torch.randn_like(each).half() / 4 for name, each in adapters(network).items()}
+        tensors = {name: torch.randn_like(adapter).half() / 4 for name, adapter in adapters(network).items()}
     folder_above = write(folder.parent / "above", tensors)
     card = json.loads((folder_above / "card.json").read_text())
     card["on"] = {"name": folder.name, "sha256": json.loads((folder / "card.json").read_text())["sha256"]}
@@ -167,7 +167,7 @@ def above(folder: Path) -> Path:
 
 def test_a_bundle_on_another_one_answers_as_its_adapters_do(folder: Path, above: Path) -> None:
     network = adapted(bundle.trained_network(folder), 1).eval()
-    network.load_state_dict({n: each.float() for n, each in load_file(above / "weights.safetensors").items()}, False)
+    network.load_state_dict({n: value.float() for n, value in load_file(above / "weights.safetensors").items()}, False)
     model = load_bundle(above, CPU)
     encoding = model.encode("the film was unwatchable")
     expected = network(input_ids=torch.tensor([encoding.ids])).softmax(dim=-1).detach().numpy()

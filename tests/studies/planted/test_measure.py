@@ -71,7 +71,7 @@ def test_the_true_order_begins_with_the_planted_units() -> None:
 
 def test_every_degraded_order_has_as_many_other_ranks_as_its_share() -> None:
     true, *others = map(np.asarray, degraded_orders(10, (3,), seed=1))
-    changed = [int((each != true).sum()) for each in others]
+    changed = [int((other != true).sum()) for other in others]
     assert changed == [2, 2, 2, 2, 5, 5, 10, 10]  # 10 % of ten ranks would be one, and one rank cannot be exchanged
 
 

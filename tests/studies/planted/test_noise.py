@@ -15,7 +15,7 @@ def test_evidence_is_what_keeping_leaves_minus_what_removing_leaves() -> None:
 
 def test_every_explanation_meets_every_kind_of_control() -> None:
     rows = list(passed(games=3, units=(5,)))
-    assert {(each.method, each.chosen_of) for each in rows} == {
+    assert {(row.method, row.chosen_of) for row in rows} == {
         (method, chosen_of) for method in (*METHODS, "consensus") for chosen_of in (*CHOSEN_OF, PAID)
     }
 

@@ -59,7 +59,7 @@ class Timed:
 
 def read_job(path: Path) -> PeerJob:
     values = json.loads(path.read_text(encoding="utf-8"))
-    job = PeerJob(**values | {"sentences": tuple(Sentence(**each) for each in values["sentences"])})
+    job = PeerJob(**values | {"sentences": tuple(Sentence(**value) for value in values["sentences"])})
     if job.threads:
         torch.set_num_threads(job.threads)
     return job
@@ -94,7 +94,9 @@ def counted(network: nn.Module) -> Iterator[list[int]]:
     rows: list[int] = []
 
     def note(_module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        given = (each for each in (*args, kwargs.get("input_ids"), kwargs.get("inputs_embeds")) if each is not None)
+        given = (
+            tensor for tensor in (*args, kwargs.get("input_ids"), kwargs.get("inputs_embeds")) if tensor is not None
+        )
         rows.append(len(next(given)))
 
     hook = network.register_forward_pre_hook(note, with_kwargs=True)
