@@ -74,9 +74,11 @@ def load_bundle(folder: Path, device: torch.device) -> FrozenModel:
 
 
 def fingerprint(model: FrozenModel) -> str:
-    """SHA-256 over every tensor of the model, which shows whether it was changed."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(model.module.state_dict().items()):
+    """SHA-256 over every tensor of the model, which shows whether it was changed; empty without tensors."""
+    digest, tensors = hashlib.sha256(), model.module.state_dict()
+    if not tensors:
+        return ""
+    for name, tensor in sorted(tensors.items()):
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()

@@ -1,4 +1,5 @@
-"""A classifier that is in memory already, such as one that was fine-tuned a minute ago. Nothing is written to disk.
+"""A classifier that is in memory already, such as one that was fine-tuned a minute ago, or any function of texts.
+Nothing is written to disk.
 
 The model stays as it is, with its mode, gradients and hooks. What is explained is a copy on the same device. It shares
 weights of 32 bits and has others in 32 bits, because half precision would round small differences of probability away.
@@ -20,26 +21,38 @@ from explainers.models.decoder import DecoderBase, explainable
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
 from explainers.models.foreign.opened_tokenizer import MAX_TOKENS
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.function_model import wrap_function
+from explainers.models.model_names import IN_MEMORY
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from explainers.models.function_model import Function
 
 NAME = "in memory"
 
 
 def wrap(
-    model: "PreTrainedModel",
-    tokenizer: "PreTrainedTokenizerBase",
+    model: "PreTrainedModel | Function",
+    tokenizer: "PreTrainedTokenizerBase | None" = None,
     labels: Sequence[str] | None = None,
     *,
     name: str = NAME,
+    mask: str = "[MASK]",
 ) -> FrozenModel:
     """The frozen model of a classifier and its fast tokenizer from `transformers`, to be explained as a loaded one.
+
+    Or that of a function from N texts to probabilities (N, classes), without a tokenizer: the methods that ask it about
+    erased texts explain it. Words are deleted from its texts, or replaced by `mask`.
 
     `labels` are the names of the classes by output, by default those of the model's configuration. Raises
     `ModelUnavailable` with a sentence for what cannot be explained.
     """
+    if tokenizer is None and callable(model) and not isinstance(model, nn.Module):
+        return wrap_function(model, labels, name, mask)
     config: Any = getattr(model, "config", None)
+    if tokenizer is None:
+        raise ModelUnavailable(f"{name!r} needs its tokenizer: wrap(model, tokenizer).")
     _check_model(name, model, config)
     network = explainable(name, _copy(model))
     decoder = isinstance(network.base_model, DecoderBase)
@@ -60,7 +73,7 @@ def wrap(
         device=next(network.parameters()).device,
     )
     check_answers(frozen)
-    return replace(frozen, version=fingerprint(frozen)[:12])
+    return replace(frozen, version=f"{IN_MEMORY}{fingerprint(frozen)[:12]}")
 
 
 def _check_model(name: str, model: object, config: Any) -> None:

@@ -9,6 +9,8 @@ from explainers.models.bundle_cards import bundle_names
 HUB_NAME = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}(@[\w.-]{1,95})?", re.ASCII)
 MAX_NAME_LENGTH = 300  # characters of a name that an error message repeats
 
+IN_MEMORY = "memory-"  # how versions of models begin that lie in no folder, so that nothing can be fitted to them
+
 
 def resolve_model_name(name: str, roots: tuple[Path, ...] | None) -> str:
     """The name of a bundle, the real path of a folder, or a hub id (`owner/model[@revision]`).

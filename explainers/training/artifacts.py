@@ -28,6 +28,7 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
 from explainers.methods.spec import MethodSpec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
+from explainers.models.model_names import IN_MEMORY
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -181,6 +182,11 @@ def find_artifact(model: str, version: str, method: str, variant: str = "") -> A
         return exact[0]
     if artifacts and not variant:
         return artifacts[0]
+    if version.startswith(IN_MEMORY):
+        raise ExplanationError(
+            f"This method learns to explain one model, and nothing can be fitted to {model}, which is in no folder. "
+            "Save it to one, and load and fit that."
+        )
     if family == "narrative":
         raise ExplanationError(
             f"{method} puts one model's decisions into words, and it has not been fitted to {model}. "

@@ -1,0 +1,151 @@
+"""Functions from texts to probabilities, as models."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from explainers import explain, wrap
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.models.function_model import AT_ONCE, FunctionModel
+
+TEXT = "A good film, but the plot isn't dull!"
+INSIDE = ("integrated_gradients", "gradient_x_input", "attention_mean")
+
+
+def half(texts: list[str]) -> Any:
+    return np.full((len(texts), 2), 0.5)
+
+
+def recording(seen: list[str]) -> Callable[[list[str]], Any]:
+    def function(texts: list[str]) -> Any:
+        seen.extend(texts)
+        good = np.array(["good" in text for text in texts])
+        return np.stack([0.9 - 0.7 * good, 0.1 + 0.7 * good], axis=1)
+
+    return function
+
+
+def test_a_pipeline_of_scikit_learn_is_explained() -> None:
+    texts = ["good film", "great plot", "dull film", "awful plot", "a good story", "a dull story"]
+    pipeline = make_pipeline(CountVectorizer(), LogisticRegression()).fit(texts, [1, 1, 0, 0, 1, 0])
+    comparison = explain(wrap(pipeline.predict_proba, labels=["bad", "fine"]), "A good film and a plot like no other")
+    done = {result.attribution.method for result in comparison.results}
+    assert {"lime", "kernel_shap", "occlusion", "consensus"} <= done
+    occlusion = comparison.result("occlusion")
+    assert occlusion is not None
+    units = [unit.text for unit in comparison.decision.encoding.units]
+    assert units[int(np.argmax(occlusion.attribution.scores))] == "good"
+    assert comparison.probability == pytest.approx(
+        pipeline.predict_proba(["A good film and a plot like no other"])[0, 1]
+    )
+    assert comparison.answer is not None
+
+
+def test_a_text_comes_to_the_function_as_it_was_typed_and_with_words_deleted_or_masked() -> None:
+    seen: list[str] = []
+    model = wrap(recording(seen), labels=["no", "yes"], mask="___")
+    encoding = model.encode(TEXT)
+    words = [unit.text for unit in encoding.units]
+    keep = np.array([word not in ("good", ",") for word in words])
+    seen.clear()
+    model.probabilities(encoding, np.ones((1, len(words)), dtype=bool), "delete")
+    model.probabilities(encoding, keep[None], "delete")
+    model.probabilities(encoding, keep[None], "mask")
+    model.probabilities(encoding, np.zeros((1, len(words)), dtype=bool), "delete")
+    assert seen == [TEXT, "A film but the plot isn't dull!", "A ___ film ___ but the plot isn't dull!", ""]
+
+
+def test_words_removed_for_good_stay_removed() -> None:
+    seen: list[str] = []
+    model = wrap(recording(seen), labels=["no", "yes"])
+    explain(model, TEXT, methods="occlusion")
+    left = model.without(model.encode(TEXT), [1], "delete")
+    seen.clear()
+    model.probabilities(left, np.ones((1, len(left.units)), dtype=bool), "delete")
+    assert seen == ["A film, but the plot isn't dull!"]
+
+
+def test_it_is_asked_about_few_texts_at_a_time() -> None:
+    sizes: list[int] = []
+
+    def function(texts: list[str]) -> Any:
+        sizes.append(len(texts))
+        return half(texts)
+
+    explain(wrap(function), TEXT, methods=("lime", "kernel_shap"))
+    assert 1 < max(sizes) <= AT_ONCE
+
+
+def test_methods_that_need_an_inside_say_that_there_is_none() -> None:
+    comparison = explain(wrap(half, name="mine"), TEXT, methods=(*INSIDE, "aml", "occlusion"))
+    reasons = {failure.method: failure.reason for failure in comparison.failures}
+    assert set(reasons) == {*INSIDE, "aml"}
+    assert all("mine is a function from texts to probabilities" in reasons[method] for method in INSIDE)
+    assert "nothing can be fitted to mine" in reasons["aml"]
+
+
+def test_tensors_and_lists_are_read_and_classes_have_numbers_without_names() -> None:
+    assert wrap(lambda texts: torch.full((len(texts), 3), 1 / 3, requires_grad=True)).labels == (
+        "class 0",
+        "class 1",
+        "class 2",
+    )
+    assert isinstance(wrap(lambda texts: [[0.2, 0.8] for _ in texts], labels=["a", "b"]), FunctionModel)
+
+
+def test_two_functions_do_not_share_answers() -> None:
+    first, second = (wrap(function, labels=["no", "yes"]) for function in (half, recording([])))
+    assert first.version != second.version
+    assert (
+        explain(first, TEXT, methods="occlusion").probability != explain(second, TEXT, methods="occlusion").probability
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        (lambda texts: [1.0] * len(texts), r"gave an array \(1,\), not \(1, classes\)"),
+        (lambda _texts: None, r"gave an array \(\), not"),
+        (lambda texts: np.full((len(texts), 2), np.nan), "gave numbers that are no probabilities"),
+        (lambda texts: np.ones((len(texts), 2)), "those of a text must sum to 1"),
+        (lambda texts: [[-0.5, 1.5] for _ in texts], "must not be negative"),
+        (lambda texts: 1 / 0, "raised ZeroDivisionError: division by zero"),
+        (lambda texts: "abc", "raised ValueError"),
+    ],
+)
+def test_what_a_function_must_not_answer_is_a_sentence(function: Any, sentence: str) -> None:
+    with pytest.raises(ModelUnavailable, match=sentence):
+        wrap(function)
+
+
+def test_a_function_that_fails_later_is_a_sentence_too() -> None:
+    model = wrap(lambda texts: half(texts) if len(texts) == 1 else half(texts[1:]), name="mine")
+    with pytest.raises(ExplanationError, match="The function 'mine' gave an array"):
+        explain(model, TEXT, methods="occlusion")
+
+
+@pytest.mark.parametrize("labels", ["ab", ["a"], ["a", "a"], ["a", ""]])
+def test_labels_that_name_no_classes_are_refused(labels: Any) -> None:
+    with pytest.raises(ModelUnavailable, match="two or more different names"):
+        wrap(half, labels=labels)
+
+
+def test_more_names_than_classes_are_refused() -> None:
+    with pytest.raises(ModelUnavailable, match=r"gave an array \(1, 2\), not \(1, 3\)"):
+        wrap(half, labels=["a", "b", "c"])
+
+
+def test_a_pair_is_refused() -> None:
+    with pytest.raises(ExplanationError, match="reads a single text"):
+        explain(wrap(half), "A text", "and another")
+
+
+def test_a_network_without_its_tokenizer_is_refused(bert: Any) -> None:
+    with pytest.raises(ModelUnavailable, match="needs its tokenizer"):
+        wrap(bert.module)

@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import pytest
+
+from explainers.studies.architectures.measure import CONTROL, FAMILIES, LEARNED, METHODS, PLANTED, measured, texts_of
+from explainers.studies.architectures.table import documented
+
+FAMILY = {family.kind: family for family in FAMILIES}
+
+
+def test_every_other_text_has_the_planted_word_once() -> None:
+    for text, label in texts_of(100, seed=0):
+        assert text.split().count(PLANTED) == label
+
+
+@pytest.mark.slow
+def test_the_planted_word_is_found_in_a_small_decoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSLIGHT_STORE", str(tmp_path / "store"))
+    row = measured(FAMILY["gpt2"], tmp_path, inputs=2, seed=0)
+    assert row["accuracy"] > 0.95
+    assert row["erasure"] == "delete"
+    assert row["reasons"] == {}
+    assert set(row["ranks"]) == {*METHODS, *LEARNED}
+    assert row["ranks"]["occlusion"] == [1.0, 1.0]
+    assert CONTROL not in row["ranks"]
+
+
+def test_a_family_that_cannot_be_opened_has_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explainers.studies.architectures.measure.STEPS", 1)
+    row = measured(FAMILY["bart"], tmp_path, inputs=1, seed=0)
+    assert row["refused"].startswith("It is neither an encoder")
+    document = documented({"command": "run", "rows": [row]})
+    assert "| `bart` | all | It is neither an encoder" in document
+
+
+def test_a_method_without_ranks_has_a_dash_and_its_reason() -> None:
+    row = {
+        "family": "gpt2",
+        "decoder": True,
+        "accuracy": 1.0,
+        "erasure": "delete",
+        "ranks": {"occlusion": [1.0, 2.0]},
+        "reasons": {"ivra": "No queries."},
+    }
+    document = documented({"command": "run", "rows": [row]})
+    assert "| `gpt2` | 1.00 | delete | – | – | – | – | 1.5 | – | – | – | – | – |" in document
+    assert "| `gpt2` | IvRA | No queries. |" in document
