@@ -2,7 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import overload
+
+from transformers.utils.logging import tqdm
+from typing_extensions import TypedDict, Unpack
 
 from explainers.attribution.given import guess_spec
 from explainers.comparison.answer import answered
@@ -19,15 +24,45 @@ from explainers.models.inputs.requirements import to_example
 from explainers.models.meter import Meter
 from explainers.report.document import fragment
 from explainers.results.comparison import Comparison
+from explainers.results.comparisons import Comparisons
 from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_settings
 from explainers.training.artifacts import find_artifact
 
 Comparison._repr_html_ = fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
 
 
+Input = str | Example | tuple[str, str]  # one text, a pair, or anything as an example
+
+
+class Options(TypedDict, total=False):
+    """The keywords of `explain`, which means the same for one input and for many."""
+
+    methods: Sequence[str] | str | None
+    label: str | int | None
+    versus: str | int | None
+    erasure: str | None
+    unit: str
+    samples: int
+    steps: int
+    seed: int
+    sampling: str
+
+
+@overload
 def explain(
     model: FrozenModel,
     text: str | Example,
+    text_pair: str | None = None,
+    *,
+    image: InputImage | Path | str | bytes | None = None,
+    guess: Sequence[int] = (),
+    **options: Unpack[Options],
+) -> Comparison: ...
+@overload
+def explain(model: FrozenModel, text: list[Input], **options: Unpack[Options]) -> Comparisons: ...
+def explain(
+    model: FrozenModel,
+    text: str | Example | list[Input],
     text_pair: str | None = None,
     *,
     image: InputImage | Path | str | bytes | None = None,
@@ -41,8 +76,10 @@ def explain(
     seed: int = 0,
     sampling: str = DEFAULT_SAMPLING,
     guess: Sequence[int] = (),
-) -> Comparison:
+) -> Comparison | Comparisons:
     """Explains why the model predicts its class (or what supports `label`) with each method, and measures each.
+
+    A list of texts, pairs (text, text) or examples is explained one after the other, with a progress bar.
 
     With `versus`, what supports the class rather than that other one: p(label) / (p(label) + p(versus)).
 
@@ -53,13 +90,21 @@ def explain(
     important, the most important first. `erasure` is "mask" by default, "delete" for models without a mask token.
     Raises `ExplanationError` with a sentence for whatever is wrong with the input.
     """
-    example = to_example(text, text_pair)
     settings = checked_settings(unit, erasure or model.default_erasure, samples, steps, seed, sampling)
-    if image is not None:
-        example = replace(example, image=input_image(image))
     label, versus = class_name(model, label), class_name(model, versus)
     ids = (methods,) if isinstance(methods, str) else methods
-    return compare(model, example, ids, label=label, versus=versus, settings=settings, guess=guess)
+    explained = partial(compare, model, methods=ids, label=label, versus=versus, settings=settings)
+    if isinstance(text, list):
+        if text_pair is not None or image is not None or guess:
+            raise ExplanationError(
+                "text_pair, image and guess belong to one input. Put pairs and images into the list."
+            )
+        examples = [Example(*item) if isinstance(item, tuple) else to_example(item) for item in text]
+        return Comparisons(explained(example) for example in tqdm(examples, desc="Explaining", unit="input"))
+    example = to_example(text, text_pair)
+    if image is not None:
+        example = replace(example, image=input_image(image))
+    return explained(example, guess=guess)
 
 
 def compare(

@@ -215,3 +215,36 @@ def test_the_manifest_identifies_an_image_by_its_pixels() -> None:
     checksum = image_checksum(InputImage.of(white))
     assert checksum == {"size": [3, 2], "pixels_sha256": hashlib.sha256(b"\xff" * 18).hexdigest()}
     assert image_checksum(None) is None
+
+
+def test_a_list_is_explained_as_its_inputs_one_by_one(model: FrozenModel) -> None:
+    texts = ["the dull", "the great"]
+    together = explain(model, [*texts, Example("great")], methods=QUICK)
+    alone = [explain(model, text, methods=QUICK) for text in (*texts, "great")]
+    assert [one.as_probabilities() for one in together] == [one.as_probabilities() for one in alone]
+    assert [one.result("occlusion").attribution.scores for one in together] == [  # type: ignore[union-attr]
+        one.result("occlusion").attribution.scores  # type: ignore[union-attr]
+        for one in alone
+    ]
+    assert repr(together) == "<Comparisons of bag: 3 inputs, 0 with a supported answer>"
+    frame = together.to_frame()
+    assert frame.columns[0] == "input"
+    assert frame.groupby("input").unit.unique().map(list).tolist() == [["the", "dull"], ["the", "great"], ["great"]]
+    assert len(together.to_frame("metrics")) == sum(len(one.to_frame("metrics")) for one in alone)
+
+
+def test_pairs_of_a_list_are_tuples(pairs: FrozenModel) -> None:
+    (comparison,) = explain(pairs, [("the film", "the plot")], methods="occlusion")
+    assert comparison.decision.encoding.texts == ("the film", "the plot")
+
+
+def test_what_belongs_to_one_input_is_refused_beside_a_list(model: FrozenModel) -> None:
+    with pytest.raises(ExplanationError, match="belong to one input"):
+        explain(model, ["the dull"], guess=(0,))  # type: ignore[call-overload]
+
+
+def test_no_input_at_all_is_an_empty_list(model: FrozenModel) -> None:
+    nothing = explain(model, [])
+    assert nothing == []
+    assert nothing.to_frame().empty
+    assert repr(nothing) == "<Comparisons of no input>"
