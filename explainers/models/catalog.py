@@ -198,6 +198,8 @@ def check_answers(model: FrozenModel) -> None:
     try:
         for example in TRIALS if model.segmented else TRIALS[:1]:
             encoding = model.encode(example)
+            if not encoding.units:
+                raise ModelUnavailable(f"The tokenizer of {model.name!r} finds no words in {example.text!r}.")
             keeps = torch.ones(1, len(encoding.units), requires_grad=True)
             model.probabilities(encoding, keeps.detach().numpy())
             for erasure in ERASURES:

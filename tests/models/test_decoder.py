@@ -91,9 +91,9 @@ def test_an_erased_last_word_is_not_taken_for_padding() -> None:
 
 
 def test_a_model_in_memory_stays_as_it_was() -> None:
-    network = network_of(KINDS["qwen2"]).train()
+    network = network_of(KINDS["qwen3"]).train()
     weights = {name: weight.clone() for name, weight in network.state_dict().items()}
-    explain(wrap(network, tokenizer_of(KINDS["qwen2"])), TEXT, methods=("occlusion", "integrated_gradients"), steps=5)
+    explain(wrap(network, tokenizer_of(KINDS["qwen3"])), TEXT, methods=("occlusion", "integrated_gradients"), steps=5)
     assert network.training
     assert all(torch.equal(weights[name], weight) for name, weight in network.state_dict().items())
     assert all(parameter.grad is None for parameter in network.parameters())

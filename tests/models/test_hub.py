@@ -8,10 +8,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
+    BartConfig,
+    BartForSequenceClassification,
     BertConfig,
     BertForSequenceClassification,
-    GPT2Config,
-    GPT2ForSequenceClassification,
     LongformerConfig,
     LongformerForSequenceClassification,
 )
@@ -277,11 +277,14 @@ def test_a_tokenizer_with_neither_mask_nor_unknown_token_is_refused(hub_folder: 
         load(str(hub_folder), device="cpu")
 
 
-def test_a_model_that_is_not_an_encoder_is_refused_with_a_sentence(hub_folder: Path) -> None:
-    config = GPT2Config(n_layer=1, n_head=2, n_embd=8, n_positions=32, vocab_size=20, num_labels=2, pad_token_id=0)
+def test_a_model_that_is_neither_encoder_nor_decoder_is_refused_with_a_sentence(hub_folder: Path) -> None:
+    config = BartConfig(
+        d_model=8, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2,
+        encoder_ffn_dim=8, decoder_ffn_dim=8, max_position_embeddings=32, vocab_size=20, num_labels=3,
+    )  # fmt: skip
     (hub_folder / "model.safetensors").unlink()
-    GPT2ForSequenceClassification(config).save_pretrained(hub_folder)
-    with pytest.raises(ModelUnavailable, match="is not an encoder such as BERT"):
+    BartForSequenceClassification(config).save_pretrained(hub_folder)
+    with pytest.raises(ModelUnavailable, match="neither an encoder such as BERT"):
         load_pretrained(str(hub_folder), CPU)
 
 

@@ -74,7 +74,9 @@ FAMILIES = (
     Family("deberta-v2", {**SIZE, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]}),
     Family("mpnet"),
     Family("modernbert", {**SIZE, "cls_token_id": CLS, "sep_token_id": SEP, "bos_token_id": CLS, "eos_token_id": SEP}),
-    Family("mobilebert", {**SIZE, "embedding_size": 32, "intra_bottleneck_size": 32, "true_hidden_size": 32}),
+    Family(
+        "mobilebert", {**SIZE, "embedding_size": 32, "intra_bottleneck_size": 32, "normalization_type": "layer_norm"}
+    ),
     Family("convbert", {**SIZE, "embedding_size": 32}),
     Family("longformer", {**SIZE, "attention_window": [8, 8]}),
     Family("gpt2", {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "pad_token_id": PAD}, decoder=True),
@@ -86,7 +88,6 @@ FAMILIES = (
     Family("llama", GROUPED, decoder=True),
     Family("mistral", GROUPED, decoder=True),
     Family("mixtral", {**GROUPED, "num_local_experts": 2}, decoder=True),
-    Family("qwen2", GROUPED, decoder=True),
     Family("qwen3", {**GROUPED, "head_dim": 8}, decoder=True),
     Family("gemma", {**GROUPED, "head_dim": 8}, decoder=True),
     Family("gemma2", {**GROUPED, "head_dim": 8}, decoder=True),
@@ -95,7 +96,11 @@ FAMILIES = (
     Family("stablelm", GROUPED, decoder=True),
     Family("xlnet", {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 64, "pad_token_id": PAD}),
     Family("bart", {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "pad_token_id": PAD}),
-    Family("t5", {"d_model": 32, "num_layers": 2, "num_heads": 4, "d_kv": 8, "pad_token_id": PAD}),
+    Family(
+        "t5",
+        {"d_model": 32, "num_layers": 2, "num_heads": 4, "d_kv": 8, "pad_token_id": PAD, "eos_token_id": SEP}
+        | {"decoder_start_token_id": PAD},
+    ),
 )
 
 
@@ -209,7 +214,7 @@ def measured(family: Family, folder: Path, inputs: int, seed: int) -> Record:
         try:
             make(spec, model, folder / f"{family.kind}-{method}", None, resume=False)
         except ExplanationError as error:
-            row["reasons"][method] = str(error)
+            row["reasons"][method] = str(error).replace(str(path), "It")
     ranks, failures = ranks_of(model, inputs, tuple(method for method in LEARNED if method not in row["reasons"]))
     row["ranks"], row["erasure"] = ranks, model.default_erasure
     row["reasons"] |= {method: reason for method, reason in failures.items() if method not in row["reasons"]}
