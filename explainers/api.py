@@ -1,6 +1,7 @@
 """One call from an input to a comparison: what a notebook, the command line and the app share."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing_extensions import TypedDict, Unpack
 from explainers.attribution.given import guess_spec
 from explainers.comparison.answer import answered
 from explainers.comparison.decision import decide
+from explainers.comparison.price import expected_passes, seconds_left
 from explainers.comparison.runner import run, with_pool
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
@@ -23,14 +25,17 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example
 from explainers.models.meter import Meter
 from explainers.report.document import fragment
+from explainers.report.text import duration
 from explainers.results.comparison import Comparison
 from explainers.results.comparisons import Comparisons
+from explainers.results.events import MethodResult
 from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_settings
 from explainers.training.artifacts import find_artifact
 
 Comparison._repr_html_ = fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
 
 
+WORTH_SAYING = 5.0  # seconds that are left
 Input = str | Example | tuple[str, str]  # one text, a pair, or anything as an example
 
 
@@ -117,8 +122,12 @@ def compare(
     settings: Settings,
     guess: Sequence[int] = (),
     given: Sequence[MethodSpec] = (),
+    note: Callable[[str], None] = lambda _line: None,
 ) -> Comparison:
-    """`explain` with the settings in one value, and with rows that are `given`, such as scores made elsewhere."""
+    """`explain` with the settings in one value, and with rows that are `given`, such as scores made elsewhere.
+
+    `note` gets a line about the time that is left whenever a method is done, where the whole takes long.
+    """
     chosen = selection(methods)
     specs = (*filter(None, [guess_spec(guess)]), *given, *select(chosen.methods))
     for narrator in chosen.narrators or ():
@@ -127,8 +136,13 @@ def compare(
     decision, probabilities = decide(model, text, label=label, versus=versus, settings=settings)
     order = tuple(spec.id for spec in select(spec.id for spec in specs))
     comparison = Comparison(decision, probabilities, order=order)
-    for event in run(model, decision, specs, Meter(), narrators=chosen.narrators):
+    meter, began = Meter(), time.perf_counter()
+    expected = expected_passes(specs, settings, len(decision.encoding.units), len(model.erasures))
+    for event in run(model, decision, specs, meter, narrators=chosen.narrators):
         comparison = comparison.with_event(event)
+        left = seconds_left(expected, meter, time.perf_counter() - began)
+        if isinstance(event, MethodResult) and left is not None and left >= WORTH_SAYING:
+            note(f"{len(comparison.methods)} of {len(order)} methods done, up to {duration(left)} left")
     return answered(comparison, finished=True)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from app.compare.runs import Column, Run
 from app.compare.stored_results import StoredAnswer
+from explainers.comparison.price import expected_passes
 from explainers.errors import ExplanationError
 from explainers.methods.registry import method_spec
 from explainers.methods.spec import IMMEDIATE, MethodSpec
@@ -132,6 +133,9 @@ def compute(
     missing = [column.spec for column in run.columns.values() if fresh or not results.recall(column)]
     control_known = not fresh and results.recall_control()
     run.turn.quick = is_quick(run)
+    units, erasures = len(decision.encoding.units), len(decision.card.erasures)
+    run.expected = run.meter.used + expected_passes(missing, run.request.settings, units, erasures)
+    run.began = time.perf_counter() - run.meter.seconds
     operators = OperatorMemory(memory, question, keys)
     events = compare(
         model,

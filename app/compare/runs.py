@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from app.compare.fair_scheduler import Turn
 from explainers.comparison.answer import answered
+from explainers.comparison.price import seconds_left
 from explainers.comparison.stored_results import StoredResult
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled
@@ -124,6 +125,8 @@ class Run:
     thread: Thread | None = field(default=None, repr=False)
     abandoned: bool = False  # stopped because nobody looked; it starts again as soon as somebody does
     seconds: float = 0.0
+    expected: int = 0  # answers of the model that it needs at most, once the prediction is there
+    began: float | None = None  # the moment of time.perf_counter() at which it began to explain
     stored: StoredResult | None = field(default=None, repr=False)  # with which it was filled, without a model
     previous: "Run | None" = field(default=None, repr=False)  # about the same input: shown until this one has results
     views: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)
@@ -177,6 +180,13 @@ class Run:
             if self.current is not None:
                 self.current = answered(self.current, finished=status == "done")
             self.status = status
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return the seconds that it takes at most from here on; None as long as that is not known."""
+        if self.began is None:
+            return None
+        return seconds_left(self.expected, self.meter, time.perf_counter() - self.began - self.meter.waited)
 
     @property
     def decision(self) -> Decision | None:

@@ -27,6 +27,7 @@ from app.model_info import info_on_card
 from explainers.attribution.given import PEOPLE
 from explainers.methods.registry import method_spec
 from explainers.metrics.plausibility import PLAUSIBILITY, is_defined, plausibility, plausibility_by_chance
+from explainers.report.text import duration
 
 TITLE = "Agreement with people's marks"
 CAPTION = (
@@ -66,6 +67,7 @@ def table(run: Run) -> list[dict[str, str | float]]:
 
 
 QUICKEST, WAITING, SLOWEST = 0.5, 1.0, 3.0  # seconds between two redraws of a run that is on its way
+WORTH_SAYING = 5.0  # seconds that are left
 PER_RUN = 0.1  # more seconds for each run on its way, so that many tabs do not keep the server busy with drawing
 TICKS_PER_PLOT = 4  # plots and tables, which cost more, are redrawn less often
 
@@ -215,7 +217,9 @@ def _status(engine: Engine, run: Run) -> None:
                 if settled < len(run.columns)
                 else "Measuring random orders and other operators",
             }
-            st.progress(settled / max(len(run.columns), 1), text=progress[status])
+            left = run.seconds_left if status == "running" else None
+            longest = f", up to {duration(left)} left" if left is not None and left >= WORTH_SAYING else ""
+            st.progress(settled / max(len(run.columns), 1), text=progress[status] + longest)
             st.button("Stop", on_click=run.stop, key="stop")
         elif status == "done":
             st.caption(how(run))

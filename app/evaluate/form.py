@@ -14,13 +14,13 @@ from app.login.gate import Account
 from app.model_info import ModelInfo, model_box, model_info
 from app.model_pool import ModelPool
 from app.train.jobs import Jobs
-from app.train.log import duration
+from explainers.comparison.price import expected_passes
 from explainers.datasets.labelled_rows import InputRow
 from explainers.errors import ExplanationError
-from explainers.evaluation.set_spec import PRESETS, SetSpec, expected_passes, offered_methods
+from explainers.evaluation.set_spec import PRESETS, SetSpec, offered_methods
 from explainers.methods.registry import select
 from explainers.methods.spec import MethodSpec
-from explainers.report.text import counted
+from explainers.report.text import counted, duration
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel

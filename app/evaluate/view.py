@@ -13,9 +13,8 @@ from app.streamlit_shims import Container
 from app.train import processes
 from app.train.job_list import JobList, waiting
 from app.train.jobs import Jobs, Overview
-from app.train.log import duration
 from explainers.errors import without_folders
-from explainers.report.text import counted
+from explainers.report.text import counted, duration
 
 GOES_ON = "Goes on where it stopped: no input is explained twice."
 

@@ -17,12 +17,13 @@ from app.model_info import model_box, model_info
 from app.model_pool import ModelPool
 from app.store import Job
 from app.train.jobs import Jobs
-from app.train.log import duration, read
+from app.train.log import read
 from app.train.state import train_state
 from app.train.submission import device
 from app.train.texts_form import SubmittedTexts
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
+from explainers.report.text import duration
 from explainers.training.artifacts import available_artifacts, own_folder
 from explainers.training.fit_spec import VARIANT, FitSpec
 from explainers.training.settings import Setting, settings_of, typed, with_hyperparameters

@@ -110,10 +110,3 @@ def pace(log: Log, since: tuple[int, float] | None) -> float | None:
     if log.epochs and log.epochs[-1].step:
         return log.epochs[-1].seconds / log.epochs[-1].step
     return None
-
-
-def duration(seconds: float) -> str:
-    """Rounded to seconds, minutes or tenths of hours."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

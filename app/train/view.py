@@ -19,12 +19,13 @@ from app.store import Job, Store
 from app.train import processes
 from app.train.job_list import JobList, waiting
 from app.train.jobs import EXPLAINERS, Jobs, Overview
-from app.train.log import Log, duration, pace, read
+from app.train.log import Log, pace, read
 from app.train.outcome import curves, result, title
 from app.train.state import train_state
 from app.train.submission import own_weights
 from app.train.supervisor import card
 from explainers.errors import ExplanationError
+from explainers.report.text import duration
 
 RESUME, ABOUT_RESUME = "Resume", "Continues from the last checkpoint, if one was written."
 ABOUT_WEIGHTS = "Otherwise they stay, and the Compare page still offers them."

@@ -105,7 +105,9 @@ def explain_command(
         if superpixels:
             frozen = with_superpixels(frozen, superpixels)
         given = specs_from_file(attributions, example)
-        comparison = compare(frozen, example, ids, label=label, versus=versus, settings=settings, given=given)
+        comparison = compare(
+            frozen, example, ids, label=label, versus=versus, settings=settings, given=given, note=show_progress
+        )
         if comparison.failures and not (comparison.results or comparison.narratives):
             raise ExplanationError(comparison.failures[0].reason)
         if html is not None:

@@ -17,11 +17,8 @@ from explainers.datasets.labelled_rows import Columns, InputRow
 from explainers.errors import ExplanationError, refused_fields
 from explainers.methods.registry import METHODS, applicable, select
 from explainers.methods.spec import SLOW, MethodSpec
-from explainers.results.attribution import metric_counts
 from explainers.results.settings import (
     DEFAULT_SAMPLING,
-    RANDOM_ORDERS,
-    SETTLED_BY,
     UNTIL_SETTLED,
     Settings,
     checked_settings,
@@ -87,18 +84,6 @@ def offered_methods(model: str, version: str, *, pairs: bool) -> tuple[MethodSpe
         for spec in applicable(METHODS, example)
         if not spec.is_random and (not spec.learns or (spec.weights_of, spec.default_variant) in fitted)
     )
-
-
-def expected_passes(specs: Sequence[MethodSpec], settings: Settings, units: int, operators: int) -> int:
-    """Return about how many inputs go through the model to explain and measure one row with so many units.
-
-    Every order, random ones and the consensus among them, is measured at the counts of the metrics, by removing and by
-    keeping, under every operator.
-    """
-    samples = settings.samples or SETTLED_BY
-    orders = len(specs) + 2 + RANDOM_ORDERS
-    explaining = sum(spec.passes(units, samples, settings.steps) for spec in specs)
-    return explaining + orders * 2 * len(metric_counts(units)) * operators
 
 
 QUICK = SetPreset(

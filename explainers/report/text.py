@@ -156,3 +156,10 @@ def quoted_among(comparison: "Comparison", at: int) -> str:
     occurrence = [f"number {same.index(at) + 1} of {len(same)}"] if len(same) > 1 else []
     details = ", ".join([*filter(None, [comparison.names[unit.segment].lower()]), *occurrence])
     return f"{quoted_unit(unit, one_line(unit.text))}{f' ({details})' if details else ''}"
+
+
+def duration(seconds: float) -> str:
+    """Rounded to seconds, minutes or tenths of hours."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

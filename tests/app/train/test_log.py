@@ -6,8 +6,9 @@ import pytest
 
 from app.store import Job
 from app.train import outcome, view
-from app.train.log import LOG, Epoch, Log, duration, pace, read
+from app.train.log import LOG, Epoch, Log, pace, read
 from explainers.metrics.faithfulness import METRICS
+from explainers.report.text import duration
 from explainers.training import loop
 
 FIRST = {"method": "aml", "texts": 100, "steps": 6, "recipe": {"epochs": 3}}
