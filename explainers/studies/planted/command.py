@@ -38,9 +38,12 @@ def planted_table_command(
     """Write the document and assets/confidence.json from the stored rows."""
     with user_errors():
         from explainers.comparison.confidence import PATH
+        from explainers.studies.planted.diagram import reliability_figure
         from explainers.studies.planted.run import planted_results
+        from explainers.studies.planted.table import DIAGRAM
 
-        document, content = planted_results(games)
+        document, content, checked = planted_results(games)
         out.write_text(document, encoding="utf-8")
+        reliability_figure(checked.bins).savefig(out.with_name(DIAGRAM), dpi=110, metadata={"Software": None})
         PATH.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         typer.echo(document)

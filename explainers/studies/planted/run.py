@@ -91,8 +91,8 @@ def measure_scenes(number: int, folder: Path, note: Note) -> None:
         write_rows(read_records(path, signed=False), FOLDER / SCENES)
 
 
-def planted_results(games: int) -> tuple[str, dict[str, Any]]:
-    """The document, and the content of assets/confidence.json."""
+def planted_results(games: int) -> tuple[str, dict[str, Any], confidence_fit.Checked]:
+    """The document, the content of assets/confidence.json, and the check of the confidence."""
     rows = read_rows(FOLDER / ROWS)
     scenes = read_rows(FOLDER / SCENES) if (FOLDER / SCENES).is_file() else []
     content, checked = confidence_fit.fitted(rows, COMMAND)
@@ -112,7 +112,7 @@ def planted_results(games: int) -> tuple[str, dict[str, Any]]:
         list(passed(games)),
         games,
     )
-    return planted_document(results), content
+    return planted_document(results), content, checked
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -157,6 +157,7 @@ def confidence_text(content: Mapping[str, Any], checked: Checked) -> str:
             f"On kinds that were left out the Brier score is {interval_cell(checked.brier)}, that of the base rate of "
             f"the other kinds {interval_cell(checked.base)}, the gain {gain}: {judged} the base rate. "
             f"AUROC {checked.auroc:.3f}. The confidence of a comparison is therefore the {content['rule']}.",
+            f"![Share right against predicted confidence]({DIAGRAM})",
             BINS.markdown(checked.bins),
         )
     )
@@ -193,6 +194,7 @@ def models_table(cards: Sequence[Mapping[str, Any]]) -> str:
     return CARDS.markdown(cards)
 
 
+DIAGRAM = "planted.png"  # beside the document
 RULE: TableColumn[str] = TableColumn("rule", name_of)
 BINS: Table[Bin] = Table(
     (
