@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -34,7 +34,7 @@ class Internals:
     """The internals of one pass, with their gradient where the inputs have one."""
 
     logits: Tensor  # (B, C)
-    hidden: tuple[Tensor, ...]  # embedding output, then every layer's output: (B, L, d) each
+    hidden: tuple[Tensor, ...]  # input of the first layer, then every layer's output: (B, L, d) each
     queries: tuple[Tensor, ...]  # per layer (B, L, d), before they are cut into heads
     keys: tuple[Tensor, ...]  # per layer (B, L, d)
 
@@ -44,7 +44,11 @@ class Internals:
 
 
 def transformer_layers(model: FrozenModel) -> tuple[nn.Module, ...]:
-    """The Transformer's layers, from the bottom."""
+    """The Transformer's layers, from the bottom; one that is passed several times, as in ALBERT, stands so often."""
+    groups: Any = getattr(getattr(model.base, "encoder", None), "albert_layer_groups", None)
+    if groups is not None:
+        count = _setting(model, "num_hidden_layers")
+        return tuple(layer for at in range(count) for layer in groups[at * len(groups) // count].albert_layers)
     for name, module in model.base.named_modules():
         if isinstance(module, nn.ModuleList) and name.rpartition(".")[2] in LAYERS:
             return tuple(module)
@@ -74,6 +78,11 @@ def key_head_count(model: FrozenModel) -> int:
 def hidden_size(model: FrozenModel) -> int:
     """d, the size of a hidden state."""
     return _setting(model, "hidden_size", "dim")
+
+
+def word_embedding_size(model: FrozenModel) -> int:
+    """Of a token's embedding: smaller than d in ELECTRA, ALBERT and MobileBERT."""
+    return int(cast(Tensor, word_embedding_table(model).weight).shape[1])
 
 
 def word_embedding_table(model: FrozenModel) -> nn.Module:
@@ -216,34 +225,57 @@ def _hooks(
 ) -> Iterator[None]:
     """During the block a pass is written to `record`, with the replacements of `forward_with_internals`."""
 
+    def scaled(states: Tensor) -> Tensor:
+        return states if factor is None else states * factor[:, :, None]
+
     def after_embeddings(_module: nn.Module, _args: object, output: Tensor) -> Tensor:
-        changed = output if embedding_output is None else embedding_output
-        changed = changed if factor is None else changed * factor[:, :, None]
+        return scaled(output)
+
+    def before_layers(_module: nn.Module, _args: object, output: Tensor) -> Tensor:
+        changed = output if embedding_output is None else scaled(embedding_output)
         record.hidden.append(changed)
         return changed
-
-    def after_layer(number: int) -> Callable[[nn.Module, object, object], object]:
-        def hook(_module: nn.Module, _args: object, output: object) -> object:
-            state = cast(Tensor, output[0] if isinstance(output, tuple) else output)
-            if layer_output is not None and layer_output[0] == number:
-                state = layer_output[1]
-            record.hidden.append(state)
-            return (state, *output[1:]) if isinstance(output, tuple) else state
-
-        return hook
 
     with ExitStack() as hooks:
         embeddings = cast(nn.Module, model.base.embeddings)
         hooks.callback(embeddings.register_forward_hook(after_embeddings).remove)
-        for number, layer in enumerate(transformer_layers(model), start=1):
-            hooks.callback(layer.register_forward_hook(after_layer(number)).remove)
-            for names, outputs in ((QUERIES, record.queries), (KEYS, record.keys)):
-                for part in _named(layer, names):
-                    hooks.callback(part.register_forward_hook(_recorder(outputs)).remove)
-            for name, split in FUSED.items():
-                for part in _named(layer, (name,)):
-                    hooks.callback(part.register_forward_hook(_split_recorder(model, record, split)).remove)
+        hooks.callback((_projection(model) or embeddings).register_forward_hook(before_layers).remove)
+        layers = transformer_layers(model)
+        for layer in dict.fromkeys(layers):
+            numbers = [number for number, other in enumerate(layers, start=1) if other is layer]
+            hooks.callback(layer.register_forward_hook(_layer_hook(record, iter(numbers), layer_output)).remove)
+            _record_projections(hooks, model, record, layer)
         yield
+
+
+def _layer_hook(
+    record: _Record, numbers: Iterator[int], replaced: tuple[int, Tensor] | None
+) -> Callable[[nn.Module, object, object], object]:
+    """Records a layer's output, or replaces it; `numbers` has the layer's number for each time that it is passed."""
+
+    def hook(_module: nn.Module, _args: object, output: object) -> object:
+        state = cast(Tensor, output[0] if isinstance(output, tuple) else output)
+        if replaced is not None and replaced[0] == next(numbers):
+            state = replaced[1]
+        record.hidden.append(state)
+        return (state, *output[1:]) if isinstance(output, tuple) else state
+
+    return hook
+
+
+def _record_projections(hooks: ExitStack, model: FrozenModel, record: _Record, layer: nn.Module) -> None:
+    for names, outputs in ((QUERIES, record.queries), (KEYS, record.keys)):
+        for part in _named(layer, names):
+            hooks.callback(part.register_forward_hook(_recorder(outputs)).remove)
+    for name, split in FUSED.items():
+        for part in _named(layer, (name,)):
+            hooks.callback(part.register_forward_hook(_split_recorder(model, record, split)).remove)
+
+
+def _projection(model: FrozenModel) -> nn.Module | None:
+    """What brings embeddings to the size of the states, in ELECTRA and ALBERT."""
+    inside = getattr(getattr(model.base, "encoder", None), "embedding_hidden_mapping_in", None)
+    return cast(nn.Module | None, inside or getattr(model.base, "embeddings_project", None))
 
 
 def _setting(model: FrozenModel, *names: str) -> int:

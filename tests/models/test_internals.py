@@ -6,12 +6,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 from transformers import (
+    CONFIG_MAPPING,
+    AutoModelForSequenceClassification,
     DistilBertConfig,
     DistilBertForSequenceClassification,
     RobertaConfig,
     RobertaForSequenceClassification,
 )
 
+from explainers import wrap
 from explainers.errors import Cancelled, ExplanationError
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
@@ -28,7 +31,9 @@ from explainers.models.internals import (
     word_embedding_table,
 )
 from explainers.models.meter import Meter
+from explainers.studies.architectures import measure as architectures
 
+VOCABULARY = len(architectures.SPECIAL) + len(architectures.WORDS) + 1
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot")
 
 
@@ -371,3 +376,39 @@ def test_a_model_without_layers_is_a_sentence(bag: Callable[..., FrozenModel]) -
     model = bag({"good": 1.0})
     with pytest.raises(ExplanationError, match="bag has no list of layers"):
         forward_with_internals(model, batch_of(model, "good"))
+
+
+@pytest.mark.parametrize("kind", ["albert", "electra", "mobilebert", "deberta-v2"])
+def test_states_are_those_of_the_library_also_where_layers_are_shared_or_embeddings_are_smaller(kind: str) -> None:
+    model = small_family(kind)
+    batch = pad_batch([model.encode("the film was long"), model.encode("a plot")], model.pad_token, model.device)
+    hidden = forward_with_internals(model, batch).hidden
+    with torch.inference_mode():
+        theirs = model.base(input_ids=batch.ids, attention_mask=batch.attention.long(), output_hidden_states=True)
+    assert len(hidden) == len(transformer_layers(model)) + 1 == 3
+    for ours, expected in zip(hidden, theirs.hidden_states, strict=True):
+        real = batch.attention.bool()
+        assert ours[real] == pytest.approx(expected[real], abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["albert", "electra"])
+@pytest.mark.parametrize("layer", [1, 2])
+def test_a_replaced_layer_of_several_passes_is_that_one_alone(kind: str, layer: int) -> None:
+    model = small_family(kind)
+    batch = pad_batch([model.encode("the film was long")], model.pad_token, model.device)
+    plain = forward_with_internals(model, batch)
+    same = forward_with_internals(model, batch, layer_output=(layer, plain.hidden[layer]))
+    other = forward_with_internals(model, batch, layer_output=(layer, torch.zeros_like(plain.hidden[layer])))
+    assert same.logits == pytest.approx(plain.logits, abs=1e-5)
+    assert other.hidden[layer].abs().max() == 0
+    assert torch.equal(other.hidden[layer - 1], plain.hidden[layer - 1])
+    assert other.logits != pytest.approx(plain.logits, abs=1e-5)
+
+
+def small_family(kind: str) -> FrozenModel:
+    family = next(family for family in architectures.FAMILIES if family.kind == kind)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        config = CONFIG_MAPPING[kind](**family.settings, vocab_size=VOCABULARY, num_labels=2)
+        network = AutoModelForSequenceClassification.from_config(config)
+    return wrap(network, architectures.tokenizer_of(family), labels=["no", "yes"])

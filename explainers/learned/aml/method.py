@@ -52,6 +52,7 @@ from explainers.models.internals import (
     forward_with_soft_mask,
     hidden_size,
     matrix_products,
+    word_embedding_size,
     word_embedding_table,
 )
 from explainers.models.lora import adapted, trainable
@@ -72,14 +73,14 @@ class AttributionModel(nn.Module):
 
     def __init__(self, model: FrozenModel, rank: int) -> None:
         super().__init__()
-        d = hidden_size(model)
+        d, e = hidden_size(model), word_embedding_size(model)
         self.rank = rank
         self.encoder = adapted(model.base, rank) if rank else trainable(model.base)
-        self.prediction = nn.Parameter(torch.randn(len(model.labels) + 1, d) * 0.02)  # z_1 … z_C, and last z_0
+        self.prediction = nn.Parameter(torch.randn(len(model.labels) + 1, e) * 0.02)  # z_1 … z_C, and last z_0
         self.dropout = nn.Dropout(0.1)
         self.hidden = nn.Linear(d, d)
         self.share = nn.Linear(d, 1)
-        self.filler = nn.Parameter(torch.zeros(d))  # what option "learned" adds to the mask token's embedding
+        self.filler = nn.Parameter(torch.zeros(e))  # what option "learned" adds to the mask token's embedding
 
     def forward(self, model: FrozenModel, inputs: PaddedBatch, probabilities: Tensor) -> Tensor:
         """Logits of the shares, (B, L)."""
