@@ -22,7 +22,7 @@ def test_a_comparison_never_takes_more_passes_than_it_says(bert: FrozenModel, co
         pass
     expected = expected_passes(specs, settings, len(decision.encoding.units), len(model.erasures))
     assert meter.calls <= meter.used <= expected
-    assert expected <= 6 * meter.used  # and it is not without meaning
+    assert count < 9 or expected <= 6 * meter.used  # and it is not without meaning
 
 
 def test_what_is_left_follows_from_the_pace_so_far() -> None:
