@@ -31,7 +31,9 @@ if __name__ == "__main__":  # a session; the server imports this module by its n
 else:
     from app import streamlit_shims
     from app.server import edge, lifetime
+    from explainers.installation import limit_spinning
 
+    limit_spinning()
     streamlit_shims.keep_page_changes()
     streamlit_shims.deliver_finished_runs()
 

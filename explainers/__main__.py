@@ -8,6 +8,9 @@ from importlib.util import find_spec
 import typer
 
 from explainers.commands.app import app
+from explainers.installation import limit_spinning
+
+limit_spinning()
 
 
 def study_elsewhere() -> None:
