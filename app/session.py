@@ -259,12 +259,12 @@ FLAG = Codec(lambda flag: [str(flag).lower()], lambda texts: {"true": True, "fal
 NAMES = Codec(lambda names: list(names) or [""], lambda texts: tuple(filter(None, texts)))  # empty: none of them
 
 
-def whole_number(least: int, most: int) -> Codec:
-    """Return the codec of a number between two bounds."""
+def whole_number(least: int, most: int, besides: int | None = None) -> Codec:
+    """Return the codec of a number between two bounds, or of the one that is allowed `besides`."""
 
     def decode(texts: list[str]) -> int:
         number = int(texts[-1])
-        if not least <= number <= most:
+        if not least <= number <= most and number != besides:
             raise ValueError(number)
         return number
 

@@ -26,8 +26,7 @@ from explainers.models.inputs.requirements import to_example
 from explainers.models.meter import Meter
 from explainers.report.document import fragment
 from explainers.report.text import duration
-from explainers.results.comparison import Comparison
-from explainers.results.comparisons import Comparisons
+from explainers.results.comparison import Comparison, Comparisons
 from explainers.results.events import MethodResult
 from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_settings
 from explainers.training.artifacts import find_artifact

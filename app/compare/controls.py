@@ -7,7 +7,7 @@ from typing import cast
 import streamlit as st
 
 from app.compare import file_rows, guess
-from app.compare.state import SAMPLES, SEEDS, STEPS, CompareState, compare_state
+from app.compare.state import FEWEST_SAMPLES, SAMPLES, SEEDS, STEPS, CompareState, compare_state
 from app.model_info import ModelInfo, model_info
 from app.model_pool import ModelPool
 from app.streamlit_shims import Container
@@ -26,7 +26,6 @@ SAMPLES_HELP = (
     "many. Otherwise exactly this many."
 )
 EDIT = "Which methods are compared, and which narrators put the decision into words."
-FEWEST_SAMPLES = 50
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,9 @@ LONG, LONG_TEXTS_KEPT = "own", 20  # the parameter of a long text's name, and ho
 STEPS_KEPT, IMAGES_KEPT = 100, 40 * 2**20  # steps of Undo, and bytes of their images
 NUMBER = re.compile(r"[0-9]{1,6}")  # of a unit; the address can hold anything
 BOTH_KINDS = "Both"
+FEWEST_SAMPLES = 50  # where a number is given
 SAMPLES, STEPS, SEEDS = (UNTIL_SETTLED, 5000), (5, 500), (0, 9999)  # fewest and most
+SAMPLE_COUNT = whole_number(FEWEST_SAMPLES, SAMPLES[1], besides=UNTIL_SETTLED)
 
 TEXTS = ("text", "pair")
 UNITS = Codec(
@@ -92,7 +94,10 @@ class CompareControls:
     unit: str = field(default="word", metadata=carried(TEXT, "unit", undo=True, download=True))
     erase: str = field(default="mask", metadata=carried(TEXT, "erase", "erasure operator", undo=True, download=True))
     samples: int = field(
-        default=UNTIL_SETTLED, metadata=carried(whole_number(*SAMPLES), "samples", undo=True, download=True)
+        default=UNTIL_SETTLED,
+        metadata=carried(
+            whole_number(FEWEST_SAMPLES, SAMPLES[1], besides=UNTIL_SETTLED), "samples", undo=True, download=True
+        ),
     )
     steps: int = field(default=50, metadata=carried(whole_number(*STEPS), "steps", undo=True, download=True))
     seed: int = field(default=0, metadata=carried(whole_number(*SEEDS), "seed", undo=True, download=True))

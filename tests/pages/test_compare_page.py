@@ -243,6 +243,7 @@ class TestWithASmallModel:
             {"removed": "-1.999.x"},
             {"top": "1000"},
             {"samples": "many"},
+            {"samples": "3"},
             {"perturbation": "no such"},
             {"sort": "<script>"},
             {"nothing": "known"},

@@ -38,9 +38,8 @@ def planted_table_command(
     """Write the document and assets/confidence.json from the stored rows."""
     with user_errors():
         from explainers.comparison.confidence import PATH
-        from explainers.studies.planted.diagram import reliability_figure
         from explainers.studies.planted.run import planted_results
-        from explainers.studies.planted.table import DIAGRAM
+        from explainers.studies.planted.table import DIAGRAM, reliability_figure
 
         document, content, checked = planted_results(games)
         out.write_text(document, encoding="utf-8")

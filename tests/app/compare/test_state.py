@@ -422,6 +422,21 @@ def test_a_change_forgets_what_was_wrong_with_the_address(asked: CompareState) -
     assert not asked.problems
 
 
+@pytest.mark.parametrize(("given", "taken"), [("0", 0), ("50", 50), ("5000", 5000)])
+def test_numbers_of_samples_in_an_address(page: Any, given: str, taken: int) -> None:
+    state = opened(page, samples=given)
+    assert (state.controls.samples, state.problems) == (taken, {})
+
+
+@pytest.mark.parametrize("wrong", ["3", "49", "-1", "5001", "many"])
+def test_too_few_samples_in_an_address_are_a_sentence(page: Any, wrong: str) -> None:
+    state = opened(page, samples=wrong)
+    assert state.controls.samples == 0
+    assert list(state.problems.values()) == [
+        f"The address names the samples “{wrong}”, which is not available here. Choose another one."
+    ]
+
+
 @pytest.mark.parametrize(("name", "noun"), [("class", "class"), ("erase", "erasure operator"), ("learned", "method")])
 def test_what_the_address_names_and_nobody_offers_is_a_sentence_once(page: Any, name: str, noun: str) -> None:
     state = opened(page, **{name: "x"})

@@ -1,7 +1,7 @@
 import pytest
 
 from explainers.studies.planted.confidence_fit import Bin
-from explainers.studies.planted.diagram import reliability_figure
+from explainers.studies.planted.table import reliability_figure
 
 
 def test_every_bin_is_a_point_with_its_interval_and_its_number_of_inputs() -> None:
