@@ -12,7 +12,7 @@ from typing_extensions import TypedDict, Unpack
 
 from explainers.attribution.given import guess_spec
 from explainers.comparison.answer import answered
-from explainers.comparison.decision import decide
+from explainers.comparison.decision import checked_encoding, decide
 from explainers.comparison.price import expected_passes, seconds_left
 from explainers.comparison.runner import run, with_pool
 from explainers.datasets.example import Example
@@ -63,10 +63,14 @@ def explain(
     **options: Unpack[Options],
 ) -> Comparison: ...
 @overload
-def explain(model: FrozenModel, text: list[Input], **options: Unpack[Options]) -> Comparisons: ...
 def explain(
     model: FrozenModel,
-    text: str | Example | list[Input],
+    text: list[str] | list[Example] | list[tuple[str, str]] | list[Input],
+    **options: Unpack[Options],
+) -> Comparisons: ...
+def explain(
+    model: FrozenModel,
+    text: str | Example | list[str] | list[Example] | list[tuple[str, str]] | list[Input],
     text_pair: str | None = None,
     *,
     image: InputImage | Path | str | bytes | None = None,
@@ -103,12 +107,24 @@ def explain(
             raise ExplanationError(
                 "text_pair, image and guess belong to one input. Put pairs and images into the list."
             )
-        examples = [Example(*item) if isinstance(item, tuple) else to_example(item) for item in text]
+        examples = [checked_input(model, number, item, settings) for number, item in enumerate(text)]
         return Comparisons(explained(example) for example in tqdm(examples, desc="Explaining", unit="input"))
     example = to_example(text, text_pair)
     if image is not None:
         example = replace(example, image=input_image(image))
     return explained(example, guess=guess)
+
+
+def checked_input(model: FrozenModel, number: int, item: Input, settings: Settings) -> Example:
+    """Return an input of a list. Raises `ExplanationError` with its number, before the first one is explained."""
+    try:
+        if isinstance(item, tuple) and len(item) != 2:
+            raise ExplanationError(f"A pair has two texts, not {len(item)}.")
+        example = Example(*item) if isinstance(item, tuple) else to_example(item)
+        checked_encoding(model, example, settings.unit)
+    except ExplanationError as error:
+        raise ExplanationError(f"Input {number}: {error}") from error
+    return example
 
 
 def compare(
@@ -141,7 +157,7 @@ def compare(
         comparison = comparison.with_event(event)
         left = seconds_left(expected, meter, time.perf_counter() - began)
         if isinstance(event, MethodResult) and left is not None and left >= WORTH_SAYING:
-            note(f"{len(comparison.methods)} of {len(order)} methods done, up to {duration(left)} left")
+            note(f"{len(comparison.methods)} of {len(order)} methods done, about {duration(left)} left")
     return answered(comparison, finished=True)
 
 

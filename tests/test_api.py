@@ -2,6 +2,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -241,6 +242,18 @@ def test_pairs_of_a_list_are_tuples(pairs: FrozenModel) -> None:
 def test_what_belongs_to_one_input_is_refused_beside_a_list(model: FrozenModel) -> None:
     with pytest.raises(ExplanationError, match="belong to one input"):
         explain(model, ["the dull"], guess=(0,))  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [("", "Input 1: The text is empty"), (("a", "b", "c"), "Input 1: A pair has two texts, not 3")],
+)
+def test_a_wrong_input_of_a_list_is_said_before_anything_is_explained(
+    model: FrozenModel, wrong: Any, sentence: str
+) -> None:
+    with pytest.raises(ExplanationError, match=sentence):
+        explain(model, ["the dull", wrong], methods=QUICK)
+    assert model.meter.calls == 0
 
 
 def test_no_input_at_all_is_an_empty_list(model: FrozenModel) -> None:

@@ -134,8 +134,10 @@ def compute(
     control_known = not fresh and results.recall_control()
     run.turn.quick = is_quick(run)
     units, erasures = len(decision.encoding.units), len(decision.card.erasures)
-    run.expected = run.meter.used + expected_passes(missing, run.request.settings, units, erasures)
-    run.began = time.perf_counter() - run.meter.seconds
+    known = len(run.columns) - len(missing)
+    expected = expected_passes(missing, run.request.settings, units, erasures, known=known)
+    run.expected = run.meter.used + expected
+    run.began = time.perf_counter() - run.meter.seconds - run.meter.waited
     operators = OperatorMemory(memory, question, keys)
     events = compare(
         model,

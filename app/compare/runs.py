@@ -125,7 +125,7 @@ class Run:
     thread: Thread | None = field(default=None, repr=False)
     abandoned: bool = False  # stopped because nobody looked; it starts again as soon as somebody does
     seconds: float = 0.0
-    expected: int = 0  # answers of the model that it needs at most, once the prediction is there
+    expected: int = 0  # about how many answers of the model it needs; 0 before the prediction
     began: float | None = None  # the moment of time.perf_counter() at which it began to explain
     stored: StoredResult | None = field(default=None, repr=False)  # with which it was filled, without a model
     previous: "Run | None" = field(default=None, repr=False)  # about the same input: shown until this one has results
@@ -183,7 +183,7 @@ class Run:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the seconds that it takes at most from here on; None as long as that is not known."""
+        """Return about how many seconds it takes from here on; None as long as that is not known."""
         if self.began is None:
             return None
         return seconds_left(self.expected, self.meter, time.perf_counter() - self.began - self.meter.waited)

@@ -218,8 +218,8 @@ def _status(engine: Engine, run: Run) -> None:
                 else "Measuring random orders and other operators",
             }
             left = run.seconds_left if status == "running" else None
-            longest = f", up to {duration(left)} left" if left is not None and left >= WORTH_SAYING else ""
-            st.progress(settled / max(len(run.columns), 1), text=progress[status] + longest)
+            remaining = f", about {duration(left)} left" if left is not None and left >= WORTH_SAYING else ""
+            st.progress(settled / max(len(run.columns), 1), text=progress[status] + remaining)
             st.button("Stop", on_click=run.stop, key="stop")
         elif status == "done":
             st.caption(how(run))

@@ -32,7 +32,8 @@ _wrapped = count(1)
 
 @dataclass(eq=False)
 class PieceTable:
-    """A tokenizer whose pieces are words with what stands before them, so that pieces give the text again."""
+    """A tokenizer whose pieces are words with what stands before them, so that pieces give the text again, but for
+    spaces around it."""
 
     mask: str
     pieces: list[str] = field(init=False)
@@ -89,13 +90,14 @@ class FunctionModel(FrozenModel):
         """Return p(class) of texts, (N, C). Raises `ExplanationError` if the function raises or gives anything else."""
         try:
             answer: Any = self.function(texts)
-            rows = np.asarray(answer.detach().cpu() if isinstance(answer, Tensor) else answer, dtype=float)
+            values = answer.detach().cpu().numpy() if isinstance(answer, Tensor) else answer
+            rows = np.array(values, dtype=float, order="C")  # a copy: the function may use its array again
         except ExplanationError:
             raise
         except Exception as error:
             why = f": {first_sentence(error)}" if str(error) else "."
             raise ExplanationError(f"The function {self.name!r} raised {type(error).__name__}{why}") from error
-        if rows.ndim != 2 or rows.shape != (len(texts), len(self.labels) or rows.shape[1]):
+        if rows.ndim != 2 or rows.shape[1] < 2 or rows.shape != (len(texts), len(self.labels) or rows.shape[1]):
             wanted = f"({len(texts)}, {len(self.labels)})" if self.labels else f"({len(texts)}, classes)"
             raise ExplanationError(f"The function {self.name!r} gave an array {rows.shape}, not {wanted}.")
         if not np.isfinite(rows).all() or (rows < 0).any() or (np.abs(rows.sum(axis=1) - 1) > TOLERANCE).any():

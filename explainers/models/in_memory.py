@@ -51,6 +51,8 @@ def wrap(
     if tokenizer is None and callable(model) and not isinstance(model, nn.Module):
         return wrap_function(model, labels, name, mask)
     config: Any = getattr(model, "config", None)
+    if callable(getattr(model, "predict_proba", None)):
+        raise ModelUnavailable(f"{name!r} is no function. Give its predict_proba: wrap(model.predict_proba).")
     if tokenizer is None:
         raise ModelUnavailable(f"{name!r} needs its tokenizer: wrap(model, tokenizer).")
     _check_model(name, model, config)

@@ -34,7 +34,7 @@ class Internals:
     """The internals of one pass, with their gradient where the inputs have one."""
 
     logits: Tensor  # (B, C)
-    hidden: tuple[Tensor, ...]  # input of the first layer, then every layer's output: (B, L, d) each
+    hidden: tuple[Tensor, ...]  # embeddings (a decoder's: of words alone), then every layer's output: (B, L, d) each
     queries: tuple[Tensor, ...]  # per layer (B, L, d), before they are cut into heads
     keys: tuple[Tensor, ...]  # per layer (B, L, d)
 
@@ -76,8 +76,11 @@ def key_head_count(model: FrozenModel) -> int:
 
 
 def hidden_size(model: FrozenModel) -> int:
-    """d, the size of a hidden state."""
-    return _setting(model, "hidden_size", "dim")
+    """d, the size of a hidden state. Raises `ExplanationError` where the class is read from states of another size."""
+    size = _setting(model, "hidden_size", "dim")
+    if getattr(model.base.config, "word_embed_proj_dim", size) != size:  # some of OPT
+        raise ExplanationError(f"{model.name} reads its class from smaller states than its layers have.")
+    return size
 
 
 def word_embedding_size(model: FrozenModel) -> int:
@@ -312,7 +315,9 @@ def _thirds(_model: FrozenModel, output: Tensor) -> tuple[Tensor, ...]:
 
 
 def _by_head(model: FrozenModel, output: Tensor) -> tuple[Tensor, ...]:
-    """Query, key and value of the first head, then those of the next."""
+    """Query, key and value of the first head, then of the next; undivided where heads share some, as in Falcon."""
+    if output.shape[-1] != 3 * attention_head_count(model) * attention_head_size(model):
+        return output, output, output
     heads = output.view(*output.shape[:-1], attention_head_count(model), -1)
     return tuple(part.flatten(-2) for part in heads.chunk(3, dim=-1))
 

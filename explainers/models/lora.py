@@ -43,7 +43,7 @@ def trainable(encoder: nn.Module) -> nn.Module:
     """A twin of `encoder` whose layers have weights of their own that are trained; the embeddings are shared."""
     copied = shared_copy(encoder)
     for name, module in copied.named_modules():
-        if "embeddings" not in name.split("."):
+        if "embeddings" not in name.split(".") and not isinstance(module, nn.Embedding):
             for parameter, weight in list(module.named_parameters(recurse=False)):
                 setattr(module, parameter, nn.Parameter(weight.detach().clone()))
     return copied

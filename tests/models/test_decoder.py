@@ -11,7 +11,7 @@ from torch import nn
 from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification
 
 from explainers import explain, load, wrap
-from explainers.errors import ModelUnavailable
+from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.learned.aml.method import AttributionModel
 from explainers.learned.ivra.readout import by_head, pooled_products
 from explainers.models.decoder import DecoderClassifier, decoder_classifier
@@ -167,18 +167,12 @@ def test_ivra_averages_over_the_tokens_that_see_a_token() -> None:
     assert float(products[0, 1, 0, 0]) == pytest.approx(float(short), abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "gpt_neox", "bloom", "phi3"])
-def test_queries_and_keys_of_a_fused_projection_give_the_attention(kind: str) -> None:
-    """Where no rotation comes between them and the scores, they give the attention of the first layer; else their
-    sizes are right."""
-    model = decoder(kind)
+def test_queries_and_keys_of_a_fused_projection_give_the_attention() -> None:
+    """No rotation comes between them and the scores."""
+    model = decoder("gpt2")
     encoding = model.encode(TEXT)
     internals = forward_with_internals(model, pad_batch([encoding], model.pad_token, model.device))
-    shared = 2 if kind == "phi3" else 4
-    queries = by_head(internals.queries, torch.Size((2, 4, 8)))[0, 0]  # (L, heads, 8)
-    keys = by_head(internals.keys, torch.Size((2, 4, 8)), shared)[0, 0]
-    if kind != "gpt2":
-        return
+    queries, keys = (by_head(part, torch.Size((2, 4, 8)))[0, 0] for part in (internals.queries, internals.keys))
     scores = torch.einsum("ihd,jhd->hij", queries, keys) / 8**0.5
     scores = scores.masked_fill(~torch.ones(scores.shape[1:]).tril().bool(), -torch.inf)
     assert scores.softmax(-1) == pytest.approx(model.states(encoding).attentions[0], abs=1e-5)
@@ -191,3 +185,56 @@ def test_the_wrapper_keeps_padding_out() -> None:
         padded = network(input_ids=ids, attention_mask=torch.tensor([[1, 1, 1, 0, 0]])).logits
         plain = network(input_ids=ids[:, :3]).logits
     assert padded == pytest.approx(plain, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("gpt_neox", "query_key_value"), ("bloom", "query_key_value"), ("phi3", "qkv_proj")]
+)
+def test_a_fused_projection_is_divided_as_the_library_divides_it(kind: str, name: str) -> None:
+    """Head by head in GPT-NeoX and Bloom; in Phi-3 all queries, then the keys and values of two groups of heads."""
+    model = decoder(kind)
+    (layer, *_) = [part for path, part in model.base.named_modules() if path.endswith(name)]
+    weight, seen = layer.weight, []  # (outputs, 32)
+    handle = layer.register_forward_hook(lambda _module, args, _output: seen.append(args[0]))
+    internals = forward_with_internals(model, pad_batch([model.encode(TEXT)], model.pad_token, model.device))
+    handle.remove()
+    bias = layer.bias if layer.bias is not None else torch.zeros(len(weight))
+    if kind == "phi3":
+        parts = [(weight[:32], bias[:32]), (weight[32:48], bias[32:48])]
+    else:
+        by_heads, biases = weight.view(4, 3, 8, 32), bias.view(4, 3, 8)
+        parts = [(by_heads[:, place].reshape(32, 32), biases[:, place].reshape(32)) for place in (0, 1)]
+    (queries, keys) = ((seen[0] @ rows.T + constant) for rows, constant in parts)
+    assert internals.queries[0] == pytest.approx(queries, abs=1e-5)
+    assert internals.keys[0] == pytest.approx(keys, abs=1e-5)
+
+
+def test_heads_that_share_values_in_one_projection_are_a_sentence_of_ivra_alone() -> None:
+    config = CONFIG_MAPPING["falcon"](
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, multi_query=True, new_decoder_architecture=False,
+        vocab_size=len(SPECIAL) + len(WORDS) + 1, num_labels=2, pad_token_id=PAD,
+    )  # fmt: skip
+    model = wrap(AutoModelForSequenceClassification.from_config(config), tokenizer_of(KINDS["llama"]))
+    internals = forward_with_internals(model, pad_batch([model.encode(TEXT)], model.pad_token, model.device))
+    assert len(internals.hidden) == 3
+    with pytest.raises(ExplanationError, match="IvRA reads 4 heads of 8 numbers"):
+        by_head(internals.queries, torch.Size((2, 4, 8)))
+
+
+def test_states_of_another_size_than_the_layers_are_a_sentence() -> None:
+    settings = {**KINDS["opt"].settings, "word_embed_proj_dim": 16}
+    model = wrap(network_of(replace(KINDS["opt"], settings=settings)), tokenizer_of(KINDS["opt"]))
+    assert explain(model, TEXT, methods="occlusion").result("occlusion") is not None
+    with pytest.raises(ExplanationError, match="reads its class from smaller states"):
+        AttributionModel(model, rank=4)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_weights_of_their_own_do_not_copy_the_vocabulary(kind: str) -> None:
+    model = decoder(kind)
+    twin = AttributionModel(model, rank=0)
+    ours, theirs = twin.encoder.get_input_embeddings().weight, model.base.get_input_embeddings().weight  # type: ignore[operator,union-attr]
+    assert ours.data_ptr() == theirs.data_ptr()
+    tuned = [name for name, _ in twin.named_parameters() if twin.is_fine_tuned(name)]
+    assert not [name for name in tuned if "wte" in name or "wpe" in name or "embed_tokens" in name]
+    assert any(name.startswith("encoder.") for name in tuned)

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from explainers import explain, wrap
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.function_model import AT_ONCE, FunctionModel
+from explainers.models.prediction_cache import PredictionCache
 
 TEXT = "A good film, but the plot isn't dull!"
 INSIDE = ("integrated_gradients", "gradient_x_input", "attention_mean")
@@ -102,9 +103,24 @@ def test_tensors_and_lists_are_read_and_classes_have_numbers_without_names() -> 
 def test_two_functions_do_not_share_answers() -> None:
     first, second = (wrap(function, labels=["no", "yes"]) for function in (half, recording([])))
     assert first.version != second.version
-    assert (
-        explain(first, TEXT, methods="occlusion").probability != explain(second, TEXT, methods="occlusion").probability
-    )
+    pool, keep = PredictionCache(), [[True] * 3]
+    answers = [model.pooled(pool).probabilities(model.encode("a good film"), keep) for model in (first, second)]
+    assert answers == [pytest.approx(np.array([[0.5, 0.5]])), pytest.approx(np.array([[0.2, 0.8]]))]
+
+
+def test_an_array_that_is_a_view_or_is_used_again_is_read_rightly() -> None:
+    buffer = np.zeros((AT_ONCE, 2))
+
+    def function(texts: list[str]) -> Any:
+        for row, text in enumerate(texts):
+            buffer[row] = (0.9, 0.1) if "good" in text else (0.3, 0.7)
+        return buffer[: len(texts), ::-1]
+
+    model = wrap(function, labels=["no", "yes"])
+    encoding = model.encode(" ".join(["good", *"abcdefghijklm"]))
+    keeps = np.random.default_rng(0).random((3 * AT_ONCE, len(encoding.units))) > 0.5
+    expected = np.where(keeps[:, :1], (0.1, 0.9), (0.7, 0.3))
+    assert model.probabilities(encoding, keeps, "delete") == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +128,7 @@ def test_two_functions_do_not_share_answers() -> None:
     [
         (lambda texts: [1.0] * len(texts), r"gave an array \(1,\), not \(1, classes\)"),
         (lambda _texts: None, r"gave an array \(\), not"),
+        (lambda texts: np.ones((len(texts), 1)), r"gave an array \(1, 1\), not"),
         (lambda texts: np.full((len(texts), 2), np.nan), "gave numbers that are no probabilities"),
         (lambda texts: np.ones((len(texts), 2)), "those of a text must sum to 1"),
         (lambda texts: [[-0.5, 1.5] for _ in texts], "must not be negative"),
@@ -139,6 +156,11 @@ def test_labels_that_name_no_classes_are_refused(labels: Any) -> None:
 def test_more_names_than_classes_are_refused() -> None:
     with pytest.raises(ModelUnavailable, match=r"gave an array \(1, 2\), not \(1, 3\)"):
         wrap(half, labels=["a", "b", "c"])
+
+
+def test_a_classifier_itself_is_no_function() -> None:
+    with pytest.raises(ModelUnavailable, match="Give its predict_proba"):
+        wrap(make_pipeline(CountVectorizer(), LogisticRegression()))
 
 
 def test_a_pair_is_refused() -> None:

@@ -76,6 +76,8 @@ class AttributionModel(nn.Module):
         d, e = hidden_size(model), word_embedding_size(model)
         self.rank = rank
         self.encoder = adapted(model.base, rank) if rank else trainable(model.base)
+        tables = (name for name, part in self.encoder.named_modules() if isinstance(part, nn.Embedding))
+        self.tables = frozenset(f"encoder.{name}" for name in tables)
         self.prediction = nn.Parameter(torch.randn(len(model.labels) + 1, e) * 0.02)  # z_1 … z_C, and last z_0
         self.dropout = nn.Dropout(0.1)
         self.hidden = nn.Linear(d, d)
@@ -106,7 +108,8 @@ class AttributionModel(nn.Module):
         """Whether fine-tuning on one text trains it: adapters or layers, and head, but not the prediction token."""
         part, *path = name.split(".")
         if part == "encoder":
-            return path[-1] in ("down", "up") or (self.rank == 0 and "embeddings" not in path)
+            layers = "embeddings" not in path and name.rpartition(".")[0] not in self.tables
+            return path[-1] in ("down", "up") or (self.rank == 0 and layers)
         return part in ("hidden", "share")
 
 

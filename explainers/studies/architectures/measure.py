@@ -104,9 +104,9 @@ FAMILIES = (
 )
 
 
-def texts_of(count: int, seed: int) -> list[tuple[str, int]]:
-    """Return texts with their class: 1 where the planted word is among the words, in every other one."""
-    draw = random.Random(seed)
+def texts_of(count: int, part: str) -> list[tuple[str, int]]:
+    """Return the texts of a part with their class: 1 where the planted word is among them, in every other one."""
+    draw = random.Random(part)  # a name, so that no part is drawn as another one
     made = []
     for number in range(count):
         words = draw.choices(WORDS, k=draw.randint(FEWEST, MOST))
@@ -159,7 +159,7 @@ def trained_folder(family: Family, folder: Path, seed: int) -> float:
     erased = END if family.decoder else MASK
     accuracy = 0.0
     for step in range(STEPS):
-        ids, attention, classes = batch_of(tokenizer, texts_of(BATCH, 1_000 * seed + step), erased)
+        ids, attention, classes = batch_of(tokenizer, texts_of(BATCH, f"training {seed}, step {step}"), erased)
         loss = functional.cross_entropy(network(input_ids=ids, attention_mask=attention).logits, classes)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -187,7 +187,7 @@ def batch_of(tokenizer: Any, texts: list[tuple[str, int]], erased: int | None) -
 def accuracy_of(network: Any, tokenizer: Any) -> float:
     """Return the share of 200 held-out texts whose class is right."""
     network.eval()
-    ids, attention, classes = batch_of(tokenizer, texts_of(200, seed=-1), None)
+    ids, attention, classes = batch_of(tokenizer, texts_of(200, "held out"), None)
     right = network(input_ids=ids, attention_mask=attention).logits.argmax(1) == classes
     network.train()
     return float(right.float().mean())
@@ -208,7 +208,7 @@ def measured(family: Family, folder: Path, inputs: int, seed: int) -> Record:
     except (NotImplementedError, ValueError) as error:
         return {**row, "refused": f"The library does not build it: {error}"}
     data = folder / "texts.txt"
-    data.write_text("\n".join(text for text, _ in texts_of(FITTED, seed=-2)) + "\n", encoding="utf-8")
+    data.write_text("\n".join(text for text, _ in texts_of(FITTED, "fitted")) + "\n", encoding="utf-8")
     for method in LEARNED:
         spec = FitSpec(method, str(path), str(data), seed=seed, settings=(("epochs", str(EPOCHS)),))
         try:
@@ -227,7 +227,7 @@ def ranks_of(
     """Return the rank of the planted word (1: the highest score; equal scores share ranks) by method and input."""
     ranks: dict[str, list[float]] = {}
     failures: dict[str, str] = {}
-    texts = [text for text, label in texts_of(2 * inputs, seed=-3) if label == 1]
+    texts = [text for text, label in texts_of(2 * inputs, "explained") if label == 1]
     for text in texts:
         comparison = explain(model, text, methods=(*METHODS, *learned, CONTROL), label=LABELS[1])
         units = [unit.text for unit in comparison.decision.encoding.units]

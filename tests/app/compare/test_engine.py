@@ -459,3 +459,22 @@ def test_eight_comparisons_that_settle_at_once_all_end(
     while any(run.active for run in runs) and time.monotonic() < end:
         time.sleep(0.01)
     assert [run.status for run in runs] == ["done"] * 8
+
+
+def test_the_time_that_is_left_does_not_count_the_wait_for_a_turn(
+    engine: Engine, request_for: Ask, hold: Any, over: Over
+) -> None:
+    hold.when = lime_has_begun(engine)
+    run = engine.submit(request_for(TEN))
+    assert run.seconds_left is None
+    assert hold.reached.wait(10)
+    assert run.began is not None
+    elapsed = time.perf_counter() - run.began - run.meter.waited
+    assert elapsed > 0
+    run.began -= 60.0
+    run.meter.waited += 60.0  # as after a minute in the queue
+    left = run.seconds_left
+    assert left is not None
+    assert 0 < left < 60 * run.expected / run.meter.calls
+    hold.go.set()
+    over(run)

@@ -2,15 +2,34 @@ from pathlib import Path
 
 import pytest
 
-from explainers.studies.architectures.measure import CONTROL, FAMILIES, LEARNED, METHODS, PLANTED, measured, texts_of
+from explainers.studies.architectures.measure import (
+    BATCH,
+    CONTROL,
+    FAMILIES,
+    FITTED,
+    LEARNED,
+    METHODS,
+    PLANTED,
+    STEPS,
+    measured,
+    texts_of,
+)
 from explainers.studies.architectures.table import documented
 
 FAMILY = {family.kind: family for family in FAMILIES}
 
 
 def test_every_other_text_has_the_planted_word_once() -> None:
-    for text, label in texts_of(100, seed=0):
+    for text, label in texts_of(100, "any"):
         assert text.split().count(PLANTED) == label
+
+
+def test_no_text_that_is_judged_was_trained_on() -> None:
+    trained = {text for step in range(STEPS) for text, _ in texts_of(BATCH, f"training 0, step {step}")}
+    for part, count in (("held out", 200), ("fitted", FITTED), ("explained", 40)):
+        texts = {text for text, _ in texts_of(count, part)}
+        assert len(texts) == count
+        assert not texts & trained
 
 
 @pytest.mark.slow
