@@ -464,17 +464,19 @@ def test_eight_comparisons_that_settle_at_once_all_end(
 def test_the_time_that_is_left_does_not_count_the_wait_for_a_turn(
     engine: Engine, request_for: Ask, hold: Any, over: Over
 ) -> None:
-    hold.when = lime_has_begun(engine)
-    run = engine.submit(request_for(TEN))
-    assert run.seconds_left is None
+    hold.when = lambda: True
+    busy = [engine.submit(request_for(seed)) for seed in ("a", "good")]
     assert hold.reached.wait(10)
-    assert run.began is not None
-    elapsed = time.perf_counter() - run.began - run.meter.waited
-    assert elapsed > 0
-    run.began -= 60.0
-    run.meter.waited += 60.0  # as after a minute in the queue
-    left = run.seconds_left
-    assert left is not None
-    assert 0 < left < 60 * run.expected / run.meter.calls
+    eventually(lambda: len(engine.turns.computing) == len(busy))
+    submitted = time.perf_counter()
+    waiting = engine.submit(request_for(TEN))
+    assert waiting.seconds_left is None
+    eventually(lambda: waiting.turn in engine.turns.waiting)
+    time.sleep(1)  # so long it waits at least
     hold.go.set()
-    over(run)
+    for run in (*busy, waiting):
+        over(run)
+    assert waiting.meter.waited >= 1
+    assert waiting.began is not None
+    assert waiting.began - submitted < waiting.meter.waited  # as if it had begun at once
+    assert waiting.seconds_left is not None
