@@ -137,7 +137,7 @@ def compare(
     settings: Settings,
     guess: Sequence[int] = (),
     given: Sequence[MethodSpec] = (),
-    note: Callable[[str], None] = lambda _line: None,
+    note: Callable[[str], None] | None = None,
 ) -> Comparison:
     """`explain` with the settings in one value, and with rows that are `given`, such as scores made elsewhere.
 
@@ -156,7 +156,7 @@ def compare(
     for event in run(model, decision, specs, meter, narrators=chosen.narrators):
         comparison = comparison.with_event(event)
         left = seconds_left(expected, meter, time.perf_counter() - began)
-        if isinstance(event, MethodResult) and left is not None and left >= WORTH_SAYING:
+        if note is not None and isinstance(event, MethodResult) and left is not None and left >= WORTH_SAYING:
             note(f"{len(comparison.methods)} of {len(order)} methods done, about {duration(left)} left")
     return answered(comparison, finished=True)
 

@@ -46,8 +46,8 @@ LONG, LONG_TEXTS_KEPT = "own", 20  # the parameter of a long text's name, and ho
 STEPS_KEPT, IMAGES_KEPT = 100, 40 * 2**20  # steps of Undo, and bytes of their images
 NUMBER = re.compile(r"[0-9]{1,6}")  # of a unit; the address can hold anything
 BOTH_KINDS = "Both"
-FEWEST_SAMPLES = 50  # where a number is given
 SAMPLES, STEPS, SEEDS = (UNTIL_SETTLED, 5000), (5, 500), (0, 9999)  # fewest and most
+FEWEST_SAMPLES = 50  # where they are not drawn until settled
 SAMPLE_COUNT = whole_number(FEWEST_SAMPLES, SAMPLES[1], besides=UNTIL_SETTLED)
 
 TEXTS = ("text", "pair")
@@ -93,12 +93,7 @@ class CompareControls:
     guess_first: bool = field(default=False, metadata=carried(FIRST, "guess", undo=True, download=True))
     unit: str = field(default="word", metadata=carried(TEXT, "unit", undo=True, download=True))
     erase: str = field(default="mask", metadata=carried(TEXT, "erase", "erasure operator", undo=True, download=True))
-    samples: int = field(
-        default=UNTIL_SETTLED,
-        metadata=carried(
-            whole_number(FEWEST_SAMPLES, SAMPLES[1], besides=UNTIL_SETTLED), "samples", undo=True, download=True
-        ),
-    )
+    samples: int = field(default=UNTIL_SETTLED, metadata=carried(SAMPLE_COUNT, "samples", undo=True, download=True))
     steps: int = field(default=50, metadata=carried(whole_number(*STEPS), "steps", undo=True, download=True))
     seed: int = field(default=0, metadata=carried(whole_number(*SEEDS), "seed", undo=True, download=True))
 
@@ -186,7 +181,7 @@ class CompareState(PageState[CompareControls]):
     narrow: bool = False  # the page is as narrow as a phone
     last_click: object = None
     duel_boxes: object = None  # methods and pair of the boxes of the duel as the page filled them
-    duel_folded: bool = False  # as decided for the input `duel_subject`, a model and an example
+    duel_folded: bool = False  # as decided for the input `duel_subject`
     duel_subject: tuple[str, Example] | None = None
     guess: Guess | None = None
     image_problem: str = ""

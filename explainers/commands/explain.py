@@ -1,5 +1,6 @@
 """`python -m explainers explain`: one input, several methods, and the metrics of each."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -105,8 +106,9 @@ def explain_command(
         if superpixels:
             frozen = with_superpixels(frozen, superpixels)
         given = specs_from_file(attributions, example)
+        note = show_progress if sys.stderr.isatty() else None
         comparison = compare(
-            frozen, example, ids, label=label, versus=versus, settings=settings, given=given, note=show_progress
+            frozen, example, ids, label=label, versus=versus, settings=settings, given=given, note=note
         )
         if comparison.failures and not (comparison.results or comparison.narratives):
             raise ExplanationError(comparison.failures[0].reason)

@@ -7,7 +7,7 @@ from explainers.models.meter import Meter
 from explainers.results.attribution import metric_counts
 from explainers.results.settings import RANDOM_ORDERS, SETTLED_BY, Settings
 
-FEWEST = 20  # passes after which the speed is known
+FEWEST, EARLIEST = 20, 1.0  # passes and seconds after which the speed is known
 
 
 def expected_passes(
@@ -32,6 +32,6 @@ def seconds_left(expected: int, meter: Meter, elapsed: float) -> float | None:
 
     The pace is that of the passes so far: answers that were known already cost next to nothing.
     """
-    if meter.calls < FEWEST:
+    if meter.calls < FEWEST or elapsed < EARLIEST:
         return None
     return max(expected - meter.used, 0) * elapsed / meter.calls

@@ -55,7 +55,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
     ),
     "app/annotate/intermission.py": (
         "label",
-        "each.name",
+        "export.name",
     ),
     "app/annotate/adjudication.py": (
         "list(titles)",
@@ -71,7 +71,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "title",
         "caption",
         "label",
-        "each.title",
+        "agreement.title",
         "' '.join(filter(None, (caption, SCORES if intervals else '', FEW_ITEMS if few else '')))",
         "_support(gold.support)",
     ),
@@ -102,6 +102,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "settled",
         "max(len(run.columns), 1)",
         "progress[status]",
+        "remaining",  # a duration
         "how(run)",
     ),
     "app/evaluate/data_form.py": ("sources", "min(PREVIEW, len(data.rows))"),

@@ -28,6 +28,7 @@ def test_a_comparison_without_sentences_takes_no_more_passes_than_expected(
 
 
 def test_what_is_left_follows_from_the_pace_so_far() -> None:
-    assert seconds_left(1000, Meter(calls=5, pooled=500), 1.0) is None
+    assert seconds_left(1000, Meter(calls=5, pooled=500), 2.0) is None
+    assert seconds_left(1000, Meter(calls=60), 0.5) is None
     assert seconds_left(1000, Meter(calls=60, pooled=40), 2.0) == pytest.approx(30.0)
     assert seconds_left(1000, Meter(calls=1200), 2.0) == 0.0
