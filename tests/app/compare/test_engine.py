@@ -479,4 +479,3 @@ def test_the_time_that_is_left_does_not_count_the_wait_for_a_turn(
     assert waiting.meter.waited >= 1
     assert waiting.began is not None
     assert waiting.began - submitted < waiting.meter.waited  # as if it had begun at once
-    assert waiting.seconds_left is not None
