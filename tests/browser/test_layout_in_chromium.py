@@ -18,6 +18,7 @@ WIDGETS = re.compile(
 )
 MOST_SHIFT = 0.1  # of the window times its height; https://web.dev/articles/cls calls 0.1 good
 FARTHEST = 8  # pixels by which what can be clicked may move
+LEGEND = 80  # pixels by which the plot, far down the page, may grow: once in some 20 visits its legend takes more lines
 STEP = "reading?story=aml&step=5"
 PROBE = """(() => {
   window.shift = { total: 0, entries: [], moves: [] };
@@ -135,7 +136,8 @@ def test_a_placeholder_is_as_tall_as_its_widget(
     window.page.unroute(WIDGETS)
     settled(window.page)
     after = heights(window.page.locator(".stElementContainer[class*='st-key-']"))
-    assert {key: after[key] for key in before} == pytest.approx(before, abs=FARTHEST)
+    farthest = {key: LEGEND if key == "st-key-curves" else FARTHEST for key in before}
+    assert {key: after[key] for key in before if abs(after[key] - before[key]) > farthest[key]} == {}
 
 
 def heights(places: Locator) -> dict[str, float]:
