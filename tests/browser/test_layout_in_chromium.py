@@ -17,6 +17,7 @@ WIDGETS = re.compile(
     r"/static/js/(Selectbox|TextArea|TextInput|NumberInput|Button|ButtonGroup|Checkbox|FileUploader|DownloadButton)\."
 )
 MOST_SHIFT = 0.1  # of the window times its height; https://web.dev/articles/cls calls 0.1 good
+TRIES = 2  # a visit in which something moved, as on a machine that was busy just then, is made once more
 FARTHEST = 8  # pixels by which what can be clicked may move
 LEGEND = 80  # pixels by which the plot, far down the page, may grow: once in some 20 visits its legend takes more lines
 STEP = "reading?story=aml&step=5"
@@ -106,9 +107,12 @@ def shift(page: Page) -> Any:
 def test_nothing_moves_while_a_page_opens(
     visit: Callable[..., Visit], server: str, width: int, address: str, sign: str, held: bool
 ) -> None:
-    page = opened(visit, server + address, width, held=held).page
-    expect(page.locator(sign).first).to_be_visible()
-    assert shift(page) == {}
+    for _ in range(TRIES):
+        page = opened(visit, server + address, width, held=held).page
+        expect(page.locator(sign).first).to_be_visible()
+        if not (found := shift(page)):
+            break
+    assert found == {}
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -116,12 +120,16 @@ def test_nothing_moves_while_an_answer_comes_and_after_a_word_is_removed(
     visit: Callable[..., Visit], server: str, width: int
 ) -> None:
     few = "samples=50&learned=AML&perturbation=Occlusion&attention=Attention%2C+mean&gradient=Saliency&controls="
-    text = f"text=A+dull+and+lifeless+film+in+{width}+parts"
-    window = opened(visit, f"{server}?{few}&{text}", width, held=False)
-    assert shift(window.done().page) == {}
-    window.unit("dull").click()
-    expect(window.page.locator(".unit.removed").first).to_have_text("dull")
-    changed = shift(window.done().page)
+    for attempt in range(TRIES):
+        text = f"text=A+dull+and+lifeless+film+in+{width + attempt}+parts"
+        window = opened(visit, f"{server}?{few}&{text}", width, held=False)
+        came = shift(window.done().page)
+        window.unit("dull").click()
+        expect(window.page.locator(".unit.removed").first).to_have_text("dull")
+        changed = shift(window.done().page)
+        if not came and (not changed or changed["total"] <= MOST_SHIFT):
+            break
+    assert came == {}
     assert not changed or changed["total"] <= MOST_SHIFT
 
 
