@@ -205,8 +205,6 @@ def measured(family: Family, folder: Path, inputs: int, seed: int) -> Record:
         model = load(str(path), device="cpu")
     except ModelUnavailable as error:
         return {**row, "refused": str(error).replace(repr(str(path)), "It")}
-    except (NotImplementedError, ValueError) as error:
-        return {**row, "refused": f"The library does not build it: {error}"}
     data = folder / "texts.txt"
     data.write_text("\n".join(text for text, _ in texts_of(FITTED, "fitted")) + "\n", encoding="utf-8")
     for method in LEARNED:

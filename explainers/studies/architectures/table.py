@@ -16,7 +16,9 @@ HEAD = (
     "class, saved to a folder and opened like any other model. A cell is the mean rank of that word among the "
     f"{FEWEST} to {MOST} words of a text, 1 being the highest score; by chance it is about 5. The learned methods were "
     "fitted for a few epochs on few texts, so their ranks say that they work and not how good they can be. The "
-    "operator is that which the command line takes by default. A dash stands for a reason below."
+    "operator is that which the command line takes by default. A dash stands for a reason below. Gradient × input is "
+    "the slope at the text, which is nearly flat where a model is as sure as these are: the sign of next to nothing "
+    "may put the word last."
 )
 
 
