@@ -1,6 +1,6 @@
 """One call from an input to a comparison: what a notebook, the command line and the app share."""
 
-import time
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,8 +12,9 @@ from typing_extensions import TypedDict, Unpack
 
 from explainers.attribution.given import guess_spec
 from explainers.comparison.answer import answered
+from explainers.comparison.budget import Budget
 from explainers.comparison.decision import checked_encoding, decide
-from explainers.comparison.price import expected_passes, seconds_left
+from explainers.comparison.price import expected_passes
 from explainers.comparison.runner import run, with_pool
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
@@ -28,7 +29,7 @@ from explainers.report.document import fragment
 from explainers.report.text import duration
 from explainers.results.comparison import Comparison, Comparisons
 from explainers.results.events import MethodResult
-from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_settings
+from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_budget, checked_settings
 from explainers.training.artifacts import find_artifact
 
 Comparison._repr_html_ = fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
@@ -50,6 +51,7 @@ class Options(TypedDict, total=False):
     steps: int
     seed: int
     sampling: str
+    budget: float | None
 
 
 @overload
@@ -83,6 +85,7 @@ def explain(
     steps: int = 50,
     seed: int = 0,
     sampling: str = DEFAULT_SAMPLING,
+    budget: float | None = None,
     guess: Sequence[int] = (),
 ) -> Comparison | Comparisons:
     """Explains why the model predicts its class (or what supports `label`) with each method, and measures each.
@@ -96,12 +99,15 @@ def explain(
     and all fitted narrators; a class is its name or its number; `samples` a number for LIME and KernelSHAP, by default
     as many as they need to settle; `sampling` is "captum" or "shared"; `guess` are numbers of units that you find
     important, the most important first. `erasure` is "mask" by default, "delete" for models without a mask token.
+    `budget` are seconds per input: what does not fit is named in `postponed` and `ended_early`, and how much fits
+    depends on the machine. Without one all is computed.
     Raises `ExplanationError` with a sentence for whatever is wrong with the input.
     """
     settings = checked_settings(unit, erasure or model.default_erasure, samples, steps, seed, sampling)
     label, versus = class_name(model, label), class_name(model, versus)
     ids = (methods,) if isinstance(methods, str) else methods
-    explained = partial(compare, model, methods=ids, label=label, versus=versus, settings=settings)
+    seconds = checked_budget(budget)
+    explained = partial(compare, model, methods=ids, label=label, versus=versus, settings=settings, seconds=seconds)
     if isinstance(text, list):
         if text_pair is not None or image is not None or guess:
             raise ExplanationError(
@@ -137,11 +143,13 @@ def compare(
     settings: Settings,
     guess: Sequence[int] = (),
     given: Sequence[MethodSpec] = (),
+    seconds: float | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Comparison:
     """`explain` with the settings in one value, and with rows that are `given`, such as scores made elsewhere.
 
-    `note` gets a line about the time that is left whenever a method is done, where the whole takes long.
+    `seconds` are a budget. `note` gets a line about the time that is left whenever a method is done, where the whole
+    takes long.
     """
     chosen = selection(methods)
     specs = (*filter(None, [guess_spec(guess)]), *given, *select(chosen.methods))
@@ -150,12 +158,13 @@ def compare(
     model = with_pool(model)
     decision, probabilities = decide(model, text, label=label, versus=versus, settings=settings)
     order = tuple(spec.id for spec in select(spec.id for spec in specs))
-    comparison = Comparison(decision, probabilities, order=order)
-    meter, began = Meter(), time.perf_counter()
+    comparison = Comparison(decision, probabilities, order=order, budget=seconds)
+    meter = Meter()
+    budget = Budget(math.inf if seconds is None else seconds, meter)
     expected = expected_passes(specs, settings, len(decision.encoding.units), len(model.erasures))
-    for event in run(model, decision, specs, meter, narrators=chosen.narrators):
+    for event in run(model, decision, specs, meter, narrators=chosen.narrators, budget=budget):
         comparison = comparison.with_event(event)
-        left = seconds_left(expected, meter, time.perf_counter() - began)
+        left = budget.seconds_left(expected)
         if note is not None and isinstance(event, MethodResult) and left is not None and left >= WORTH_SAYING:
             note(f"{len(comparison.methods)} of {len(order)} methods done, about {duration(left)} left")
     return answered(comparison, finished=True)

@@ -64,6 +64,7 @@ METRICS.reload()
 
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for the processes that tests start
+os.environ["CROSSLIGHT_BUDGET"] = "0"  # what a comparison computes must not depend on how busy the machine is
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PIECES = ("good", "bad", "film", "the", "was", "a", "not", "dull", "plot", "very", "un", "##watch", "##able", "!", ",")

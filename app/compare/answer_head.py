@@ -22,6 +22,8 @@ NO_METHOD = "No method is chosen. Choose at least one."
 WAITING = "Which words carry this decision? The first results are on their way."
 NOT_MEASURED = "The random orders were not measured, so there is no answer."
 NOTHING = "No method has finished, so there is no answer."
+NO_TIME = "No answer in {} s: the random orders, or a second method, did not fit. Compute the rest, or give more time."
+TO_COME, MISSING = "more methods to come", "not all methods had time"
 OLD = "Answer for {}, until the new one is there"
 STYLE = """<style>
 .answer { --tone: #7b8794; border-left: 4px solid var(--tone); border-radius: 0.4rem; padding: 0.6rem 1rem 0.5rem;
@@ -102,7 +104,8 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
     kind = f"{answer.status if known else 'pending'}{' old' if old else ''}{' computed' if run.stored is None else ''}"
     about = wording.heading(answer, shown.comparison(), brief=True) if known else _waiting(run)
     badge = f'<span class="answer-old">{escape(OLD.format(_text_of(shown)))}</span>' if old else ""
-    more = '<span class="answer-more">more methods to come</span>' if known and answer.provisional and not old else ""
+    provisional = known and answer.provisional and not old
+    more = f'<span class="answer-more">{TO_COME if run.active else MISSING}</span>' if provisional else ""
     return (
         f'<section class="answer {kind}" aria-label="Answer" role="status">'
         f'<div class="answer-head"><span>{escape(about)}</span>{badge}{more}</div>'
@@ -121,6 +124,8 @@ def _waiting(run: Run) -> str:
         return NO_METHOD
     if run.active:
         return WAITING
+    if run.current is not None and run.current.lacks_methods:
+        return NO_TIME.format(run.request.budget)
     return NOT_MEASURED if run.current is not None and run.current.results else NOTHING
 
 

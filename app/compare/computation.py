@@ -4,6 +4,7 @@ Results are remembered for all sessions, within bounds, and so are the models' a
 metrics under the other erasure operators are remembered by method, so that another choice of methods asks little.
 """
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from app.compare.runs import Column, Run
 from app.compare.stored_results import StoredAnswer
+from explainers.comparison.budget import Budget
 from explainers.comparison.price import expected_passes
 from explainers.errors import ExplanationError
 from explainers.methods.registry import method_spec
@@ -118,7 +120,9 @@ def compute(
 
     model = model.pooled(PredictionCache() if fresh else memory.pool)
     decision, probabilities = _decide(run, model)
-    run.current = Comparison(decision, probabilities, removed=run.request.removed, order=tuple(run.columns))
+    run.current = Comparison(
+        decision, probabilities, removed=run.request.removed, order=tuple(run.columns), budget=run.request.budget
+    )
     run.advance("running")
     label = model.labels[decision.label]
     question = (
@@ -137,7 +141,9 @@ def compute(
     known = len(run.columns) - len(missing)
     expected = expected_passes(missing, run.request.settings, units, erasures, known=known)
     run.expected = run.meter.used + expected
-    run.began = time.perf_counter() - run.meter.seconds - run.meter.waited
+    spent = run.meter.seconds + run.meter.waited  # by the prediction
+    seconds = math.inf if run.request.budget is None else run.request.budget
+    run.budget = Budget(seconds, run.meter, time.perf_counter() - spent)
     operators = OperatorMemory(memory, question, keys)
     events = compare(
         model,
@@ -148,6 +154,7 @@ def compute(
         narrators=run.request.narrators,
         known=[result.attribution for result in run.comparison().results],
         known_checks=() if fresh else operators.recall(stored.operator_checks if stored else ()),
+        budget=run.budget,
     )
     for event in events:
         results.take(event)
@@ -219,7 +226,8 @@ class _Results:
         elif isinstance(event, MethodResult) and event.method in run.columns:  # not the consensus of this choice
             column = run.columns[event.method]
             column.attribution, column.finished = event.attribution, time.time()
-            self.memory.remember(self.keys[event.method], (event, column.finished))
+            if not event.attribution.ended_early:  # with more time it becomes better
+                self.memory.remember(self.keys[event.method], (event, column.finished))
         elif isinstance(event, RandomControl):
             self.memory.remember(self.control_key, event)
         run.take(event)

@@ -7,7 +7,7 @@ from typing import cast
 import streamlit as st
 
 from app.compare import file_rows, guess
-from app.compare.state import FEWEST_SAMPLES, SAMPLES, SEEDS, STEPS, CompareState, compare_state
+from app.compare.state import BUDGETS, FEWEST_SAMPLES, SAMPLES, SEEDS, STEPS, CompareState, compare_state
 from app.model_info import ModelInfo, model_info
 from app.model_pool import ModelPool
 from app.streamlit_shims import Container
@@ -33,6 +33,7 @@ class ComparisonOptions:
     methods: tuple[str, ...]
     narrators: tuple[str, ...] | None  # None: all that are fitted to the model
     settings: Settings
+    budget: int | None  # seconds
 
 
 def controls(pool: ModelPool, line: Container) -> ComparisonOptions:
@@ -59,9 +60,10 @@ def controls(pool: ModelPool, line: Container) -> ComparisonOptions:
             **state.widget("unit", options=UNIT_KINDS, then=state.restore_all, initial="default"),
         )
         erasure = _erasure(info, state)
+        budget = _budget(state)
         samples, steps, seed = _sampling(state)
     return ComparisonOptions(
-        methods, chosen_narrators, Settings(cast(UnitKind, unit or "word"), erasure, samples, steps, seed)
+        methods, chosen_narrators, Settings(cast(UnitKind, unit or "word"), erasure, samples, steps, seed), budget
     )
 
 
@@ -157,6 +159,19 @@ def _erasure(info: ModelInfo, state: CompareState) -> Erasure:
         **state.widget("erase", options=info.erasures, initial="default"),
     )
     return erasure or "mask"
+
+
+def _budget(state: CompareState) -> int | None:
+    seconds = st.segmented_control(
+        "Time",
+        BUDGETS,
+        required=True,
+        format_func=BUDGETS.__getitem__,
+        help="For one comparison. What comes first tells most: methods of one pass, the test against random orders, "
+        "then methods that sample, and the other erasure operators. What did not fit is named, and can be added.",
+        **state.widget("budget", options=BUDGETS, initial="default"),
+    )
+    return seconds or None
 
 
 def _sampling(state: CompareState) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from app.compare.fair_scheduler import Turn
 from explainers.comparison.answer import answered
-from explainers.comparison.price import seconds_left
+from explainers.comparison.budget import Budget, postponed_passes
 from explainers.comparison.stored_results import StoredResult
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled
@@ -63,6 +63,7 @@ class Request:
     guess: tuple[int, ...] = ()  # numbers of the units that the person marked, the most important first
     given: tuple[MethodSpec, ...] = ()  # rows from a file: scores made elsewhere, people's marks
     versus: str | None = None
+    budget: int | None = field(default=None, compare=False)  # seconds; another one asks the same
 
     @property
     def about_input(self) -> "Request":
@@ -126,7 +127,7 @@ class Run:
     abandoned: bool = False  # stopped because nobody looked; it starts again as soon as somebody does
     seconds: float = 0.0
     expected: int = 0  # about how many answers of the model it needs; 0 before the prediction
-    began: float | None = None  # the moment of time.perf_counter() at which it began to explain
+    budget: Budget | None = None  # from the moment on at which it began to explain
     stored: StoredResult | None = field(default=None, repr=False)  # with which it was filled, without a model
     previous: "Run | None" = field(default=None, repr=False)  # about the same input: shown until this one has results
     views: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)
@@ -138,7 +139,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Return whether all that was asked for is there; else the answer stays provisional."""
+        """Return whether it has come to its end; else the answer stays provisional."""
         return self.status == "done"
 
     @property
@@ -184,9 +185,14 @@ class Run:
     @property
     def seconds_left(self) -> float | None:
         """Return about how many seconds it takes from here on; None as long as that is not known."""
-        if self.began is None:
-            return None
-        return seconds_left(self.expected, self.meter, time.perf_counter() - self.began - self.meter.waited)
+        return None if self.budget is None else self.budget.seconds_left(self.expected)
+
+    @property
+    def seconds_missing(self) -> float:
+        """Return about how many seconds what did not fit into its budget would take; 0 where all did."""
+        if self.current is None or self.current.is_complete or self.budget is None:
+            return 0.0
+        return self.budget.takes(postponed_passes(self.current, [column.spec for column in self.columns.values()]))
 
     @property
     def decision(self) -> Decision | None:

@@ -83,6 +83,8 @@ def status_of(run: Run, column: Column) -> str:
         return "failed"
     if run.result(column.spec.id) is not None:
         return "done"
+    if run.current is not None and column.spec.id in run.current.postponed:
+        return "postponed"
     if not run.active:
         return "stopped"
     return "running" if column.base is not None else "waiting"
@@ -124,6 +126,10 @@ def note(run: Run, column: Column, status: str) -> str:
             per_call = run.meter.seconds / run.meter.calls
             left = f", about {per_call * (run.meter.used - column.base) * (1 / share - 1):.0f} s left"
         return f"{'estimate, ' if column.attribution else ''}{share:.0%}{left}"
+    if status == "postponed":
+        return f"more than {run.request.budget} s"
+    if status == "done" and column.attribution is not None and column.attribution.ended_early:
+        return f"estimate after {run.request.budget} s"
     if status == "stopped":
         return "stopped before it was done" if run.status == "stopped" else ""
     return "waiting" if status == "waiting" else ""
@@ -166,7 +172,7 @@ def facts(run: Run, column: Column, attribution: Attribution) -> list[str]:
 def settled_after(attribution: Attribution) -> str:
     """Such as "settled after 320 of at most 2,000 samples"."""
     most = f"{attribution.samples_at_most:,}"
-    if attribution.stage == "estimate" or attribution.samples == attribution.samples_at_most:
+    if attribution.stage == "estimate" or attribution.ended_early or attribution.samples == attribution.samples_at_most:
         return f"{attribution.samples:,} of at most {most} samples"
     return f"settled after {attribution.samples:,} of at most {most} samples"
 

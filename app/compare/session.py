@@ -1,5 +1,7 @@
 """Which run a session is looking at: a new one as soon as the question changes, the old one as long as it does not."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from app.compare import file_rows, guess
@@ -35,9 +37,10 @@ def run_for(engine: Engine, question: Question, options: ComparisonOptions) -> R
         guess.order(question.model, question.example, options.settings.unit),
         file_rows.rows(question.example),
         question.versus,
+        options.budget,
     )
     current = state.run
-    if current is not None and current.request == request and not current.abandoned:
+    if current is not None and current.request == request and not current.abandoned and not more(current, request):
         current.lease.renew()
         return current
     if current is not None:
@@ -65,9 +68,20 @@ def start(engine: Engine, request: Request, *, fresh: bool = False) -> Run:
     return run
 
 
+def more(run: Run, request: Request) -> bool:
+    """Return whether the request gives more time than a run that could not do all in its own."""
+    before, now = run.request.budget, request.budget
+    return bool(run.seconds_missing) and not run.active and before is not None and (now is None or now > before)
+
+
 def go_on(engine: Engine, run: Run) -> None:
     """Starts a stopped run again; what was finished is remembered."""
     start(engine, run.request)
+
+
+def complete(engine: Engine, run: Run) -> None:
+    """Computes what did not fit into the run's budget; what is done is remembered."""
+    start(engine, replace(run.request, budget=None))
 
 
 def again(engine: Engine, run: Run) -> None:

@@ -7,6 +7,7 @@ text and the image are kept also while a model is chosen that reads neither.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -38,8 +39,7 @@ from explainers.report.colours import PRESETS
 from explainers.report.display_images import display_image
 from explainers.results.settings import UNTIL_SETTLED
 
-PREDICTED = "the predicted one"
-NO_OTHER = "nothing"  # instead of another class that the explained one is compared with
+PREDICTED, NO_OTHER = "the predicted one", "nothing"  # the class to explain, and the one that it is compared with
 OWN_IMAGE = "your own picture"  # the name of an uploaded one
 LONGEST_IN_ADDRESS = 400  # characters
 LONG, LONG_TEXTS_KEPT = "own", 20  # the parameter of a long text's name, and how many a session keeps
@@ -50,13 +50,15 @@ SAMPLES, STEPS, SEEDS = (UNTIL_SETTLED, 5000), (5, 500), (0, 9999)  # fewest and
 FEWEST_SAMPLES = 50  # where they are not drawn until settled
 SAMPLE_COUNT = whole_number(FEWEST_SAMPLES, SAMPLES[1], besides=UNTIL_SETTLED)
 
+BUDGETS = {5: "5 s", 20: "20 s", 60: "60 s", 0: "until done"}  # seconds for a comparison; 0: as many as it takes
+DEFAULT_BUDGET = next((seconds for seconds in BUDGETS if str(seconds) == os.environ.get("CROSSLIGHT_BUDGET")), 20)
 TEXTS = ("text", "pair")
 UNITS = Codec(
     lambda units: [".".join(map(str, units))],
     lambda texts: tuple(int(number) for number in texts[-1].split(".") if NUMBER.fullmatch(number)),
 )
-FIRST = one_of({True: "first"})
-MATRIX = one_of({"matrix": "matrix"})
+FIRST, MATRIX = one_of({True: "first"}), one_of({"matrix": "matrix"})
+BUDGET = one_of({seconds: str(seconds) if seconds else "none" for seconds in BUDGETS})
 COLOURS = one_of({name: preset.title for name, preset in PRESETS.items()})
 Chosen = tuple[str, ...] | None  # names; None: those that are chosen unless a person chooses
 
@@ -93,6 +95,7 @@ class CompareControls:
     guess_first: bool = field(default=False, metadata=carried(FIRST, "guess", undo=True, download=True))
     unit: str = field(default="word", metadata=carried(TEXT, "unit", undo=True, download=True))
     erase: str = field(default="mask", metadata=carried(TEXT, "erase", "erasure operator", undo=True, download=True))
+    budget: int = field(default=DEFAULT_BUDGET, metadata=carried(BUDGET, "budget", "time", undo=False, download=True))
     samples: int = field(default=UNTIL_SETTLED, metadata=carried(SAMPLE_COUNT, "samples", undo=True, download=True))
     steps: int = field(default=50, metadata=carried(whole_number(*STEPS), "steps", undo=True, download=True))
     seed: int = field(default=0, metadata=carried(whole_number(*SEEDS), "seed", undo=True, download=True))

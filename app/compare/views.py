@@ -221,6 +221,9 @@ def _status(engine: Engine, run: Run) -> None:
             remaining = f", about {duration(left)} left" if left is not None and left >= WORTH_SAYING else ""
             st.progress(settled / max(len(run.columns), 1), text=progress[status] + remaining)
             st.button("Stop", on_click=run.stop, key="stop")
+        elif status == "done" and run.seconds_missing:
+            st.caption(in_time(run))
+            st.button("Compute the rest", on_click=session.complete, args=(engine, run), key="again")
         elif status == "done":
             st.caption(how(run))
             st.button("Compute again", on_click=session.again, args=(engine, run), key="again")
@@ -230,6 +233,15 @@ def _status(engine: Engine, run: Run) -> None:
         elif status == "failed":
             st.caption("Nothing was computed.")
             st.button("Try again", on_click=session.go_on, args=(engine, run), key="again")
+
+
+def in_time(run: Run) -> str:
+    """Return what fitted into the budget of a run, and what the rest would take."""
+    comparison = run.comparison()
+    late = {*comparison.postponed, *comparison.ended_early}
+    done = sum(method not in late for method in run.columns)
+    rest = f"The rest takes about {duration(max(run.seconds_missing, 1.0))}."
+    return f"{done} of {len(run.columns)} methods complete in {run.seconds:.0f} s. {rest}"
 
 
 def how(run: Run) -> str:

@@ -8,6 +8,7 @@ import typer
 
 from explainers.commands.options import (
     AsJson,
+    BudgetSeconds,
     DeviceName,
     ModelName,
     Samples,
@@ -73,6 +74,7 @@ def explain_command(
     sampling: SamplingName = DEFAULT_SAMPLING,
     steps: Steps = 50,
     seed: Seed = 0,
+    budget: BudgetSeconds = None,
     device: DeviceName = "auto",
     json_: AsJson = False,
     html: Annotated[Path | None, typer.Option(help="Also write a stand-alone page to this file.")] = None,
@@ -89,10 +91,11 @@ def explain_command(
         from explainers.models.inputs.requirements import check_image, check_text_count
         from explainers.report.document import document
         from explainers.report.terminal import comparison_lines
-        from explainers.results.settings import checked_settings
+        from explainers.results.settings import checked_budget, checked_settings
         from explainers.training.artifacts import check_fitted
 
         checked_settings(unit, erasure or "mask", samples, steps, seed, sampling)  # before the model is loaded
+        seconds = checked_budget(budget)
         check_table(table)
         example = Example(text, text_pair, image=InputImage(path=image) if image else None)
         ids = None if methods is None else split_ids(methods)
@@ -108,7 +111,15 @@ def explain_command(
         given = specs_from_file(attributions, example)
         note = show_progress if sys.stderr.isatty() else None
         comparison = compare(
-            frozen, example, ids, label=label, versus=versus, settings=settings, given=given, note=note
+            frozen,
+            example,
+            ids,
+            label=label,
+            versus=versus,
+            settings=settings,
+            given=given,
+            seconds=seconds,
+            note=note,
         )
         if comparison.failures and not (comparison.results or comparison.narratives):
             raise ExplanationError(comparison.failures[0].reason)

@@ -21,6 +21,10 @@ SamplingName = Annotated[
     typer.Option(help="How LIME and KernelSHAP draw: captum, each for itself, or shared, the same masks for both."),
 ]
 Steps = Annotated[int, typer.Option(help="Steps of integrated gradients.")]
+BudgetSeconds = Annotated[
+    float | None,
+    typer.Option(help="Seconds for one comparison; what does not fit is named. By default until all is done."),
+]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 UnseenData = Annotated[
     Path | None, typer.Option(help="Folder with the model's data, or a file with texts unseen in training.")

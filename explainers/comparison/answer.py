@@ -50,8 +50,8 @@ FLAT = "Every method gives equal scores, so none ranks the input."
 
 
 def answered(comparison: "Comparison", *, finished: bool) -> "Comparison":
-    """Return the comparison with its answer, which is provisional unless the run has `finished`."""
-    return replace(comparison, answer=answer(comparison, finished=finished))
+    """Return the comparison with its answer, provisional unless the run has `finished` and no method is missing."""
+    return replace(comparison, answer=answer(comparison, finished=finished and not comparison.lacks_methods))
 
 
 def consensus_members(comparison: "Comparison") -> list["MethodResult"]:

@@ -1,27 +1,33 @@
 """All methods on one decision, the quick ones first; each is measured as soon as it is done.
 
+Within a budget the test against random orders comes before what takes long, each method that samples gets an equal
+share of the time, and what does not fit is postponed.
+
 An explanation is made with the erasure operator of the settings. Whether its lead depends on that operator shows only
 when its units are erased in another way, so the metrics of all methods are computed under the model's other operators
 last.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from explainers.attribution.controls import control_orders
+from explainers.attribution.controls import RANDOM, control_orders
+from explainers.comparison.budget import Budget, first_passes, measuring
 from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, takes_part
 from explainers.comparison.decision import ablated_inputs
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import applicable, method_spec
-from explainers.methods.spec import IMMEDIATE, KINDS, SLOW, Kind, MethodSpec
+from explainers.methods.spec import IMMEDIATE, KINDS, SLOW, MethodSpec
 from explainers.metrics.chance import EXACT_UP_TO, exact_null
-from explainers.metrics.erasure import MaskedPredictor
+from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import (
+    SEARCHED_ORDERS,
     curves_and_metrics,
     measured,
     metrics_at_percents,
@@ -35,14 +41,24 @@ from explainers.models.meter import Meter
 from explainers.models.prediction_cache import PredictionCache
 from explainers.models.target import Target
 from explainers.results.answer import CONSENSUS
-from explainers.results.attribution import Attribution
+from explainers.results.attribution import Attribution, curve_counts, metric_counts
 from explainers.results.decision import Decision
-from explainers.results.events import Event, Failure, MethodResult, MethodStarted, OperatorCheck, RandomControl
+from explainers.results.events import (
+    Event,
+    Failure,
+    MethodResult,
+    MethodStarted,
+    OperatorCheck,
+    Postponed,
+    RandomControl,
+)
 from explainers.results.narrative import Narrative, NarrativeCheck
+from explainers.results.settings import RANDOM_ORDERS
 from explainers.training.artifacts import available_artifacts
 
 log = logging.getLogger(__name__)
 
+ORDERS_AT_ONCE = 5  # random orders between two looks at the time
 Scores = tuple[float, ...]
 Values = dict[str, float]  # by metric id
 
@@ -57,6 +73,7 @@ def run(
     narrators: Sequence[str] | None = None,
     known: Sequence[Attribution] = (),
     known_checks: Sequence[OperatorCheck] = (),
+    budget: Budget | None = None,
 ) -> Iterator[Event]:
     """Yield the predictions for ablated inputs, estimates and results as they come, the narratives, and the random
     control unless it is known already.
@@ -67,34 +84,50 @@ def run(
     No mask is computed twice: all of them ask the model's pool, or one that is made for this run.
 
     `meter.cancel` stops it within one batch by raising `Cancelled`. A method that fails yields `Failure`, and the
-    others go on.
+    others go on. With a `budget` what does not fit into it yields `Postponed`.
     """
+    budget = budget or Budget(math.inf, meter)
     model, encoding, target = with_pool(model).metered(meter), decision.encoding, decision.target
     whole = MaskedPredictor(model, encoding, decision.settings.erasure)  # of all classes
     answers = replace(whole, model=model.aimed(target), answers={}) if target.is_contrast else whole
     specs = sorted(applicable(specs, example_of(encoding)), key=lambda spec: KINDS.index(spec.kind))
-    explained = list(known)
+    units, explained = len(encoding.units), list(known)
+    slow = [spec for spec in specs if spec.kind in SLOW]
 
-    def methods(chosen: Callable[[Kind], bool]) -> Iterator[Event]:
-        for spec in specs:
-            if chosen(spec.kind):
-                yield from noting(explained, run_method(spec, model, decision, meter, answers))
+    def methods(chosen: Iterable[MethodSpec], seconds: float = math.inf) -> Iterator[Event]:
+        for spec in chosen:
+            if spec.is_random or budget.allows(first_passes(spec, decision.settings, units)):
+                part = run_method(spec, model, decision, meter, answers, budget.until(seconds))
+                yield from noting(explained, part)
+            else:
+                yield Postponed(spec.id)
 
     yield from filter(None, [ablated_inputs(model, decision, meter)])
-    yield from methods(lambda kind: kind in IMMEDIATE)
+    yield from methods(spec for spec in specs if spec.kind in IMMEDIATE)
     sentences: list[Narrative] = []
-    for event in run_narrators(model, encoding, narrators):
+    for event in run_narrators(model, encoding, narrators, budget):
         yield event
         sentences += [event] if isinstance(event, Narrative) else []
-    yield from methods(lambda kind: kind not in (*IMMEDIATE, *SLOW))
+    quick = [spec for spec in specs if spec.kind not in (*IMMEDIATE, *SLOW)]
+    control = None if control_known else run_random_control(answers, target.label, decision.settings.seed, budget)
     if not control_known:
-        yield run_random_control(answers, target.label, decision.settings.seed)
+        yield Postponed(RANDOM.id) if control is None else control
+    yield from methods(spec for spec in quick if control_known or control is not None or not spec.is_random)
     yield from run_consensus(answers, explained, target)
     for sentence in sentences:
         yield check(sentence, whole, decision.settings.seed)
-    yield from methods(lambda kind: kind in SLOW)
+    for number, spec in enumerate(slow):
+        yield from methods([spec], time_of_slow(budget, decision, len(specs), len(slow) - number))
     yield from noting(explained, run_consensus(answers, explained, target))
-    yield from run_operator_checks(model, decision, explained, meter, known_checks)
+    yield from run_operator_checks(model, decision, explained, meter, known_checks, budget)
+
+
+def time_of_slow(budget: Budget, decision: Decision, methods: int, slow: int) -> float:
+    """Return the seconds for one of so many slow methods that are left: an equal share of what the other operators do
+    not need, or of everything where they need more than half of it."""
+    orders = (methods + RANDOM_ORDERS + 1) * len(other_operators(decision))
+    reserved = budget.takes(measuring(orders, len(decision.encoding.units)))
+    return (budget.left - (reserved if 2 * reserved <= budget.left else 0)) / slow
 
 
 def with_pool(model: FrozenModel) -> FrozenModel:
@@ -156,12 +189,17 @@ def run_operator_checks(
     explained: Sequence[Attribution],
     meter: Meter,
     known: Sequence[OperatorCheck] = (),
-) -> Iterator[OperatorCheck]:
+    budget: Budget | None = None,
+) -> Iterator[OperatorCheck | Postponed]:
     """The explanations that may lead, and random orders, under the model's other operators; none without one."""
     explained = [attribution for attribution in explained if is_checked(method_spec(attribution.method))]
     orders = random_orders(decision.encoding, decision.settings.seed) if explained else []
+    passes = measuring(len(explained) + len(orders), len(decision.encoding.units))
     for erasure in other_operators(decision) if explained else ():
         before = next((check for check in known if check.erasure == erasure), None)
+        if budget is not None and not budget.allows(0 if before is not None else passes):
+            yield Postponed(erasure)
+            continue
         try:
             yield check_operator(model, decision, erasure, explained, orders, meter, before)
         except Cancelled:
@@ -182,14 +220,25 @@ def example_of(encoding: Encoding) -> Example:
 
 
 def run_method(
-    spec: MethodSpec, model: FrozenModel, decision: Decision, meter: Meter, answers: MaskedPredictor
+    spec: MethodSpec,
+    model: FrozenModel,
+    decision: Decision,
+    meter: Meter,
+    answers: MaskedPredictor,
+    is_late: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
-    """One method from its start to its metrics, or to the reason why it failed."""
+    """One method from its start to its metrics, or to the reason why it failed. Once it `is_late` an estimate is its
+    result."""
     yield MethodStarted(spec.id)
     attribution = None
     try:
         for attribution in estimates(spec, model, decision, meter):
+            late = attribution.stage == "estimate" and is_late()
+            attribution = attribution.ended() if late else attribution
             yield attribution
+            if late:
+                break
+        meter.check()  # the answers may all be known, so that nothing else looks
         if attribution is not None:
             yield measure(answers, attribution)
     except Cancelled:
@@ -199,8 +248,8 @@ def run_method(
 
 
 def run_narrators(
-    model: FrozenModel, encoding: Encoding, narrators: Sequence[str] | None = None
-) -> Iterator[Narrative | Failure]:
+    model: FrozenModel, encoding: Encoding, narrators: Sequence[str] | None = None, budget: Budget | None = None
+) -> Iterator[Narrative | Failure | Postponed]:
     """The sentence of each of the narrators, by default of every one that was fitted to the model."""
     if narrators is None:
         artifacts = available_artifacts(model.name, model.version, "narrative")
@@ -210,6 +259,9 @@ def run_narrators(
     from explainers.narrative.narrate import narrate
 
     for name in narrators:
+        if budget is not None and not budget.allows(0):
+            yield Postponed(name)
+            continue
         try:
             yield narrate(model, encoding, name)
         except Cancelled:
@@ -265,10 +317,28 @@ def measure(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:
     return MethodResult(attribution, curves, metrics, noise)
 
 
-def run_random_control(answers: MaskedPredictor, label: int, seed: int) -> RandomControl:
-    """Return the random orders at the counts that the metrics read; for a short input also every order's evidence."""
-    orders = random_orders(answers.encoding, seed)
-    control = random_control(*curves_and_metrics(answers, orders, label, refined=False))
+def run_random_control(
+    answers: MaskedPredictor, label: int, seed: int, budget: Budget | None = None
+) -> RandomControl | None:
+    """Return the random orders at the counts that the metrics read; for a short input also every order's evidence. None
+    where they do not fit into the budget.
+
+    Metrics that need every count are measured for the first `SEARCHED_ORDERS` only: no answer depends on them, and they
+    would take more passes than all the others.
+    """
+    orders, counts = random_orders(answers.encoding, seed), metric_counts(len(answers.encoding.units))
+    for begin in range(0, len(orders), ORDERS_AT_ONCE):
+        if budget is not None and not budget.allows_control(len(orders) - begin, len(answers.encoding.units)):
+            return None
+        prefetch(answers, orders[begin : begin + ORDERS_AT_ONCE])
+    curves = tuple(erasure_curves(answers, order, label, counts) for order in orders)
+    longest = SEARCHED_ORDERS * len(curve_counts(len(answers.encoding.units)))
+    searched = SEARCHED_ORDERS if budget is None or budget.allows(longest) else 0
+    metrics = [
+        measured(answers, order, label, None if number < searched else metrics_at_percents(), curves=known)
+        for number, (order, known) in enumerate(zip(orders, curves, strict=True))
+    ]
+    control = random_control(curves, metrics)
     exact = len(answers.encoding.units) <= EXACT_UP_TO
     return replace(control, exact=exact_null(answers, label)) if exact else control
 

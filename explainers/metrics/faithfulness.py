@@ -36,6 +36,7 @@ Gap = tuple[int, int]  # places in `curve_counts`
 TOLERANCE = 0.08  # of p: how far a drawn line may miss the middle of a gap
 LEAST_P = 1e-9  # of p in log-odds
 SEARCHED_AT_ONCE = 5  # counts per step of the search for a decision flip
+SEARCHED_ORDERS = 5  # random orders for which a metric is searched that needs every count
 DRAWS = 10  # alternative scores at most from which sampling noise is estimated
 
 
@@ -145,7 +146,7 @@ METRICS: Registry[MetricSpec] = Registry(
             score=decision_flip,
             higher_is_better=False,
             meaning="Decision flip: the smallest share of units, from the top, whose removal changes the prediction. "
-            "Only where the predicted class is explained.",
+            f"Only where the predicted class is explained. Of random orders: the mean of {SEARCHED_ORDERS}.",
             every_count=True,
             noise="resolution",
             search=search_decision_flip,
@@ -220,7 +221,7 @@ def prefetch(answers: MaskedPredictor, orders: Sequence[Scores], further: tuple[
 
 
 def curves_and_metrics(
-    answers: MaskedPredictor, orders: Sequence[Scores], label: int, *, refined: bool = True
+    answers: MaskedPredictor, orders: Sequence[Scores], label: int
 ) -> tuple[tuple[ErasureCurves, ...], tuple[dict[str, float], ...]]:
     """For each order the curve and every metric; the curves have few points, at the same counts.
 
@@ -228,11 +229,8 @@ def curves_and_metrics(
     """
     if any(metric.every_count and metric.search is None for metric in METRICS):
         curves = tuple(erasure_curves(answers, order, label) for order in orders)
-    elif refined:
-        curves = refined_curves(answers, orders, label)
     else:
-        counts = metric_counts(len(answers.encoding.units))
-        curves = tuple(erasure_curves(answers, order, label, counts) for order in orders)
+        curves = refined_curves(answers, orders, label)
     pairs = zip(orders, curves, strict=True)
     return curves, tuple(measured(answers, order, label, curves=counts) for order, counts in pairs)
 
@@ -275,10 +273,12 @@ def _error(lines: dict[int, Floats], possible: Sequence[int], gap: Gap) -> float
 def random_control(
     curves: tuple[ErasureCurves, ...], metrics: Sequence[Mapping[str, float]] | None = None
 ) -> RandomControl:
-    """The curves of random orders with their `metrics`, by default those that are read off the curves."""
+    """The curves of random orders with their `metrics`, by default those that are read off the curves. A metric may be
+    measured for some of the orders only."""
     values = [all_metrics(curve) for curve in curves] if metrics is None else metrics
-    scores = {metric.id: tuple(value[metric.id] for value in values) for metric in METRICS}
-    return RandomControl(curves, scores, {metric.id: metric.aggregate(scores[metric.id]) for metric in METRICS})
+    scores = {metric.id: tuple(value[metric.id] for value in values if metric.id in value) for metric in METRICS}
+    aggregates = {metric.id: metric.aggregate(scores[metric.id]) for metric in METRICS if scores[metric.id]}
+    return RandomControl(curves, {metric: scores[metric] for metric in aggregates}, aggregates)
 
 
 def tied_at(scores: tuple[float, ...]) -> tuple[int, ...]:

@@ -4,7 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from explainers.attribution.controls import RANDOM
 from explainers.comparison.answer import answer
+from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import method_spec
 from explainers.report.answer import answer_sentences
 from explainers.report.text import decimals, join_names, name_of_units, one_line, quoted_among, target_name
@@ -28,7 +30,18 @@ def summary(comparison: "Comparison") -> str:
         return " ".join([*_other_class(comparison), *_single_unit(comparison)])
     answered = comparison.answer or answer(comparison, finished=True)
     sentences = [*answer_sentences(answered, comparison), *_agreement(comparison, _methods(comparison))]
-    return " ".join([*_other_class(comparison), *sentences])
+    return " ".join(filter(None, [*_other_class(comparison), *sentences, budget_sentence(comparison)]))
+
+
+def budget_sentence(comparison: "Comparison") -> str:
+    """Return what did not fit into the budget; empty where everything did."""
+    if comparison.is_complete:
+        return ""
+    erasures = comparison.decision.card.erasures
+    operators = [part for part in comparison.postponed if part in erasures]
+    parts = [part for part in dict.fromkeys((*comparison.postponed, *comparison.ended_early)) if part not in operators]
+    names = [_name(part) for part in parts] + [f"erasing by {erasure}" for erasure in operators]
+    return f"Not complete within {comparison.budget:g} s: {join_names(names)}. More time adds them."
 
 
 def agreement_sentence(comparison: "Comparison") -> str:
@@ -51,6 +64,13 @@ def _methods(comparison: "Comparison") -> list["MethodResult"]:
     """Without controls, a person's order and the consensus."""
     specs = ((result, _spec(result)) for result in comparison.results)
     return [method for method, spec in specs if spec.explains and not spec.is_control and not spec.is_joint]
+
+
+def _name(part: str) -> str:
+    """Return the name of a method, of a narrator, or of the random orders."""
+    if part == RANDOM.id:
+        return "the random orders"
+    return NARRATORS.get(part).name if part in NARRATORS.ids else method_spec(part).name
 
 
 def _spec(result: "MethodResult") -> "MethodSpec":

@@ -34,6 +34,7 @@ class Attribution:
     gap: float | None = None
     samples: int = 0
     samples_at_most: int | None = None  # where sampling ends by itself
+    ended_early: bool = False  # because there was no more time for it
     stage: Stage = "final"
     seconds: float = 0.0
     model_calls: int = 0
@@ -52,6 +53,10 @@ class Attribution:
         sizes = np.abs(self.scores)
         patches = [number for number, unit in enumerate(self.encoding.units) if unit.kind == "patch"]
         return float(sizes[patches].sum() / sizes.sum()) if sizes.any() else None
+
+    def ended(self) -> "Attribution":
+        """Return this estimate as the result, because there is no more time for better ones."""
+        return replace(self, stage="final", ended_early=True)
 
     def costing(self, seconds: float, model_calls: int, new_calls: int) -> "Attribution":
         return replace(self, seconds=seconds, model_calls=model_calls, new_calls=new_calls)

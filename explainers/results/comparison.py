@@ -26,6 +26,7 @@ from explainers.results.events import (
     MethodResult,
     MethodStarted,
     OperatorCheck,
+    Postponed,
     RandomControl,
 )
 from explainers.results.manifest import manifest, strict_json
@@ -34,6 +35,12 @@ from explainers.results.narrative import Narrative, NarrativeCheck
 if TYPE_CHECKING:
     import pandas
 
+LISTS: dict[type, str] = {
+    Narrative: "narratives",
+    NarrativeCheck: "narrative_checks",
+    OperatorCheck: "operator_checks",
+    Duel: "duels",
+}
 Table = Literal["scores", "metrics", "curves"]
 
 
@@ -58,6 +65,8 @@ class Comparison:
     duels: tuple[Duel, ...] = ()
     answer: Answer | None = None  # made of the rest, where somebody has asked for it
     order: tuple[str, ...] = ()
+    budget: float | None = None  # seconds; None: until all is done
+    postponed: tuple[str, ...] = ()  # the parts that did not fit into the budget (`events.Postponed`)
 
     def __repr__(self) -> str:
         """Return a line about it, as "<Comparison of sst2, for positive (0.98): 10 methods, 1 failed>"."""
@@ -78,16 +87,14 @@ class Comparison:
                 return replace(self, failures=tuple(sorted((*self.failures, event), key=self._place)))
             case RandomControl():
                 return replace(self, random_control=event)
-            case Narrative():
-                return replace(self, narratives=(*self.narratives, event))
-            case NarrativeCheck():
-                return replace(self, narrative_checks=(*self.narrative_checks, event))
-            case OperatorCheck():
-                return replace(self, operator_checks=(*self.operator_checks, event))
             case AblatedInputs():
                 return replace(self, ablated_inputs=event)
-            case Duel():
-                return replace(self, duels=(*self.duels, event))
+            case Postponed():
+                return replace(self, postponed=(*self.postponed, event.part))
+            case _:
+                name = LISTS[type(event)]
+                longer: dict[str, Any] = {name: (*getattr(self, name), event)}
+                return replace(self, **longer)
 
     def events(self) -> Iterator[Event]:
         """Yield events that fold to this comparison again."""
@@ -101,6 +108,7 @@ class Comparison:
         yield from self.narrative_checks
         yield from self.operator_checks
         yield from self.duels
+        yield from map(Postponed, self.postponed)
 
     def _place(self, event: MethodResult | Failure) -> int:
         if event.method == CONSENSUS:
@@ -110,6 +118,22 @@ class Comparison:
     def result(self, method: str) -> MethodResult | None:
         """Return what was measured about the method; None before it was."""
         return next((result for result in self.results if result.method == method), None)
+
+    @property
+    def ended_early(self) -> tuple[str, ...]:
+        """Return the ids of the methods that would have become better with more time."""
+        return tuple(result.method for result in self.results if result.attribution.ended_early)
+
+    @property
+    def lacks_methods(self) -> bool:
+        """Return whether more time would add a method or the random orders, or make a method better."""
+        methods = {*self.order, "random"}
+        return bool(self.ended_early or methods.intersection(self.postponed))
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether everything fitted into the budget."""
+        return not self.postponed and not self.ended_early
 
     @property
     def consensus(self) -> MethodResult | None:
@@ -200,6 +224,7 @@ class Comparison:
             "removed": list(self.removed),
             "warning": self.decision.encoding.warning,
             "manifest": self._origin(),
+            **({"budget": self._budget()} if self.budget is not None else {}),
             **({"duels": [duel.as_dict() for duel in self.duels]} if self.duels else {}),
         }
 
@@ -209,6 +234,9 @@ class Comparison:
             return None
         units = self.decision.encoding.units
         return {**self.answer.as_dict(), "texts": [units[unit].text for unit in self.answer.words]}
+
+    def _budget(self) -> dict[str, Any]:
+        return {"seconds": self.budget, "postponed": list(self.postponed), "ended_early": list(self.ended_early)}
 
     def as_probabilities(self) -> dict[str, float]:
         return dict(zip(self.decision.card.labels, self.probabilities, strict=True))
@@ -242,6 +270,7 @@ class Comparison:
             "completeness_gap": attribution.gap,
             "samples": attribution.samples or None,
             **({"samples_at_most": attribution.samples_at_most} if attribution.samples_at_most else {}),
+            **({"ended_early": True} if attribution.ended_early else {}),
             "seconds": attribution.seconds,
             "model_calls": attribution.model_calls,
             "new_calls": attribution.new_calls,

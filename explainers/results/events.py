@@ -1,7 +1,7 @@
 """What a run tells while it explains one decision: events, all of them plain values.
 
 A method started, an estimate, a result, the random control, a failure, a sentence and what was checked about it, the
-metrics under another erasure operator, a duel. `Comparison.with_event` folds them.
+metrics under another erasure operator, a duel, what was postponed. `Comparison.with_event` folds them.
 """
 
 from collections.abc import Mapping
@@ -141,12 +141,23 @@ class Failure:
     reason: str
 
 
+@dataclass(frozen=True)
+class Postponed:
+    """A part of the comparison that did not fit into its budget of time.
+
+    `part` is the id of a method, narrator or the random control, or an erasure operator of which nothing was measured.
+    """
+
+    part: str
+
+
 Event = (
     MethodStarted
     | Attribution  # an estimate, or the last one before it is measured
     | MethodResult
     | RandomControl
     | Failure
+    | Postponed
     | Narrative
     | NarrativeCheck
     | OperatorCheck

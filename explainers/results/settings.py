@@ -3,6 +3,7 @@
 How LIME and KernelSHAP draw their masks. Importing this module is cheap.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -24,6 +25,13 @@ FEWEST_SAMPLES = 10
 UNTIL_SETTLED = 0  # instead of a number of samples
 SETTLED_BY = 500  # samples; more where a method says so
 RANDOM_ORDERS = 19  # of the random control: the fewest that an order at the 5 % level can beat
+
+
+def checked_budget(seconds: float | None) -> float | None:
+    """Return the budget of time. Raises `ExplanationError` where it is no positive number."""
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise ExplanationError("A budget is a number of seconds above 0. Leave it out to compute until all is done.")
+    return seconds
 
 
 @dataclass(frozen=True)

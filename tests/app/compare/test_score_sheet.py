@@ -272,7 +272,7 @@ def test_a_card_tells_how_far_its_method_is(engine: Engine, request_for: Ask, ho
 def test_a_row_tells_cost_metrics_and_age(ran: Ran) -> None:
     fresh, remembered = ran(methods=("occlusion",)), ran(methods=("occlusion",))
     (row,) = payload(fresh, DrawingOptions())["rows"]
-    assert re.fullmatch(r"\d\.\d\d s, 6 model calls, 5 of them new", row["detail"]["facts"][0])
+    assert re.fullmatch(r"\d\.\d\d s, 6 model calls, 0 of them new", row["detail"]["facts"][0])
     assert set(row["metrics"]) == set(METRICS.ids)
     assert (row["status"], row["note"], row["progress"]) == ("done", "", 1)
     (row,) = payload(remembered, DrawingOptions())["rows"]

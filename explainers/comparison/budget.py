@@ -1,0 +1,98 @@
+"""How long a comparison may compute: what does not fit into the budget is postponed, and told.
+
+A run asks its budget before each part. The pace is that of the passes so far, so that nothing is postponed before it is
+known. Parts that improve step by step end with the estimate that they have when their share of the time is over.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from explainers.attribution.controls import RANDOM
+from explainers.attribution.mask_samples import batch_ends
+from explainers.comparison.price import FEWEST, seconds_left
+from explainers.methods.spec import SLOW, MethodSpec
+from explainers.models.meter import Meter
+from explainers.results.attribution import curve_counts, first_counts, metric_counts
+from explainers.results.settings import RANDOM_ORDERS, SETTLED_BY, Settings
+
+if TYPE_CHECKING:
+    from explainers.results.comparison import Comparison
+
+WITH_GRADIENTS = 3  # passes forward that one with its gradients costs
+BESIDES = 1.2  # the time of the passes with that of what lies between them
+
+
+@dataclass(frozen=True)
+class Budget:
+    """`seconds` of work from `began` (time.perf_counter()) on, without those for which the meter's run waited."""
+
+    seconds: float
+    meter: Meter = field(repr=False)
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def spent(self) -> float:
+        return time.perf_counter() - self.began - self.meter.waited
+
+    @property
+    def left(self) -> float:
+        return self.seconds - self.spent
+
+    def takes(self, passes: float) -> float:
+        """Return about how many seconds so many passes take; 0 as long as the pace is not known."""
+        meter = self.meter
+        return BESIDES * passes * meter.seconds / meter.calls if meter.calls >= FEWEST else 0.0
+
+    def allows(self, passes: float, reserved: float = 0.0) -> bool:
+        """Return whether so many passes fit into what is left, of which some seconds may be reserved."""
+        return self.takes(passes) <= self.left - reserved
+
+    def seconds_left(self, expected: int) -> float | None:
+        """Return about how many seconds the run takes from here on, where it needs so many passes in all and has the
+        time for them; None before that is known."""
+        left = seconds_left(expected, self.meter, self.spent)
+        return None if left is None else min(left, max(self.left, 0.0))
+
+    def until(self, seconds: float) -> Callable[[], bool]:
+        """Return a function that tells whether so many seconds from now, or the budget, are over."""
+        end = self.spent + seconds
+        return lambda: self.spent >= min(end, self.seconds)
+
+    def allows_control(self, orders: int, units: int) -> bool:
+        """Return whether so many random orders are measured: there is no answer without them, so they may take half as
+        long as the budget beyond it."""
+        return self.takes(measuring(orders, units)) <= self.left + self.seconds / 2
+
+
+def postponed_passes(comparison: "Comparison", specs: Sequence[MethodSpec]) -> int:
+    """Return about how many passes are missing to a comparison by these methods."""
+    units, settings = len(comparison.decision.encoding.units), comparison.decision.settings
+    operators = len(set(comparison.decision.card.erasures).intersection(comparison.postponed))
+    missing = measuring((len(specs) + RANDOM_ORDERS) * operators, units)
+    missing += measuring(RANDOM_ORDERS, units) if RANDOM.id in comparison.postponed else 0
+    for spec in specs:
+        result = comparison.result(spec.id)
+        if result is not None and result.attribution.ended_early:
+            most = result.attribution.samples_at_most or result.attribution.samples
+            missing += most - result.attribution.samples
+        elif spec.id in comparison.postponed:
+            missing += spec.passes(units, settings.samples or SETTLED_BY, settings.steps) + measuring(1, units)
+    return missing
+
+
+def measuring(orders: int, units: int) -> int:
+    """Return how many passes measure so many orders under one operator, at the counts of the metrics."""
+    return orders * 2 * (len(metric_counts(units)) - 1)
+
+
+def first_passes(spec: MethodSpec, settings: Settings, units: int) -> int:
+    """Return how many passes a method takes until it has something to show, and to measure that."""
+    passes = spec.passes(units, settings.samples or SETTLED_BY, settings.steps)
+    if spec.kind == "sampled":
+        passes = min(passes, batch_ends(passes, units)[0])
+    elif spec.kind in SLOW:
+        passes = 0  # it improves from its first step on
+    curves = 2 * len(first_counts(units)) + len(curve_counts(units)) // 4  # as drawn, and the search for a flip
+    return passes * (WITH_GRADIENTS if spec.kind == "gradients" else 1) + curves

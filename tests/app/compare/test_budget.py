@@ -1,0 +1,98 @@
+"""A run with a budget: what it postpones is told, and computed when a person asks for it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from app.compare import computation, score_sheet, views
+from app.compare.engine import Engine
+from app.compare.runs import Request, Run, answer_of
+from app.compare.session import more
+from explainers.comparison.budget import Budget
+
+Ask = Callable[..., Request]
+Over = Callable[[Run], Run]
+TEN = "a good film but dull and very bad plot not"
+METHODS = ("attention_mean", "occlusion", "lime", "kernel_shap")
+PER_PASS = 0.01  # seconds
+
+
+class CountedBudget(Budget):
+    @property
+    def spent(self) -> float:
+        return PER_PASS * self.meter.calls
+
+    def takes(self, passes: float) -> float:
+        return PER_PASS * passes if self.meter.calls else 0.0
+
+
+@pytest.fixture(autouse=True)
+def counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(computation, "Budget", CountedBudget)
+
+
+@pytest.fixture
+def short(engine: Engine, request_for: Ask, over: Over) -> Run:
+    """A run that had no time for LIME and KernelSHAP."""
+    run = over(engine.submit(replace(request_for(TEN, methods=("occlusion", "lime", "kernel_shap")), budget=1)))
+    assert {"lime", "kernel_shap"} & set(run.comparison().postponed)
+    return run
+
+
+def test_what_did_not_fit_is_told_and_the_answer_is_provisional(short: Run) -> None:
+    late = next(part for part in short.comparison().postponed if part in short.columns)
+    column = short.columns[late]
+    texts = score_sheet.row_texts(short, column)
+    assert texts.status == "postponed"
+    assert texts.note == "more than 1 s"
+    assert answer_of(short).provisional
+    assert short.seconds_missing > 0
+    assert "of 3 methods complete" in views.in_time(short)
+    assert "The rest takes about" in views.in_time(short)
+
+
+def test_the_rest_is_computed_on_demand_and_nothing_twice(engine: Engine, short: Run, over: Over) -> None:
+    rest = over(engine.submit(replace(short.request, budget=None)))
+    whole = over(engine.submit(replace(short.request, budget=None), fresh=True))
+    assert rest.comparison().is_complete
+    assert rest.seconds_missing == 0
+    assert rest.result("occlusion") is short.result("occlusion")
+    assert not answer_of(rest).provisional
+    assert answer_of(rest) == answer_of(whole)
+    assert rest.meter.calls + short.meter.calls <= 1.1 * whole.meter.calls
+
+
+def test_an_estimate_is_not_remembered_as_the_result(engine: Engine, request_for: Ask, over: Over) -> None:
+    text = f"{TEN} {TEN} {TEN}"
+    asked = request_for(text, methods=METHODS, settings=replace(request_for().settings, samples=0))
+    for seconds in range(3, 12):
+        run = over(engine.submit(replace(asked, budget=seconds), fresh=True))
+        if run.comparison().ended_early:
+            break
+    (early, *_) = run.comparison().ended_early
+    texts = score_sheet.row_texts(run, run.columns[early])
+    assert texts.note == f"estimate after {seconds} s"
+    assert score_sheet.settled_after(run.columns[early].attribution).startswith("settled") is False  # type: ignore[arg-type]
+    rest = over(engine.submit(replace(asked, budget=None)))
+    before, after = run.result(early), rest.result(early)
+    assert before is not None
+    assert after is not None
+    assert after.attribution.samples > before.attribution.samples
+    assert not after.attribution.ended_early
+
+
+@pytest.mark.parametrize(("before", "now", "goes_on"), [(1, 5, True), (1, None, True), (5, 1, False), (1, 1, False)])
+def test_a_run_goes_on_where_a_person_gives_more_time(short: Run, before: int, now: int | None, goes_on: bool) -> None:
+    short.request = replace(short.request, budget=before)
+    assert more(short, replace(short.request, budget=now)) is goes_on
+
+
+def test_a_run_that_did_all_does_not_start_again_for_more_time(ran: Callable[..., Run]) -> None:
+    run = ran()
+    run.request = replace(run.request, budget=5)
+    assert not more(run, replace(run.request, budget=None))
+
+
+def test_another_budget_asks_the_same(request_for: Ask) -> None:
+    assert replace(request_for(), budget=5) == request_for()

@@ -1,0 +1,179 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from explainers import explain
+from explainers.comparison.answer import answered
+from explainers.comparison.budget import Budget, measuring, postponed_passes
+from explainers.comparison.decision import decide
+from explainers.comparison.runner import run, with_pool
+from explainers.errors import ExplanationError
+from explainers.methods.registry import select
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.meter import Meter
+from explainers.report.summary import summary
+from explainers.results.attribution import Attribution
+from explainers.results.comparison import Comparison
+from explainers.results.events import MethodResult
+from explainers.results.settings import Settings
+
+METHODS = ("attention_mean", "gradient_x_input", "occlusion", "lime", "kernel_shap", "random")
+TEXT = "the film was not good but the plot and a very dull story was bad and the film was not watchable"
+LONG = f"{TEXT} {TEXT}"
+PER_PASS = 0.01  # seconds
+LIMITS = (0.05, 0.5, 1.5, 4.0, 12.0)  # seconds: from next to nothing to nearly all
+
+
+class CountedBudget(Budget):
+    """Its clock are the passes, so that a test does not depend on how quick the machine is."""
+
+    @property
+    def spent(self) -> float:
+        return PER_PASS * self.meter.calls
+
+    def takes(self, passes: float) -> float:
+        return PER_PASS * passes if self.meter.calls else 0.0
+
+
+def compared(model: FrozenModel, seconds: float | None, text: str = TEXT) -> tuple[Comparison, Meter]:
+    model, meter = with_pool(model), Meter()
+    decision, probabilities = decide(model, text, settings=Settings(steps=5))
+    comparison = Comparison(decision, probabilities, order=METHODS, budget=seconds)
+    budget = None if seconds is None else CountedBudget(seconds, meter)
+    for event in run(model, decision, select(METHODS), meter, narrators=(), budget=budget):
+        comparison = comparison.with_event(event)
+    return answered(comparison, finished=True), meter
+
+
+@pytest.mark.parametrize("seconds", LIMITS)
+def test_every_part_is_done_or_postponed_and_told(bert: FrozenModel, seconds: float) -> None:
+    comparison, _ = compared(bert, seconds)
+    done = {result.method for result in comparison.results}
+    assert done | set(comparison.postponed) >= set(METHODS)
+    assert not done & set(comparison.postponed)
+    assert len(set(comparison.postponed)) == len(comparison.postponed)
+    operators = {check.erasure for check in comparison.operator_checks}
+    assert operators | (set(comparison.postponed) & {"delete", "zero"}) == {"delete", "zero"}
+    assert (comparison.random_control is None) == ("random" in comparison.postponed)
+
+
+@pytest.mark.parametrize("text", [TEXT, LONG])
+@pytest.mark.parametrize("seconds", LIMITS)
+def test_a_run_takes_no_more_than_its_budget_and_the_random_orders_and_one_step(
+    bert: FrozenModel, seconds: float, text: str
+) -> None:
+    comparison, meter = compared(bert, seconds, text)
+    units = len(comparison.decision.encoding.units)
+    step = 50 + 3 * units + 10 * measuring(1, units)  # a batch of masks, the curves of it, and its alternative draws
+    assert PER_PASS * meter.calls <= 2 * seconds + PER_PASS * step
+
+
+def test_more_time_gives_more_and_enough_gives_what_a_run_without_a_budget_gives(bert: FrozenModel) -> None:
+    counts = [len(compared(bert, seconds)[0].results) for seconds in LIMITS]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+    enough, without = compared(bert, 1000.0)[0], compared(bert, None)[0]
+    assert enough.is_complete
+    assert scores(enough) == scores(without)
+    assert enough.answer == without.answer
+
+
+def test_sampling_that_has_no_more_time_ends_with_its_estimate(bert: FrozenModel) -> None:
+    for seconds in (6.0, 7.0, 8.0, 9.0):
+        comparison, _ = compared(bert, seconds, LONG)
+        lime = comparison.result("lime")
+        if lime is not None and lime.attribution.ended_early:
+            break
+    else:
+        pytest.fail("no budget ended LIME early")
+    whole = [each for each in all_estimates(bert, LONG) if each.samples == lime.attribution.samples]
+    assert lime.attribution.scores == pytest.approx(whole[0].scores, abs=1e-9)
+    assert lime.attribution.stage == "final"
+    assert lime.attribution.samples < (lime.attribution.samples_at_most or 0)
+    assert "lime" in comparison.ended_early
+
+
+def all_estimates(model: FrozenModel, text: str) -> list[Attribution]:
+    model, meter = with_pool(model), Meter()
+    decision, _ = decide(model, text, settings=Settings(steps=5))
+    events = run(model, decision, select(["lime"]), meter, narrators=())
+    return [event for event in events if isinstance(event, Attribution)]
+
+
+def scores(comparison: Comparison) -> dict[str, tuple[float, ...]]:
+    return {result.method: result.attribution.scores for result in comparison.results}
+
+
+def test_the_answer_is_provisional_while_a_method_is_missing(bert: FrozenModel) -> None:
+    comparison, _ = compared(bert, 1000.0)
+    assert comparison.answer is not None
+    assert not comparison.answer.provisional
+    for part, provisional in (("lime", True), ("random", True), ("delete", False)):
+        answer = answered(replace(comparison, postponed=(part,)), finished=True).answer
+        assert answer is not None
+        assert answer.provisional is provisional, part
+    (first, *_), rest = [r for r in comparison.results if r.method == "lime"], comparison.results
+    early = replace(first, attribution=first.attribution.ended())
+    answer = answered(
+        replace(comparison, results=tuple(early if r.method == "lime" else r for r in rest)), finished=True
+    ).answer
+    assert answer is not None
+    assert answer.provisional
+
+
+def test_what_is_missing_costs_about_what_it_then_takes(bert: FrozenModel) -> None:
+    comparison, meter = compared(bert, 0.5)
+    assert not comparison.is_complete
+    _, whole = compared(bert, None)
+    missing, took = postponed_passes(comparison, select(METHODS)), whole.calls - meter.calls
+    assert took / 3 <= missing <= 3 * took
+    complete, _ = compared(bert, 1000.0)
+    assert postponed_passes(complete, select(METHODS)) == 0
+
+
+def test_the_pace_is_that_of_the_passes_and_waiting_does_not_count() -> None:
+    meter = Meter(calls=100, seconds=1.0)
+    budget = Budget(20.0, meter)
+    assert budget.takes(1000) == pytest.approx(12.0)
+    assert budget.allows(1600)
+    assert not budget.allows(1600, reserved=5.0)
+    waited = Budget(20.0, Meter(waited=7.0), began=budget.began - 10.0)
+    assert waited.spent == pytest.approx(3.0, abs=0.5)
+    assert Budget(20.0, Meter(calls=3, seconds=30.0)).takes(1000) == 0.0
+
+
+def test_files_say_what_did_not_fit(bert: FrozenModel) -> None:
+    comparison, _ = compared(bert, 0.5)
+    told = json.loads(comparison.as_json())["budget"]
+    assert told == {
+        "seconds": 0.5,
+        "postponed": list(comparison.postponed),
+        "ended_early": list(comparison.ended_early),
+    }
+    assert "budget" not in compared(bert, None)[0].as_dict()
+    again = replace(comparison, results=(), random_control=None, operator_checks=(), postponed=())
+    for event in comparison.events():
+        again = again.with_event(event)
+    assert again.postponed == comparison.postponed
+    assert [result.method for result in again.results] == [result.method for result in comparison.results]
+
+
+def test_the_summary_names_what_did_not_fit(bert: FrozenModel) -> None:
+    comparison, _ = compared(bert, 0.5)
+    assert "Not complete within 0.5 s: the random orders" in summary(comparison)
+    assert "erasing by delete and erasing by zero. More time adds them." in summary(comparison)
+    assert "Not complete" not in summary(compared(bert, None)[0])
+
+
+@pytest.mark.parametrize("budget", [0, -3, float("nan"), float("inf")])
+def test_a_budget_is_a_positive_number(bert: FrozenModel, budget: float) -> None:
+    with pytest.raises(ExplanationError, match="number of seconds above 0"):
+        explain(bert, TEXT, budget=budget)
+
+
+def test_a_notebook_may_give_a_budget(bert: FrozenModel) -> None:
+    comparison = explain(bert, TEXT, methods=["occlusion", "attention_mean"], budget=600)
+    assert comparison.is_complete
+    assert comparison.as_dict()["budget"]["seconds"] == 600
+    assert all(isinstance(result, MethodResult) for result in comparison.results)
