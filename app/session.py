@@ -296,6 +296,11 @@ def value_of(key: str) -> Any:
     return st.session_state.get(key)
 
 
+def sent_by(key: str, name: str) -> Any:
+    """Return what the component with this key has sent under the name; None where it has not."""
+    return (value_of(key) or {}).get(name)
+
+
 def visit() -> Visit:
     return held(Visit)
 

@@ -51,6 +51,7 @@ class Options(TypedDict, total=False):
     steps: int
     seed: int
     sampling: str
+    opened: Sequence[int]
     budget: float | None
 
 
@@ -85,6 +86,7 @@ def explain(
     steps: int = 50,
     seed: int = 0,
     sampling: str = DEFAULT_SAMPLING,
+    opened: Sequence[int] = (),
     budget: float | None = None,
     guess: Sequence[int] = (),
 ) -> Comparison | Comparisons:
@@ -98,12 +100,14 @@ def explain(
     for a multimodal model; `methods` are ids of methods and narrators, or one id, by default those that the app chooses
     and all fitted narrators; a class is its name or its number; `samples` a number for LIME and KernelSHAP, by default
     as many as they need to settle; `sampling` is "captum" or "shared"; `guess` are numbers of units that you find
-    important, the most important first. `erasure` is "mask" by default, "delete" for models without a mask token.
+    important, the most important first. `unit` is "word", "token" or "sentence"; the words of the sentences `opened`,
+    numbers from 0, are units beside the other sentences. `erasure` is "mask" by default, "delete" for models without a
+    mask token.
     `budget` are seconds per input: what does not fit is named in `postponed` and `ended_early`, and how much fits
     depends on the machine. Without one all is computed.
     Raises `ExplanationError` with a sentence for whatever is wrong with the input.
     """
-    settings = checked_settings(unit, erasure or model.default_erasure, samples, steps, seed, sampling)
+    settings = checked_settings(unit, erasure or model.default_erasure, samples, steps, seed, sampling, opened)
     label, versus = class_name(model, label), class_name(model, versus)
     ids = (methods,) if isinstance(methods, str) else methods
     seconds = checked_budget(budget)
@@ -127,7 +131,7 @@ def checked_input(model: FrozenModel, number: int, item: Input, settings: Settin
         if isinstance(item, tuple) and len(item) != 2:
             raise ExplanationError(f"A pair has two texts, not {len(item)}.")
         example = Example(*item) if isinstance(item, tuple) else to_example(item)
-        checked_encoding(model, example, settings.unit)
+        checked_encoding(model, example, settings)
     except ExplanationError as error:
         raise ExplanationError(f"Input {number}: {error}") from error
     return example

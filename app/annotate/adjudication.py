@@ -35,7 +35,7 @@ from app.annotate.payload import (
 from app.annotate.projects import TITLES, Project
 from app.annotate.state import Adjudication, Reply, annotate_state
 from app.components import component, newest
-from app.session import put, value_of
+from app.session import put, sent_by, value_of
 from app.store import Store
 from explainers.annotations.judged import marked_units, marks_of
 from explainers.annotations.records import (
@@ -169,7 +169,7 @@ def _answered(adjudication: Adjudication, decision: OwnerDecision) -> dict[str, 
 
 def decision_sent() -> None:
     """Store what the component sent; an action may be delivered twice, and counts once."""
-    state, sent = annotate_state(), (value_of("adjudicate") or {}).get("done")
+    state, sent = annotate_state(), sent_by("adjudicate", "done")
     known = state.adjudication
     if not isinstance(sent, dict) or known is None or sent.get("id") == state.adjudication_reply.reply:
         return

@@ -20,7 +20,7 @@ from app.annotate.preparation import Preparer
 from app.annotate.projects import Project
 from app.annotate.state import Reply, annotate_state
 from app.components import component, newest
-from app.session import value_of
+from app.session import sent_by
 from app.store import Store
 from explainers.errors import ExplanationError
 
@@ -142,7 +142,7 @@ def _earlier(store: Store, question: TaskQuestion) -> Stored | None:
 
 def done_pressed() -> None:
     """Carry out what the component sent; an action may be delivered twice, and counts once."""
-    state, sent = annotate_state(), (value_of("annotate") or {}).get("done")
+    state, sent = annotate_state(), sent_by("annotate", "done")
     if not isinstance(sent, dict) or state.question is None or (state.reply or Reply()).reply == sent.get("id"):
         return
     store, project, question = state.question

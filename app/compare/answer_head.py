@@ -9,7 +9,7 @@ from html import escape
 import streamlit as st
 
 from app import plain_text
-from app.compare import guess, heat_maps
+from app.compare import guess, heat_maps, units
 from app.compare.runs import Run, answer_of
 from app.compare.score_sheet import labels, segments
 from app.compare.state import NO_OTHER, PREDICTED, compare_state
@@ -231,7 +231,9 @@ def _actions(run: Run, answer: Answer, *, disabled: bool) -> bool:
     comparison, state = run.comparison(), compare_state()
     others = () if answer.p is None else comparison.decision.card.erasures
     erasures = [erasure for erasure in others if erasure != comparison.decision.settings.erasure]
-    if comparison.explains_predicted and not erasures:
+    settings = comparison.decision.settings
+    closed = units.closed_sentences(comparison.decision.encoding, settings, answer.words)
+    if comparison.explains_predicted and not erasures and not units.has_actions(closed, settings):
         return False
     with st.container(horizontal=True):
         if not comparison.explains_predicted:
@@ -243,6 +245,7 @@ def _actions(run: Run, answer: Answer, *, disabled: bool) -> bool:
                 kwargs={"class_": PREDICTED, "versus": NO_OTHER},
                 disabled=disabled,
             )
+        units.actions(closed, settings, state, disabled=disabled)
         for erasure in erasures:
             st.button(
                 f"Erase by {erasure}",

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import cast
 
 import streamlit as st
 
-from app.compare import file_rows, guess
+from app.compare import file_rows, guess, units
 from app.compare.state import BUDGETS, FEWEST_SAMPLES, SAMPLES, SEEDS, STEPS, CompareState, compare_state
 from app.model_info import ModelInfo, model_info
 from app.model_pool import ModelPool
 from app.streamlit_shims import Container
+from explainers.datasets.example import Example
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, groups, select, using_weights_of
 from explainers.methods.spec import MethodSpec
-from explainers.models.inputs.encoding import UNIT_KINDS, Erasure, UnitKind
+from explainers.models.inputs.encoding import Erasure
 from explainers.results.settings import UNTIL_SETTLED, Settings
 from explainers.training.artifacts import available_artifacts
 
@@ -36,7 +36,7 @@ class ComparisonOptions:
     budget: int | None  # seconds
 
 
-def controls(pool: ModelPool, line: Container) -> ComparisonOptions:
+def controls(pool: ModelPool, example: Example, line: Container) -> ComparisonOptions:
     """Draw the controls into the line, and return what is chosen."""
     state = compare_state()
     model = state.controls.model
@@ -51,19 +51,12 @@ def controls(pool: ModelPool, line: Container) -> ComparisonOptions:
     with line.popover("Settings", key="edit settings"):
         guess.switch()
         file_rows.controls()
-        unit = st.segmented_control(
-            "Unit",
-            UNIT_KINDS,
-            required=True,
-            help="What gets one score: a word as people write it, or a token as the model reads it. In an image it is "
-            "always a patch.",
-            **state.widget("unit", options=UNIT_KINDS, then=state.restore_all, initial="default"),
-        )
+        unit, opened = units.controls(example, state)
         erasure = _erasure(info, state)
         budget = _budget(state)
         samples, steps, seed = _sampling(state)
     return ComparisonOptions(
-        methods, chosen_narrators, Settings(cast(UnitKind, unit or "word"), erasure, samples, steps, seed), budget
+        methods, chosen_narrators, Settings(unit, erasure, samples, steps, seed, opened=opened), budget
     )
 
 

@@ -48,7 +48,7 @@ def answers_about(engine: Engine, run: Run, meter: Meter) -> MaskedPredictor:
     if model.version != decision.card.version:
         raise ExplanationError(f"{model.name} has changed since the comparison. Compute it again.")
     stored = run.stored is not None  # without what the model needs to be asked about an image
-    encoding = checked_encoding(model, request.example, request.settings.unit) if stored else decision.encoding
+    encoding = checked_encoding(model, request.example, request.settings) if stored else decision.encoding
     aimed = model.metered(meter).pooled(engine.memory.pool).aimed(decision.target)
     return MaskedPredictor(aimed, encoding, request.settings.erasure)
 

@@ -13,7 +13,7 @@ from app.compare.runs import Request, Run
 from app.compare.score_sheet import labels, segments
 from app.compare.state import Guess, compare_state
 from app.components import component, newest
-from app.session import value_of
+from app.session import sent_by
 from explainers.datasets.example import Example
 from explainers.models.inputs.encoding import UnitKind
 from explainers.report.guess import guess_sentence
@@ -56,7 +56,7 @@ def show_guess(run: Run) -> None:
 def _payload(run: Run, guess: Guess) -> dict[str, Any]:
     """`about` is the guess's id, `marked` in order, `moment` that of the last mark; the others as in the sheet."""
     image = heat_maps.image_data(run)
-    what = "words" if run.request.settings.unit == "word" else "tokens"
+    what = f"{run.request.settings.name_of_unit}s"
 
     def make() -> dict[str, Any]:
         return {
@@ -86,7 +86,7 @@ def _guessed(about: tuple[str, Example, UnitKind]) -> Guess:
 def _marked() -> None:
     """Takes the marks as the component has them. They may be delivered twice, and count once; those of another guess
     came too late."""
-    state, marked = compare_state(), (value_of("guess marks") or {}).get("marked")
+    state, marked = compare_state(), sent_by("guess marks", "marked")
     if marked is None or state.guess is None or state.run is None or state.run.whole is None:
         return
     if marked["about"] == state.guess.id and marked["moment"] > state.guess.moment:

@@ -157,7 +157,7 @@ def _curves(run: Run, single: ModalityCurves | None, drawing: DrawingOptions, *,
 
     def make() -> dict[str, Any]:
         comparison: Comparison = run.comparison()
-        units = "units" if run.request.example.image is not None else f"{run.request.settings.unit}s"
+        units = "units" if run.request.example.image is not None else f"{run.request.settings.name_of_unit}s"
         if single is not None:
             comparison, units = single.applied_to(comparison), PLURALS[single.kind]
         return row_numbers.payload(comparison, featured=featured, percent=drawing.percent, reverse=reverse, units=units)

@@ -16,7 +16,7 @@ from app.compare.state import NO_OTHER, OWN_IMAGE, PREDICTED, TEXTS, CompareStat
 from app.compare.stored_results import generator_nouns, named, titles
 from app.components import component
 from app.model_pool import ModelPool
-from app.session import value_of
+from app.session import sent_by, value_of
 from app.streamlit_shims import Container
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
@@ -171,7 +171,7 @@ def uploaded() -> None:
 
 def pasted() -> None:
     """Takes what came from the clipboard; the component sends nothing where it is too large."""
-    address = str((value_of("paste") or {}).get("pasted") or "")
+    address = str(sent_by("paste", "pasted") or "")
     try:
         content = base64.b64decode(address.partition(",")[2], validate=True)
     except binascii.Error:

@@ -28,7 +28,7 @@ from app.compare.stored_results import (
     named,
     titles,
 )
-from app.session import FLAG, NAMES, NOT_CARRIED, TEXT, Codec, PageState, carried, held, one_of, value_of, whole_number
+from app.session import FLAG, NAMES, NOT_CARRIED, TEXT, Codec, PageState, carried, held, one_of, sent_by, whole_number
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import DataUnavailable
@@ -45,7 +45,7 @@ LONGEST_IN_ADDRESS = 400  # characters
 LONG, LONG_TEXTS_KEPT = "own", 20  # the parameter of a long text's name, and how many a session keeps
 STEPS_KEPT, IMAGES_KEPT = 100, 40 * 2**20  # steps of Undo, and bytes of their images
 NUMBER = re.compile(r"[0-9]{1,6}")  # of a unit; the address can hold anything
-BOTH_KINDS = "Both"
+BOTH_KINDS, AUTO = "Both", "auto"
 SAMPLES, STEPS, SEEDS = (UNTIL_SETTLED, 5000), (5, 500), (0, 9999)  # fewest and most
 FEWEST_SAMPLES = 50  # where they are not drawn until settled
 SAMPLE_COUNT = whole_number(FEWEST_SAMPLES, SAMPLES[1], besides=UNTIL_SETTLED)
@@ -60,6 +60,7 @@ UNITS = Codec(
 FIRST, MATRIX = one_of({True: "first"}), one_of({"matrix": "matrix"})
 BUDGET = one_of({seconds: str(seconds) if seconds else "none" for seconds in BUDGETS})
 COLOURS = one_of({name: preset.title for name, preset in PRESETS.items()})
+RESTORED: dict[str, Any] = {"removed": (), "opened": ()}  # what is chosen of one input, given up with it
 Chosen = tuple[str, ...] | None  # names; None: those that are chosen unless a person chooses
 
 
@@ -93,7 +94,8 @@ class CompareControls:
     narrators: Chosen = field(default=None, metadata=carried(NAMES, "narrators", "narrator", undo=True, download=True))
 
     guess_first: bool = field(default=False, metadata=carried(FIRST, "guess", undo=True, download=True))
-    unit: str = field(default="word", metadata=carried(TEXT, "unit", undo=True, download=True))
+    unit: str = field(default=AUTO, metadata=carried(TEXT, "unit", undo=True, download=True))
+    opened: tuple[int, ...] = field(default=(), metadata=carried(UNITS, "opened", undo=True, download=True))
     erase: str = field(default="mask", metadata=carried(TEXT, "erase", "erasure operator", undo=True, download=True))
     budget: int = field(default=DEFAULT_BUDGET, metadata=carried(BUDGET, "budget", "time", undo=False, download=True))
     samples: int = field(default=UNTIL_SETTLED, metadata=carried(SAMPLE_COUNT, "samples", undo=True, download=True))
@@ -274,7 +276,7 @@ class CompareState(PageState[CompareControls]):
         curated = named(self.controls.example)
         if curated is not None:
             self._set_inputs(curated.texts, curated.title if curated.image else "")
-            self.change(removed=())
+            self.change(**RESTORED)
 
     def model_chosen(self, *, multimodal: bool = False) -> None:
         """An example of another model is replaced by the first one of this model; a text of one's own stays."""
@@ -286,7 +288,7 @@ class CompareState(PageState[CompareControls]):
 
     def text_changed(self) -> None:
         self.image_problem = ""
-        self.change(removed=())
+        self.change(**RESTORED)
         curated = named(self.controls.example)
         if curated is None or curated.texts != self.controls.texts:
             self.change(example=OWN_TEXT)
@@ -294,12 +296,12 @@ class CompareState(PageState[CompareControls]):
     def own_texts(self, texts: tuple[str, str]) -> None:
         """Texts of a person's own replace the current ones; the image stays."""
         self._set_inputs(texts, "")
-        self.change(example=OWN_TEXT, removed=())
+        self.change(example=OWN_TEXT, **RESTORED)
 
     def image_changed(self, name: str) -> None:
         """Another image replaces the current one; the text stays."""
         self.image_problem = ""
-        self.change(picture=name, example=OWN_TEXT, removed=())
+        self.change(picture=name, example=OWN_TEXT, **RESTORED)
 
     def take_image(self, content: bytes) -> None:
         """Makes this the image; if it is none, says why, and the previous one stays."""
@@ -351,16 +353,16 @@ class CompareState(PageState[CompareControls]):
 
     def unit_clicked(self) -> None:
         """Removes the unit that was clicked, or restores it. A click may be delivered twice, and counts once."""
-        clicked = _sent("toggled")
+        clicked = sent_by("sheet", "toggled")
         if clicked is not None and clicked != self.last_click:
             self.last_click = clicked
             self.change(removed=tuple(sorted(set(self.controls.removed) ^ {int(clicked["unit"])})))
 
     def resized(self) -> None:
-        self.narrow = bool(_sent("narrow"))
+        self.narrow = bool(sent_by("sheet", "narrow"))
 
     def view_chosen(self) -> None:
-        self.change(view="matrix" if _sent("view") == "matrix" else "rows")
+        self.change(view="matrix" if sent_by("sheet", "view") == "matrix" else "rows")
 
     def drop_unknown_units(self, units: int) -> None:
         """Drops what the address removes beyond the last unit of the input, with a sentence."""
@@ -393,8 +395,3 @@ def bounded(steps: list[CompareControls]) -> list[CompareControls]:
         if sum(images.values()) > IMAGES_KEPT:
             return steps[number + 1 :]
     return steps
-
-
-def _sent(name: str) -> Any:
-    """Return what the sheet has sent under this name."""
-    return (value_of("sheet") or {}).get(name)

@@ -31,7 +31,7 @@ from app.components import component, newest
 from app.reading.figure_line import figure_sentences
 from app.reading.state import Erased, reading_state
 from app.reading.story import LiveExample, Part, curated, request_of, reversed_order
-from app.session import value_of
+from app.session import sent_by
 from app.streamlit_shims import connection
 from explainers.attribution.given import GUESS
 from explainers.comparison.claims import Pair
@@ -69,7 +69,7 @@ def removed_units(state: LiveExample) -> tuple[int, ...]:
 
 def _clicked(state: LiveExample) -> None:
     """Erase the unit, or restore it; a click may be delivered twice, and counts once."""
-    page, clicked = reading_state(), (value_of("sheet") or {}).get("toggled")
+    page, clicked = reading_state(), sent_by("sheet", "toggled")
     if clicked is not None and clicked != page.last_click:
         page.last_click = clicked
         page.erased = Erased(state, tuple(sorted(set(removed_units(state)) ^ {int(clicked["unit"])})))

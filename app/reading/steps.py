@@ -22,7 +22,7 @@ from app.reading import bet_view, live
 from app.reading.audience import Audience
 from app.reading.state import reading_state
 from app.reading.story import Equation, Finding, Kind, LiveExample, Outcome, PaperTable, Step, request_of
-from app.session import value_of
+from app.session import sent_by
 from explainers.report.quantities import UnknownQuantity, filled, holds, stored_quantity
 from explainers.report.text import decimals, escaped
 
@@ -161,7 +161,7 @@ def _to_mark(run: Run, state: LiveExample, marked: tuple[int, ...], audience: Au
 
 def _marked(run: Run, audience: Audience) -> None:
     """Take the marks as the component has them; they may be delivered twice, and count once."""
-    page, marked = reading_state(), (value_of("guess marks") or {}).get("marked")
+    page, marked = reading_state(), sent_by("guess marks", "marked")
     current = page.guess
     if marked is None or current is None or run.whole is None:
         return

@@ -63,6 +63,10 @@ def explain_command(
         ),
     ] = None,
     unit: UnitName = "word",
+    opened: Annotated[
+        str,
+        typer.Option("--open", help="With --unit sentence, numbers of sentences from 0, separated by commas: by word."),
+    ] = "",
     superpixels: Annotated[
         int, typer.Option(min=0, help="Cut the image into this many superpixels; for models without patch tokens.")
     ] = 0,
@@ -94,14 +98,15 @@ def explain_command(
         from explainers.results.settings import checked_budget, checked_settings
         from explainers.training.artifacts import check_fitted
 
-        checked_settings(unit, erasure or "mask", samples, steps, seed, sampling)  # before the model is loaded
+        numbers = sentence_numbers(opened)
+        checked_settings(unit, erasure or "mask", samples, steps, seed, sampling, numbers)  # before the model is loaded
         seconds = checked_budget(budget)
         check_table(table)
         example = Example(text, text_pair, image=InputImage(path=image) if image else None)
         ids = None if methods is None else split_ids(methods)
         chosen = () if ids is None else selection(ids).methods
         frozen = load(model, device=device)
-        settings = checked_settings(unit, erasure or frozen.default_erasure, samples, steps, seed, sampling)
+        settings = checked_settings(unit, erasure or frozen.default_erasure, samples, steps, seed, sampling, numbers)
         check_image(frozen.name, example, multimodal=frozen.multimodal)
         check_text_count(frozen.name, frozen.input_names, example)
         check_applicable(chosen, example)
@@ -128,6 +133,13 @@ def explain_command(
         if table is not None:
             write_scores(table, comparison)
         typer.echo(comparison.as_json() if json_ else "\n".join(comparison_lines(comparison)))
+
+
+def sentence_numbers(opened: str) -> tuple[int, ...]:
+    """From "0,3" to both numbers. Raises `ExplanationError` for anything else."""
+    if not all(number.strip().isdecimal() for number in opened.split(",")) and opened:
+        raise ExplanationError(f"--open needs numbers of sentences, such as 0,3, not {opened!r}.")
+    return tuple(int(number) for number in opened.split(",") if number)
 
 
 def specs_from_file(path: Path | None, example: "Example") -> "tuple[MethodSpec, ...]":

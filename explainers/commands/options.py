@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ModelName = Annotated[str, typer.Option(help="A bundle such as sst2, a hub id (owner/model) or a folder.")]
 DeviceName = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:0 or mps.")]
-UnitName = Annotated[str, typer.Option(help="word or token.")]
+UnitName = Annotated[str, typer.Option(help="word, token or sentence.")]
 Samples = Annotated[int, typer.Option(help="Samples of LIME and KernelSHAP; 0: until the result has settled.")]
 SamplingName = Annotated[
     str,

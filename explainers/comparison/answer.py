@@ -46,6 +46,7 @@ NO_CONTRAST = "The methods that were chosen explain a class, not one class rathe
 NOTHING = "No method gave an explanation."
 NOT_MEASURED = "Not measured for inputs of this kind or length, or for these methods (assets/docs/planted.md)."
 CONTRAST_NOT_MEASURED = "Not measured where one class is explained rather than another."
+SENTENCES_NOT_MEASURED = "Measured for words only (assets/docs/planted.md)."
 FLAT = "Every method gives equal scores, so none ranks the input."
 
 
@@ -128,6 +129,8 @@ def _confidence(comparison: "Comparison", rows: Mapping[str, tuple[float, ...]])
     encoding = comparison.decision.encoding
     if comparison.decision.target.is_contrast:
         return {"no_confidence": CONTRAST_NOT_MEASURED}
+    if comparison.decision.settings.unit == "sentence":
+        return {"no_confidence": SENTENCES_NOT_MEASURED}
     units = len(encoding.units)
     shared = agreement(list(rows.values()), compared_count(units))
     given = confidence(shared, units, texts=len(encoding.texts), methods=rows, image=encoding.multimodal)
@@ -206,7 +209,7 @@ def _refused_at_once(comparison: "Comparison") -> str:
     p = comparison.probability
     number = len(comparison.decision.encoding.units)
     if number < FEWEST_UNITS:
-        name = "unit" if comparison.decision.encoding.multimodal else comparison.decision.settings.unit
+        name = "unit" if comparison.decision.encoding.multimodal else comparison.decision.settings.name_of_unit
         counted = f"{number} {name}{'' if number == 1 else 's'}"
         return f"The input has {counted}; the test against random orders needs at least {FEWEST_UNITS}."
     if p <= LEAST:

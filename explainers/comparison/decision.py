@@ -15,8 +15,9 @@ from explainers.installation import VERSION
 from explainers.models.catalog import checksum
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs import requirements
-from explainers.models.inputs.encoding import Encoding, UnitKind
+from explainers.models.inputs.encoding import Encoding
 from explainers.models.inputs.requirements import input_warnings, to_example
+from explainers.models.inputs.sentences import sentence_spans
 from explainers.models.meter import Meter
 from explainers.models.target import target_of
 from explainers.results.comparison import part_names
@@ -69,7 +70,7 @@ def decide(
     """
     settings = settings or Settings()
     metered = model.metered(meter or Meter())
-    encoding = checked_encoding(metered, to_example(text), settings.unit)
+    encoding = checked_encoding(metered, to_example(text), settings)
     if model.replacement:
         warnings = (encoding.warning, requirements.erasure_warning(model.name, model.replacement, settings.erasure))
         encoding = replace(encoding, warning=" ".join(filter(None, warnings)))
@@ -82,14 +83,21 @@ def decide(
     return Prediction(decision, tuple(float(p) for p in probabilities))
 
 
-def checked_encoding(model: FrozenModel, example: Example, unit: UnitKind) -> Encoding:
+def checked_encoding(model: FrozenModel, example: Example, settings: Settings) -> Encoding:
     """What the model reads, with all warnings. Raises `ExplanationError` if it needs another kind of input."""
     requirements.check_image(model.name, example, multimodal=model.multimodal)
     requirements.check_text_count(model.name, model.input_names, example)
-    encoding = model.encode(example, unit)
+    encoding = encode_units(model, example, settings)
     requirements.check_words_present(model.name, model.input_names, example, {unit.segment for unit in encoding.units})
     warning = input_warnings(model.name, encoding, model.unknown, english_only=model.english_only)
     return replace(encoding, warning=warning)
+
+
+def encode_units(model: FrozenModel, example: Example, settings: Settings) -> Encoding:
+    """Return the input in the units of the settings. Sentences are not opened beside an image."""
+    if settings.opened and not model.multimodal:
+        return model.encode(example, "word").by_sentence(settings.opened)
+    return model.encode(example, settings.unit)
 
 
 def ablated_inputs(model: FrozenModel, decision: Decision, meter: Meter) -> AblatedInputs | None:
@@ -102,12 +110,20 @@ def ablated_inputs(model: FrozenModel, decision: Decision, meter: Meter) -> Abla
     names = part_names(model.input_names, encoding)
     if encoding.multimodal:
         return AblatedInputs(model.labels, names, _tuples(alone), multimodal=True)
-    swapped = model.encode(Example(encoding.texts[1], encoding.texts[0]), settings.unit)
+    swapped = encode_units(model, Example(encoding.texts[1], encoding.texts[0]), _swapped(settings, encoding.texts))
     left = {(1 - unit.segment, unit.start, unit.end) for unit in encoding.units}
     removed = [at for at, unit in enumerate(swapped.units) if (unit.segment, unit.start, unit.end) not in left]
     swapped = model.without(swapped, removed, settings.erasure)
     both = model.probabilities(swapped, np.ones((1, len(swapped.units))), settings.erasure)
     return AblatedInputs(model.labels, names, _tuples(np.vstack([alone, both])))
+
+
+def _swapped(settings: Settings, texts: Sequence[str]) -> Settings:
+    """Return the settings for the two texts in the other order: the same sentences are opened."""
+    first, second = (len(sentence_spans(text)) for text in texts)
+    return replace(
+        settings, opened=tuple(number + second if number < first else number - first for number in settings.opened)
+    )
 
 
 def _tuples(probabilities: np.ndarray) -> tuple[tuple[float, ...], ...]:

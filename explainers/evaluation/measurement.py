@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from explainers.attribution.controls import control_orders
-from explainers.comparison.decision import card_of
+from explainers.comparison.decision import card_of, encode_units
 from explainers.comparison.runner import (
     estimates,
     example_of,
@@ -123,7 +123,7 @@ def measure_input(
     those in the company of the methods before it.
     """
     model = model.pooled(PredictionCache())
-    encoding = model.encode(example, plan.settings.unit)
+    encoding = encode_units(model, example, plan.settings)
     specs = applicable(plan.specs, example_of(encoding))
     weights = {id: weights_checksum(model, id) for id in (*(spec.id for spec in specs), *CONTROLS)}
     missing = [id for id, checksum in weights.items() if (number, id, checksum) not in done]
@@ -186,7 +186,7 @@ def _explained(spec: MethodSpec, model: FrozenModel, decision: Decision, record:
 
 
 def _sensitivity(spec: MethodSpec, model: FrozenModel, decision: Decision, other: Example, seed: int) -> float:
-    lender = model.encode(other, decision.settings.unit)
+    lender = encode_units(model, other, decision.settings)
     return sensitivity(_scorer(spec, model, decision), decision.encoding, lender, seed=seed)
 
 

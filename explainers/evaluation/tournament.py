@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from explainers.comparison.decision import card_of
+from explainers.comparison.decision import card_of, encode_units
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation.measurement import final_attribution
@@ -142,7 +142,7 @@ def run_tournament(
     runs = {method: mine if len(mine) == most else mine[:1] * most for method, mine in runs.items()}
     by_judge: dict[str, list[WordJudgement]] = {judge: [] for judge in JUDGES}
     for number, example in enumerate(inputs):  # one at a time: encoded images are large
-        encoding = model.encode(Example(example.text, example.pair, image=example.image), settings.unit)
+        encoding = encode_units(model, Example(example.text, example.pair, image=example.image), settings)
         decision = Decision(card_of(model), encoding, predicted[number], settings)
         named = {
             method: [frozenset(mentions(run.sentences[number], encoding, model.labels)) for run in mine]

@@ -100,7 +100,8 @@ def metrics_table(comparison: "Comparison") -> str:
 
 
 def _units(comparison: "Comparison") -> str:
-    return f"{comparison.decision.settings.unit}{' and patch' if comparison.decision.encoding.multimodal else ''}"
+    name = comparison.decision.settings.name_of_unit
+    return f"{name} and patch" if comparison.decision.encoding.multimodal else name
 
 
 def _metric_columns() -> Table[MetricRow]:

@@ -119,11 +119,11 @@ def _either(clauses: Sequence[str]) -> str:
 
 
 def name_of_units(decision: "Decision") -> str:
-    """ "word", "token", "patch", or "unit" for words and patches together."""
+    """ "word", "token", "sentence", "patch", or "unit" where there are several kinds."""
     kinds = {unit.kind for unit in decision.encoding.units}
     if kinds == {"patch"}:
         return "patch"
-    return "unit" if "patch" in kinds else decision.settings.unit
+    return "unit" if "patch" in kinds else decision.settings.name_of_unit
 
 
 def plural(name: str) -> str:

@@ -4,6 +4,7 @@ How LIME and KernelSHAP draw their masks. Importing this module is cheap.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -40,7 +41,8 @@ class Settings:
 
     With `UNTIL_SETTLED` instead of a number of samples as many are drawn as are needed, at most `SETTLED_BY`.
     `sampling` of LIME and KernelSHAP: "captum" draws for each as its paper does; "shared" takes the same masks for
-    both, of which many are those of the random control.
+    both, of which many are those of the random control. `opened` are the numbers of sentences whose words are units,
+    where the unit is the sentence.
     """
 
     unit: UnitKind = "word"
@@ -49,10 +51,22 @@ class Settings:
     steps: int = 50
     seed: int = 0
     sampling: Sampling = DEFAULT_SAMPLING
+    opened: tuple[int, ...] = ()
+
+    @property
+    def name_of_unit(self) -> str:
+        """ "word", "token", "sentence", or "unit" for sentences and words together."""
+        return "unit" if self.opened else self.unit
 
 
 def checked_settings(
-    unit: str, erasure: str, samples: int, steps: int, seed: int, sampling: str = DEFAULT_SAMPLING
+    unit: str,
+    erasure: str,
+    samples: int,
+    steps: int,
+    seed: int,
+    sampling: str = DEFAULT_SAMPLING,
+    opened: Sequence[int] = (),
 ) -> Settings:
     """The settings as typed by a person. Raises `ExplanationError` with what is possible."""
     if erasure not in MULTIMODAL_ERASURES:
@@ -67,4 +81,6 @@ def checked_settings(
         )
     if sampling not in SAMPLINGS:
         raise ExplanationError(f"Unknown sampling {sampling!r}. Choose one of: {', '.join(SAMPLINGS)}.")
-    return Settings(unit, erasure, samples, steps, seed, sampling)
+    if opened and unit != "sentence":
+        raise ExplanationError(f"Only sentences are opened, and the unit is the {unit}. Choose the unit sentence.")
+    return Settings(unit, erasure, samples, steps, seed, sampling, tuple(sorted(set(opened))))

@@ -11,7 +11,7 @@ Unicode word boundaries (UAX #29), which hold for accents, emoji and every scrip
 import hashlib
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, Protocol, get_args
@@ -25,6 +25,7 @@ from tokenizers import Tokenizer
 from explainers.datasets.image import InputImage
 from explainers.memoized import memoized
 from explainers.models.inputs.canvas import Canvas, PatchEmbeddings
+from explainers.models.inputs.sentences import sentences_of
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def _is_run(piece: str) -> bool:
     return len(set(piece)) == 1 and unicodedata.category(piece[0]).startswith("P")
 
 
-UnitKind = Literal["word", "token"]
+UnitKind = Literal["word", "token", "sentence"]
 Erasure = Literal["mask", "delete", "zero", "blur"]
 UNIT_KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
 ERASURES: tuple[Erasure, ...] = ("mask", "delete", "zero")
@@ -148,6 +149,36 @@ class Encoding:
         kept[:, sorted(self.zeroed)] = False
         return kept
 
+    @memoized
+    def sentences(self) -> tuple[tuple[int, tuple[int, int]], ...]:
+        """As `sentences_of`."""
+        return sentences_of(self.texts)
+
+    def sentence_of(self, unit: Unit) -> int:
+        """Return the number, as in `sentences_of`, of the sentence in which the unit, no patch, begins."""
+        return next(
+            number
+            for number, (segment, (_, end)) in enumerate(self.sentences)
+            if segment == unit.segment and unit.start < end
+        )
+
+    def by_sentence(self, opened: Collection[int] = ()) -> "Encoding":
+        """The input with a unit per sentence in place of its words; of the sentences in `opened`, which are numbers as
+        in `sentences_of`, the words stay units. A word belongs to the sentence in which it begins."""
+        units, new_numbers = list[Unit](), list[int]()
+        last: int | None = None  # the sentence of the last unit, where it is closed
+        for unit in self.units:
+            number = self.sentence_of(unit)
+            if number == last:
+                begun = units[-1]
+                units[-1] = replace(begun, text=self.texts[unit.segment][begun.start : unit.end], end=unit.end)
+            else:
+                units.append(unit)
+            last = None if number in opened else number
+            new_numbers.append(len(units) - 1)
+        owners = tuple(owner if owner == NO_UNIT else new_numbers[owner] for owner in self.owners)
+        return replace(self, units=tuple(units), owners=owners)
+
     def without(self, removed: Iterable[int], erasure: Erasure, mask_token: int) -> "Encoding":
         """The input with some units erased for good; only the others remain to be explained.
 
@@ -178,7 +209,7 @@ def encode(tokenizer: Tokenizer | TextTokenizer, texts: tuple[str, ...], kind: U
     texts = tuple(text.encode("utf-8", "replace").decode() for text in texts)  # lone surrogates cannot be shown
     tokens = tokens_of(tokenizer, texts)
     owners, units = _units(texts, tokens, kind)
-    return Encoding(
+    encoding = Encoding(
         texts=texts,
         units=units,
         ids=tokens.ids,
@@ -186,6 +217,7 @@ def encode(tokenizer: Tokenizer | TextTokenizer, texts: tuple[str, ...], kind: U
         owners=owners,
         warning=_truncation(texts, tokens),
     )
+    return encoding.by_sentence() if kind == "sentence" else encoding
 
 
 def _spans(tokens: Tokens) -> list[tuple[int, int, int] | None]:
@@ -198,7 +230,7 @@ def _spans(tokens: Tokens) -> list[tuple[int, int, int] | None]:
 
 def _units(texts: Sequence[str], tokens: Tokens, kind: UnitKind) -> tuple[tuple[int, ...], tuple[Unit, ...]]:
     """The owner of each token, and the units. A token that straddles two words makes one unit of both."""
-    words = [word_spans(text) if kind == "word" else () for text in texts]
+    words = [() if kind == "token" else word_spans(text) for text in texts]
     owners: list[int] = []
     units: list[Unit] = []
     for span in _spans(tokens):

@@ -1,0 +1,96 @@
+"""In which units an input is explained: words, tokens, or sentences of which some are shown by word.
+
+Of a long text the sentences are explained first, and then the words of those that matter.
+"""
+
+from typing import cast
+
+import streamlit as st
+
+from app.compare.state import AUTO, CompareState
+from explainers.datasets.example import Example
+from explainers.metrics.chance import FEWEST_UNITS
+from explainers.models.inputs.encoding import UNIT_KINDS, Encoding, UnitKind, word_spans
+from explainers.models.inputs.sentences import sentences_of
+from explainers.report.text import one_line
+from explainers.results.answer import Units
+from explainers.results.settings import Settings
+
+LONG = 60  # words; of longer texts the sentences are explained first
+LONGEST_SENTENCE = 40  # characters of it in the list
+
+
+def controls(example: Example, state: CompareState) -> tuple[UnitKind, tuple[int, ...]]:
+    """Draw the choice, and return the unit and the sentences that are opened."""
+    chosen = st.segmented_control(
+        "Unit",
+        (AUTO, *UNIT_KINDS),
+        required=True,
+        help=f"What gets one score: a word as people write it, a token as the model reads it, or a sentence. Auto: the "
+        f"sentences of texts with more than {LONG} words, else words. In an image it is always a patch.",
+        **state.widget("unit", options=(AUTO, *UNIT_KINDS), then=state.restore_all, initial="default"),
+    )
+    unit = kind(example, chosen or AUTO)
+    if unit != "sentence" or example.image is not None:
+        return unit, ()
+    sentences = sentences_of(texts_of(example))
+    names = {
+        number: f"{number + 1}: {one_line(texts_of(example)[segment][begin:end], LONGEST_SENTENCE)}"
+        for number, (segment, (begin, end)) in enumerate(sentences)
+    }
+    opened = st.multiselect(
+        "Sentences shown by word",
+        list(names),
+        format_func=names.__getitem__,
+        placeholder="none",
+        help="The words of these sentences get a score each, beside the other sentences.",
+        **state.widget("opened", options=names, then=state.restore_all, initial="default"),
+    )
+    return unit, tuple(opened)
+
+
+def kind(example: Example, chosen: str) -> UnitKind:
+    """Return the unit that is chosen, or the one that suits the input."""
+    if chosen != AUTO:
+        return cast(UnitKind, chosen)
+    texts = texts_of(example)
+    is_long = sum(len(word_spans(text)) for text in texts) > LONG and len(sentences_of(texts)) >= FEWEST_UNITS
+    return "sentence" if is_long and example.image is None else "word"
+
+
+def texts_of(example: Example) -> tuple[str, ...]:
+    return (example.text,) if example.pair is None else (example.text, example.pair)
+
+
+def closed_sentences(encoding: Encoding, settings: Settings, units: Units) -> tuple[int, ...]:
+    """Return the numbers of the sentences among these units of an input."""
+    if settings.unit != "sentence" or encoding.multimodal:
+        return ()
+    numbers = (encoding.sentence_of(encoding.units[unit]) for unit in units)
+    return tuple(number for number in numbers if number not in settings.opened)
+
+
+def has_actions(closed: Units, settings: Settings) -> bool:
+    """Return whether sentences can be opened or closed."""
+    return bool(closed or settings.opened)
+
+
+def actions(closed: Units, settings: Settings, state: CompareState, *, disabled: bool) -> None:
+    """Draw buttons that open the sentences which carry the decision, or close all."""
+    if closed:
+        plural = "s" if len(closed) > 1 else ""
+        st.button(
+            f"Explain the words of the marked sentence{plural}",
+            key="answer open",
+            on_click=state.change,
+            kwargs={"opened": tuple(sorted({*settings.opened, *closed})), "removed": ()},
+            disabled=disabled,
+        )
+    if settings.opened:
+        st.button(
+            "Sentences only",
+            key="answer close",
+            on_click=state.change,
+            kwargs={"opened": (), "removed": ()},
+            disabled=disabled,
+        )

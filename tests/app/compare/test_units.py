@@ -1,0 +1,35 @@
+import pytest
+
+from app.compare import units
+from app.compare.state import AUTO
+from explainers.datasets.example import Example
+from explainers.models.frozen_model import FrozenModel
+from explainers.results.settings import Settings
+
+SENTENCE = "The film was a good one and not dull at all."
+LONG = " ".join([SENTENCE] * 8)
+
+
+@pytest.mark.parametrize(
+    ("example", "chosen", "unit"),
+    [
+        (Example(SENTENCE), AUTO, "word"),
+        (Example(LONG), AUTO, "sentence"),
+        (Example(LONG), "word", "word"),
+        (Example(SENTENCE), "sentence", "sentence"),
+        (Example(LONG.replace(".", ",")), AUTO, "word"),  # one long sentence says nothing
+        (Example(" ".join([SENTENCE] * 4), " ".join([SENTENCE] * 4)), AUTO, "sentence"),
+    ],
+)
+def test_the_sentences_of_long_texts_come_first(example: Example, chosen: str, unit: str) -> None:
+    assert units.kind(example, chosen) == unit
+
+
+def test_only_sentences_that_are_closed_can_be_opened(bert: FrozenModel) -> None:
+    encoding = bert.encode(LONG).by_sentence([1])
+    settings = Settings("sentence", opened=(1,))
+    words = tuple(range(len(encoding.units)))
+    assert units.closed_sentences(encoding, settings, words) == (0, 2, 3, 4, 5, 6, 7)
+    assert units.closed_sentences(bert.encode(LONG), Settings(), words) == ()
+    assert units.has_actions((), settings)
+    assert not units.has_actions((), Settings("sentence"))

@@ -1,0 +1,80 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from explainers.datasets.example import Example
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import NO_UNIT, word_spans
+from explainers.models.inputs.sentences import sentence_spans, sentences_of
+
+TEXT = "The film was good. The plot was dull! Not bad, not good"
+
+
+def sentences(text: str) -> list[str]:
+    return [text[begin:end] for begin, end in sentence_spans(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ('"Really?" he asked. Yes.', ['"Really?" he asked.', "Yes."]),
+        ('He said "No." She left.', ['He said "No."', "She left."]),
+        ("Mr. Smith met Dr. Jones, e.g. Tom. J. K. Rowling wrote.", None),
+        ("It costs 3.50 dollars... and more. Fine", ["It costs 3.50 dollars... and more.", "Fine"]),
+        ("a dull film . it was bad . the end", ["a dull film .", "it was bad .", "the end"]),
+        ("first line\nsecond line\n\nthird", ["first line", "second line", "third"]),
+        ("One.<br /><br />Two.", ["One.<br /><br />", "Two."]),
+        ("它很好。我喜欢！", ["它很好。", "我喜欢！"]),
+        ("What?! No way… Yes.", ["What?!", "No way…", "Yes."]),
+        ("no end", ["no end"]),
+        ("   ", []),
+        ("", []),
+    ],
+)
+def test_a_text_is_cut_where_its_sentences_end(text: str, expected: list[str] | None) -> None:
+    expected = ["Mr. Smith met Dr. Jones, e.g. Tom.", "J. K. Rowling wrote."] if expected is None else expected
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize("text", [TEXT, "a . b", "...!?", "A.B.C. D", "x\n\ny. Z", "“Q.” R", "a" * 500, ". . ."])
+def test_sentences_hold_every_word_in_order(text: str) -> None:
+    spans = sentence_spans(text)
+    assert all(one[1] <= two[0] for one, two in pairwise(spans))
+    for begin, end in word_spans(text):
+        assert sum(first <= begin < last for first, last in spans) == 1, (text, begin, end)
+
+
+def test_a_sentence_is_one_unit_and_an_opened_one_is_its_words(bert: FrozenModel) -> None:
+    words, whole = bert.encode(TEXT), bert.encode(TEXT, "sentence")
+    assert [unit.text for unit in whole.units] == ["The film was good.", "The plot was dull!", "Not bad, not good"]
+    opened = words.by_sentence([1])
+    assert [unit.text for unit in opened.units] == [
+        "The film was good.", "The", "plot", "was", "dull", "!", "Not bad, not good",
+    ]  # fmt: skip
+    for encoding in (whole, opened):
+        assert encoding.ids == words.ids
+        for owner, number in zip(encoding.owners, words.owners, strict=True):
+            assert (owner == NO_UNIT) == (number == NO_UNIT)
+            if owner != NO_UNIT:
+                unit, word = encoding.units[owner], words.units[number]
+                assert unit.start <= word.start < word.end <= unit.end
+    assert words.by_sentence(range(3)).units == words.units
+    assert whole.by_sentence() == whole
+
+
+def test_erasing_a_sentence_erases_its_words(bert: FrozenModel) -> None:
+    words, whole = bert.encode(TEXT), bert.encode(TEXT, "sentence")
+    kept = np.array([[unit.start >= whole.units[1].start for unit in words.units]])
+    for erasure in bert.erasures:
+        by_word = bert.probabilities(words, kept, erasure)
+        by_sentence = bert.probabilities(whole, [[False, True, True]], erasure)
+        assert by_sentence == pytest.approx(by_word, abs=1e-6)
+
+
+def test_sentences_of_a_pair_are_counted_over_both_texts(pairs: FrozenModel) -> None:
+    texts = ("The film. The plot.", "A film was good.")
+    assert [segment for segment, _ in sentences_of(texts)] == [0, 0, 1]
+    encoding = pairs.encode(Example(*texts)).by_sentence([2])
+    assert [unit.text for unit in encoding.units] == ["The film.", "The plot.", "A", "film", "was", "good", "."]

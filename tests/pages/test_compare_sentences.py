@@ -1,0 +1,69 @@
+"""Long texts on the page: sentences first, then the words of those that matter."""
+
+from collections.abc import Callable
+
+import pytest
+
+from app.compare import units
+from tests.pages.conftest import Page
+
+pytestmark = pytest.mark.usefixtures("small", "own_engine")
+Opened = Callable[..., Page]
+TEXT = (
+    "The film was good. The plot was bad! A very good film, but a dull plot. Was the film not dull? Very bad. Not good."
+)
+
+
+@pytest.fixture(autouse=True)
+def shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The small model reads 64 tokens."""
+    monkeypatch.setattr(units, "LONG", 20)
+
+
+def chips(page: Page) -> list[str]:
+    return [text for text, unit in page.sheet["segments"][0] if unit != -1]
+
+
+def test_a_long_text_is_explained_by_its_sentences(opened: Opened) -> None:
+    page = opened(text=TEXT).settle()
+    assert len(chips(page)) == 6
+    assert chips(page)[3] == "Was the film not dull?"
+    assert "unit" not in page.address
+    page.choose("unit", "word")
+    assert len(chips(page)) > 20
+
+
+def test_the_sentences_that_carry_the_decision_are_opened_and_closed(opened: Opened) -> None:
+    page = opened(text=TEXT).settle()
+    assert page.state.run.current is not None
+    page.press("answer open").settle()
+    sentences = page.state.controls.opened
+    assert sentences
+    assert page.address["opened"] in (".".join(map(str, sentences)), [".".join(map(str, sentences))])
+    assert len(chips(page)) > 6
+    assert page.state.run.request.settings.opened == sentences
+    page.press("answer close").settle()
+    assert page.state.controls.opened == ()
+    assert len(chips(page)) == 6
+
+
+def test_sentences_of_the_address_are_opened_and_an_unknown_one_is_a_sentence(opened: Opened) -> None:
+    page = opened(text=TEXT, opened="3").settle()
+    assert "dull" in chips(page)
+    page = opened(text=TEXT, opened="3.17").settle()
+    assert any("17" in sentence for sentence in page.plain("warning"))
+    assert page.state.run.request.settings.opened == (3,)
+
+
+def test_another_text_closes_all_sentences(opened: Opened) -> None:
+    page = opened(text=TEXT, opened="3").settle()
+    page.write(TEXT + " The end was good.")
+    assert page.state.controls.opened == ()
+    assert len(chips(page)) == 7
+
+
+def test_a_removed_sentence_and_an_opened_one_go_together(opened: Opened) -> None:
+    page = opened(text=TEXT).settle().remove(0)
+    assert page.sheet["removed"] == [0]
+    page.choose("opened", [1])
+    assert page.sheet["removed"] == []  # numbers of units mean others now
