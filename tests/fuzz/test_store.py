@@ -69,7 +69,7 @@ class Trainings:
 
     def __init__(self, system: Processes) -> None:
         self.system = system
-        self.jobs = Jobs(Store(), COMMAND)
+        self.jobs = Jobs(Store(synchronous="NORMAL"), COMMAND)
 
     def submit(self, place: int) -> None:
         name = NAMES[place % len(NAMES)]
@@ -110,7 +110,7 @@ class Trainings:
 
     def restart(self, _place: int) -> None:
         self.jobs.close()
-        self.jobs = Jobs(Store(), COMMAND)
+        self.jobs = Jobs(Store(synchronous="NORMAL"), COMMAND)
 
     def number(self, place: int) -> int:
         """Of a training, or one that was never given."""

@@ -24,7 +24,7 @@ TEXT = "A fine film, but dull"
 def annotation_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
     monkeypatch.delenv(URL_VARIABLE, raising=False)
-    store = Store()
+    store = Store(synchronous="NORMAL")  # no test is about a loss of power
     yield store
     store.close()
 

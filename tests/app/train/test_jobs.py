@@ -64,7 +64,7 @@ def office() -> Iterator[Office]:
     offices: list[Jobs] = []
 
     def open_office(script: str = GOOD) -> Jobs:
-        offices.append(Jobs(Store(), (sys.executable, "-c", PROLOGUE + script)))
+        offices.append(Jobs(Store(synchronous="NORMAL"), (sys.executable, "-c", PROLOGUE + script)))
         return offices[-1]
 
     yield open_office
