@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from html import unescape
 from pathlib import Path
 from threading import Event
@@ -13,6 +14,7 @@ from typing import Any, Self
 import pytest
 import streamlit as st
 import torch
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from app import model_info
@@ -25,9 +27,12 @@ from app.train.jobs import Jobs
 from explainers.errors import ModelUnavailable
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.scenes import network
 from explainers.models.scenes.model import SceneModel
-from explainers.models.scenes.network import SceneNetwork
 from explainers.models.scenes.vocabulary import MASK, PAD, UNK, train_tokenizer
+
+# AppTest looks through all installed packages at every run
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 ENTRY = Path(__file__).parents[2] / "streamlit_app.py"
 PATIENCE = 60  # seconds
@@ -239,12 +244,14 @@ def multimodal(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 
 
 def scene_model() -> SceneModel:
-    """The architecture of `scenes` with one layer, untrained."""
-    with torch.random.fork_rng(devices=[]):
+    """The architecture of `scenes` with one narrow layer, untrained."""
+    words = train_tokenizer([sample.text for sample in curated_examples() if sample.image])
+    narrow = network.config(words.get_vocab_size())
+    narrow.num_hidden_layers, narrow.hidden_size, narrow.intermediate_size = 1, 32, 64  # quick
+    with torch.random.fork_rng(devices=[]), pytest.MonkeyPatch.context() as patch:
         torch.manual_seed(0)
-        words = train_tokenizer([sample.text for sample in curated_examples() if sample.image])
-        module = SceneNetwork(words.get_vocab_size(), 3)
-    module.base_model.encoder.layer = module.base_model.encoder.layer[:1]  # quick
+        patch.setattr(network, "config", lambda _vocabulary: narrow)
+        module = network.SceneNetwork(words.get_vocab_size(), 3)
     return SceneModel(
         name="untrained",
         labels=("entailment", "neutral", "contradiction"),
