@@ -88,23 +88,24 @@ def explain_command(
 ) -> None:
     """Explain one input with several methods, and measure each explanation."""
     with user_errors():
-        from explainers.api import compare
+        from explainers.results.settings import checked_budget, checked_settings
+
+        numbers, seconds = sentence_numbers(opened), checked_budget(budget)
+        checked_settings(unit, erasure or "mask", samples, steps, seed, sampling, numbers)
+        check_table(table)
+        ids = None if methods is None else split_ids(methods)
+        chosen = () if ids is None else selection(ids).methods
+
+        from explainers.api import compare  # takes seconds; whose options are wrong need not wait
         from explainers.datasets.example import Example
         from explainers.datasets.image import InputImage
         from explainers.models.catalog import load
         from explainers.models.inputs.requirements import check_image, check_text_count
         from explainers.report.document import document
         from explainers.report.terminal import comparison_lines
-        from explainers.results.settings import checked_budget, checked_settings
         from explainers.training.artifacts import check_fitted
 
-        numbers = sentence_numbers(opened)
-        checked_settings(unit, erasure or "mask", samples, steps, seed, sampling, numbers)  # before the model is loaded
-        seconds = checked_budget(budget)
-        check_table(table)
         example = Example(text, text_pair, image=InputImage(path=image) if image else None)
-        ids = None if methods is None else split_ids(methods)
-        chosen = () if ids is None else selection(ids).methods
         frozen = load(model, device=device)
         settings = checked_settings(unit, erasure or frozen.default_erasure, samples, steps, seed, sampling, numbers)
         check_image(frozen.name, example, multimodal=frozen.multimodal)

@@ -318,13 +318,12 @@ def test_without_a_command_there_is_help() -> None:
     assert "explain" in ran().output
 
 
-@pytest.mark.slow
 def test_from_the_shell_an_error_is_one_line_on_standard_error() -> None:
-    command = [sys.executable, "-m", "explainers", "explain", "--text", "good", "--erasure", "blur"]
+    command = [sys.executable, "-m", "explainers", "explain", "--text", "good", "--unit", "letter"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 2
     assert result.stdout == ""
-    assert result.stderr == "The erasure 'blur' is not available. Choose one of: mask, delete, zero.\n"
+    assert result.stderr == "Unknown unit 'letter'. Choose one of: word, token.\n"
 
 
 @pytest.mark.slow
@@ -339,6 +338,8 @@ def test_from_the_shell_the_real_model_answers_in_json() -> None:
         "sst2",
         "--methods",
         "lime,occlusion",
+        "--samples",
+        "50",
         "--json",
     ]
     text = "A wonderful film. <b>naïve</b> 🎬"
