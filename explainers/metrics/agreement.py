@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist
-from scipy.stats import kendalltau, rankdata
 
 from explainers.metrics.bootstrap import Floats, Interval, statistic_interval
 from explainers.results.attribution import ranking, top_count
@@ -30,6 +28,8 @@ Scores = tuple[float, ...]
 
 def spearman(one: Scores, other: Scores) -> float:
     """ρ of the ranks; 0 where one of them is constant, because it ranks nothing; NaN (not defined) with one unit."""
+    from scipy.stats import rankdata  # takes a while, and the page does not need it
+
     if len(one) < 2:
         return float("nan")
     first, second = rankdata(one), rankdata(other)
@@ -40,6 +40,8 @@ def spearman(one: Scores, other: Scores) -> float:
 
 def kendall(one: Scores, other: Scores) -> float:
     """τ-b; 0 where one of them is constant, NaN with one unit."""
+    from scipy.stats import kendalltau
+
     if len(one) < 2:
         return float("nan")
     constant = len(set(one)) == 1 or len(set(other)) == 1
@@ -78,6 +80,8 @@ def aligned(scores: Sequence[float]) -> Floats:
 
     They have mean 0 and length 1; all are 0 where every score is the same.
     """
+    from scipy.stats import rankdata
+
     ranks = np.interp(np.linspace(0, 1, LENGTH), np.linspace(0, 1, len(scores)), rankdata(scores))
     centred: Floats = ranks - ranks.mean()
     size = float(np.linalg.norm(centred))
@@ -95,6 +99,8 @@ def consistency(
     makes, do not count.
     Raises `ValueError` for fewer than three inputs.
     """
+    from scipy.spatial.distance import pdist
+
     if len(scores) < FEWEST:
         raise ValueError(f"Consistency compares pairs of at least {FEWEST} inputs.")
     groups = np.zeros(len(scores), dtype=np.int64) if classes is None else np.asarray(classes)

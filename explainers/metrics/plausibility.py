@@ -17,8 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import hypergeom
-from sklearn.metrics import auc, precision_recall_curve, roc_auc_score
 
 from explainers.results.attribution import ranking
 
@@ -29,10 +27,14 @@ MATCHED = 0.5  # least IOU of two runs
 
 
 def roc_auc(truth: Truth, scores: tuple[float, ...]) -> float:
+    from sklearn.metrics import roc_auc_score  # takes a while, and the page does not need it
+
     return float(roc_auc_score(truth, scores))
 
 
 def auprc(truth: Truth, scores: tuple[float, ...]) -> float:
+    from sklearn.metrics import auc, precision_recall_curve
+
     precision, recall, _ = precision_recall_curve(truth, scores)
     return float(auc(recall, precision))
 
@@ -79,6 +81,8 @@ def expected_auprc(truth: Truth) -> float:
 
 
 def expected_iou(truth: Truth) -> float:
+    from scipy.stats import hypergeom
+
     n, k = len(truth), int(truth.sum())
     shared = np.arange(k + 1)
     return float((hypergeom(n, k, k).pmf(shared) * shared / (2 * k - shared)).sum())

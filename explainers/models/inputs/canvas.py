@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
-from scipy.ndimage import find_objects
 
 NO_OWNER = -1  # the owner of a pixel that belongs to no unit
 BLUR = 1 / 16  # standard deviation of the blur, as a share of the image's longer side
@@ -79,6 +78,8 @@ class Canvas:
 
 
 def _with_patches(pixels: Pixels, owners: NDArray[np.int16], other: Canvas, sources: Mapping[int, int]) -> Pixels:
+    from scipy.ndimage import find_objects  # takes a while, and the page does not need it
+
     changed, boxes, other_boxes = pixels.copy(), find_objects(owners + 1), find_objects(other.owners + 1)
     for unit, source in sources.items():
         target_box = boxes[unit] if unit < len(boxes) else None
