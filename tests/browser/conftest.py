@@ -1,10 +1,10 @@
 """The app as a person starts it, in Chromium; every visit is watched for errors and for requests that leave."""
 
-import os
 import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -41,11 +41,13 @@ SETTLED = """(since) => {
   return now - window.__quietSince >= QUIET;
 }"""
 QUIET = 200  # milliseconds for which nothing may move: a rerun that an event has just asked for begins within them
+LOOK = 50  # milliseconds between two looks at what is waited for; `expect` waits for a second where it takes long
+OVER = "() => [...document.querySelectorAll('button')].some(each => each.textContent.includes('Compute again'))"
 
 
 def settled(page: Page) -> Page:
     """Waits until nothing is animated, no spinner turns, and no script runs or is about to. Returns the page."""
-    page.wait_for_function(SETTLED.replace("QUIET", str(QUIET)), arg=time.monotonic(), polling=50)
+    page.wait_for_function(SETTLED.replace("QUIET", str(QUIET)), arg=time.monotonic(), polling=LOOK)
     return page
 
 
@@ -60,15 +62,14 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
-def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the app, which is stopped at the end; its store is its own."""
+@contextmanager
+def running_app(store: Path) -> Iterator[str]:
+    """The address of an app with this store, which is stopped at the end."""
     if "sst2" not in bundle_names():
         pytest.skip("the bundle sst2 is not in assets/bundles")
     port = measure.free_port()
     with pytest.MonkeyPatch.context() as patch:
-        if STORE_VARIABLE not in os.environ:
-            patch.setenv(STORE_VARIABLE, str(tmp_path_factory.mktemp("browser-store")))
+        patch.setenv(STORE_VARIABLE, str(store))
         app = measure.start(port)
     try:
         measure.wait_for(port)
@@ -80,6 +81,14 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
         except subprocess.TimeoutExpired:
             app.kill()
             app.wait()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the app of all files that ask for none of their own: who needs a run asks about a text that no
+    other test asks about."""
+    with running_app(tmp_path_factory.mktemp("browser-store")) as address:
+        yield address
 
 
 class Visit:
@@ -115,6 +124,7 @@ class Visit:
 
     def done(self) -> "Visit":
         """Waits for the end of the run that is on its way."""
+        self.page.wait_for_function(OVER, polling=LOOK)
         expect(self.page.get_by_role("button", name="Compute again")).to_be_visible()
         expect(self.page.locator('.crosslight-sheet [data-method]:not([data-status="done"])')).to_have_count(0)
         expect(self.rows).not_to_have_count(0)
@@ -128,6 +138,7 @@ class Visit:
             """text => [...document.querySelectorAll("*")].some(
                 element => element.shadowRoot?.querySelector(".crosslight-sheet .text")?.textContent === text)""",
             arg=text,
+            polling=LOOK,
         )
         return self.done()
 

@@ -29,7 +29,7 @@ from explainers.studies.speed import measure
 from explainers.training.artifacts import STORE_VARIABLE
 from tests.app.database.conftest import Server as DatabaseServer
 from tests.app.database.conftest import postgresql
-from tests.browser.conftest import settled
+from tests.browser.conftest import running_app, settled
 from tests.browser.test_accessibility_in_chromium import serious
 
 pytestmark = pytest.mark.browser
@@ -41,18 +41,15 @@ WORDS = ["naïve", "🎬", "film", ",", "naïve", "plot", "–", "שלום"]
 
 
 @pytest.fixture(scope="module")
-def annotation_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def annotation_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the store of the server that is started here."""
-    folder = tmp_path_factory.mktemp("annotations")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(STORE_VARIABLE, str(folder))
-        yield folder
+    return tmp_path_factory.mktemp("annotations")
 
 
 @pytest.fixture(scope="module")
-def server(annotation_store: Path, server: str) -> str:
-    """As for all browser tests, but started with that store."""
-    return server
+def server(annotation_store: Path) -> Iterator[str]:
+    with running_app(annotation_store) as address:
+        yield address
 
 
 @dataclass

@@ -201,16 +201,17 @@ def test_an_attack_in_the_address_is_harmless(visit: Visit, name: str) -> None:
 
 
 def test_what_is_typed_and_not_yet_confirmed_stays_while_the_page_is_redrawn(visit: Visit) -> None:
-    window = visit(few=False, text=SENTENCE)
+    text = "A dull plot, to be continued."
+    window = visit(few=False, text=text)
     box = window.page.get_by_role("textbox", name="Text", exact=True)
     box.press("End")
     box.press_sequentially(" And more")
     window.done()
-    expect(box).to_have_value(f"{SENTENCE} And more")
+    expect(box).to_have_value(f"{text} And more")
 
 
 def test_leaving_in_the_middle_of_a_run_leaves_a_right_address_and_one_step_back(visit: Visit) -> None:
-    window = visit(few=False, text=SENTENCE)
+    window = visit(few=False, text="A dull plot that nobody reads to its end.")
     page = window.page
     expect(window.unit("dull")).to_be_visible()
     page.get_by_role("link", name="Methods", exact=True).click()

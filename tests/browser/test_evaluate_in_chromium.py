@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
-from explainers.training.artifacts import STORE_VARIABLE
-from tests.browser.conftest import settled
+from tests.browser.conftest import running_app, settled
 
 Visit = Callable[..., Any]
 ATTACK = "<img src=x onerror=__xss=1> [a](javascript:__xss=2) a dull and lifeless film"
@@ -19,17 +18,9 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def store_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("store")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(STORE_VARIABLE, str(folder))
-        yield folder
-
-
-@pytest.fixture(scope="module")
-def server(store_of_its_own: Path, server: str) -> str:
-    """As for all browser tests, but started with that store."""
-    return server
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_app(tmp_path_factory.mktemp("store")) as address:
+        yield address
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, expect
 
 from app.compare.stored_results import curated_examples
 from explainers.models.bundle_cards import bundle_names
-from tests.browser.conftest import settled
+from tests.browser.conftest import LOOK, settled
 
 Visit = Callable[..., Any]
 FEW = {
@@ -65,6 +65,7 @@ def shows(window: Any, ratio: float) -> None:
             return image && Math.abs(image.naturalWidth / image.naturalHeight - ratio) < 1e-6;
         })""",
         arg=ratio,
+        polling=LOOK,
     )
     window.done()
 

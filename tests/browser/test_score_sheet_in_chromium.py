@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from explainers.methods.registry import method_spec
-from tests.browser.conftest import settled
+from tests.browser.conftest import LOOK, settled
 
 Visit = Callable[..., Any]
 SENTENCE = "A dull plot, but a wonderful cast."
@@ -136,7 +136,7 @@ def test_a_touch_reads_a_word_and_a_second_one_removes_it(visit: Visit) -> None:
 
 
 def test_a_slow_press_during_a_run_is_not_lost(visit: Visit) -> None:
-    window = visit(few=False, text=SENTENCE)
+    window = visit(few=False, text="A wonderful cast that takes its time.")
     word = window.unit("wonderful")
     expect(word).to_be_visible()
     word.hover()
@@ -147,6 +147,7 @@ def test_a_slow_press_during_a_run_is_not_lost(visit: Visit) -> None:
         """before => [...document.querySelectorAll("*")].some((element) =>
             element.shadowRoot?.querySelectorAll('.row[data-status="done"]').length > before)""",
         arg=before,
+        polling=LOOK,
     )  # the sheet was drawn again meanwhile
     window.page.mouse.up()
     expect(window.page.locator(".row.full .unit.removed").first).to_have_text("wonderful")

@@ -1,4 +1,3 @@
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,8 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from explainers.training.artifacts import STORE_VARIABLE
-from tests.browser.conftest import settled
+from tests.browser.conftest import running_app, settled
 
 Visit = Callable[..., Any]
 ATTACK = "<img src=x onerror=__xss=1> [a](javascript:__xss=2)"
@@ -17,19 +15,14 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def store_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The app that is started here keeps nothing in the store of the person who runs the tests."""
-    folder = tmp_path_factory.mktemp("store")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(STORE_VARIABLE, str(folder))
-        patch.setenv("OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
-        yield folder
+def store_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
 
 
 @pytest.fixture(scope="module")
-def server(store_of_its_own: Path, server: str) -> str:
-    """As for all browser tests, but started with that store."""
-    return server
+def server(store_of_its_own: Path) -> Iterator[str]:
+    with running_app(store_of_its_own) as address:
+        yield address
 
 
 @pytest.fixture
