@@ -24,6 +24,7 @@ ATTACKS = (
     "[a](javascript:__xss=4)",
     "</textarea><iframe srcdoc=<script>top.__xss=5</script>>",
 )
+QUICK = {"learned": "", "gradient": ""}  # for long texts, where each row costs seconds
 ROWS, FULL = 7, 4  # of a visit with few methods, the consensus among them; those that are not folded
 pytestmark = pytest.mark.browser
 
@@ -126,7 +127,7 @@ def test_undo_takes_back_a_text_a_unit_and_a_class(visit: Visit) -> None:
 
 def test_back_goes_from_a_long_text_to_a_short_one_and_forward_again(visit: Visit) -> None:
     window = visit(text=SENTENCE, gradient="", perturbation="Occlusion", learned="", attention="").done()
-    box, long = window.page.get_by_role("textbox", name="Text", exact=True), "a good film and " * 30
+    box, long = window.page.get_by_role("textbox", name="Text", exact=True), "extraordinary entertainment " * 15
     window.write(long)
     assert "text=" not in window.page.url
     window.page.go_back()
@@ -176,7 +177,7 @@ def test_the_address_of_a_view_restores_it_for_somebody_else(visit: Visit) -> No
 
 
 def test_what_is_typed_is_shown_and_never_obeyed(visit: Visit) -> None:
-    window = visit(text="good", perturbation="Occlusion").done()
+    window = visit(text="good", perturbation="Occlusion", **QUICK).done()
     attack = " ".join(ATTACKS[:3])
     window.write(attack)
     window.unit("__xss").hover()
@@ -294,7 +295,7 @@ def test_everything_on_the_page_can_be_exported_as_files(visit: Visit, tmp_path:
 
 
 def test_the_exported_page_stands_alone(visit: Visit, tmp_path: Path) -> None:
-    window = visit(text="<script>__xss=1</script> <img src=x onerror=__xss=2> good").done()
+    window = visit(text="<script>__xss=1</script> <img src=x onerror=__xss=2> good", **QUICK).done()
     with window.page.expect_download() as download:
         window.page.get_by_role("button", name="Page, HTML").click()
     download.value.save_as(tmp_path / "page.html")
@@ -357,7 +358,7 @@ def test_a_pair_is_shown_and_clicked_in_both_texts(visit: Visit) -> None:
 def test_a_word_that_a_sentence_mentions_is_outlined_in_the_heat_maps(visit: Visit) -> None:
     if "nli" not in bundle_names():
         pytest.skip("the bundle nli is not in assets/bundles")
-    window = visit(model="nli", example="Contradiction").done()
+    window = visit(model="nli", example="Contradiction", **QUICK).done()
     mentioned = window.page.locator(".crosslight-words .word").first
     word = mentioned.inner_text()
     mentioned.hover()

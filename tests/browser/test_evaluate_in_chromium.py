@@ -13,7 +13,7 @@ from tests.browser.conftest import running_app, settled
 
 Visit = Callable[..., Any]
 ATTACK = "<img src=x onerror=__xss=1> [a](javascript:__xss=2) a dull and lifeless film"
-SENTENCES = (ATTACK, *(f"A wonderful and moving film, and number {number} of a dull series." for number in range(11)))
+SENTENCES = (ATTACK, *(f"A moving film, and number {number}." for number in range(11)))
 pytestmark = pytest.mark.browser
 
 
