@@ -28,8 +28,8 @@ unit: .venv/.installed-for-tests
 	$(PYTEST) $(PARALLEL) -m "not browser"
 
 browser: .venv/.installed-for-tests
-	$(PYTEST) $(PARALLEL) -m "browser and not crowded"
-	$(PYTEST) -m crowded
+	$(PYTEST) $(PARALLEL) -m "browser and not crowded" tests/browser
+	$(PYTEST) -m crowded tests/browser
 
 # The locks hold the exact version and the hashes of everything but torch, whose CPU and CUDA builds have one version and
 # different files: of torch only the version is fixed, and the index that pip is set to decides the build. What torch

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def modules(root: Path) -> dict[str, Path]:
     return {".".join(part[:-1] if part[-1] == "__init__" else part): path for path, part in parts.items()}
 
 
+@cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -304,6 +306,12 @@ RULES: tuple[Rule, ...] = (
     private_parts_of_streamlit,
     scattered_session_state,
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees_of_this_file() -> Iterator[None]:
+    yield
+    parsed.cache_clear()
 
 
 def test_no_browser_test_waits_by_the_clock() -> None:
