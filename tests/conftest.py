@@ -51,7 +51,7 @@ from explainers.models.text.bundle import PooledClassifier
 from explainers.narrative import fit as narrative_command
 from explainers.narrative import language as languages
 from explainers.narrative.interchange import linear_layers
-from explainers.narrative.language import LONGEST, language_of, new_language_model, vocabulary
+from explainers.narrative.language import LONGEST, language_of, vocabulary
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.results import registry
@@ -350,8 +350,8 @@ def speaker() -> FrozenModel:
 
 
 @pytest.fixture(scope="session")
-def narrators(small_store: Path) -> tuple[str, ...]:
-    """Every narrator as files in the store, fitted to the `speaker` by nothing but chance."""
+def narrator_files(small_store: Path) -> tuple[str, ...]:
+    """Every narrator as files in the store, tiny, and fitted to the `speaker` by nothing but chance."""
     folder = small_store / "narrative" / "speaker-1"
     folder.mkdir(parents=True)
     words = vocabulary(
@@ -362,7 +362,7 @@ def narrators(small_store: Path) -> tuple[str, ...]:
             torch.manual_seed(4)
             narrator = Narrator(
                 classifier_head(speaking_model()),
-                new_language_model(words.get_vocab_size(), reads_tokens=entry.reads_tokens),
+                tiny(words.get_vocab_size(), reads_tokens=entry.reads_tokens),
                 language_of(words),
                 entry.losses,
                 layer=int(entry.reads_tokens),
@@ -378,6 +378,12 @@ def narrators(small_store: Path) -> tuple[str, ...]:
         )
         path.with_suffix(".json").write_text(json.dumps({"recipe": recipe, "model": model, "sha256": sha256(path)}))
     return tuple(entry.id for entry in NARRATORS)
+
+
+@pytest.fixture
+def narrators(narrator_files: tuple[str, ...], small_language: None) -> tuple[str, ...]:
+    """The ids of the narrators that are fitted to the `speaker`."""
+    return narrator_files
 
 
 def tiny(size: int, _name: str = "", *, reads_tokens: bool = False) -> GPT2LMHeadModel:

@@ -10,6 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 from torch import nn
+from transformers import GPT2LMHeadModel
 
 from app import model_info
 from app import session as sessions
@@ -30,7 +31,7 @@ from explainers.models.internals import classifier_head
 from explainers.models.tasks import generated_example
 from explainers.narrative.counterfactual import ChangingExchange
 from explainers.narrative.interchange import linear_layers
-from explainers.narrative.language import language_of, new_language_model, vocabulary
+from explainers.narrative.language import language_of, vocabulary
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.sentences import head_states
 
@@ -310,7 +311,7 @@ def test_the_layer_stays_for_a_model_of_other_sizes(page: Interventions, monkeyp
 
 
 @pytest.fixture
-def images(multimodal: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def images(multimodal: None, tiny_language: Callable[..., GPT2LMHeadModel], monkeypatch: pytest.MonkeyPatch) -> None:
     """A small model of images is the only one with narrators, which nothing but chance has trained."""
     model = catalog.load("scenes")
     some = [generated_example(f"scene {number}") for number in range(101, 113)]
@@ -324,7 +325,7 @@ def images(multimodal: None, monkeypatch: pytest.MonkeyPatch) -> None:
     narrators = {
         spec.id: Narrator(
             classifier_head(model),
-            new_language_model(language.size, reads_tokens=spec.reads_tokens),
+            tiny_language(language.size, reads_tokens=spec.reads_tokens),
             language,
             spec.losses,
             layer=int(spec.reads_tokens),
