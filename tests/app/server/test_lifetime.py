@@ -35,7 +35,7 @@ async def tabs_computing(address: str, query: Query, then: signal.Signals, proce
         for number in range(TABS):
             text = f"Text number {number} {'has a good many words ' * 8}"
             tabs.append(await stack.enter_async_context(opened(address, {**query, "text": text, "samples": "5000"})))
-            await tabs[-1].idle(1.0)
+            await tabs[-1].idle(0.25)
         # the last one may wait longer than any limit: one of them has to compute
         async with asyncio.timeout(STARTING):
             while not any(tab.sheet is not None and "running" in tab.sheet.statuses for tab in tabs):
