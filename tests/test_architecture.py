@@ -323,6 +323,12 @@ def test_no_browser_test_waits_by_the_clock() -> None:
     assert all("reduced_motion" in text for path in paths if "new_context(" in (text := path.read_text()))
 
 
+def test_browser_tests_lie_where_make_looks_for_them() -> None:
+    marked = re.compile(r"\bmark\.(browser|crowded)\b")
+    paths = [path for path in (ROOT / "tests").rglob("*.py") if marked.search(path.read_text(encoding="utf-8"))]
+    assert {path.parent for path in paths} == {ROOT / "tests" / "browser"}
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_the_program_keeps(rule: Rule) -> None:
     assert rule(ROOT) == []
