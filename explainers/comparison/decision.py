@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
 from explainers.installation import VERSION
 from explainers.models.catalog import checksum
 from explainers.models.frozen_model import FrozenModel
@@ -89,15 +90,22 @@ def checked_encoding(model: FrozenModel, example: Example, settings: Settings) -
     requirements.check_text_count(model.name, model.input_names, example)
     encoding = encode_units(model, example, settings)
     requirements.check_words_present(model.name, model.input_names, example, {unit.segment for unit in encoding.units})
-    warning = input_warnings(model.name, encoding, model.unknown, english_only=model.english_only)
+    read = model.encode(example) if settings.unit == "sentence" else encoding  # of which the words are looked at
+    warning = input_warnings(model.name, read, model.unknown, english_only=model.english_only)
     return replace(encoding, warning=warning)
 
 
 def encode_units(model: FrozenModel, example: Example, settings: Settings) -> Encoding:
     """Return the input in the units of the settings. Sentences are not opened beside an image."""
-    if settings.opened and not model.multimodal:
-        return model.encode(example, "word").by_sentence(settings.opened)
-    return model.encode(example, settings.unit)
+    if not settings.opened or model.multimodal:
+        return model.encode(example, settings.unit)
+    encoding = model.encode(example, "word")
+    count = len(encoding.sentences)
+    unknown = next((number for number in settings.opened if not 0 <= number < count), None)
+    if unknown is not None:
+        has = f"The input has {count} sentence{'' if count == 1 else 's'}"
+        raise ExplanationError(f"{has}, and no number {unknown}. Numbers begin at 0.")
+    return encoding.by_sentence(settings.opened)
 
 
 def ablated_inputs(model: FrozenModel, decision: Decision, meter: Meter) -> AblatedInputs | None:

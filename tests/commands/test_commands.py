@@ -94,6 +94,14 @@ def test_methods_class_and_settings_are_those_of_the_options() -> None:
 
 
 @pytest.mark.usefixtures("small")
+def test_sentences_are_opened_and_time_is_limited_by_options() -> None:
+    result = explained("--unit", "sentence", "--open", "0", "--budget", "600", "--json", "--methods", "occlusion")
+    answer = json.loads(result.stdout)
+    assert answer["manifest"]["settings"]["unit"] == "sentence"
+    assert answer["manifest"]["settings"]["opened"] == [0]
+    assert answer["budget"] == {"seconds": 600.0, "postponed": [], "ended_early": []}
+
+
 def test_one_class_rather_than_another_is_an_option() -> None:
     options = ("--methods", "occlusion", "--class", "neutral", "--versus", "positive")
     content = json.loads(explained(*options, "--json").stdout)
@@ -131,7 +139,12 @@ def test_the_page_is_written_to_a_file(tmp_path: Path) -> None:
         (("--methods", "aml:nope"), "This method learns to explain one model, and a variant 'nope' of it has not been"),
         (("--methods", "occlusion,aml:nope"), "This method learns to explain one model, and a variant 'nope'"),
         (("--erasure", "blur"), "The erasure 'blur' is not available. Choose one of: mask, delete, zero."),
-        (("--unit", "letter"), "Unknown unit 'letter'. Choose one of: word, token."),
+        (("--unit", "letter"), "Unknown unit 'letter'. Choose one of: word, token, sentence."),
+        (("--open", "1"), "Only sentences are opened, and the unit is the word. Choose the unit sentence."),
+        (("--unit", "sentence", "--open", "1,x"), "--open needs numbers of sentences, such as 0,3, not '1,x'."),
+        (("--unit", "sentence", "--open", "7"), "The input has 1 sentence, and no number 7. Numbers begin at 0."),
+        (("--budget", "0"), "A budget is a number of seconds above 0."),
+        (("--budget", "nan"), "A budget is a number of seconds above 0."),
         (("--label", "bad"), "small has no class 'bad'. Choose one of: negative, neutral, positive."),
         (("--versus", "bad"), "small has no class 'bad'. Choose one of: negative, neutral, positive."),
         (("--class", "neutral", "--versus", "neutral"), "The class to explain is neutral, and it cannot be"),

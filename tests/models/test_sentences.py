@@ -1,12 +1,15 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from explainers.comparison.decision import decide
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import NO_UNIT, word_spans
+from explainers.models.inputs.encoding import NO_UNIT, UNIT_KINDS, word_spans
 from explainers.models.inputs.sentences import sentence_spans, sentences_of
+from explainers.results.settings import Settings
 
 TEXT = "The film was good. The plot was dull! Not bad, not good"
 
@@ -62,6 +65,14 @@ def test_a_sentence_is_one_unit_and_an_opened_one_is_its_words(bert: FrozenModel
                 assert unit.start <= word.start < word.end <= unit.end
     assert words.by_sentence(range(3)).units == words.units
     assert whole.by_sentence() == whole
+
+
+def test_sentences_are_no_foreign_language(bert: FrozenModel) -> None:
+    english = replace(bert, english_only=True)
+    for unit in UNIT_KINDS:
+        assert decide(english, TEXT, settings=Settings(unit)).decision.encoding.warning == ""
+        foreign = decide(english, "der film war gut und die geschichte war nicht schlecht", settings=Settings(unit))
+        assert "does not look like English" in foreign.decision.encoding.warning
 
 
 def test_erasing_a_sentence_erases_its_words(bert: FrozenModel) -> None:
