@@ -245,7 +245,7 @@ def _actions(run: Run, answer: Answer, *, disabled: bool) -> bool:
                 kwargs={"class_": PREDICTED, "versus": NO_OTHER},
                 disabled=disabled,
             )
-        units.actions(closed, settings, state, disabled=disabled)
+        units.actions(closed, settings, state, marked=answer.status == "supported", disabled=disabled)
         for erasure in erasures:
             st.button(
                 f"Erase by {erasure}",

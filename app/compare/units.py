@@ -75,12 +75,12 @@ def has_actions(closed: Units, settings: Settings) -> bool:
     return bool(closed or settings.opened)
 
 
-def actions(closed: Units, settings: Settings, state: CompareState, *, disabled: bool) -> None:
-    """Draw buttons that open the sentences which carry the decision, or close all."""
+def actions(closed: Units, settings: Settings, state: CompareState, *, marked: bool, disabled: bool) -> None:
+    """Draw buttons that open the sentences which carry the decision, or that come first, or close all."""
     if closed:
-        plural = "s" if len(closed) > 1 else ""
+        which = f"{'marked' if marked else 'first'} sentence{'s' if len(closed) > 1 else ''}"
         st.button(
-            f"Explain the words of the marked sentence{plural}",
+            f"Explain the words of the {which}",
             key="answer open",
             on_click=state.change,
             kwargs={"opened": tuple(sorted({*settings.opened, *closed})), "removed": ()},

@@ -24,6 +24,7 @@ from app.compare.engine import Engine
 from app.compare.runs import Run
 from app.compare.state import compare_state
 from app.model_info import info_on_card
+from app.session import undoable
 from explainers.attribution.given import PEOPLE
 from explainers.methods.registry import method_spec
 from explainers.metrics.plausibility import PLAUSIBILITY, is_defined, plausibility, plausibility_by_chance
@@ -119,7 +120,7 @@ def _upper_half(engine: Engine, run: Run, drawing: DrawingOptions, drawn: Drawn)
     _problems(run, visible)
     waiting = visible is not None and guess.waiting(visible)
     if visible is not None and not waiting:
-        _follow(run, drawn)
+        _follow(drawn)
         answer_head.show(visible)
     _prediction(engine, run, visible)
     if visible is not None and waiting:
@@ -168,10 +169,10 @@ def _correct_class(run: Run) -> int | None:
     return reference.label if reference is not None else None
 
 
-def _follow(run: Run, drawn: Drawn) -> None:
-    """Draws the whole page again where words were removed or the sheet has another form."""
+def _follow(drawn: Drawn) -> None:
+    """Draws the whole page again where a press in this part asks something else, or the sheet has another form."""
     state = compare_state()
-    changed = state.controls.removed != run.request.removed
+    changed = state.present is not None and undoable(state.present) != undoable(state.controls)
     if changed or (state.narrow, state.controls.view) != (drawn.narrow, drawn.view):
         st.rerun(scope="app")
 

@@ -138,6 +138,32 @@ def test_back_goes_from_a_long_text_to_a_short_one_and_forward_again(visit: Visi
     window.done()
 
 
+def test_what_can_be_tried_next_is_one_press(visit: Visit) -> None:
+    text = " ".join(
+        [
+            "I rented this film with high hopes, and the cast is charming.",
+            "The music is lovely and the first half hour moves quickly.",
+            "Then the plot falls apart.",
+            "Nothing the characters do makes sense, the jokes are stale, and the ending is an insult to everybody.",
+            "I would not recommend it to my worst enemy, and my friends laughed only twice.",
+            "Avoid it.",
+        ]
+    )
+    window = visit(text=text, **QUICK).done()
+    page = window.page
+    sentence = page.locator(".row[data-method=consensus] .unit").filter(has_text="Then the plot falls apart.")
+    expect(sentence).to_have_count(1)
+    page.get_by_role("button", name=re.compile("Explain the words of the (marked|first)")).click()
+    expect(page).to_have_url(re.compile("opened=[0-9.]+"))
+    expect(page.get_by_role("button", name="Sentences only")).to_be_enabled()
+    window.done()
+    page.get_by_role("button", name="Erase by delete").click()
+    expect(page).to_have_url(re.compile("erase=delete"))
+    window.done()
+    page.get_by_role("button", name="Sentences only").click()
+    expect(page).not_to_have_url(re.compile("opened="))
+
+
 def test_guess_first_hides_the_maps_and_adds_a_row(visit: Visit) -> None:
     window = visit(text=SENTENCE, guess="first")
     page = window.page
