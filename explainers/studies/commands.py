@@ -11,6 +11,7 @@ from explainers.studies.cards.command import cards_command
 from explainers.studies.consistency.command import consistency_command
 from explainers.studies.equal_calls.command import equal_calls_command
 from explainers.studies.identifiability.command import identifiability_command
+from explainers.studies.long_texts.command import long_texts_command
 from explainers.studies.masking.command import masking_command
 from explainers.studies.narratives.command import narratives_command
 from explainers.studies.peers.command import peers_command
@@ -32,6 +33,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     "consistency": consistency_command,
     "equal-calls": equal_calls_command,
     "identifiability": identifiability_command,
+    "long-texts": long_texts_command,
     "masking": masking_command,
     "narratives": narratives_command,
     "peers": peers_command,
