@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -121,7 +121,7 @@ def evaluate_data_set(
     about = {
         "model": {"name": model.name, "version": model.version},
         "data": {"split": spec.split, "texts": len(inputs), "seed": settings.seed},
-        "settings": asdict(settings),
+        "settings": settings.as_dict(),
         "sensitive": sensitive,
         "command": spec.command(model.name, sensitive, settings),
         "libraries": libraries(),
@@ -131,8 +131,8 @@ def evaluate_data_set(
 
 def changed_options(settings: Settings) -> list[str]:
     """The options of a command that measures a data set, where they are not the default ones."""
-    defaults = asdict(DEFAULTS)
-    return [f"--{name} {value}" for name, value in asdict(settings).items() if value != defaults[name]]
+    defaults = DEFAULTS.as_dict()
+    return [f"--{name} {value}" for name, value in settings.as_dict().items() if value != defaults[name]]
 
 
 def _check_names(spec: EvaluationSpec) -> None:
@@ -224,7 +224,7 @@ def explained_set(
     record = {
         "model": {"name": frozen.name, "version": frozen.version},
         "data": {"split": split, "inputs": len(inputs), "seed": settings.seed},
-        "settings": asdict(settings),
+        "settings": settings.as_dict(),
         "command": " ".join([*words, *([] if data is None else ["--data DIR"])]),
         "libraries": libraries(),
     }

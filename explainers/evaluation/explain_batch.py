@@ -58,7 +58,7 @@ class SetPlan:
             "metrics": list(METRICS.ids),
             "methods": list(self.methods),
             "weights": {id: checksum for id in self.methods if (checksum := weights_checksum(model, id))},
-            "settings": asdict(self.settings),
+            "settings": self.settings.as_dict(),
             "crosslight": card.crosslight,
             "libraries": dict(card.libraries),
         }

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,8 @@ class Plan:
 
         Captum's sampling is not named, as in records from before there was another.
         """
-        *settings, sampling = astuple(self.settings)
+        values = self.settings.as_dict()
+        sampling, settings = values.pop("sampling"), list(values.values())
         digest = hashlib.sha256(json.dumps([_identity(example) for example in inputs]).encode()).hexdigest()
         return {
             "model": [model.name, model.version],

@@ -6,7 +6,7 @@
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -145,7 +145,7 @@ class SetSpec:
         select(self.methods)
         if not self.out:
             raise ExplanationError("Name the folder for the results with --out DIR.")
-        checked_settings(**asdict(self.settings))
+        checked_settings(**self.settings.as_dict())
         return self
 
     def as_json(self) -> str:
@@ -155,7 +155,7 @@ class SetSpec:
         """Return what a person types for the same numbers: without folder, part, processes and device."""
         columns = {"--column": self.columns.text, "--pair-column": self.columns.pair}
         columns |= {"--label-column": self.columns.label, "--id-column": self.columns.id}
-        settings, default = asdict(self.settings), asdict(Settings(samples=self.chosen_preset.samples))
+        settings, default = self.settings.as_dict(), Settings(samples=self.chosen_preset.samples).as_dict()
         words = ["--model", self.model, "--data", self.name or Path(self.data).name]
         words += [word for flag, column in columns.items() if column for word in (flag, column)]
         words += ["--preset", self.preset]

@@ -7,7 +7,6 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -48,7 +47,7 @@ def manifest(card: ModelCard, encoding: Encoding, settings: Settings, methods: I
         "model": {"name": card.name, "version": card.version, "sha256": card.sha256, "device": card.device},
         "texts": list(encoding.texts),
         "picture": image_checksum(encoding.image),
-        "settings": asdict(settings),
+        "settings": settings.as_dict(),
         "random_orders": RANDOM_ORDERS,
         "methods": list(methods),
         "python": card.python,

@@ -5,8 +5,8 @@ How LIME and KernelSHAP draw their masks. Importing this module is cheap.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
 
 from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import (
@@ -52,6 +52,12 @@ class Settings:
     seed: int = 0
     sampling: Sampling = DEFAULT_SAMPLING
     opened: tuple[int, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as they are after reading their JSON; without opened sentences where there are none."""
+        values = asdict(self)
+        opened = list(values.pop("opened"))
+        return {**values, "opened": opened} if opened else values
 
     @property
     def name_of_unit(self) -> str:

@@ -102,6 +102,7 @@ def test_sentences_are_opened_and_time_is_limited_by_options() -> None:
     assert answer["budget"] == {"seconds": 600.0, "postponed": [], "ended_early": []}
 
 
+@pytest.mark.usefixtures("small")
 def test_one_class_rather_than_another_is_an_option() -> None:
     options = ("--methods", "occlusion", "--class", "neutral", "--versus", "positive")
     content = json.loads(explained(*options, "--json").stdout)
@@ -336,7 +337,7 @@ def test_from_the_shell_an_error_is_one_line_on_standard_error() -> None:
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 2
     assert result.stdout == ""
-    assert result.stderr == "Unknown unit 'letter'. Choose one of: word, token.\n"
+    assert result.stderr == "Unknown unit 'letter'. Choose one of: word, token, sentence.\n"
 
 
 @pytest.mark.slow

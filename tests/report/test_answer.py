@@ -24,6 +24,7 @@ from explainers.report.answer import (
     operators_line,
 )
 from explainers.results.answer import Answer, Confidence, ErasureEffect
+from explainers.results.settings import Settings
 
 WORDS = ("A", "charming", "and", "often", "affecting", "journey")
 EFFECT = ErasureEffect(0.95, 0.07, 0.9, 0.84, 0.5)
@@ -49,7 +50,7 @@ REFUSED = Answer("open", refusal="The input has 2 words; the test against random
 def comparison(*, label: int = 1, versus: int | None = None, multimodal: bool = False) -> Any:
     units = tuple(Unit(word, 0, 0) for word in WORDS)
     card = SimpleNamespace(labels=("nega\ntive", "positive"))
-    settings = SimpleNamespace(erasure="mask", unit="word")
+    settings = Settings()
     encoding = SimpleNamespace(units=units, multimodal=multimodal)
     target = Target(label, versus)
     decision = SimpleNamespace(card=card, encoding=encoding, settings=settings, label=label, target=target)

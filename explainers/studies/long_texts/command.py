@@ -54,7 +54,7 @@ def long_texts_command(
         from explainers.models.catalog import load
 
         frozen = load(model)
-        texts = [example.text for example in user_texts.read_texts(data, frozen.input_names, user_texts.logged)]
+        texts = [example.text for example in user_texts.parse_texts(data.read_bytes(), data.name, user_texts.logged)]
         signature = {"model": model, "version": frozen.version, "texts": texts}
         done = {(row["text"], row["way"]) for row in resume_records(out / FILE, signature)}
         with appending(out / FILE) as append:

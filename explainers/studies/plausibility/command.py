@@ -99,7 +99,6 @@ def plausibility_table(
     model: "FrozenModel", measured: "Measured", settings: "Settings", command: str, data: str, items: int
 ) -> dict[str, Any]:
     """Everything but the data's texts."""
-    from dataclasses import asdict
 
     from explainers.results.manifest import libraries
     from explainers.studies.plausibility.measure import plausibility_rows
@@ -108,7 +107,7 @@ def plausibility_table(
     return {
         "model": {"name": model.name, "version": model.version},
         "data": {"name": data, "items": items, **about},
-        "settings": asdict(settings),
+        "settings": settings.as_dict(),
         "command": command,
         "libraries": libraries(),
         "rows": plausibility_rows(measured.records),

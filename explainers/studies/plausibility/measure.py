@@ -8,7 +8,7 @@ explain the first `costly` of these items only; chance is computed on each metho
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,11 @@ class PlausibilityPlan:
 
     def signature(self, model: FrozenModel, items: Sequence[Item]) -> Record:
         """Records of runs with equal signatures belong together."""
-        names = {"methods": [spec.id for spec in self.specs], "settings": asdict(self.settings), "costly": self.costly}
+        names = {
+            "methods": [spec.id for spec in self.specs],
+            "settings": self.settings.as_dict(),
+            "costly": self.costly,
+        }
         return {"model": [model.name, model.version], "items": [item.id for item in items], **names}
 
 
