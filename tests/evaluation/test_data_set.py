@@ -1,6 +1,6 @@
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,7 @@ def test_from_the_command_line_tables_are_printed_and_files_written(arguments: t
     ]
     content = json.loads((tmp_path / "out" / "table.json").read_text(encoding="utf-8"))
     assert content["data"] == {"split": "test", "texts": 3, "seed": 2}
-    assert content["settings"] == asdict(Settings(samples=500, seed=2, sampling="captum"))
+    assert content["settings"] == Settings(samples=500, seed=2, sampling="captum").as_dict()
     assert {(row["method"], row["erasure"]) for row in content["rows"]} == {
         (method, erasure) for method in ("occlusion", RANDOM, POSITION) for erasure in ("mask", "zero")
     }

@@ -421,3 +421,18 @@ def test_fine_tuning_keeps_the_best_map_for_the_class_that_is_asked_for(bert: Fr
     assert {result.label for result in results} == {asked}
     assert gains == sorted(gains)
     assert gains[-1] > gains[0]
+
+
+@pytest.mark.parametrize("words", [61, 62])
+def test_a_text_that_takes_all_positions_is_explained(bert: FrozenModel, words: int) -> None:
+    """The small model has 64; of a text with as many tokens the prediction takes the last one's place."""
+    inputs = pad_batch([bert.encode(" ".join(["good"] * words))], bert.pad_token, bert.device)
+    tokens = int(inputs.lengths.max())
+    assert tokens == words + 2
+    torch.manual_seed(0)
+    module = AttributionModel(bert, rank=2).eval()
+    logits = module(bert, inputs, torch.tensor([[0.1, 0.2, 0.7]]))
+    other = module(bert, inputs, torch.tensor([[0.7, 0.2, 0.1]]))
+    assert logits.shape == (1, tokens)
+    assert torch.isfinite(logits).all()
+    assert not torch.equal(logits, other)  # it reads the prediction

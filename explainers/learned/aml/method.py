@@ -12,6 +12,7 @@ The method's spec lists the deviations from paper and code.
 """
 
 import copy
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -22,6 +23,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from explainers.errors import ExplanationError
 from explainers.learned.aml.spec import AML, FAML
 from explainers.learned.batches import Batch
 from explainers.learned.recipe import (
@@ -68,7 +70,8 @@ Filler = Literal["mask", "learned", "random"]
 class AttributionModel(nn.Module):
     """G: F's network with adapters, one more token that carries F's prediction, and a head per token.
 
-    The token stands behind the last one, or, where tokens see only those before them, in front of the first one.
+    The token stands behind the last one, or, where tokens see only those before them, in front of the first one. Where
+    the text takes all positions that the network has, it takes the place of the last one, which belongs to no word.
     """
 
     def __init__(self, model: FrozenModel, rank: int) -> None:
@@ -91,14 +94,24 @@ class AttributionModel(nn.Module):
         ids = functional.pad(visible, (0, 1), value=model.pad_token)  # (B, L+1)
         positions = torch.arange(ids.shape[1], device=ids.device)
         lengths = inputs.lengths[:, None]  # (B, 1)
+        is_full = len(positions) > position_count(self.encoder)
         words = word_embedding_table(model)(ids)  # (B, L+1, d)
         own_words, blank = inputs.with_patches(words[:, :-1], words[:, :-1])
         words = torch.cat([own_words.where(inputs.nonzero[:, :, None], blank), words[:, -1:]], dim=1)
-        if model.last_token:
+        segments = functional.pad(inputs.segments, (0, 1))
+        if is_full and model.last_token:
+            raise ExplanationError(
+                f"AML needs one more position than {model.name} has. Shorten the text by a few words."
+            )
+        if is_full:
+            words, positions, segments = words[:, :-1], positions[:-1], inputs.segments
+            lengths = lengths.clamp(max=len(positions) - 1)
+            embeds, at = torch.where((positions == lengths)[:, :, None], z[:, None], words), slice(None)
+        elif model.last_token:
             embeds, at = torch.cat([z[:, None], words[:, :-1]], dim=1), slice(1, None)
         else:
             embeds, at = torch.where((positions == lengths)[:, :, None], z[:, None], words), slice(None, -1)
-        kinds = {"token_type_ids": functional.pad(inputs.segments, (0, 1))} if model.segmented else {}
+        kinds = {"token_type_ids": segments} if model.segmented else {}
         with model.meter.batch(inputs.rows), matrix_products(model.device):  # G costs as much as F, so it counts
             output = self.encoder(inputs_embeds=embeds, attention_mask=(positions <= lengths).long(), **kinds)
         states = self.dropout(output.last_hidden_state[:, at].float())  # (B, L, d)
@@ -111,6 +124,17 @@ class AttributionModel(nn.Module):
             layers = "embeddings" not in path and name.rpartition(".")[0] not in self.tables
             return path[-1] in ("down", "up") or (self.rank == 0 and layers)
         return part in ("hidden", "share")
+
+
+def position_count(encoder: nn.Module) -> float:
+    """Return how many tokens a table of absolute positions has room for; infinite without such a table."""
+    tables = [
+        module
+        for name, module in encoder.named_modules()
+        if isinstance(module, nn.Embedding) and name.rpartition(".")[2] in ("position_embeddings", "wpe")
+    ]
+    unused = (0 if table.padding_idx is None else table.padding_idx + 1 for table in tables)
+    return min((table.num_embeddings - first for table, first in zip(tables, unused, strict=True)), default=math.inf)
 
 
 @validated
