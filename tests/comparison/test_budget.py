@@ -17,23 +17,12 @@ from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
 from explainers.results.events import MethodResult
 from explainers.results.settings import Settings
+from tests.counted_budget import CountedBudget
 
 METHODS = ("attention_mean", "gradient_x_input", "occlusion", "lime", "kernel_shap", "random")
 TEXT = "the film was not good but the plot and a very dull story was bad and the film was not watchable"
 LONG = f"{TEXT} {TEXT}"
-PER_PASS = 0.01  # seconds
 LIMITS = (0.05, 0.5, 1.5, 4.0, 12.0)  # seconds: from next to nothing to nearly all
-
-
-class CountedBudget(Budget):
-    """Its clock are the passes, so that a test does not depend on how quick the machine is."""
-
-    @property
-    def spent(self) -> float:
-        return PER_PASS * self.meter.calls
-
-    def takes(self, passes: float) -> float:
-        return PER_PASS * passes if self.meter.calls else 0.0
 
 
 def compared(model: FrozenModel, seconds: float | None, text: str = TEXT) -> tuple[Comparison, Meter]:
@@ -66,7 +55,7 @@ def test_a_run_takes_no_more_than_its_budget_and_the_random_orders_and_one_step(
     comparison, meter = compared(bert, seconds, text)
     units = len(comparison.decision.encoding.units)
     step = 50 + 3 * units + 10 * measuring(1, units)  # a batch of masks, the curves of it, and its alternative draws
-    assert PER_PASS * meter.calls <= 2 * seconds + PER_PASS * step
+    assert CountedBudget.per_pass * meter.calls <= 2 * seconds + CountedBudget.per_pass * step
 
 
 def test_more_time_gives_more_and_enough_gives_what_a_run_without_a_budget_gives(bert: FrozenModel) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from app.compare import computation
-from explainers.comparison.budget import Budget
+from tests.counted_budget import CountedBudget
 from tests.pages.conftest import Page
 
 pytestmark = pytest.mark.usefixtures("small", "own_engine")
@@ -14,20 +14,13 @@ TEXT = "the film was not good but the plot and a very dull story was bad and not
 METHODS = {"gradient": "", "perturbation": ["Occlusion", "LIME"], "attention": ["Attention, mean"], "controls": ""}
 
 
-class CountedBudget(Budget):
-    """Its clock are the passes: a twentieth of a second each."""
-
-    @property
-    def spent(self) -> float:
-        return self.meter.calls / 20
-
-    def takes(self, passes: float) -> float:
-        return passes / 20 if self.meter.calls else 0.0
+class SlowBudget(CountedBudget):
+    per_pass = 1 / 20
 
 
 @pytest.fixture
 def short(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> Page:
-    monkeypatch.setattr(computation, "Budget", CountedBudget)
+    monkeypatch.setattr(computation, "Budget", SlowBudget)
     page = opened(text=TEXT, learned="", budget="5", samples=None, **METHODS)
     return page.settle()
 

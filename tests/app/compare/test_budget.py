@@ -9,22 +9,12 @@ from app.compare import computation, score_sheet, views
 from app.compare.engine import Engine
 from app.compare.runs import Request, Run, answer_of
 from app.compare.session import more
-from explainers.comparison.budget import Budget
+from tests.counted_budget import CountedBudget
 
 Ask = Callable[..., Request]
 Over = Callable[[Run], Run]
 TEN = "a good film but dull and very bad plot not"
 METHODS = ("attention_mean", "occlusion", "lime", "kernel_shap")
-PER_PASS = 0.01  # seconds
-
-
-class CountedBudget(Budget):
-    @property
-    def spent(self) -> float:
-        return PER_PASS * self.meter.calls
-
-    def takes(self, passes: float) -> float:
-        return PER_PASS * passes if self.meter.calls else 0.0
 
 
 @pytest.fixture(autouse=True)
