@@ -7,7 +7,7 @@ metrics under the other erasure operators are remembered by method, so that anot
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
@@ -20,6 +20,7 @@ from explainers.comparison.price import expected_passes
 from explainers.errors import ExplanationError
 from explainers.methods.registry import method_spec
 from explainers.methods.spec import IMMEDIATE, MethodSpec
+from explainers.metrics.faithfulness import postponed_metrics
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Erasure
 from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import Attribution
@@ -81,15 +82,16 @@ class OperatorMemory:
         remembered = [self._recall(erasure, stored) for erasure in MULTIMODAL_ERASURES]
         return tuple(check for check in remembered if check.random)
 
-    def note(self, event: object) -> None:
+    def note(self, event: object, unfinished: Collection[str] = ()) -> None:
         """Remembers a check, together with what is known of methods that it does not contain. What is given, and the
-        consensus of the chosen methods, is left out: there would be a new key for each."""
+        consensus of the chosen methods, is left out: there would be a new key for each. So are the `unfinished`, whose
+        scores will be others."""
         if isinstance(event, OperatorCheck) and not event.failure:
             specs = {method: method_spec(method) for method in event.metrics}
             named = {
                 method: metrics
                 for method, metrics in event.metrics.items()
-                if not specs[method].is_supplied and not specs[method].is_joint
+                if not specs[method].is_supplied and not specs[method].is_joint and method not in unfinished
             }
             new = {self.keys[method]: metrics for method, metrics in named.items()}
             with NOTING:
@@ -158,7 +160,7 @@ def compute(
     )
     for event in events:
         results.take(event)
-        operators.note(event)
+        operators.note(event, run.comparison().ended_early)
         run.turn.quick = is_quick(run)
 
 
@@ -228,7 +230,7 @@ class _Results:
             column.attribution, column.finished = event.attribution, time.time()
             if not event.attribution.ended_early:  # with more time it becomes better
                 self.memory.remember(self.keys[event.method], (event, column.finished))
-        elif isinstance(event, RandomControl):
+        elif isinstance(event, RandomControl) and not postponed_metrics(event):
             self.memory.remember(self.control_key, event)
         run.take(event)
 

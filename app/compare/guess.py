@@ -15,7 +15,6 @@ from app.compare.state import Guess, compare_state
 from app.components import component, newest
 from app.session import sent_by
 from explainers.datasets.example import Example
-from explainers.models.inputs.encoding import UnitKind
 from explainers.report.guess import guess_sentence
 
 WAITING_FOR_METHODS = "{} compared when all methods are done."
@@ -28,9 +27,9 @@ def switch() -> None:
     st.toggle("Guess first", help=HELP, **compare_state().widget("guess_first"))
 
 
-def order(model: str, example: Example, unit: UnitKind) -> tuple[int, ...]:
+def order(model: str, example: Example, units: object) -> tuple[int, ...]:
     """The marks about this input, once the explanations are shown; what was marked about another one is forgotten."""
-    guess = _guessed((model, example, unit))
+    guess = _guessed((model, example, units))
     return guess.marked if compare_state().controls.guess_first and guess.shown else ()
 
 
@@ -72,11 +71,11 @@ def _payload(run: Run, guess: Guess) -> dict[str, Any]:
     return run.view("guess", (id(run.whole), guess), make)
 
 
-def _about(request: Request) -> tuple[str, Example, UnitKind]:
-    return request.model, request.example, request.settings.unit
+def _about(request: Request) -> tuple[str, Example, object]:
+    return request.model, request.example, request.settings.units
 
 
-def _guessed(about: tuple[str, Example, UnitKind]) -> Guess:
+def _guessed(about: tuple[str, Example, object]) -> Guess:
     state = compare_state()
     if state.guess is None or state.guess.about != about:
         state.guess = Guess(about)

@@ -24,7 +24,7 @@ def row_order(run: Run, sort: str) -> RowOrder:
     if fixed is not None and fixed[0] == key:
         return fixed[1]
     order = current_order(run, sort)
-    if run.status == "done":
+    if run.status == "done" and not run.comparison().lacks_methods:
         compare_state().row_order = (key, order)
     return order
 
@@ -36,7 +36,7 @@ def question_key(run: Run, sort: str) -> tuple[object, ...]:
         request.example,
         request.label,
         request.versus,
-        request.settings.unit,
+        request.settings.units,
         tuple(run.columns),
         sort,
     )

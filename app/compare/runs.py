@@ -188,8 +188,13 @@ class Run:
         return None if self.budget is None else self.budget.seconds_left(self.expected)
 
     @property
+    def is_short(self) -> bool:
+        """Return whether it is done, and not all fitted into its budget."""
+        return self.status == "done" and self.current is not None and not self.current.is_complete
+
+    @property
     def seconds_missing(self) -> float:
-        """Return about how many seconds what did not fit into its budget would take; 0 where all did."""
+        """Return about how many seconds what did not fit into its budget would take; 0 where that is not known."""
         if self.current is None or self.current.is_complete or self.budget is None:
             return 0.0
         return self.budget.takes(postponed_passes(self.current, [column.spec for column in self.columns.values()]))

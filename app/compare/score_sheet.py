@@ -127,7 +127,7 @@ def note(run: Run, column: Column, status: str) -> str:
             left = f", about {per_call * (run.meter.used - column.base) * (1 / share - 1):.0f} s left"
         return f"{'estimate, ' if column.attribution else ''}{share:.0%}{left}"
     if status == "postponed":
-        return f"more than {run.request.budget} s"
+        return f"no time within {run.request.budget} s"
     if status == "done" and column.attribution is not None and column.attribution.ended_early:
         return f"estimate after {run.request.budget} s"
     if status == "stopped":

@@ -34,13 +34,18 @@ def run_for(engine: Engine, question: Question, options: ComparisonOptions) -> R
         options.settings,
         state.controls.removed,
         options.narrators,
-        guess.order(question.model, question.example, options.settings.unit),
+        guess.order(question.model, question.example, options.settings.units),
         file_rows.rows(question.example),
         question.versus,
         options.budget,
     )
     current = state.run
-    if current is not None and current.request == request and not current.abandoned and not more(current, request):
+    if (
+        current is not None
+        and current.request == request
+        and not current.abandoned
+        and not gives_more_time(request, current)
+    ):
         current.lease.renew()
         return current
     if current is not None:
@@ -54,11 +59,7 @@ def start(engine: Engine, request: Request, *, fresh: bool = False) -> Run:
     before = state.run
     run = engine.submit(request, fresh=fresh, lease=Lease(connection()))
     if before is not None and before.whole is not None:
-        if (before.request.model, before.request.example, before.request.settings.unit) == (
-            request.model,
-            request.example,
-            request.settings.unit,
-        ):
+        if units_of(before.request) == units_of(request):
             run.whole = run.whole or before.whole
             run.previous = before if before.settled[0] or before.previous is None else before.previous
         before.previous = None  # one step back is enough
@@ -68,10 +69,15 @@ def start(engine: Engine, request: Request, *, fresh: bool = False) -> Run:
     return run
 
 
-def more(run: Run, request: Request) -> bool:
-    """Return whether the request gives more time than a run that could not do all in its own."""
+def units_of(request: Request) -> tuple[object, ...]:
+    """Return what the numbers of the units depend on."""
+    return request.model, request.example, request.settings.units
+
+
+def gives_more_time(request: Request, run: Run) -> bool:
+    """Return whether the request gives more time than the run had, which could not do all in its own."""
     before, now = run.request.budget, request.budget
-    return bool(run.seconds_missing) and not run.active and before is not None and (now is None or now > before)
+    return run.is_short and before is not None and (now is None or now > before)
 
 
 def go_on(engine: Engine, run: Run) -> None:

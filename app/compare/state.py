@@ -34,7 +34,6 @@ from explainers.datasets.image import InputImage
 from explainers.errors import DataUnavailable
 from explainers.methods.spec import MethodSpec
 from explainers.metrics.agreement import AGREEMENTS
-from explainers.models.inputs.encoding import UnitKind
 from explainers.report.colours import PRESETS
 from explainers.report.display_images import display_image
 from explainers.results.settings import UNTIL_SETTLED
@@ -60,7 +59,7 @@ UNITS = Codec(
 FIRST, MATRIX = one_of({True: "first"}), one_of({"matrix": "matrix"})
 BUDGET = one_of({seconds: str(seconds) if seconds else "none" for seconds in BUDGETS})
 COLOURS = one_of({name: preset.title for name, preset in PRESETS.items()})
-RESTORED: dict[str, Any] = {"removed": (), "opened": ()}  # what is chosen of one input, given up with it
+RESET: dict[str, Any] = {"removed": (), "opened": ()}  # what refers to the units of one input
 Chosen = tuple[str, ...] | None  # names; None: those that are chosen unless a person chooses
 
 
@@ -131,7 +130,7 @@ class Guess:
 
     `id` tells the browser, without what the guess is about, that another one has begun."""
 
-    about: tuple[str, Example, UnitKind]
+    about: tuple[str, Example, object]  # model, input, and into which units it is cut
     marked: tuple[int, ...] = ()
     moment: float = 0.0
     shown: bool = False  # whether the person has asked for the explanations
@@ -276,7 +275,7 @@ class CompareState(PageState[CompareControls]):
         curated = named(self.controls.example)
         if curated is not None:
             self._set_inputs(curated.texts, curated.title if curated.image else "")
-            self.change(**RESTORED)
+            self.change(**RESET)
 
     def model_chosen(self, *, multimodal: bool = False) -> None:
         """An example of another model is replaced by the first one of this model; a text of one's own stays."""
@@ -288,7 +287,7 @@ class CompareState(PageState[CompareControls]):
 
     def text_changed(self) -> None:
         self.image_problem = ""
-        self.change(**RESTORED)
+        self.change(**RESET)
         curated = named(self.controls.example)
         if curated is None or curated.texts != self.controls.texts:
             self.change(example=OWN_TEXT)
@@ -296,12 +295,12 @@ class CompareState(PageState[CompareControls]):
     def own_texts(self, texts: tuple[str, str]) -> None:
         """Texts of a person's own replace the current ones; the image stays."""
         self._set_inputs(texts, "")
-        self.change(example=OWN_TEXT, **RESTORED)
+        self.change(example=OWN_TEXT, **RESET)
 
     def image_changed(self, name: str) -> None:
         """Another image replaces the current one; the text stays."""
         self.image_problem = ""
-        self.change(picture=name, example=OWN_TEXT, **RESTORED)
+        self.change(picture=name, example=OWN_TEXT, **RESET)
 
     def take_image(self, content: bytes) -> None:
         """Makes this the image; if it is none, says why, and the previous one stays."""

@@ -222,7 +222,7 @@ def _status(engine: Engine, run: Run) -> None:
             remaining = f", about {duration(left)} left" if left is not None and left >= WORTH_SAYING else ""
             st.progress(settled / max(len(run.columns), 1), text=progress[status] + remaining)
             st.button("Stop", on_click=run.stop, key="stop")
-        elif status == "done" and run.seconds_missing:
+        elif run.is_short:
             st.caption(in_time(run))
             st.button("Compute the rest", on_click=session.complete, args=(engine, run), key="again")
         elif status == "done":
@@ -241,8 +241,9 @@ def in_time(run: Run) -> str:
     comparison = run.comparison()
     late = {*comparison.postponed, *comparison.ended_early}
     done = sum(method not in late for method in run.columns)
-    rest = f"The rest takes about {duration(max(run.seconds_missing, 1.0))}."
-    return f"{done} of {len(run.columns)} methods complete in {run.seconds:.0f} s. {rest}"
+    seconds = run.seconds_missing
+    rest = f"The rest takes about {duration(max(seconds, 1.0))}." if seconds else ""
+    return f"{done} of {len(run.columns)} methods complete in {run.seconds:.0f} s. {rest}".strip()
 
 
 def how(run: Run) -> str:

@@ -142,7 +142,7 @@ def _wait(run: Run) -> None:
 
 def _to_mark(run: Run, state: LiveExample, marked: tuple[int, ...], audience: Audience) -> None:
     page = reading_state()
-    about = (state.model, run.request.example, run.request.settings.unit)
+    about = (state.model, run.request.example, run.request.settings.units)
     if page.guess is None or page.guess.about != about:
         page.guess = Guess(about, marked)
     current = page.guess

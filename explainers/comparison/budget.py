@@ -13,6 +13,7 @@ from explainers.attribution.controls import RANDOM
 from explainers.attribution.mask_samples import batch_ends
 from explainers.comparison.price import FEWEST, seconds_left
 from explainers.methods.spec import SLOW, MethodSpec
+from explainers.metrics.faithfulness import METRICS, SEARCHED_ORDERS
 from explainers.models.meter import Meter
 from explainers.results.attribution import curve_counts, first_counts, metric_counts
 from explainers.results.settings import RANDOM_ORDERS, SETTLED_BY, Settings
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
 
 WITH_GRADIENTS = 3  # passes forward that one with its gradients costs
-BESIDES = 1.2  # the time of the passes with that of what lies between them
+OVERHEAD = 1.2  # the time of the passes with that of what lies between them
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Budget:
     def takes(self, passes: float) -> float:
         """Return about how many seconds so many passes take; 0 as long as the pace is not known."""
         meter = self.meter
-        return BESIDES * passes * meter.seconds / meter.calls if meter.calls >= FEWEST else 0.0
+        return OVERHEAD * passes * meter.seconds / meter.calls if meter.calls >= FEWEST else 0.0
 
     def allows(self, passes: float, reserved: float = 0.0) -> bool:
         """Return whether so many passes fit into what is left, of which some seconds may be reserved."""
@@ -67,18 +68,20 @@ class Budget:
 
 
 def postponed_passes(comparison: "Comparison", specs: Sequence[MethodSpec]) -> int:
-    """Return about how many passes are missing to a comparison by these methods."""
+    """Return about how many passes the parts take that did not fit into the comparison's budget."""
     units, settings = len(comparison.decision.encoding.units), comparison.decision.settings
     operators = len(set(comparison.decision.card.erasures).intersection(comparison.postponed))
     missing = measuring((len(specs) + RANDOM_ORDERS) * operators, units)
     missing += measuring(RANDOM_ORDERS, units) if RANDOM.id in comparison.postponed else 0
+    if any(metric in METRICS.ids for metric in comparison.postponed):
+        missing += SEARCHED_ORDERS * len(curve_counts(units))
     for spec in specs:
         result = comparison.result(spec.id)
+        whole = spec.passes(units, settings.samples or SETTLED_BY, settings.steps)
         if result is not None and result.attribution.ended_early:
-            most = result.attribution.samples_at_most or result.attribution.samples
-            missing += most - result.attribution.samples
+            missing += max(whole - result.attribution.model_calls, 0)
         elif spec.id in comparison.postponed:
-            missing += spec.passes(units, settings.samples or SETTLED_BY, settings.steps) + measuring(1, units)
+            missing += whole + measuring(1, units)
     return missing
 
 
@@ -94,5 +97,9 @@ def first_passes(spec: MethodSpec, settings: Settings, units: int) -> int:
         passes = min(passes, batch_ends(passes, units)[0])
     elif spec.kind in SLOW:
         passes = 0  # it improves from its first step on
-    curves = 2 * len(first_counts(units)) + len(curve_counts(units)) // 4  # as drawn, and the search for a flip
-    return passes * (WITH_GRADIENTS if spec.kind == "gradients" else 1) + curves
+    return passes * (WITH_GRADIENTS if spec.kind == "gradients" else 1) + curve_passes(units)
+
+
+def curve_passes(units: int) -> int:
+    """Return about how many passes the curves of one order take as they are drawn, with the search for a flip."""
+    return 2 * len(first_counts(units)) + len(curve_counts(units)) // 4

@@ -96,9 +96,11 @@ def checked_encoding(model: FrozenModel, example: Example, settings: Settings) -
 
 
 def encode_units(model: FrozenModel, example: Example, settings: Settings) -> Encoding:
-    """Return the input in the units of the settings. Sentences are not opened beside an image."""
-    if not settings.opened or model.multimodal:
+    """Return the input in the units of the settings. Raises `ExplanationError` for sentences that cannot be opened."""
+    if not settings.opened:
         return model.encode(example, settings.unit)
+    if model.multimodal:
+        raise ExplanationError("The sentences of a text with an image are not opened. Choose the unit word.")
     encoding = model.encode(example, "word")
     count = len(encoding.sentences)
     unknown = next((number for number in settings.opened if not 0 <= number < count), None)

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from explainers.attribution.controls import RANDOM, control_orders
-from explainers.comparison.budget import Budget, first_passes, measuring
+from explainers.comparison.budget import Budget, curve_passes, first_passes, measuring
 from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, takes_part
 from explainers.comparison.decision import ablated_inputs
 from explainers.datasets.example import Example
@@ -27,10 +27,12 @@ from explainers.methods.spec import IMMEDIATE, KINDS, SLOW, MethodSpec
 from explainers.metrics.chance import EXACT_UP_TO, exact_null
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import (
+    DRAWS,
     SEARCHED_ORDERS,
     curves_and_metrics,
     measured,
     metrics_at_percents,
+    postponed_metrics,
     prefetch,
     random_control,
     sampling_noise,
@@ -58,6 +60,7 @@ from explainers.training.artifacts import available_artifacts
 
 log = logging.getLogger(__name__)
 
+WORDS_ONLY = "Its sentence points to words. Choose words as the unit."
 ORDERS_AT_ONCE = 5  # random orders between two looks at the time
 Scores = tuple[float, ...]
 Values = dict[str, float]  # by metric id
@@ -105,13 +108,14 @@ def run(
     yield from filter(None, [ablated_inputs(model, decision, meter)])
     yield from methods(spec for spec in specs if spec.kind in IMMEDIATE)
     sentences: list[Narrative] = []
-    for event in run_narrators(model, encoding, narrators, budget):
+    for event in run_narrators(model, decision, narrators, budget):
         yield event
         sentences += [event] if isinstance(event, Narrative) else []
     quick = [spec for spec in specs if spec.kind not in (*IMMEDIATE, *SLOW)]
     control = None if control_known else run_random_control(answers, target.label, decision.settings.seed, budget)
     if not control_known:
         yield Postponed(RANDOM.id) if control is None else control
+        yield from map(Postponed, () if control is None else postponed_metrics(control))
     yield from methods(spec for spec in quick if control_known or control is not None or not spec.is_random)
     yield from run_consensus(answers, explained, target)
     for sentence in sentences:
@@ -126,8 +130,10 @@ def time_of_slow(budget: Budget, decision: Decision, methods: int, slow: int) ->
     """Return the seconds for one of so many slow methods that are left: an equal share of what the other operators do
     not need, or of everything where they need more than half of it."""
     orders = (methods + RANDOM_ORDERS + 1) * len(other_operators(decision))
-    reserved = budget.takes(measuring(orders, len(decision.encoding.units)))
-    return (budget.left - (reserved if 2 * reserved <= budget.left else 0)) / slow
+    units = len(decision.encoding.units)
+    reserved = budget.takes(measuring(orders, units))
+    left = budget.left - (reserved if 2 * reserved <= budget.left else 0)
+    return left / slow - budget.takes(curve_passes(units) + measuring(DRAWS, units))
 
 
 def with_pool(model: FrozenModel) -> FrozenModel:
@@ -194,10 +200,12 @@ def run_operator_checks(
     """The explanations that may lead, and random orders, under the model's other operators; none without one."""
     explained = [attribution for attribution in explained if is_checked(method_spec(attribution.method))]
     orders = random_orders(decision.encoding, decision.settings.seed) if explained else []
-    passes = measuring(len(explained) + len(orders), len(decision.encoding.units))
     for erasure in other_operators(decision) if explained else ():
         before = next((check for check in known if check.erasure == erasure), None)
-        if budget is not None and not budget.allows(0 if before is not None else passes):
+        missing = [one for one in explained if before is None or one.method not in before.metrics]
+        new_orders = 0 if before is not None and before.random else len(orders)
+        passes = measuring(len(missing) + new_orders, len(decision.encoding.units))
+        if budget is not None and passes and not budget.allows(passes):
             yield Postponed(erasure)
             continue
         try:
@@ -248,9 +256,10 @@ def run_method(
 
 
 def run_narrators(
-    model: FrozenModel, encoding: Encoding, narrators: Sequence[str] | None = None, budget: Budget | None = None
+    model: FrozenModel, decision: Decision, narrators: Sequence[str] | None = None, budget: Budget | None = None
 ) -> Iterator[Narrative | Failure | Postponed]:
-    """The sentence of each of the narrators, by default of every one that was fitted to the model."""
+    """The sentence of each of the narrators, by default of every one that was fitted to the model. They point to words,
+    so that they have none where the units are sentences."""
     if narrators is None:
         artifacts = available_artifacts(model.name, model.version, "narrative")
         narrators = tuple(artifact.method for artifact in artifacts)
@@ -259,11 +268,14 @@ def run_narrators(
     from explainers.narrative.narrate import narrate
 
     for name in narrators:
+        if decision.settings.unit == "sentence":
+            yield Failure(name, WORDS_ONLY)
+            continue
         if budget is not None and not budget.allows(0):
             yield Postponed(name)
             continue
         try:
-            yield narrate(model, encoding, name)
+            yield narrate(model, decision.encoding, name)
         except Cancelled:
             raise
         except Exception as error:  # as above

@@ -281,6 +281,11 @@ def random_control(
     return RandomControl(curves, {metric: scores[metric] for metric in aggregates}, aggregates)
 
 
+def postponed_metrics(control: RandomControl) -> tuple[str, ...]:
+    """Return the ids of the metrics that were not measured for the random orders, for lack of time."""
+    return tuple(metric.id for metric in METRICS if metric.id not in control.scores)
+
+
 def tied_at(scores: tuple[float, ...]) -> tuple[int, ...]:
     """The `PERCENTS` at which the cut falls between equal scores, so that position decides."""
     ordered = sorted(scores, reverse=True)

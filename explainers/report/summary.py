@@ -8,6 +8,7 @@ from explainers.attribution.controls import RANDOM
 from explainers.comparison.answer import answer
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import method_spec
+from explainers.metrics.faithfulness import METRICS
 from explainers.report.answer import answer_sentences
 from explainers.report.text import decimals, join_names, name_of_units, one_line, quoted_among, target_name
 from explainers.results.attribution import Attribution, ranking
@@ -27,7 +28,9 @@ def summary(comparison: "Comparison") -> str:
     Plain text, not escaped. Controls and a person's order have no part in the agreement.
     """
     if len(comparison.decision.encoding.units) == 1:
-        return " ".join([*_other_class(comparison), *_single_unit(comparison)])
+        return " ".join(
+            filter(None, [*_other_class(comparison), *_single_unit(comparison), budget_sentence(comparison)])
+        )
     answered = comparison.answer or answer(comparison, finished=True)
     sentences = [*answer_sentences(answered, comparison), *_agreement(comparison, _methods(comparison))]
     return " ".join(filter(None, [*_other_class(comparison), *sentences, budget_sentence(comparison)]))
@@ -70,6 +73,8 @@ def _name(part: str) -> str:
     """Return the name of a method, of a narrator, or of the random orders."""
     if part == RANDOM.id:
         return "the random orders"
+    if part in METRICS.ids:
+        return f"{METRICS.get(part).name} of the random orders"
     return NARRATORS.get(part).name if part in NARRATORS.ids else method_spec(part).name
 
 

@@ -60,6 +60,11 @@ class Settings:
         return {**values, "opened": opened} if opened else values
 
     @property
+    def units(self) -> tuple[UnitKind, tuple[int, ...]]:
+        """Return what decides into which units an input is cut."""
+        return self.unit, self.opened
+
+    @property
     def name_of_unit(self) -> str:
         """ "word", "token", "sentence", or "unit" for sentences and words together."""
         return "unit" if self.opened else self.unit
@@ -87,6 +92,8 @@ def checked_settings(
         )
     if sampling not in SAMPLINGS:
         raise ExplanationError(f"Unknown sampling {sampling!r}. Choose one of: {', '.join(SAMPLINGS)}.")
+    if any(not isinstance(number, int) for number in opened):
+        raise ExplanationError("Sentences are opened by their numbers, whole numbers from 0.")
     if opened and unit != "sentence":
         raise ExplanationError(f"Only sentences are opened, and the unit is the {unit}. Choose the unit sentence.")
     return Settings(unit, erasure, samples, steps, seed, sampling, tuple(sorted(set(opened))))

@@ -7,7 +7,7 @@ from explainers import explain
 from explainers.comparison.answer import answered
 from explainers.comparison.budget import Budget, measuring, postponed_passes
 from explainers.comparison.decision import decide
-from explainers.comparison.runner import run, with_pool
+from explainers.comparison.runner import WORDS_ONLY, run, run_narrators, run_operator_checks, with_pool
 from explainers.errors import ExplanationError
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
@@ -15,7 +15,7 @@ from explainers.models.meter import Meter
 from explainers.report.summary import summary
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
-from explainers.results.events import MethodResult
+from explainers.results.events import Failure, MethodResult, OperatorCheck
 from explainers.results.settings import Settings
 from tests.counted_budget import CountedBudget
 
@@ -130,6 +130,23 @@ def test_the_pace_is_that_of_the_passes_and_waiting_does_not_count() -> None:
     waited = Budget(20.0, Meter(waited=7.0), began=budget.began - 10.0)
     assert waited.spent == pytest.approx(3.0, abs=0.5)
     assert Budget(20.0, Meter(calls=3, seconds=30.0)).takes(1000) == 0.0
+
+
+def test_what_is_known_of_an_operator_is_not_postponed(bert: FrozenModel) -> None:
+    whole, _ = compared(bert, None)
+    model, meter = with_pool(bert), Meter()
+    budget = CountedBudget(0.01, meter)
+    meter.calls = 100
+    explained = [result.attribution for result in whole.results]
+    events = run_operator_checks(model, whole.decision, explained, meter, whole.operator_checks, budget)
+    assert [event.erasure for event in events if isinstance(event, OperatorCheck)] == ["delete", "zero"]
+    assert meter.calls == 100
+
+
+def test_narrators_do_not_speak_of_sentences(bert: FrozenModel) -> None:
+    decision, _ = decide(bert, TEXT, settings=Settings("sentence"))
+    (event,) = run_narrators(bert, decision, ("cause",))
+    assert event == Failure("cause", WORDS_ONLY)
 
 
 def test_files_say_what_did_not_fit(bert: FrozenModel) -> None:

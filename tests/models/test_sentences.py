@@ -1,3 +1,4 @@
+import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -32,6 +33,9 @@ def sentences(text: str) -> list[str]:
         ("它很好。我喜欢！", ["它很好。", "我喜欢！"]),
         ("What?! No way… Yes.", ["What?!", "No way…", "Yes."]),
         ("no end", ["no end"]),
+        ("It works.  but slowly. Yes", ["It works.  but slowly.", "Yes"]),
+        ("He said no. Then he left.", ["He said no.", "Then he left."]),
+        ("It is no. 7 of ten. So am I. It ends.", ["It is no. 7 of ten.", "So am I.", "It ends."]),
         ("   ", []),
         ("", []),
     ],
@@ -47,6 +51,13 @@ def test_sentences_hold_every_word_in_order(text: str) -> None:
     assert all(one[1] <= two[0] for one, two in pairwise(spans))
     for begin, end in word_spans(text):
         assert sum(first <= begin < last for first, last in spans) == 1, (text, begin, end)
+
+
+@pytest.mark.parametrize("piece", [".", " A.", ". ", "!?", "\n", "a "])
+def test_odd_texts_take_no_long_time(piece: str) -> None:
+    began = time.process_time()
+    sentence_spans(piece * 20_000)
+    assert time.process_time() - began < 2
 
 
 def test_a_sentence_is_one_unit_and_an_opened_one_is_its_words(bert: FrozenModel) -> None:

@@ -62,6 +62,14 @@ def test_another_text_closes_all_sentences(opened: Opened) -> None:
     assert len(chips(page)) == 7
 
 
+def test_marks_are_of_the_units_that_were_marked(opened: Opened) -> None:
+    page = opened(text=TEXT, guess="first").settle()
+    about = page.state.guess.about
+    page.choose("opened", [0])
+    assert page.state.guess.about != about
+    assert page.state.guess.marked == ()
+
+
 def test_a_removed_sentence_and_an_opened_one_go_together(opened: Opened) -> None:
     page = opened(text=TEXT).settle().remove(0)
     assert page.sheet["removed"] == [0]

@@ -12,13 +12,12 @@ import regex
 END = regex.compile(
     r"(?:<br\s*/?>|\n)+"  # a line break, also as it stands in reviews from the web
     r"|(?<=\s)[.!?](?=\s)"
-    r"|[.!?…]+[\p{Pe}\p{Pf}\"'”’]*(?=\s+(?!\p{Ll}))"
+    r"|(?<![.!?…])[.!?…]++[\p{Pe}\p{Pf}\"'”’]*+(?=\s++(?!\p{Ll}))"
     r"|[。！？｡।؟]+[\p{Pe}\p{Pf}]*"
 )
-ABBREVIATION = regex.compile(
-    r"(?:\b(?:[Mm]rs?|[Mm]s|[Dd]rs?|[Pp]rof|[Ss]t|[Jj]r|[Ss]r|vs|etc|[Nn]o|[Ff]ig|[Vv]ol|approx|[Ee]d|[Cc]o|[Ii]nc|[Ll]td"
-    r"|i\.e|e\.g)|\b\p{Lu})\.\Z"
-)
+ABBREVIATION = regex.compile(r"\b(?:[Mm]rs?|[Mm]s|[Dd]rs?|[Pp]rof|[Ss]t|vs|i\.e|e\.g|(?![IA]\.)\p{Lu})\.\Z")
+NUMBERED = regex.compile(r"\b(?:[Nn]o|[Ff]ig|[Vv]ol)\.\Z")  # before a number
+LONGEST = 12  # characters in which an abbreviation is looked for
 Span = tuple[int, int]
 
 
@@ -27,12 +26,16 @@ def sentence_spans(text: str) -> tuple[Span, ...]:
     spans: list[Span] = []
     begin = 0
     for match in END.finditer(text):
-        if ABBREVIATION.search(text[begin : match.end()]):
+        if _is_abbreviation(text[max(begin, match.end() - LONGEST) : match.end()], text[match.end() :][:LONGEST]):
             continue
         spans.append((begin, match.end()))
         begin = match.end()
     spans.append((begin, len(text)))
     return tuple(span for span in (_stripped(text, *span) for span in spans) if span[0] < span[1])
+
+
+def _is_abbreviation(before: str, after: str) -> bool:
+    return bool(ABBREVIATION.search(before) or (NUMBERED.search(before) and after.lstrip()[:1].isdecimal()))
 
 
 def _stripped(text: str, begin: int, end: int) -> Span:

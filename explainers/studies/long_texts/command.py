@@ -80,7 +80,6 @@ def row_of(model: "FrozenModel", text: str, way: Way) -> Record:
     return {
         "seconds": round(time.perf_counter() - started, 1),
         "units": len(comparison.decision.encoding.units),
-        "methods": len([result for result in comparison.displayed_results if not result.attribution.ended_early]) - 1,
         "complete": comparison.is_complete,
         "status": answer.status if answer is not None else "pending",
         "operators": len(comparison.operator_checks),
@@ -114,8 +113,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return a row per way, with medians, and of answers the counts."""
     whole = {row["text"]: row["first"] for row in rows if row["way"] == WAYS[0].name}
     lines = [
-        "| | units | seconds, median (most) | methods complete | all complete | supported | same place |",
-        "|---|---|---|---|---|---|---|",
+        "| | units | seconds, median (most) | all complete | supported | same place |",
+        "|---|---|---|---|---|---|",
     ]
     for way in WAYS:
         own = [row for row in rows if row["way"] == way.name]
@@ -125,7 +124,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
         same = [overlaps(row["first"][:1], whole.get(row["text"], [])) for row in own if row["first"]]
         lines.append(
             f"| {way.name} | {np.median([row['units'] for row in own]):.0f} | {np.median(seconds):.0f} "
-            f"({max(seconds):.0f}) | {np.median([row['methods'] for row in own]):.0f} | "
+            f"({max(seconds):.0f}) | "
             f"{sum(row['complete'] for row in own)} of {len(own)} | "
             f"{sum(row['status'] == 'supported' for row in own)} of {len(own)} | {sum(same)} of {len(same)} |"
         )

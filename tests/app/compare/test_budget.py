@@ -8,7 +8,7 @@ import pytest
 from app.compare import computation, score_sheet, views
 from app.compare.engine import Engine
 from app.compare.runs import Request, Run, answer_of
-from app.compare.session import more
+from app.compare.session import gives_more_time
 from tests.counted_budget import CountedBudget
 
 Ask = Callable[..., Request]
@@ -35,7 +35,7 @@ def test_what_did_not_fit_is_told_and_the_answer_is_provisional(short: Run) -> N
     column = short.columns[late]
     texts = score_sheet.row_texts(short, column)
     assert texts.status == "postponed"
-    assert texts.note == "more than 1 s"
+    assert texts.note == "no time within 1 s"
     assert answer_of(short).provisional
     assert short.seconds_missing > 0
     assert "of 3 methods complete" in views.in_time(short)
@@ -72,16 +72,56 @@ def test_an_estimate_is_not_remembered_as_the_result(engine: Engine, request_for
     assert not after.attribution.ended_early
 
 
+def test_operators_are_asked_again_about_a_method_that_ended_early(
+    engine: Engine, request_for: Ask, over: Over
+) -> None:
+    text = f"{TEN} {TEN} {TEN}"
+    asked = request_for(text, methods=METHODS, settings=replace(request_for().settings, samples=0))
+    for seconds in range(5, 40):
+        run = over(engine.submit(replace(asked, budget=seconds), fresh=True))
+        checks = run.comparison().operator_checks
+        if checks and set(run.comparison().ended_early) & set(checks[0].metrics):
+            break
+    else:
+        pytest.fail("no budget ended a method early and had time for an operator")
+    rest, whole = over(engine.submit(replace(asked, budget=None))), over(engine.submit(asked, fresh=True))
+    for known, computed in zip(rest.comparison().operator_checks, whole.comparison().operator_checks, strict=True):
+        assert known.erasure == computed.erasure
+        for method, metrics in computed.metrics.items():
+            assert known.metrics[method] == pytest.approx(metrics, abs=1e-6), method
+
+
+def test_metrics_of_the_random_orders_that_had_no_time_are_named_and_measured_later(
+    engine: Engine, request_for: Ask, over: Over
+) -> None:
+    asked = request_for(f"{TEN} {TEN} {TEN}", methods=("occlusion",))
+    for seconds in range(1, 8):
+        run = over(engine.submit(replace(asked, budget=seconds), fresh=True))
+        if "dffot" in run.comparison().postponed:
+            break
+    assert "dffot" in run.comparison().postponed
+    assert run.is_short
+    rest = over(engine.submit(replace(asked, budget=None))).comparison()
+    assert rest.is_complete
+    assert rest.random_control is not None
+    assert "dffot" in rest.random_control.scores
+
+
+def test_a_stopped_run_does_not_start_again_by_itself(short: Run) -> None:
+    short.status = "stopped"
+    assert not gives_more_time(replace(short.request, budget=None), short)
+
+
 @pytest.mark.parametrize(("before", "now", "goes_on"), [(1, 5, True), (1, None, True), (5, 1, False), (1, 1, False)])
 def test_a_run_goes_on_where_a_person_gives_more_time(short: Run, before: int, now: int | None, goes_on: bool) -> None:
     short.request = replace(short.request, budget=before)
-    assert more(short, replace(short.request, budget=now)) is goes_on
+    assert gives_more_time(replace(short.request, budget=now), short) is goes_on
 
 
 def test_a_run_that_did_all_does_not_start_again_for_more_time(ran: Callable[..., Run]) -> None:
     run = ran()
     run.request = replace(run.request, budget=5)
-    assert not more(run, replace(run.request, budget=None))
+    assert not gives_more_time(replace(run.request, budget=None), run)
 
 
 def test_another_budget_asks_the_same(request_for: Ask) -> None:

@@ -29,7 +29,7 @@ def script() -> None:
     state.finish()
     run = state.run
     assert run is not None
-    order = guess.order(run.request.model, run.request.example, run.request.settings.unit)
+    order = guess.order(run.request.model, run.request.example, run.request.settings.units)
     if guess.waiting(run):
         guess.show_guess(run)
     else:
