@@ -151,7 +151,7 @@ def changes(run: Run, sort: str) -> None:
     count, state = len(run.request.removed), compare_state()
     multimodal = run.request.example.image is not None
     with st.container(horizontal=True, vertical_alignment="center"):
-        unit = "a word or patch" if multimodal else "a word"
+        unit = "a word or patch" if multimodal else f"a {run.request.settings.name_of_unit}"
         if count:
             erased = f"{count} removed ({run.request.settings.erasure}). Press {unit} again to restore it."
             st.caption(erased)

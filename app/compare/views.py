@@ -240,7 +240,7 @@ def in_time(run: Run) -> str:
     """Return what fitted into the budget of a run, and what the rest would take."""
     comparison = run.comparison()
     late = {*comparison.postponed, *comparison.ended_early}
-    done = sum(method not in late for method in run.columns)
+    done = sum(run.result(method) is not None and method not in late for method in run.columns)
     seconds = run.seconds_missing
     rest = f"The rest takes about {duration(max(seconds, 1.0))}." if seconds else ""
     return f"{done} of {len(run.columns)} methods complete in {run.seconds:.0f} s. {rest}".strip()
