@@ -24,7 +24,8 @@ NOT_MEASURED = "The random orders were not measured, so there is no answer."
 NOTHING = "No method has finished, so there is no answer."
 NO_TIME = "No answer in {} s: the random orders, or a second method, did not fit. Compute the rest, or give more time."
 TO_COME, MISSING = "more methods to come", "not all methods had time"
-OLD = "Answer for {}, until the new one is there"
+NOT_YET = "Not decided within {} s: not all methods had time. Compute the rest"
+OLD, EARLIER = "Answer for {}, until the new one is there", "Earlier answer, until the new one is there"
 STYLE = """<style>
 .answer { --tone: #7b8794; border-left: 4px solid var(--tone); border-radius: 0.4rem; padding: 0.6rem 1rem 0.5rem;
   background: color-mix(in srgb, var(--tone) 8%, transparent); box-sizing: border-box; overflow-wrap: anywhere; }
@@ -102,8 +103,8 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
     marked = answer.words if known and answer.status == "supported" else ()
     old = shown is not run and known
     kind = f"{answer.status if known else 'pending'}{' old' if old else ''}{' computed' if run.stored is None else ''}"
-    about = wording.heading(answer, shown.comparison(), brief=True) if known else _waiting(run)
-    badge = f'<span class="answer-old">{escape(OLD.format(_text_of(shown)))}</span>' if old else ""
+    about = _heading(shown, answer) if known else _waiting(run)
+    badge = f'<span class="answer-old">{escape(_old(run, shown))}</span>' if old else ""
     provisional = known and answer.provisional and not old
     more = f'<span class="answer-more">{TO_COME if run.active else MISSING}</span>' if provisional else ""
     return (
@@ -114,9 +115,18 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
     )
 
 
-def _text_of(shown: Run) -> str:
+def _heading(shown: Run, answer: Answer) -> str:
+    """An answer that more methods may turn is not told as if it were one."""
+    if shown.is_short and answer.provisional and answer.status == "open" and not answer.refusal:
+        return NOT_YET.format(shown.request.budget)
+    return wording.heading(answer, shown.comparison(), brief=True)
+
+
+def _old(run: Run, shown: Run) -> str:
     count = len(shown.request.removed)
-    return f"the text with {count} removed" if count else "the whole text"
+    if shown.request.removed == run.request.removed:
+        return EARLIER
+    return OLD.format(f"the text with {count} removed" if count else "the whole text")
 
 
 def _waiting(run: Run) -> str:

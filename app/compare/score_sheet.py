@@ -234,7 +234,10 @@ def sheet_columns(run: Run) -> dict[str, Column]:
 def displayed(run: Run, column: Column) -> tuple[Run, Column]:
     """The column, or that of the run before as long as this one has no scores, with the run that it is of."""
     before, method = run.previous, column.spec.id
-    if before is None or column.attribution is not None or run.failure(method) or not before.is_settled(method):
+    postponed = run.current is not None and method in run.current.postponed  # so that no result is on its way
+    if before is None or column.attribution is not None or run.failure(method) or postponed:
+        return run, column
+    if not before.is_settled(method):
         return run, column
     return before, sheet_columns(before)[method]
 

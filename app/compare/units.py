@@ -32,6 +32,7 @@ def controls(example: Example, state: CompareState) -> tuple[UnitKind, tuple[int
     )
     unit = kind(example, chosen or AUTO)
     if unit != "sentence" or example.image is not None:
+        state.change(opened=())
         return unit, ()
     sentences = sentences_of(texts_of(example))
     names = {

@@ -224,7 +224,7 @@ def _status(engine: Engine, run: Run) -> None:
             st.button("Stop", on_click=run.stop, key="stop")
         elif run.is_short:
             st.caption(in_time(run))
-            st.button("Compute the rest", on_click=session.complete, args=(engine, run), key="again")
+            st.button("Compute the rest", on_click=session.complete, args=(engine, run), key="again", type="primary")
         elif status == "done":
             st.caption(how(run))
             st.button("Compute again", on_click=session.again, args=(engine, run), key="again")
@@ -242,7 +242,7 @@ def in_time(run: Run) -> str:
     late = {*comparison.postponed, *comparison.ended_early}
     done = sum(run.result(method) is not None and method not in late for method in run.columns)
     seconds = run.seconds_missing
-    rest = f"The rest takes about {duration(max(seconds, 1.0))}." if seconds else ""
+    rest = f"The rest takes at most about {duration(max(seconds, 1.0))}." if seconds else ""
     return f"{done} of {len(run.columns)} methods complete in {run.seconds:.0f} s. {rest}".strip()
 
 

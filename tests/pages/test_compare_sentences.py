@@ -55,6 +55,12 @@ def test_sentences_of_the_address_are_opened_and_an_unknown_one_is_a_sentence(op
     assert page.state.run.request.settings.opened == (3,)
 
 
+def test_there_is_nothing_to_open_among_words(opened: Opened) -> None:
+    page = opened(text="the film was good", opened="99").settle()
+    assert page.state.controls.opened == ()
+    assert "opened" not in page.address
+
+
 def test_another_text_closes_all_sentences(opened: Opened) -> None:
     page = opened(text=TEXT, opened="3").settle()
     page.write(TEXT + " The end was good.")

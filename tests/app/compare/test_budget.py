@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.compare import computation, score_sheet, views
+from app.compare import answer_head, computation, score_sheet, views
 from app.compare.engine import Engine
 from app.compare.runs import Request, Run, answer_of
 from app.compare.session import gives_more_time
@@ -39,7 +39,22 @@ def test_what_did_not_fit_is_told_and_the_answer_is_provisional(short: Run) -> N
     assert answer_of(short).provisional
     assert short.seconds_missing > 0
     assert "of 3 methods complete" in views.in_time(short)
-    assert "The rest takes about" in views.in_time(short)
+    assert "The rest takes at most about" in views.in_time(short)
+
+
+def test_a_provisional_answer_without_words_is_not_told_as_a_finding(short: Run) -> None:
+    provisional = replace(answer_of(short), status="open", refusal="", provisional=True)
+    assert answer_head._heading(short, provisional).startswith("Not decided within 1 s: not all methods had time")
+    refused = replace(provisional, refusal="The input has 3 words.")
+    assert not answer_head._heading(short, refused).startswith("Not decided")
+
+
+def test_a_row_without_time_shows_nothing_of_the_run_before(
+    engine: Engine, request_for: Ask, over: Over, short: Run
+) -> None:
+    late = next(part for part in short.comparison().postponed if part in short.columns)
+    short.previous = over(engine.submit(request_for(TEN, methods=("occlusion", "lime", "kernel_shap")), fresh=True))
+    assert score_sheet.displayed(short, short.columns[late])[0] is short
 
 
 def test_the_rest_is_computed_on_demand_and_nothing_twice(engine: Engine, short: Run, over: Over) -> None:
