@@ -105,8 +105,9 @@ def document() -> str:
 
 
 INTRODUCTION = """\
-The default methods on reviews of 150 to 250 words, one thread. Medians over the texts. “Same place”: the first decisive
-word, or sentence, of this way overlaps the first decisive words when all is done."""
+The default methods on reviews of 150 to 250 words, one thread, on two cores of which other work took one or both:
+compare within the table only. Medians over the texts. “Same place”: the first decisive word, or sentence, of this way
+overlaps the first decisive words when all is done."""
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
