@@ -223,7 +223,7 @@ def _status(engine: Engine, run: Run) -> None:
             st.progress(settled / max(len(run.columns), 1), text=progress[status] + remaining)
             st.button("Stop", on_click=run.stop, key="stop")
         elif run.is_short:
-            st.caption(in_time(run))
+            st.caption(budget_line(run))
             st.button("Compute the rest", on_click=session.complete, args=(engine, run), key="again", type="primary")
         elif status == "done":
             st.caption(how(run))
@@ -236,7 +236,7 @@ def _status(engine: Engine, run: Run) -> None:
             st.button("Try again", on_click=session.go_on, args=(engine, run), key="again")
 
 
-def in_time(run: Run) -> str:
+def budget_line(run: Run) -> str:
     """Return what fitted into the budget of a run, and what the rest would take."""
     comparison = run.comparison()
     late = {*comparison.postponed, *comparison.ended_early}

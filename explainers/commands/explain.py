@@ -138,9 +138,10 @@ def explain_command(
 
 def sentence_numbers(opened: str) -> tuple[int, ...]:
     """From "0,3" to both numbers. Raises `ExplanationError` for anything else."""
-    if not all(number.strip().isdecimal() for number in opened.split(",")) and opened:
+    numbers = opened.split(",") if opened else []
+    if not all(number.strip().isdecimal() for number in numbers):
         raise ExplanationError(f"--open needs numbers of sentences, such as 0,3, not {opened!r}.")
-    return tuple(int(number) for number in opened.split(",") if number)
+    return tuple(map(int, numbers))
 
 
 def specs_from_file(path: Path | None, example: "Example") -> "tuple[MethodSpec, ...]":

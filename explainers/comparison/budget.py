@@ -4,6 +4,7 @@ A run asks its budget before each part. The pace is that of the passes so far, s
 known. Parts that improve step by step end with the estimate that they have when their share of the time is over.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -46,9 +47,9 @@ class Budget:
         meter = self.meter
         return OVERHEAD * passes * meter.seconds / meter.calls if meter.calls >= FEWEST else 0.0
 
-    def allows(self, passes: float, reserved: float = 0.0) -> bool:
-        """Return whether so many passes fit into what is left, of which some seconds may be reserved."""
-        return self.takes(passes) <= self.left - reserved
+    def allows(self, passes: float) -> bool:
+        """Return whether so many passes fit into what is left."""
+        return self.takes(passes) <= self.left
 
     def seconds_left(self, expected: int) -> float | None:
         """Return about how many seconds the run takes from here on, where it needs so many passes in all and has the
@@ -65,6 +66,9 @@ class Budget:
         """Return whether so many random orders are measured: there is no answer without them, so they may take half as
         long as the budget beyond it."""
         return self.takes(measuring(orders, units)) <= self.left + self.seconds / 2
+
+
+UNLIMITED = Budget(math.inf, Meter())
 
 
 def postponed_passes(comparison: "Comparison", specs: Sequence[MethodSpec]) -> int:

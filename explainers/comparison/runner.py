@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from explainers.attribution.controls import RANDOM, control_orders
-from explainers.comparison.budget import Budget, curve_passes, first_passes, measuring
+from explainers.comparison.budget import UNLIMITED, Budget, curve_passes, first_passes, measuring
 from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, takes_part
 from explainers.comparison.decision import ablated_inputs
 from explainers.datasets.example import Example
@@ -76,7 +76,7 @@ def run(
     narrators: Sequence[str] | None = None,
     known: Sequence[Attribution] = (),
     known_checks: Sequence[OperatorCheck] = (),
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Iterator[Event]:
     """Yield the predictions for ablated inputs, estimates and results as they come, the narratives, and the random
     control unless it is known already.
@@ -89,7 +89,6 @@ def run(
     `meter.cancel` stops it within one batch by raising `Cancelled`. A method that fails yields `Failure`, and the
     others go on. With a `budget` what does not fit into it yields `Postponed`.
     """
-    budget = budget or Budget(math.inf, meter)
     model, encoding, target = with_pool(model).metered(meter), decision.encoding, decision.target
     whole = MaskedPredictor(model, encoding, decision.settings.erasure)  # of all classes
     answers = replace(whole, model=model.aimed(target), answers={}) if target.is_contrast else whole
@@ -195,7 +194,7 @@ def run_operator_checks(
     explained: Sequence[Attribution],
     meter: Meter,
     known: Sequence[OperatorCheck] = (),
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Iterator[OperatorCheck | Postponed]:
     """The explanations that may lead, and random orders, under the model's other operators; none without one."""
     explained = [attribution for attribution in explained if is_checked(method_spec(attribution.method))]
@@ -205,7 +204,7 @@ def run_operator_checks(
         missing = [one for one in explained if before is None or one.method not in before.metrics]
         new_orders = 0 if before is not None and before.random else len(orders)
         passes = measuring(len(missing) + new_orders, len(decision.encoding.units))
-        if budget is not None and passes and not budget.allows(passes):
+        if passes and not budget.allows(passes):
             yield Postponed(erasure)
             continue
         try:
@@ -256,7 +255,7 @@ def run_method(
 
 
 def run_narrators(
-    model: FrozenModel, decision: Decision, narrators: Sequence[str] | None = None, budget: Budget | None = None
+    model: FrozenModel, decision: Decision, narrators: Sequence[str] | None = None, budget: Budget = UNLIMITED
 ) -> Iterator[Narrative | Failure | Postponed]:
     """The sentence of each of the narrators, by default of every one that was fitted to the model. They point to words,
     so that they have none where the units are sentences."""
@@ -271,7 +270,7 @@ def run_narrators(
         if decision.settings.unit == "sentence":
             yield Failure(name, WORDS_ONLY)
             continue
-        if budget is not None and not budget.allows(0):
+        if not budget.allows(0):
             yield Postponed(name)
             continue
         try:
@@ -330,7 +329,7 @@ def measure(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:
 
 
 def run_random_control(
-    answers: MaskedPredictor, label: int, seed: int, budget: Budget | None = None
+    answers: MaskedPredictor, label: int, seed: int, budget: Budget = UNLIMITED
 ) -> RandomControl | None:
     """Return the random orders at the counts that the metrics read; for a short input also every order's evidence. None
     where they do not fit into the budget.
@@ -340,12 +339,12 @@ def run_random_control(
     """
     orders, counts = random_orders(answers.encoding, seed), metric_counts(len(answers.encoding.units))
     for begin in range(0, len(orders), ORDERS_AT_ONCE):
-        if budget is not None and not budget.allows_control(len(orders) - begin, len(answers.encoding.units)):
+        if not budget.allows_control(len(orders) - begin, len(answers.encoding.units)):
             return None
         prefetch(answers, orders[begin : begin + ORDERS_AT_ONCE])
     curves = tuple(erasure_curves(answers, order, label, counts) for order in orders)
     longest = SEARCHED_ORDERS * len(curve_counts(len(answers.encoding.units)))
-    searched = SEARCHED_ORDERS if budget is None or budget.allows(longest) else 0
+    searched = SEARCHED_ORDERS if budget.allows(longest) else 0
     metrics = [
         measured(answers, order, label, None if number < searched else metrics_at_percents(), curves=known)
         for number, (order, known) in enumerate(zip(orders, curves, strict=True))

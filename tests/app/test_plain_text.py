@@ -105,7 +105,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "progress[status]",
         "remaining",  # a duration
         "how(run)",
-        "in_time(run)",
+        "budget_line(run)",
     ),
     "app/evaluate/data_form.py": ("sources", "min(PREVIEW, len(data.rows))"),
     "app/evaluate/form.py": ("list(presets)", "preset.meaning[0].upper()", "preset.meaning[1:]"),

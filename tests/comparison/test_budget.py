@@ -5,7 +5,7 @@ import pytest
 
 from explainers import explain
 from explainers.comparison.answer import answered
-from explainers.comparison.budget import Budget, measuring, postponed_passes
+from explainers.comparison.budget import UNLIMITED, Budget, measuring, postponed_passes
 from explainers.comparison.decision import decide
 from explainers.comparison.runner import WORDS_ONLY, run, run_narrators, run_operator_checks, with_pool
 from explainers.errors import ExplanationError
@@ -29,7 +29,7 @@ def compared(model: FrozenModel, seconds: float | None, text: str = TEXT) -> tup
     model, meter = with_pool(model), Meter()
     decision, probabilities = decide(model, text, settings=Settings(steps=5))
     comparison = Comparison(decision, probabilities, order=METHODS, budget=seconds)
-    budget = None if seconds is None else CountedBudget(seconds, meter)
+    budget = UNLIMITED if seconds is None else CountedBudget(seconds, meter)
     for event in run(model, decision, select(METHODS), meter, narrators=(), budget=budget):
         comparison = comparison.with_event(event)
     return answered(comparison, finished=True), meter
@@ -126,7 +126,7 @@ def test_the_pace_is_that_of_the_passes_and_waiting_does_not_count() -> None:
     budget = Budget(20.0, meter)
     assert budget.takes(1000) == pytest.approx(12.0)
     assert budget.allows(1600)
-    assert not budget.allows(1600, reserved=5.0)
+    assert not budget.allows(1700)
     waited = Budget(20.0, Meter(waited=7.0), began=budget.began - 10.0)
     assert waited.spent == pytest.approx(3.0, abs=0.5)
     assert Budget(20.0, Meter(calls=3, seconds=30.0)).takes(1000) == 0.0

@@ -38,8 +38,8 @@ def test_what_did_not_fit_is_told_and_the_answer_is_provisional(short: Run) -> N
     assert texts.note == "no time within 1 s"
     assert answer_of(short).provisional
     assert short.seconds_missing > 0
-    assert "of 3 methods complete" in views.in_time(short)
-    assert "The rest takes at most about" in views.in_time(short)
+    assert "of 3 methods complete" in views.budget_line(short)
+    assert "The rest takes at most about" in views.budget_line(short)
 
 
 def test_a_provisional_answer_without_words_is_not_told_as_a_finding(short: Run) -> None:
