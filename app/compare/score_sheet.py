@@ -296,18 +296,13 @@ def labels(run: Run) -> list[str]:
     """The names of the texts, also before the model is loaded."""
     if run.whole is not None:
         return list(display_input_names(run.whole.card.input_names, len(run.whole.encoding.texts)))
-    return list(display_input_names(info_on_card(run.request.model).input_names, len(texts_of(run))))
-
-
-def texts_of(run: Run) -> tuple[str, ...]:
-    example = run.request.example
-    return (example.text,) if example.pair is None else (example.text, example.pair)
+    return list(display_input_names(info_on_card(run.request.model).input_names, len(run.request.example.texts)))
 
 
 def segments(run: Run) -> list[list[tuple[str, int]]]:
     """The texts cut into units and what lies between them; before the model has read them, each in one piece."""
     if run.whole is None:
-        return [[(unread(text), -1)] for text in texts_of(run)]
+        return [[(unread(text), -1)] for text in run.request.example.texts]
     encoding = run.whole.encoding
     result = []
     for number, text in enumerate(encoding.texts):

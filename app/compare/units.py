@@ -34,9 +34,9 @@ def controls(example: Example, state: CompareState) -> tuple[UnitKind, tuple[int
     if unit != "sentence" or example.image is not None:
         state.change(opened=())
         return unit, ()
-    sentences = sentences_of(texts_of(example))
+    sentences = sentences_of(example.texts)
     names = {
-        number: f"{number + 1}: {one_line(texts_of(example)[segment][begin:end], LONGEST_SENTENCE)}"
+        number: f"{number + 1}: {one_line(example.texts[segment][begin:end], LONGEST_SENTENCE)}"
         for number, (segment, (begin, end)) in enumerate(sentences)
     }
     opened = st.multiselect(
@@ -54,13 +54,9 @@ def kind(example: Example, chosen: str) -> UnitKind:
     """Return the unit that is chosen, or the one that suits the input."""
     if chosen != AUTO:
         return cast(UnitKind, chosen)
-    texts = texts_of(example)
+    texts = example.texts
     is_long = sum(len(word_spans(text)) for text in texts) > LONG and len(sentences_of(texts)) >= FEWEST_UNITS
     return "sentence" if is_long and example.image is None else "word"
-
-
-def texts_of(example: Example) -> tuple[str, ...]:
-    return (example.text,) if example.pair is None else (example.text, example.pair)
 
 
 def closed_sentences(encoding: Encoding, settings: Settings, units: Units) -> tuple[int, ...]:

@@ -107,7 +107,7 @@ class JudgedItem:
 
 def word_encoding(example: Example) -> Encoding:
     """The words of both texts as units, without a model."""
-    texts = (example.text,) if example.pair is None else (example.text, example.pair)
+    texts = example.texts
     words = ((segment, text, span) for segment, text in enumerate(texts) for span in word_spans(text))
     units = tuple(Unit(text[slice(*span)], *span, segment) for segment, text, span in words)
     return Encoding(texts, units, (), (), ())

@@ -28,6 +28,11 @@ class Example:
     image: InputImage | None = None
     evidence: Evidence | None = None
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return the text, or both texts of a pair."""
+        return (self.text,) if self.pair is None else (self.text, self.pair)
+
 
 @dataclass(frozen=True)
 class Splits:

@@ -105,8 +105,7 @@ class FrozenModel:
     def encode(self, example: str | Example, unit: UnitKind = "word") -> Encoding:
         if isinstance(example, str):
             example = Example(example)
-        texts = (example.text,) if example.pair is None else (example.text, example.pair)
-        return encode(self.tokenizer, texts, unit)
+        return encode(self.tokenizer, example.texts, unit)
 
     def without(self, encoding: Encoding, removed: Sequence[int], erasure: Erasure) -> Encoding:
         """The encoding with some units erased for good."""

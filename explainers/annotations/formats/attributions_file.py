@@ -83,7 +83,7 @@ def _given(
     signed: bool,
     label: str,
 ) -> MethodSpec:
-    texts = (example.text,) if example.pair is None else (example.text, example.pair)
+    texts = example.texts
     fixed = {
         "method": id,
         "texts": texts,
