@@ -63,9 +63,8 @@ def _head(listed: JobList, job: Job, *, is_shown: bool) -> None:
         st.write("Deletes the data and the result of this evaluation.")
         st.button("Delete it", key=f"delete {job.id}", on_click=listed.change, args=(listed.jobs.delete, job.id))
 
-    with st.container(horizontal=True, vertical_alignment="center"):
-        about = f" for {without_folders(job.model)}, {job.method}, {counted(job.texts, 'input')}"
-        listed.head(job, Bold(f"{job.id}. {job.variant}"), about)
+    about = f" for {without_folders(job.model)}, {job.method}, {counted(job.texts, 'input')}"
+    with listed.head(job, Bold(f"{job.id}. {job.variant}"), about):
         if not is_shown:
             st.button("Show the result", key=f"show {job.id}", on_click=_show, args=(job.id,))
         listed.buttons(job, "Resume", GOES_ON, ask)

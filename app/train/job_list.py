@@ -11,10 +11,12 @@ from app.login.gate import Account
 from app.plain_text import Bold
 from app.session import Controls, PageState
 from app.store import Job, JobKind
+from app.streamlit_shims import Container
 from app.train.jobs import Jobs, Overview
 from explainers.errors import ExplanationError
 
 TICK, SLOW_TICK = 2.0, 10.0  # seconds between two redraws while anything is on its way, or while the store fails
+BUTTONS_WIDTH = 320  # pixels, enough for three buttons
 COLOURS = {"waiting": "gray", "running": "blue", "done": "green", "failed": "red", "cancelled": "orange"}
 
 
@@ -72,12 +74,16 @@ class JobList:
         except ExplanationError as error:
             self.state.problem = str(error)
 
-    def head(self, job: Job, *about: str | Bold) -> None:
-        """Draw status, what the job is about, and whose it is."""
-        st.badge(job.status, color=COLOURS[job.status])  # type: ignore[arg-type]
-        plain_text.paragraph(*about)
-        if job.owner != self.account.id and job.owner_name:
-            plain_text.caption(f"by {job.owner_name}")
+    def head(self, job: Job, *about: str | Bold) -> Container:
+        """Draw status, what the job is about, and whose it is. Return the place of its buttons, which has one width: a
+        button does not move under the pointer while others come and go."""
+        with st.container(horizontal=True, vertical_alignment="center"):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.badge(job.status, color=COLOURS[job.status])  # type: ignore[arg-type]
+                plain_text.paragraph(*about)
+                if job.owner != self.account.id and job.owner_name:
+                    plain_text.caption(f"by {job.owner_name}")
+            return st.container(horizontal=True, width=BUTTONS_WIDTH)
 
     def buttons(self, job: Job, resume: str, about_resume: str, ask: Callable[[Job], None]) -> None:
         """Draw Cancel, or Resume under its name and Delete; `ask` draws the question before the job is deleted."""

@@ -88,10 +88,9 @@ def _head(listed: JobList, job: Job) -> None:
             st.checkbox("Its weights too", key=_weights_key(job), help=ABOUT_WEIGHTS)
         st.button("Delete it", key=f"delete {job.id}", on_click=_delete, args=(listed, job))
 
-    with st.container(horizontal=True, vertical_alignment="center"):
-        noun = info_on_card(job.model).generator_noun or "example"
-        source = f"{job.texts:,} texts" if job.texts else f"generated {noun}s"
-        listed.head(job, Bold(title(job)), f" for {job.model}, {source}")
+    noun = info_on_card(job.model).generator_noun or "example"
+    source = f"{job.texts:,} texts" if job.texts else f"generated {noun}s"
+    with listed.head(job, Bold(title(job)), f" for {job.model}, {source}"):
         refused = job.exit_code == processes.REFUSED
         listed.buttons(job, *((AGAIN, ABOUT_AGAIN) if refused else (RESUME, ABOUT_RESUME)), ask)
 

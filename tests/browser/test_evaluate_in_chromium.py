@@ -14,6 +14,18 @@ from tests.browser.conftest import running_app, settled
 Visit = Callable[..., Any]
 ATTACK = "<img src=x onerror=__xss=1> [a](javascript:__xss=2) a dull and lifeless film"
 SENTENCES = (ATTACK, *(f"A moving film, and number {number}." for number in range(11)))
+PLACES = """() => {
+  window.__places = new Set();
+  const look = () => {
+    for (const button of document.querySelectorAll("button")) {
+      if (button.innerText === "Resume" && button.offsetWidth) {
+        window.__places.add(Math.round(button.getBoundingClientRect().left));
+      }
+    }
+    requestAnimationFrame(look);
+  };
+  look();
+}"""  # where Resume is in every frame, from the left
 pytestmark = pytest.mark.browser
 
 
@@ -54,7 +66,9 @@ def test_a_table_is_evaluated_and_a_point_is_opened_on_compare(
     expect(page.get_by_text(re.compile(r"\d+ of 12 inputs"))).to_be_visible()
     page.reload()  # the evaluation does not care
     page.get_by_role("button", name="Cancel").click()
+    page.evaluate(PLACES)
     page.get_by_role("button", name="Resume").click()
+    assert len(page.evaluate("[...window.__places]")) == 1  # or a press on it goes beside it
     expect(page.get_by_text("done", exact=True)).to_be_visible()
     for heading in ("Methods", "How often an answer is supported", "Words over the set", "Trust map"):
         expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
