@@ -140,7 +140,6 @@ WAITING = "The duel begins when all methods are done."
 CHOOSE = "Choose two methods that disagree: the model is asked without the few units that only one of them ranks high."
 TOO_FEW = "A duel needs two methods that rank units for this class."
 ASKING = "Asking the model …"
-FOLDED = "Duel: no experiment with a few units separates two methods that are better than random here"
 INSEPARABLE = "No experiment with a few units separates two methods that are better than random here."
 
 
@@ -161,7 +160,7 @@ def show(engine: Engine, run: Run) -> bool:
     if decided and state.duel_subject != subject:  # once per input, so that nothing moves when words are removed
         state.duel_subject, state.duel_folded = subject, opening is not None and chosen is None
     folded = state.duel_folded and not state.controls.duel
-    with st.expander(FOLDED if decided and chosen is None else "Duel") if folded else st.container():
+    with st.expander(f"Duel. {INSEPARABLE}" if decided and chosen is None else "Duel") if folded else st.container():
         if not folded:
             st.header("Duel", anchor=False)
         if opening is not None and opening.error:

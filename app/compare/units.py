@@ -7,17 +7,22 @@ from typing import cast
 
 import streamlit as st
 
+from app import plain_text
 from app.compare.state import AUTO, CompareState
 from explainers.datasets.example import Example
 from explainers.metrics.chance import FEWEST_UNITS
 from explainers.models.inputs.encoding import UNIT_KINDS, Encoding, UnitKind, word_spans
 from explainers.models.inputs.sentences import sentences_of
-from explainers.report.text import one_line
+from explainers.report.text import counted, one_line
 from explainers.results.answer import Units
 from explainers.results.settings import Settings
 
 LONG = 60  # words; of longer texts the sentences are explained first
 LONGEST_SENTENCE = 40  # characters of it in the list
+FEW_SENTENCES = (
+    f"By word: {{}} found, and the test against random orders needs {FEWEST_UNITS}. A sentence ends at . ! ? or a line "
+    "break."
+)
 
 
 def controls(example: Example, state: CompareState) -> tuple[UnitKind, tuple[int, ...]]:
@@ -31,6 +36,8 @@ def controls(example: Example, state: CompareState) -> tuple[UnitKind, tuple[int
         **state.widget("unit", options=(AUTO, *UNIT_KINDS), then=state.restore_all, initial="default"),
     )
     unit = kind(example, chosen or AUTO)
+    if chosen == AUTO and (note := why_words(example)):
+        plain_text.caption(note)
     if unit != "sentence" or example.image is not None:
         state.change(opened=())
         return unit, ()
@@ -54,9 +61,17 @@ def kind(example: Example, chosen: str) -> UnitKind:
     """Return the unit that is chosen, or the one that suits the input."""
     if chosen != AUTO:
         return cast(UnitKind, chosen)
-    texts = example.texts
-    is_long = sum(len(word_spans(text)) for text in texts) > LONG and len(sentences_of(texts)) >= FEWEST_UNITS
-    return "sentence" if is_long and example.image is None else "word"
+    return "sentence" if _is_long(example) and len(sentences_of(example.texts)) >= FEWEST_UNITS else "word"
+
+
+def why_words(example: Example) -> str:
+    """Return why a long text is explained by word where nothing is chosen; empty for other inputs."""
+    number = len(sentences_of(example.texts))
+    return FEW_SENTENCES.format(counted(number, "sentence")) if _is_long(example) and number < FEWEST_UNITS else ""
+
+
+def _is_long(example: Example) -> bool:
+    return example.image is None and sum(len(word_spans(text)) for text in example.texts) > LONG
 
 
 def closed_sentences(encoding: Encoding, settings: Settings, units: Units) -> tuple[int, ...]:

@@ -25,6 +25,20 @@ def test_the_sentences_of_long_texts_come_first(example: Example, chosen: str, u
     assert units.kind(example, chosen) == unit
 
 
+@pytest.mark.parametrize(
+    ("example", "note"),
+    [
+        (Example(SENTENCE), ""),
+        (Example(LONG), ""),
+        (Example(LONG.replace(".", ",")), "By word: 1 sentence found, and the test against random orders needs 5."),
+        (Example(LONG.replace(".", ","), SENTENCE), "By word: 2 sentences found"),
+    ],
+)
+def test_a_long_text_without_sentences_says_why_words_are_explained(example: Example, note: str) -> None:
+    assert units.why_words(example).startswith(note)
+    assert bool(units.why_words(example)) == bool(note)
+
+
 def test_only_sentences_that_are_closed_can_be_opened(bert: FrozenModel) -> None:
     encoding = bert.encode(LONG).by_sentence([1])
     settings = Settings("sentence", opened=(1,))
