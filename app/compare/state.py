@@ -6,7 +6,6 @@ there by which this session knows it. An image is there by its name, which an up
 text and the image are kept also while a model is chosen that reads neither.
 """
 
-import hashlib
 import os
 import re
 from collections.abc import Mapping
@@ -17,6 +16,8 @@ from uuid import uuid4
 import streamlit as st
 
 from app import session
+from app.compare import long_texts
+from app.compare.long_texts import LongTexts
 from app.compare.runs import Run
 from app.compare.stored_results import (
     GENERATED,
@@ -41,7 +42,7 @@ from explainers.results.settings import UNTIL_SETTLED
 PREDICTED, NO_OTHER = "the predicted one", "nothing"  # the class to explain, and the one that it is compared with
 OWN_IMAGE = "your own picture"  # the name of an uploaded one
 LONGEST_IN_ADDRESS = 400  # characters
-LONG, LONG_TEXTS_KEPT = "own", 20  # the parameter of a long text's name, and how many a session keeps
+NOT_HERE = "The text of this address was too long for it. Paste the text to see the same page."
 STEPS_KEPT, IMAGES_KEPT = 100, 40 * 2**20  # steps of Undo, and bytes of their images
 NUMBER = re.compile(r"[0-9]{1,6}")  # of a unit; the address can hold anything
 BOTH_KINDS, AUTO = "Both", "auto"
@@ -178,7 +179,7 @@ class CompareState(PageState[CompareControls]):
     asked: Example | None = None  # the input that is explained
     multimodal: bool = False  # whether the model reads images
     left_out: str = ""  # what the address does not hold of it: nothing, "text", "picture" or "text and picture"
-    long_texts: dict[str, tuple[str, str]] = field(default_factory=dict)  # by their names in the address
+    long_texts: LongTexts = field(default_factory=LongTexts)
     run: Run | None = None
     last_good_run: Run | None = None
     row_order: tuple[object, RowOrder] | None = None  # for which question, and the order
@@ -218,10 +219,12 @@ class CompareState(PageState[CompareControls]):
         example."""
         if any(st.query_params.get_all(name) for name in TEXTS):
             return self.controls.texts
-        own = st.query_params.get(LONG, "")
-        if own and own not in self.long_texts:
-            self.note(LONG, "The text of this address was too long for it. Paste the text to see the same page.")
-        return self.long_texts.get(own)
+        own = st.query_params.get(long_texts.NAME, "")
+        if own and own not in self.long_texts.known:
+            self.note(long_texts.NAME, NOT_HERE)
+            self.long_texts.wait_for(own, {name: getattr(self.controls, name) for name in RESET})
+            self.change(**RESET)
+        return self.long_texts.known.get(own)
 
     def ask(self, example: Example) -> None:
         """Called once in a run of the page, after its controls, with the input that is explained: a changed question is
@@ -250,14 +253,7 @@ class CompareState(PageState[CompareControls]):
             pair=texts[1] if short else "",
             picture="" if image == OWN_IMAGE else image,
         )
-        return {**session.encoded(written), LONG: [] if short else [self._remember_long(texts)]}
-
-    def _remember_long(self, texts: tuple[str, str]) -> str:
-        """Return by what the address calls texts that are too long for it."""
-        name = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:8]
-        others = {key: value for key, value in self.long_texts.items() if key != name}
-        self.long_texts = dict([*others.items(), (name, texts)][-LONG_TEXTS_KEPT:])
-        return name
+        return {**session.encoded(written), long_texts.NAME: [] if short else [self.long_texts.remember(texts)]}
 
     def undo(self) -> None:
         """Brings the last question back; called before the controls are drawn."""
@@ -287,7 +283,7 @@ class CompareState(PageState[CompareControls]):
 
     def text_changed(self) -> None:
         self.image_problem = ""
-        self.change(**RESET)
+        self.change(**RESET | self.long_texts.pasted(self.controls.texts))
         curated = named(self.controls.example)
         if curated is None or curated.texts != self.controls.texts:
             self.change(example=OWN_TEXT)

@@ -8,6 +8,7 @@ import pytest
 
 from app import session
 from app.compare import state as compare
+from app.compare.long_texts import name_of
 from app.compare.state import OWN_IMAGE, CompareState, bounded, compare_state
 from app.compare.stored_results import OWN_TEXT, curated_examples, titles
 from explainers.datasets.example import Example
@@ -291,11 +292,27 @@ def test_back_to_an_address_without_a_model_is_back_to_the_first(page: Any, monk
     assert (state.controls.model, state.controls.text) == (session.first_model(), FIRST.text)
 
 
+VERY_LONG = "A film without an end. " * 30
+
+
 def test_the_address_of_a_long_text_says_in_another_session_that_it_has_none(page: Any) -> None:
     state = opened(page, own="0123abcd")
     assert state.controls.text == FIRST.text
     sentence = "The text of this address was too long for it. Paste the text to see the same page."
     assert list(state.problems.values()) == [sentence]
+
+
+def test_what_an_address_says_of_a_long_text_waits_until_the_text_is_pasted(page: Any) -> None:
+    state = opened(page, own=name_of((VERY_LONG, "")), removed="2.3", opened="1")
+    assert (state.controls.removed, state.controls.opened) == ((), ())  # nothing of it belongs to the first example
+    state.change(text="another text")
+    state.text_changed()
+    assert (state.controls.removed, state.controls.opened) == ((), ())
+    state.change(text=VERY_LONG)
+    state.text_changed()
+    assert (state.controls.removed, state.controls.opened) == ((2, 3), (1,))
+    state.text_changed()
+    assert (state.controls.removed, state.controls.opened) == ((), ())  # once
 
 
 def test_what_the_address_carries_opens_the_same_page(page: Any) -> None:
