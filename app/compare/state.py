@@ -216,7 +216,7 @@ class CompareState(PageState[CompareControls]):
 
     def _own_texts(self) -> tuple[str, str] | None:
         """Return those of the address, or those that are too long for it, which only this session has; None for an
-        example."""
+        example. What the address says of the units of texts that are not here waits until they are pasted."""
         if any(st.query_params.get_all(name) for name in TEXTS):
             return self.controls.texts
         own = st.query_params.get(long_texts.NAME, "")

@@ -66,8 +66,9 @@ def kind(example: Example, chosen: str) -> UnitKind:
 
 def why_words(example: Example) -> str:
     """Return why a long text is explained by word where nothing is chosen; empty for other inputs."""
-    number = len(sentences_of(example.texts))
-    return FEW_SENTENCES.format(counted(number, "sentence")) if _is_long(example) and number < FEWEST_UNITS else ""
+    if not _is_long(example) or kind(example, AUTO) != "word":
+        return ""
+    return FEW_SENTENCES.format(counted(len(sentences_of(example.texts)), "sentence"))
 
 
 def _is_long(example: Example) -> bool:
