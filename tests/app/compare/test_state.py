@@ -1,49 +1,22 @@
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, make_dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from app import session
-from app.compare import state as compare
 from app.compare.long_texts import name_of
-from app.compare.state import OWN_IMAGE, CompareState, bounded, compare_state
+from app.compare.state import OWN_IMAGE
 from app.compare.stored_results import OWN_TEXT, curated_examples, titles
-from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
-from explainers.methods.registry import groups
+from tests.app.compare.conftest import ask, opened
 from tests.app.conftest import Address
 
 FIRST, SECOND = curated_examples()[:2]
 PAIR = next(sample for sample in curated_examples() if sample.model == "nli")
 
 
-@pytest.fixture
-def page(query: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What Streamlit remembers of a session, and the address."""
-    browser = SimpleNamespace(session_state={}, query_params=query)
-    for module in (session, compare):
-        monkeypatch.setattr(module, "st", browser)
-    return browser
-
-
-def opened(page: Any, **address: str) -> CompareState:
-    page.query_params.update(address)
-    compare_state().begin()
-    compare_state().model_chosen()
-    return compare_state()
-
-
 def clicked(page: Any, name: str, value: object) -> None:
     page.session_state["sheet"] = {name: value}
-
-
-def ask(state: CompareState, image: InputImage | None = None, *, pair: bool = True) -> None:
-    """As the page does after its controls: an empty second text is none."""
-    text, second = state.controls.texts
-    state.ask(Example(text, (second or None) if pair else None, image=image))
 
 
 def test_a_session_opens_with_the_first_example(page: Any) -> None:
@@ -376,69 +349,6 @@ def test_an_image_is_not_in_the_address_of_a_text_model(page: Any) -> None:
     assert page.query_params.get("picture", "") == ""
 
 
-def change(state: CompareState, **values: Any) -> None:
-    state.change(**values)
-    ask(state)
-
-
-@pytest.fixture
-def asked(page: Any) -> CompareState:
-    """After the first drawing of a page with the text "one"."""
-    state = opened(page, text="one")
-    ask(state)
-    return state
-
-
-def test_every_change_can_be_taken_back_one_by_one(asked: CompareState) -> None:
-    change(asked, removed=(1,))
-    change(asked, removed=(1, 4))
-    change(asked, text="two", removed=())
-    for text, removed in (("one", (1, 4)), ("one", (1,)), ("one", ())):
-        assert asked.steps
-        asked.undo()
-        ask(asked)  # the run of the page that follows is no new step
-        assert (asked.controls.text, asked.controls.removed) == (text, removed)
-    assert not asked.steps
-    asked.undo()
-    assert asked.controls.text == "one"
-
-
-def test_the_same_question_is_no_step_and_neither_is_another_drawing(asked: CompareState) -> None:
-    change(asked, removed=())
-    change(asked, top=50, view="matrix", large=True)
-    assert not asked.steps
-    change(asked, seed=1)
-    asked.undo()
-    assert (asked.controls.seed, asked.controls.top) == (0, 50)
-
-
-def test_only_the_last_steps_are_kept(asked: CompareState) -> None:
-    for number in range(compare.STEPS_KEPT + 50):
-        change(asked, removed=(number,))
-    assert len(asked.steps) == compare.STEPS_KEPT
-
-
-def test_images_are_kept_as_far_back_as_they_fit() -> None:
-    images = [SimpleNamespace(content=bytes([number]) * (compare.IMAGES_KEPT // 3)) for number in range(8)]
-    steps: Any = [SimpleNamespace(own_image=image) for image in [*images, None]]
-    assert [step.own_image for step in bounded(steps)] == [*images[-3:], None]
-
-
-def test_an_undone_step_asks_once_for_the_whole_page(asked: CompareState) -> None:
-    change(asked, removed=(1,))
-    asked.undo()
-    assert [asked.take_undone(), asked.take_undone()] == [True, False]
-
-
-def test_a_change_forgets_what_was_wrong_with_the_address(asked: CompareState) -> None:
-    asked.note("class", "The address names…")
-    change(asked, removed=(2,))
-    assert asked.problems  # noted in this very run of the page
-    asked.begin()
-    change(asked, removed=(3,))
-    assert not asked.problems
-
-
 @pytest.mark.parametrize(("given", "taken"), [("0", 0), ("50", 50), ("5000", 5000)])
 def test_numbers_of_samples_in_an_address(page: Any, given: str, taken: int) -> None:
     state = opened(page, samples=given)
@@ -468,103 +378,6 @@ def test_what_the_address_names_and_nobody_offers_is_a_sentence_once(page: Any, 
     state.problems = {}
     state.widget(control, options=("a", "b"))
     assert not state.problems
-
-
-def test_a_widget_shows_its_control_and_a_person_changes_it(page: Any) -> None:
-    state, offered = opened(page, learned="AML"), ["AML", "CIMI", "CIEM"]
-    widget = state.widget("learned", options=offered, default=["CIMI"])
-    assert page.session_state["learned"] == ["AML"]
-    both = ["AML", "CIMI"]
-    for chosen, kept, address in (([], (), ""), (["CIMI"], None, None), (both, tuple(both), both)):
-        page.session_state["learned"] = chosen
-        widget["on_change"](*widget["args"])
-        assert state.controls.learned == kept
-        ask(state)
-        assert page.query_params.get("learned") == address
-
-
-def test_what_is_being_typed_is_left_alone(page: Any) -> None:
-    written: list[str] = []
-
-    class Watched(dict[str, Any]):
-        def __setitem__(self, key: str, value: Any) -> None:
-            written.append(key)
-            super().__setitem__(key, value)
-
-    page.session_state = Watched()
-    state = opened(page, text="one")
-    for _ in range(3):
-        state.widget("text")
-    assert written.count("text") == 1
-
-
-YOURS = "Yours"  # the group of methods that other packages add
-DECLARED = session.controls_of(compare.CompareControls)
-
-
-def test_every_control_declares_address_undo_and_download() -> None:
-    assert [field.name for field in fields(compare.CompareControls) if "control" not in field.metadata] == []
-    addresses = [spec.address for spec in DECLARED.values() if spec.address]
-    assert len(set(addresses)) == len(addresses)
-    assert [name for name, spec in DECLARED.items() if not spec.address] == ["own_image"]  # has no name elsewhere
-    assert [name for name, spec in DECLARED.items() if not spec.download] == ["own_image"]
-
-
-def test_every_group_of_methods_has_a_control() -> None:
-    assert {group.lower() for group in (*groups(), YOURS)} <= {*DECLARED}
-
-
-SAMPLES: dict[str, Any] = {
-    "removed": (1, 2), "opened": (0, 3), "variants": ("AML (comp)",), "colours": "captum", "samples": 60, "steps": 10,
-    "budget": 5, "seed": 7, "top": 40, "opacity": 30, "view": "matrix", "duel": "lime.aml", "own_image": None,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", DECLARED)
-def test_every_control_comes_back_from_its_address(name: str) -> None:
-    spec, default = DECLARED[name], session.default_of(compare.CompareControls(), name)
-    value = SAMPLES.get(name, ("a", "b") if default is None else True if default is False else "sample")
-    texts = session.encoded(compare.CompareControls(**{name: value})).get(spec.address, [])
-    assert bool(texts) is bool(spec.address)
-    assert not texts or spec.codec.decode(texts) == value
-    assert session.encoded(compare.CompareControls()).get(spec.address, []) == []
-
-
-def test_a_new_control_is_in_address_undo_and_download_by_its_declaration_alone(page: Any) -> None:
-    new = field(default=1, metadata=session.carried(session.whole_number(0, 9), "new", undo=True, download=True))
-    wider = make_dataclass("Wider", [("new", int, new)], bases=(compare.CompareControls,), frozen=True)
-
-    @dataclass
-    class Wide(CompareState):
-        controls: Any = field(default_factory=wider)
-
-    page.query_params.update({"new": "5", "text": "one"})
-    state = Wide()
-    state.begin()
-    assert state.controls.new == 5
-    ask(state)
-    state.change(new=6)
-    ask(state)
-    assert page.query_params["new"] == "6"
-    assert json.loads(json.dumps(session.described(state.controls)))["new"] == 6
-    state.undo()
-    assert state.controls.new == 5
-    page.session_state["new"] = 7
-    widget = state.widget("new")
-    assert (widget["key"], page.session_state["new"]) == ("new", 5)
-
-
-def test_what_a_timer_brings_of_the_form_is_no_choice(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The browser asked before it had drawn the text that Undo brought back."""
-    state = opened(page, text="A fine film")
-    box = state.widget("text", then=state.text_changed)
-    page.session_state[box["key"]] = "A dull film"
-    monkeypatch.setattr(session.streamlit_shims, "is_of_other_fragment", lambda: True)
-    box["on_change"](*box["args"])
-    assert state.controls.text == "A fine film"
-    monkeypatch.setattr(session.streamlit_shims, "is_of_other_fragment", lambda: False)
-    box["on_change"](*box["args"])
-    assert state.controls.text == "A dull film"
 
 
 def test_the_sentence_about_units_that_do_not_exist_stays_for_the_run_that_follows(
