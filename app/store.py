@@ -31,8 +31,8 @@ from app.database.connections import (
 )
 from explainers.errors import ExplanationError
 from explainers.evaluation.set_spec import SetSpec, read_set_spec
-from explainers.training.artifacts import PRIVATE, keep_private, make_store
-from explainers.training.artifacts import store as folder
+from explainers.installation import PRIVATE, keep_private, make_store
+from explainers.installation import store as folder
 from explainers.training.fit_spec import FitSpec, read_spec
 
 log = logging.getLogger(__name__)

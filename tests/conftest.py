@@ -35,6 +35,7 @@ from typer.testing import CliRunner
 from explainers.__main__ import app
 from explainers.commands import fit as fit_module
 from explainers.datasets.images.sets import ImageFiles
+from explainers.installation import STORE_VARIABLE
 from explainers.learned.recipe import trained_parameters
 from explainers.learned.recipes import RECIPES
 from explainers.methods.narrator_specs import NARRATORS
@@ -55,7 +56,6 @@ from explainers.narrative.language import LONGEST, language_of, vocabulary
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.results import registry
-from explainers.training.artifacts import STORE_VARIABLE
 from explainers.training.fit_spec import FitSpec
 
 registry.entry_points = lambda **_: ()  # type: ignore[assignment]  # whatever else is installed, tests are about this

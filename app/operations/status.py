@@ -19,8 +19,7 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from app.operations.watch import Watch
-from explainers.installation import VERSION
-from explainers.training.artifacts import store
+from explainers.installation import VERSION, store
 
 EVERY = 10.0  # seconds between two writings
 OLDEST = 60.0  # seconds; an older file means that the app hangs

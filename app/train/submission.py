@@ -17,8 +17,9 @@ from app.store import Job
 from app.train.processes import OUTPUT
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
+from explainers.installation import store
 from explainers.models.model_names import resolve_model_name
-from explainers.training.artifacts import own_folder, store
+from explainers.training.artifacts import own_folder
 from explainers.training.fit_spec import AUTO, VARIANT, FitSpec
 
 log = logging.getLogger(__name__)

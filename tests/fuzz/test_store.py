@@ -17,7 +17,7 @@ from app.train import processes, submission, supervisor
 from app.train.jobs import Jobs
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.training.artifacts import STORE_VARIABLE
+from explainers.installation import STORE_VARIABLE
 from explainers.training.fit_spec import FitSpec
 
 COMMAND = ("python", "-m", "explainers")

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from explainers.__main__ import app
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
+from explainers.installation import STORE_VARIABLE
 from explainers.learned import fit as command
 from explainers.learned import fitting_loop
 from explainers.learned.aml.method import Aml
@@ -26,7 +27,6 @@ from explainers.methods.registry import METHODS
 from explainers.models import tasks
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
-from explainers.training.artifacts import STORE_VARIABLE
 from explainers.training.fit_spec import FitSpec
 from explainers.training.loop import LOG
 

@@ -11,6 +11,7 @@ import torch
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
+from explainers.installation import STORE_VARIABLE
 from explainers.learned.batches import LearningExample, batch, encode_for_learning
 from explainers.learned.cimi.method import Cimi
 from explainers.learned.fit import make
@@ -18,7 +19,6 @@ from explainers.learned.fitting_loop import LearnedTraining, fit
 from explainers.learned.recipes import RECIPES, recipe_of
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals, forward_with_soft_mask, passes_in
-from explainers.training.artifacts import STORE_VARIABLE
 from explainers.training.fit_spec import FitSpec
 from explainers.training.loop import CHECKPOINT, LOG
 

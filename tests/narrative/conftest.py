@@ -13,6 +13,7 @@ from transformers import GPT2LMHeadModel
 
 from explainers.datasets import entailment
 from explainers.datasets.example import Example
+from explainers.installation import STORE_VARIABLE
 from explainers.methods.narrator_specs import narrator_spec
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import pad_batch
@@ -23,7 +24,7 @@ from explainers.narrative.fit import recipe_for
 from explainers.narrative.language import Language, language_of, vocabulary
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.recipe import Losses, Reads
-from explainers.training.artifacts import STORE_VARIABLE, own_folder
+from explainers.training.artifacts import own_folder
 from explainers.training.fit_spec import FitSpec
 
 WORDS = ("film", "plot", "good", "bad", "dull", "the", "was", "very", "not")

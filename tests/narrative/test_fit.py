@@ -13,6 +13,7 @@ from explainers.datasets import esnli
 from explainers.datasets.esnli import DEV, TEST
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
+from explainers.installation import STORE_VARIABLE
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
@@ -26,7 +27,7 @@ from explainers.narrative.fit import (
 )
 from explainers.narrative.narrate import narrate
 from explainers.narrative.recipe import NarratorRecipe
-from explainers.training.artifacts import STORE_VARIABLE, own_folder
+from explainers.training.artifacts import own_folder
 from explainers.training.fit_spec import FitSpec
 
 HEADER = "unique_key\tlabel\tpremise\thypothesis\texplanation1\texplanation2\texplanation3"

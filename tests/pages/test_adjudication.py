@@ -26,7 +26,7 @@ from app.login.gate import ANYBODY
 from app.store import URL_VARIABLE
 from explainers.annotations.records import Answer, Corrected, Inspected, Item, Marked, Rated, Rating, Span, Task
 from explainers.datasets.example import Example
-from explainers.training.artifacts import STORE_VARIABLE
+from explainers.installation import STORE_VARIABLE
 from tests.app.annotate.conftest import METHODS, NARRATORS, prepared
 
 TEXT = "a fine film"

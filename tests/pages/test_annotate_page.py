@@ -15,7 +15,7 @@ from app.login.gate import ANYBODY
 from app.store import URL_VARIABLE
 from explainers.annotations.records import Marked, Span
 from explainers.errors import ExplanationError
-from explainers.training.artifacts import STORE_VARIABLE
+from explainers.installation import STORE_VARIABLE
 
 Opened = Callable[..., Any]
 PATIENCE = 20  # seconds

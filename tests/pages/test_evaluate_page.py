@@ -15,9 +15,9 @@ from explainers.datasets.labelled_rows import read_file
 from explainers.evaluation.explain_batch import SetPlan
 from explainers.evaluation.set_job import write_set
 from explainers.evaluation.shards import merge, run_shard
+from explainers.installation import STORE_VARIABLE
 from explainers.models import model_names
 from explainers.models.frozen_model import FrozenModel
-from explainers.training.artifacts import STORE_VARIABLE
 from tests.pages.conftest import JobsPage
 
 Opened = Callable[..., Any]

@@ -9,9 +9,10 @@ import pytest
 from app import model_info as models
 from app.train import processes, texts_form, view
 from explainers.datasets.example import Example
+from explainers.installation import STORE_VARIABLE
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.models import model_names
-from explainers.training.artifacts import STORE_VARIABLE, own_folder
+from explainers.training.artifacts import own_folder
 from explainers.training.settings import settings_of
 from tests.pages.conftest import JobsPage
 

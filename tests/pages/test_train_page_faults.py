@@ -16,8 +16,8 @@ from app.login import gate
 from app.store import URL_VARIABLE
 from app.train import processes, view
 from explainers.errors import ExplanationError
+from explainers.installation import STORE_VARIABLE
 from explainers.models import model_names
-from explainers.training.artifacts import STORE_VARIABLE
 
 Opened = Callable[..., Any]
 TEXTS = "\n".join(f"a good film, number {number}" for number in range(24))

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.installation import STORE_VARIABLE
 from explainers.learned.aml.method import Aml
 from explainers.learned.recipe import Recipe
 from explainers.learned.recipes import RECIPES, SHIPPED, load_trained, recipe_of
@@ -18,13 +19,7 @@ from explainers.methods.registry import METHODS
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.text.base_weights import sha256
 from explainers.training import artifacts
-from explainers.training.artifacts import (
-    STORE_VARIABLE,
-    Artifact,
-    available_artifacts,
-    find_artifact,
-    own_folder,
-)
+from explainers.training.artifacts import Artifact, available_artifacts, find_artifact, own_folder
 
 
 @pytest.fixture

@@ -22,9 +22,9 @@ def architectures_command(
     """Train a small model of every family in which a planted word decides, and rank that word by every method."""
     with user_errors(), tempfile.TemporaryDirectory() as folder:
         from explainers.errors import ExplanationError
+        from explainers.installation import STORE_VARIABLE
         from explainers.studies.architectures.measure import FAMILIES, measured
         from explainers.studies.architectures.table import documented
-        from explainers.training.artifacts import STORE_VARIABLE
 
         known = {family.kind: family for family in FAMILIES}
         chosen = split_ids(families) if families else tuple(known)

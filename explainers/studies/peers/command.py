@@ -28,11 +28,11 @@ def write_peers(path: Path, name: str, threads: int, most: int, data: Path | Non
     """Writes the document, and returns it."""
     import os
 
+    from explainers.installation import STORE_VARIABLE
     from explainers.models.catalog import load
     from explainers.studies.peers.measure import compare_with_peers
     from explainers.studies.peers.table import peer_document
     from explainers.studies.speed.measure import example_for
-    from explainers.training.artifacts import STORE_VARIABLE
 
     model = load(name, device="cpu")
     folder = environments or Path(os.environ.get(STORE_VARIABLE, "store")) / "peers"

@@ -14,7 +14,7 @@ from typing import Any
 
 from explainers.errors import DataUnavailable
 from explainers.evaluation.record_file import read_records
-from explainers.installation import ASSETS
+from explainers.installation import ASSETS, STORE_VARIABLE
 from explainers.models.bundle_cards import CARD
 from explainers.models.catalog import load
 from explainers.studies.planted import confidence_fit, trust
@@ -32,7 +32,6 @@ from explainers.studies.planted.training import (
     planted_name,
     read_sources,
 )
-from explainers.training.artifacts import STORE_VARIABLE
 
 Note = Callable[[str], None]
 FOLDER = ASSETS / "studies" / "planted"

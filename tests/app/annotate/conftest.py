@@ -14,7 +14,7 @@ from app.store import URL_VARIABLE, Store
 from explainers.annotations.judged import word_encoding
 from explainers.annotations.records import Item
 from explainers.datasets.example import Example
-from explainers.training.artifacts import STORE_VARIABLE
+from explainers.installation import STORE_VARIABLE
 
 METHODS, NARRATORS = ("integrated_gradients", "occlusion", "aml"), ("cause_phi", "cause")
 TEXT = "A fine film, but dull"

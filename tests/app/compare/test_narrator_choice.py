@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explainers.installation import STORE_VARIABLE
 from explainers.methods.narrator_specs import NARRATORS
-from explainers.training.artifacts import STORE_VARIABLE
 
 
 def page() -> None:

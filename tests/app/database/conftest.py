@@ -14,7 +14,7 @@ import pytest
 
 from app.model_pool import DEVICE_VARIABLE
 from app.store import URL_VARIABLE, Store
-from explainers.training.artifacts import STORE_VARIABLE
+from explainers.installation import STORE_VARIABLE
 
 DEBIAN = "/usr/lib/postgresql/*/bin"
 SETTINGS = "-c listen_addresses= -c fsync=off -c log_min_messages=fatal"

@@ -14,7 +14,7 @@ from sqlalchemy import event, select
 from app.database import connections
 from app.database.connections import StoreUnavailable
 from app.store import Job, Store
-from explainers.training.artifacts import STORE_VARIABLE
+from explainers.installation import STORE_VARIABLE
 from explainers.training.fit_spec import FitSpec
 
 Opened = Callable[[], Store]

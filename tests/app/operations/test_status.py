@@ -11,7 +11,7 @@ import pytest
 
 from app.operations import status
 from app.operations.status import OLDEST, StatusWriter, fault, main, statuses
-from explainers.training.artifacts import STORE_VARIABLE
+from explainers.installation import STORE_VARIABLE
 
 ROOT = Path(__file__).parents[3]
 

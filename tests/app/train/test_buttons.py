@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainers.training.artifacts import STORE_VARIABLE
+from explainers.installation import STORE_VARIABLE
 
 
 def page(folder: str, exit_code: int | None, status: str = "failed", *, sha: str = "aa") -> None:

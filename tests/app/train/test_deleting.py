@@ -13,7 +13,8 @@ from app.store import Job, Store
 from app.train.jobs import Jobs
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.training.artifacts import STORE_VARIABLE, own_folder
+from explainers.installation import STORE_VARIABLE
+from explainers.training.artifacts import own_folder
 from explainers.training.fit_spec import FitSpec
 
 SPEC = FitSpec("aml", "owner/model", variant="mine")

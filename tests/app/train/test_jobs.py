@@ -21,9 +21,8 @@ from app.train.jobs import Jobs
 from app.train.supervisor import card
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
-from explainers.installation import IMPORTED_FROM
+from explainers.installation import IMPORTED_FROM, STORE_VARIABLE
 from explainers.models import catalog, model_names
-from explainers.training.artifacts import STORE_VARIABLE
 from explainers.training.fit_spec import FitSpec
 
 PATIENCE = 20  # seconds

@@ -18,6 +18,7 @@ from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.datasets.images.sets import ImageFiles
 from explainers.errors import ExplanationError
+from explainers.installation import STORE_VARIABLE
 from explainers.learned import fit as learned
 from explainers.learned.recipes import RECIPES
 from explainers.models.catalog import fingerprint, load
@@ -29,7 +30,7 @@ from explainers.narrative.narrate import narrate, narrators
 from explainers.studies.speed import measure
 from explainers.studies.speed.command import benchmark_lines
 from explainers.studies.speed.measure import benchmark, example_for
-from explainers.training.artifacts import STORE_VARIABLE, own_folder
+from explainers.training.artifacts import own_folder
 from explainers.training.fit_spec import FitSpec
 
 Written = Callable[..., tuple[Path, ImageFiles]]

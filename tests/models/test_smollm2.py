@@ -21,8 +21,8 @@ from typer.testing import CliRunner, Result
 
 from explainers.__main__ import app
 from explainers.errors import ModelUnavailable
-from explainers.narrative import smollm2
-from explainers.narrative.smollm2 import (
+from explainers.models import smollm2
+from explainers.models.smollm2 import (
     CARD,
     GGUF,
     NAME,
