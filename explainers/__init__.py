@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from explainers.methods.registry import METHODS
     from explainers.models.catalog import load
     from explainers.models.in_memory import wrap
+    from explainers.models.prompt import Prompt
     from explainers.results.comparison import Comparison
 
-__all__ = ["METHODS", "Comparison", "ExplanationError", "__version__", "explain", "load", "wrap"]
+__all__ = ["METHODS", "Comparison", "ExplanationError", "Prompt", "__version__", "explain", "load", "wrap"]
 
 HOMES = {
     "METHODS": "explainers.methods.registry",
     "Comparison": "explainers.api",
     "ExplanationError": "explainers.errors",
+    "Prompt": "explainers.models.prompt",
     "explain": "explainers.api",
     "load": "explainers.models.catalog",
     "wrap": "explainers.models.in_memory",

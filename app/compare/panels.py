@@ -18,7 +18,7 @@ from explainers.metrics.agreement import AGREEMENTS, Agreement
 from explainers.report.colours import colour
 from explainers.report.document import metrics_table
 from explainers.report.summary import agreement_sentence
-from explainers.report.text import ablated_inputs_line, one_line, target_name
+from explainers.report.text import ablated_inputs_line, class_words_line, one_line, target_name
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -99,6 +99,8 @@ def about_prediction(run: Run, correct: int | None) -> None:
     if shown.current is not None and shown.current.ablated_inputs is not None:
         tooltip = IMAGE_ABLATED if shown.request.example.image is not None else PAIR_ABLATED
         lines.append(f"{ablated_inputs_line(shown.current.ablated_inputs)}.")
+    if shown.whole is not None and (line := class_words_line(shown.whole)):
+        lines.append(line)
     if correct is not None:
         predicted = max(range(len(labels)), key=lambda index: before[index])
         agrees = "The model agrees." if predicted == correct else f"The model predicts {labels[predicted]}."

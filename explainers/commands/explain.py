@@ -42,6 +42,10 @@ def explain_command(
         Path | None, typer.Option(help="A PNG, JPEG, WebP, GIF or BMP file that the text is about.")
     ] = None,
     model: ModelName = "sst2",
+    prompt: Annotated[
+        Path | None,
+        typer.Option(help="A YAML file with the template and class words that make a language model a classifier."),
+    ] = None,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -101,12 +105,13 @@ def explain_command(
         from explainers.datasets.image import InputImage
         from explainers.models.catalog import load
         from explainers.models.inputs.requirements import check_image, check_text_count
+        from explainers.models.prompt import read_prompt
         from explainers.report.document import document
         from explainers.report.terminal import comparison_lines
         from explainers.training.artifacts import check_fitted
 
         example = Example(text, text_pair, image=InputImage(path=image) if image else None)
-        frozen = load(model, device=device)
+        frozen = load(model, prompt=None if prompt is None else read_prompt(prompt), device=device)
         settings = checked_settings(unit, erasure or frozen.default_erasure, samples, steps, seed, sampling, numbers)
         check_image(frozen.name, example, multimodal=frozen.multimodal)
         check_text_count(frozen.name, frozen.input_names, example)

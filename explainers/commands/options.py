@@ -12,7 +12,7 @@ from explainers.errors import ExplanationError
 if TYPE_CHECKING:
     from explainers.datasets.images.sets import ImageFiles
 
-ModelName = Annotated[str, typer.Option(help="A bundle such as sst2, a hub id (owner/model) or a folder.")]
+ModelName = Annotated[str, typer.Option(help="A bundle such as sst2, a hub id, a folder, or MODEL:PROMPT.")]
 DeviceName = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:0 or mps.")]
 UnitName = Annotated[str, typer.Option(help="word, token or sentence.")]
 Samples = Annotated[int, typer.Option(help="Samples of LIME and KernelSHAP; 0: until the result has settled.")]

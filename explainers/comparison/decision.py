@@ -50,6 +50,7 @@ def card_of(model: FrozenModel) -> ModelCard:
         platform.python_version(),
         str(model.device),
         libraries(),
+        model.prompt_card(),
     )
 
 
@@ -80,7 +81,8 @@ def decide(
     everything = np.ones((1, len(encoding.units)), dtype=bool)
     (probabilities,) = metered.probabilities(encoding, everything, settings.erasure)
     target = target_of(model.name, model.labels, int(probabilities.argmax()), label, versus)
-    decision = Decision(card_of(model), encoding, target.label, settings, target.versus)
+    share = metered.share_of_words(encoding)
+    decision = Decision(card_of(model), encoding, target.label, settings, target.versus, share)
     return Prediction(decision, tuple(float(p) for p in probabilities))
 
 

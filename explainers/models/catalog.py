@@ -17,19 +17,20 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from explainers.datasets.example import Example
-from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.errors import ModelUnavailable
 from explainers.models.architectures import architecture_module, architectures_with
 from explainers.models.bundle_cards import BUNDLES, architecture_of, bundle_names, damaged_bundle, read_card
-from explainers.models.decoder import DecoderBase, explainable
+from explainers.models.checks import check_answers, erasing_token, readable_tokens
+from explainers.models.decoder import DecoderBase, explainable, is_decoder
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
-from explainers.models.foreign.file_checks import first_sentence, load_errors
-from explainers.models.foreign.opened_tokenizer import MAX_TOKENS, opening
+from explainers.models.foreign.file_checks import load_errors
+from explainers.models.foreign.opened_tokenizer import opening
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import ERASURES
 from explainers.models.model_files import CONFIG, ModelFiles
 from explainers.models.model_names import resolve_model_name
 from explainers.models.multimodal.head_cards import check_portable, encoder_parts, is_head
+from explainers.models.prompt import Prompt, save_prompt, split_name
+from explainers.models.prompted.loading import load_prompted
 
 
 def resolve_device(name: str) -> torch.device:
@@ -46,12 +47,17 @@ def resolve_device(name: str) -> torch.device:
     return device
 
 
-def load(name: str, *, device: str = "auto", roots: tuple[Path, ...] | None = None) -> FrozenModel:
+def load(
+    name: str, *, prompt: Prompt | None = None, device: str = "auto", roots: tuple[Path, ...] | None = None
+) -> FrozenModel:
     """A frozen model by the name of a bundle, a hub id (`owner/model[@revision]`) or a folder.
 
-    With `roots`, a folder and the encoders of its head must lie inside one of them, links resolved. Raises
-    `ModelUnavailable` with a sentence.
+    With a `prompt`, or as `MODEL:PROMPT`, a causal language model that classifies by class words; the prompt is saved,
+    so that the model's name loads it again. With `roots`, a folder and the encoders of its head must lie inside one of
+    them, links resolved. Raises `ModelUnavailable` with a sentence.
     """
+    if prompt is not None:
+        name = f"{split_name(name)[0]}:{save_prompt(prompt)}"
     torch_device, resolved = resolve_device(device), resolve_model_name(name, roots)
     if resolved in bundle_names():
         return load_bundle(BUNDLES / resolved, torch_device)
@@ -96,16 +102,17 @@ def checksum(model: FrozenModel) -> str:
 
 
 EXPECTED = "a text classifier"
-ENCODERS = "Choose an encoder such as BERT, RoBERTa or DeBERTa."
-TRIALS = (Example("A test."), Example("A test.", "Another one."))
+LANGUAGE_MODEL = " If it is a language model, give it a prompt, as in {name}:sst2."
 
 
 def load_pretrained(name: str, device: torch.device) -> FrozenModel:
-    """`name` is `owner/model`, `owner/model@revision` or a folder."""
+    """`name` is `owner/model`, `owner/model@revision` or a folder, with `:PROMPT` where it is a language model."""
     from explainers.models.multimodal.loading import ARCHITECTURES, load_head, load_vqa_model
 
     if is_head(Path(name)):
         return load_head(name, Path(name), device)
+    if split_name(name)[1] and not Path(name).is_dir():
+        return load_prompted(name, device)
     source = ModelFiles(name)
     with load_errors(name, EXPECTED):
         if source.folder is None and is_head(source.path) and not (source.path / CONFIG).is_file():
@@ -158,6 +165,7 @@ def _classifier(source: ModelFiles, config: Any) -> tuple[tuple[str, ...], nn.Mo
     if missing:
         raise ModelUnavailable(
             f"{name!r} is not a trained classifier: it has no weights for {', '.join(sorted(missing)[:3])}."
+            f"{LANGUAGE_MODEL.format(name=name) if 'lm_head.weight' in source.shapes or is_decoder(module) else ''}"
         )
     network = explainable(name, module)
     return labels, SingleLogit(network) if config.num_labels == 1 else network
@@ -167,50 +175,3 @@ def _has_single_logit(described: dict[str, tuple[int, ...]], stored: dict[str, t
     """Return whether the files differ from the network in nothing but one row where the head has two."""
     differing = [(shape, stored[key]) for key, shape in described.items() if stored.get(key, shape) != shape]
     return bool(differing) and all(ours == (2, *theirs[1:]) and theirs[0] == 1 for ours, theirs in differing)
-
-
-def erasing_token(name: str, mask: int | None, unknown: int | None, end: int | None) -> tuple[int, str]:
-    """Return the id that replaces an erased token, and what it is where it is no mask token."""
-    for token, kind in ((mask, ""), (unknown, "unknown token"), (end, "end-of-text token")):
-        if token is not None:
-            return token, kind
-    raise ModelUnavailable(f"{name!r} has neither a mask token nor an unknown token to replace erased words.")
-
-
-def readable_tokens(config: Any) -> int:
-    """How many tokens fit, less the two that RoBERTa's numbering loses and one that AML adds.
-
-    Models without a limit have no such setting, or -1.
-    """
-    positions = getattr(config, "max_position_embeddings", None)
-    return positions - 3 if isinstance(positions, int) and positions > 3 else MAX_TOKENS
-
-
-def _network_name(module: nn.Module) -> str:
-    return type(module.classifier if isinstance(module, SingleLogit) else module).__name__
-
-
-def check_answers(model: FrozenModel) -> None:
-    """The model answers a text, and a pair if it reads them, with its internals and a gradient.
-
-    Raises `ModelUnavailable` if it does not, as architectures with attention of their own.
-    """
-    try:
-        for example in TRIALS if model.segmented else TRIALS[:1]:
-            encoding = model.encode(example)
-            if not encoding.units:
-                raise ModelUnavailable(f"The tokenizer of {model.name!r} finds no words in {example.text!r}.")
-            keeps = torch.ones(1, len(encoding.units), requires_grad=True)
-            model.probabilities(encoding, keeps.detach().numpy())
-            for erasure in ERASURES:
-                torch.autograd.grad(model.soft(encoding, keeps, erasure).sum(), keeps)
-        tokens = len(encoding.ids)
-        if any(layer.shape[1:] != (tokens, tokens) for layer in model.states(encoding).attentions):
-            raise ValueError("not every token attends to every token")
-    except ExplanationError:
-        raise
-    except Exception as error:
-        raise ModelUnavailable(
-            f"{model.name!r} cannot be explained here: its network ({_network_name(model.module)}) does not answer "
-            f"inputs with masked words ({first_sentence(error).rstrip('.')}). {ENCODERS}"
-        ) from error

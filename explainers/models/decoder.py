@@ -39,13 +39,19 @@ class DecoderBase(nn.Module):
         embeds = self.get_input_embeddings()(input_ids) if inputs_embeds is None else inputs_embeds
         return self.network(inputs_embeds=self.embeddings(embeds), use_cache=False, **options)
 
+    def continued(self, input_ids: Tensor, attention: Tensor | None, past: Any) -> Tensor:
+        """Return the states (B, L, d) of ids (B, L) after what is in the library's cache `past`, which then holds them
+        too; `attention` (B, P + L) is over both."""
+        output = self.network(input_ids=input_ids, attention_mask=attention, past_key_values=past, use_cache=True)
+        return cast(Tensor, output.last_hidden_state)
+
 
 class DecoderClassifier(nn.Module):
     """Gives logits (B, C), read by the linear `score` from the last attended token of each row; padding is right."""
 
-    def __init__(self, network: Any) -> None:
+    def __init__(self, base: nn.Module, score: nn.Module) -> None:
         super().__init__()
-        self.decoder, self.score = DecoderBase(network.base_model), network.score
+        self.decoder, self.score = DecoderBase(base), score
 
     @property
     def base_model(self) -> DecoderBase:
@@ -59,10 +65,13 @@ class DecoderClassifier(nn.Module):
     ) -> SequenceClassifierOutput:
         """Return logits (B, C) for ids (B, L) or embeddings (B, L, d)."""
         output = self.decoder(input_ids=input_ids, inputs_embeds=inputs_embeds, attention_mask=attention_mask)
-        states = output.last_hidden_state  # (B, L, d)
-        if attention_mask is None:
+        return self.classified(output.last_hidden_state, attention_mask)
+
+    def classified(self, states: Tensor, attention: Tensor | None) -> SequenceClassifierOutput:
+        """Return logits (B, C) for states (B, L, d), read where `attention` (B, L) ends."""
+        if attention is None:
             return SequenceClassifierOutput(logits=self.score(states[:, -1]))
-        last = attention_mask.long().sum(dim=1).clamp(min=1) - 1  # (B,)
+        last = attention.long().sum(dim=1).clamp(min=1) - 1  # (B,)
         rows = torch.arange(len(states), device=states.device)
         return SequenceClassifierOutput(logits=self.score(states[rows, last]))
 
@@ -97,7 +106,7 @@ def is_decoder(network: object) -> bool:
 
 def decoder_classifier(name: str, network: Any) -> DecoderClassifier:
     """Return the network in our form, after both have answered the same. Raises `ModelUnavailable` if they differ."""
-    wrapped = DecoderClassifier(network)
+    wrapped = DecoderClassifier(network.base_model, network.score)
     parameter = next(network.parameters())
     vocabulary = cast(Any, wrapped.decoder.get_input_embeddings()).weight.shape[0]
     padding = network.config.pad_token_id

@@ -33,6 +33,7 @@ from explainers.models.inputs.encoding import (
 from explainers.models.inputs.erasure import check_erasure, erased_inputs, nonzero_mask, unit_masks
 from explainers.models.meter import Meter
 from explainers.models.prediction_cache import AskedInput, PredictionCache
+from explainers.models.prompt import PromptCard
 from explainers.models.states import States, attention_per_unit, scaled_embeddings
 from explainers.models.target import Rows, Target
 
@@ -78,6 +79,14 @@ class FrozenModel:
     def default_erasure(self) -> Erasure:
         """The operator to begin with: a decoder has never seen a mask token, so its words are deleted."""
         return "delete" if self.replacement else "mask"
+
+    def prompt_card(self) -> PromptCard | None:
+        """Return what is known of the prompt of a language model; None for other models."""
+        return None
+
+    def share_of_words(self, encoding: Encoding) -> float | None:
+        """Return the probability of all class words of a language model together; None for other models."""
+        return None
 
     @property
     def multimodal(self) -> bool:

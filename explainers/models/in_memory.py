@@ -16,7 +16,8 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from explainers.errors import ModelUnavailable
-from explainers.models.catalog import check_answers, erasing_token, fingerprint, readable_tokens
+from explainers.models.catalog import fingerprint
+from explainers.models.checks import check_answers, erasing_token, readable_tokens
 from explainers.models.decoder import DecoderBase, explainable
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
 from explainers.models.foreign.opened_tokenizer import MAX_TOKENS

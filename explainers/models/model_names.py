@@ -5,6 +5,8 @@ from pathlib import Path
 
 from explainers.errors import ModelUnavailable
 from explainers.models.bundle_cards import bundle_names
+from explainers.models.prompt import prompt_named, split_name
+from explainers.models.smollm2 import NAME as SMOLLM2
 
 HUB_NAME = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}(@[\w.-]{1,95})?", re.ASCII)
 MAX_NAME_LENGTH = 300  # characters of a name that an error message repeats
@@ -13,7 +15,8 @@ IN_MEMORY = "memory-"  # how versions of models begin that lie in no folder, so 
 
 
 def resolve_model_name(name: str, roots: tuple[Path, ...] | None) -> str:
-    """The name of a bundle, the real path of a folder, or a hub id (`owner/model[@revision]`).
+    """The name of a bundle, the real path of a folder, or a hub id (`owner/model[@revision]`); a language model has a
+    prompt after it (`MODEL:PROMPT`, also `smollm2:PROMPT`).
 
     With `roots`, a folder must lie inside one of them, links resolved. Raises `ModelUnavailable` with a sentence, which
     is the same for a folder outside and for none, so that nobody learns which folders exist.
@@ -23,12 +26,23 @@ def resolve_model_name(name: str, roots: tuple[Path, ...] | None) -> str:
     folder = _folder(name)
     if folder is not None and (roots is None or any(folder.is_relative_to(root.resolve()) for root in roots)):
         return str(folder)
+    model, prompt = split_name(name)
+    if prompt:
+        prompt_named(prompt)
+        return f"{model if model == SMOLLM2 else _without_prompt(model, roots)}:{prompt}"
     if HUB_NAME.fullmatch(name) and _folder(name.partition("@")[0]) is None:  # a folder must not slip past the roots
         return name
     raise ModelUnavailable(
         f"The model {name[:MAX_NAME_LENGTH]!r} is not available. Choose one of: {', '.join(bundle_names())}; "
         f"or give a hub id such as owner/model, or a folder{'' if roots is None else ' that this app may read'}."
     )
+
+
+def _without_prompt(model: str, roots: tuple[Path, ...] | None) -> str:
+    """The resolved name of a language model. Raises `ModelUnavailable`, also for the name of a bundle."""
+    if model in bundle_names():
+        raise ModelUnavailable(f"{model!r} is a classifier and reads no prompt. Choose a language model, or {model}.")
+    return resolve_model_name(model, roots)
 
 
 def _folder(name: str) -> Path | None:

@@ -17,7 +17,16 @@ from explainers.report.image_overlay import plain_image
 from explainers.report.metric_rows import MetricRow, metric_rows
 from explainers.report.summary import summary
 from explainers.report.tables import Table, TableColumn
-from explainers.report.text import ablated_inputs_line, decimals, escaped, number, one_line, target_name, the_class
+from explainers.report.text import (
+    ablated_inputs_line,
+    class_words_line,
+    decimals,
+    escaped,
+    number,
+    one_line,
+    target_name,
+    the_class,
+)
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -46,7 +55,10 @@ def prediction(comparison: "Comparison") -> str:
         f"<dd>{decimals(comparison.probabilities[index], 3)}</dd>"
         for index in order
     )
-    notes = [f"Model: {model.name}.", comparison.decision.encoding.warning]
+    warning = comparison.decision.encoding.warning
+    notes = [f"Model: {model.name}.", class_words_line(comparison.decision), warning]
+    if model.prompt is not None:
+        notes.append(f"Prompt: {model.prompt.template}")
     if comparison.removed:
         notes.append(f"{len(comparison.removed)} removed before; the explanations are of the rest.")
     if comparison.ablated_inputs is not None:

@@ -86,6 +86,31 @@ def ablated_inputs_line(ablated: AblatedInputs) -> str:
     return " · ".join(f"{name}: {_top_class(ablated.labels, probabilities)}" for name, probabilities in pairs)
 
 
+FEW = 0.05  # of the probability
+
+
+def class_words_line(decision: "Decision") -> str:
+    """What to know of the answer of a language model; empty for other models. As "The class words negative and positive
+    have 93.4 % of the probability, other words the rest. Without a text: negative 0.46, positive 0.54."."""
+    prompt, share = decision.card.prompt, decision.share_of_words
+    if prompt is None or share is None:
+        return ""
+    words = join_names([one_line(word) for word in prompt.words])
+    lines = [f"The class words {words} have {_percent(share)} of the probability, other words the rest."]
+    for word, tokens in zip(prompt.words, prompt.tokens, strict=True):
+        if len(tokens) > 1:
+            lines.append(f"Of {one_line(word)} only the first token, {one_line(tokens[0].strip())}, is read.")
+    if share < FEW:
+        lines.append("The model would rather write something else: a prompt with examples makes the answer its own.")
+    prior = zip(decision.card.labels, prompt.prior, strict=True)
+    lines.append(f"Without a text: {', '.join(f'{one_line(name)} {decimals(p)}' for name, p in prior)}.")
+    return " ".join(lines)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if share >= 0.001 else "less than 0.1 %"
+
+
 def _top_class(labels: tuple[str, ...], probabilities: tuple[float, ...]) -> str:
     best = int(np.argmax(probabilities))
     return f"{one_line(labels[best])} {decimals(probabilities[best])}"

@@ -214,6 +214,7 @@ class Comparison:
             "model": self.decision.card.name,
             **self._target(),
             "probabilities": self.as_probabilities(),
+            **self._class_words(),
             "explanations": [self._explanation(result) for result in self.results],
             "one_text_alone": self.ablated_inputs.as_dict() if self.ablated_inputs else None,
             "narratives": [self._narrative(narrative) for narrative in self.narratives],
@@ -227,6 +228,10 @@ class Comparison:
             **({"budget": self._budget()} if self.budget is not None else {}),
             **({"duels": [duel.as_dict() for duel in self.duels]} if self.duels else {}),
         }
+
+    def _class_words(self) -> dict[str, Any]:
+        share = self.decision.share_of_words
+        return {} if share is None else {"share_of_class_words": share}
 
     def _answer(self) -> dict[str, Any] | None:
         """Return the answer, and the decisive words as they stand in the input."""

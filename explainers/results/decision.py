@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.models.prompt import PromptCard
 from explainers.models.target import Target
 from explainers.results.settings import Settings
 
@@ -29,6 +30,7 @@ class ModelCard:
     python: str = ""
     device: str = "cpu"
     libraries: Mapping[str, str] = field(default_factory=dict)
+    prompt: PromptCard | None = None  # of a language model that classifies by class words
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Decision:
     label: int
     settings: Settings = field(default_factory=Settings)
     versus: int | None = None
+    share_of_words: float | None = None  # the probability of all class words together, of a language model
 
     @property
     def target(self) -> Target:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import asdict
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -45,6 +46,7 @@ def manifest(card: ModelCard, encoding: Encoding, settings: Settings, methods: I
     return {
         "crosslight": card.crosslight,
         "model": {"name": card.name, "version": card.version, "sha256": card.sha256, "device": card.device},
+        **({} if card.prompt is None else {"prompt": asdict(card.prompt)}),
         "texts": list(encoding.texts),
         "picture": image_checksum(encoding.image),
         "settings": settings.as_dict(),

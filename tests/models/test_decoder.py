@@ -179,7 +179,8 @@ def test_queries_and_keys_of_a_fused_projection_give_the_attention() -> None:
 
 
 def test_the_wrapper_keeps_padding_out() -> None:
-    network = DecoderClassifier(network_of(KINDS["llama"])).eval()
+    llama = network_of(KINDS["llama"])
+    network = DecoderClassifier(llama.base_model, llama.score).eval()
     ids = torch.tensor([[8, 9, 10, PAD, PAD]])
     with torch.inference_mode():
         padded = network(input_ids=ids, attention_mask=torch.tensor([[1, 1, 1, 0, 0]])).logits

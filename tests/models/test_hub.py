@@ -20,7 +20,8 @@ from explainers.api import explain
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.registry import METHODS
 from explainers.models import model_files
-from explainers.models.catalog import fingerprint, load, load_pretrained, readable_tokens
+from explainers.models.catalog import fingerprint, load, load_pretrained
+from explainers.models.checks import readable_tokens
 from explainers.models.foreign.opened_tokenizer import MAX_TOKENS
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.model_files import ModelFiles

@@ -208,7 +208,9 @@ VOCABULARIES = (
     "sentencepiece.model", "tokenizer.model", "tiktoken.model",
 )  # fmt: skip
 CONFIG = "config.json"
-SETTINGS = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "merges.txt", CONFIG)
+SETTINGS = (
+    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "merges.txt", "chat_template.jinja", CONFIG
+)  # fmt: skip
 _remembered: "OrderedDict[str, dict[str, Any]]" = OrderedDict()
 _lock = Lock()
 
@@ -228,8 +230,9 @@ class OpenedTokenizer:
     bos: int | None
     eos: int | None
     stop: int | None  # the first token of a full stop
+    rendered: str = ""  # the message that was given, in the chat format
 
-    def isolated(self, config: Any, positions: int) -> IsolatedTokenizer:
+    def isolated(self, config: Any, positions: int, most: int = MAX_TOKENS) -> IsolatedTokenizer:
         """The tokenizer of a model with this configuration. Raises `ModelUnavailable` if it does not fit."""
         text = config.get_text_config()
         if self.largest >= text.vocab_size:
@@ -238,14 +241,14 @@ class OpenedTokenizer:
                 f"{text.vocab_size:,} embeddings. Use the tokenizer that the model was trained with."
             )
         types = getattr(text, "type_vocab_size", None) or None if self.segmented else None
-        longest = min(self.longest, positions, MAX_TOKENS)
+        longest = min(self.longest, positions, most)
         return IsolatedTokenizer(self.name, self.serialised, longest, text.vocab_size, types)
 
 
 class Opening:
     """A tokenizer that is being opened, while the caller loads the model."""
 
-    def __init__(self, name: str, folder: Path, *, ends: bool = False) -> None:
+    def __init__(self, name: str, folder: Path, *, ends: bool = False, chat: str | None = None) -> None:
         if not any((folder / vocabulary).is_file() for vocabulary in VOCABULARIES):
             raise ModelUnavailable(
                 f"{name!r} has no tokenizer: it needs one of {', '.join(VOCABULARIES[:4])} or a sentencepiece model. "
@@ -255,8 +258,8 @@ class Opening:
             check_file_size(name, folder / file)
         self.name = name
         config = read_config(name, folder / CONFIG) if (folder / CONFIG).is_file() else None
-        self._request = {"folder": str(folder.resolve()), "ends": ends, "config": config}
-        self._key = _checksum(folder, ends)
+        self._request = {"folder": str(folder.resolve()), "ends": ends, "config": config, "chat": chat}
+        self._key = _checksum(folder, f"{ends} {chat}")
         with _lock:
             self._answer = _remembered.get(self._key)
         self._process = None if self._answer else LineProcess(MODULE)
@@ -295,17 +298,20 @@ class Opening:
 
 
 @contextmanager
-def opening(name: str, folder: Path, *, ends: bool = False) -> Iterator[Opening]:
-    """The process ends with the block. Raises `ModelUnavailable` if the folder holds no tokenizer."""
-    started = Opening(name, folder, ends=ends)
+def opening(name: str, folder: Path, *, ends: bool = False, chat: str | None = None) -> Iterator[Opening]:
+    """The process ends with the block. With `chat`, this message is put into the chat format of the tokenizer.
+
+    Raises `ModelUnavailable` if the folder holds no tokenizer.
+    """
+    started = Opening(name, folder, ends=ends, chat=chat)
     try:
         yield started
     finally:
         started.close()
 
 
-def _checksum(folder: Path, ends: bool) -> str:
-    digest = hashlib.sha256(str(ends).encode())
+def _checksum(folder: Path, options: str) -> str:
+    digest = hashlib.sha256(options.encode())
     for name in (*VOCABULARIES, *SETTINGS):
         if (folder / name).is_file():
             digest.update(name.encode() + hashlib.sha256((folder / name).read_bytes()).digest())

@@ -10,7 +10,8 @@ MEMORY = 3 * 2**30  # bytes; the conversion of a sentencepiece model with 250,00
 
 
 def open_tokenizer(request: dict[str, Any]) -> dict[str, Any]:
-    """The tokenizer of `folder`; with `ends` it writes the end token after a text."""
+    """The tokenizer of `folder`; with `ends` it writes the end token after a text. `chat` is a message that is put into
+    its chat format."""
     from tokenizers import processors
     from transformers import AutoTokenizer
 
@@ -28,9 +29,11 @@ def open_tokenizer(request: dict[str, Any]) -> dict[str, Any]:
         closing = processors.TemplateProcessing(single=f"$A {end}", special_tokens=[(end, splitter.eos_token_id)])
         before = core.post_processor
         core.post_processor = closing if before is None else processors.Sequence([before, closing])
+    rendered = "" if request["chat"] is None else in_chat_format(splitter, request["chat"])
     vocabulary, special = core.get_vocab(with_added_tokens=True), set(splitter.all_special_ids)
     return {
         "fast": True,
+        "rendered": rendered,
         "tokenizer": core.to_str(),
         "longest": int(splitter.model_max_length),
         "segmented": "token_type_ids" in splitter.model_input_names,
@@ -39,6 +42,16 @@ def open_tokenizer(request: dict[str, Any]) -> dict[str, Any]:
         "stop": (core.encode(".", add_special_tokens=False).ids or [None])[0],
         **{name: getattr(splitter, f"{name}_token_id") for name in ("mask", "unk", "pad", "bos", "eos")},
     }
+
+
+def in_chat_format(splitter: Any, message: str) -> str:
+    """A message of the user, up to where the answer begins; the token that begins a text is left to the tokenizer."""
+    if not splitter.chat_template:
+        raise ValueError("it has no chat format. Set chat to false in the prompt")
+    turns = [{"role": "user", "content": message}]
+    rendered: str = splitter.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    begins = splitter("")["input_ids"][:1] == [splitter.bos_token_id]
+    return rendered.removeprefix(splitter.bos_token) if begins and splitter.bos_token else rendered
 
 
 def without_torch() -> None:

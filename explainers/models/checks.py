@@ -1,0 +1,71 @@
+"""What is checked of every model before anybody gets it, and what its configuration must say for that."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.models.foreign.classes import SingleLogit
+from explainers.models.foreign.file_checks import first_sentence
+from explainers.models.foreign.opened_tokenizer import MAX_TOKENS
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import ERASURES
+
+ENCODERS = "Choose an encoder such as BERT, RoBERTa or DeBERTa."
+TRIALS = (Example("A test."), Example("A test.", "Another one."))
+
+
+def erasing_token(name: str, mask: int | None, unknown: int | None, end: int | None) -> tuple[int, str]:
+    """Return the id that replaces an erased token, and what it is where it is no mask token."""
+    for token, kind in ((mask, ""), (unknown, "unknown token"), (end, "end-of-text token")):
+        if token is not None:
+            return token, kind
+    raise ModelUnavailable(f"{name!r} has neither a mask token nor an unknown token to replace erased words.")
+
+
+def readable_tokens(config: Any, most: int = MAX_TOKENS) -> int:
+    """How many tokens fit, less the two that RoBERTa's numbering loses and one that AML adds.
+
+    Models without a limit have no such setting, or -1: `most`.
+    """
+    positions = getattr(config, "max_position_embeddings", None)
+    return positions - 3 if isinstance(positions, int) and positions > 3 else most
+
+
+def _network_name(module: nn.Module) -> str:
+    return type(module.classifier if isinstance(module, SingleLogit) else module).__name__
+
+
+def trials(model: FrozenModel) -> tuple[Example, ...]:
+    """The inputs that a model must answer: of the kind it reads, or of both kinds where it may read either."""
+    if len(model.input_names) == 2:
+        return TRIALS[1:]
+    return TRIALS if model.segmented else TRIALS[:1]
+
+
+def check_answers(model: FrozenModel) -> None:
+    """The model answers a text, and a pair if it reads them, with its internals and a gradient.
+
+    Raises `ModelUnavailable` if it does not, as architectures with attention of their own.
+    """
+    try:
+        for example in trials(model):
+            encoding = model.encode(example)
+            if not encoding.units:
+                raise ModelUnavailable(f"The tokenizer of {model.name!r} finds no words in {example.text!r}.")
+            keeps = torch.ones(1, len(encoding.units), requires_grad=True)
+            model.probabilities(encoding, keeps.detach().numpy())
+            for erasure in ERASURES:
+                torch.autograd.grad(model.soft(encoding, keeps, erasure).sum(), keeps)
+        tokens = len(encoding.ids)
+        if any(layer.shape[1:] != (tokens, tokens) for layer in model.states(encoding).attentions):
+            raise ValueError("not every token attends to every token")
+    except ExplanationError:
+        raise
+    except Exception as error:
+        raise ModelUnavailable(
+            f"{model.name!r} cannot be explained here: its network ({_network_name(model.module)}) does not answer "
+            f"inputs with masked words ({first_sentence(error).rstrip('.')}). {ENCODERS}"
+        ) from error

@@ -1,0 +1,220 @@
+"""A prompt that turns a causal language model into a classifier: a text with slots, and a word for each class.
+
+A prompt file is YAML:
+
+    template: |-
+      Review: {text}
+      Sentiment:
+    classes:           # name of the class: the word that the model would write after the template
+      negative: negative
+      positive: positive
+    chat: false        # whether the template is a message in the chat format of the model's tokenizer
+
+A model with a prompt is named `MODEL:PROMPT`, where PROMPT is a file of assets/prompts without its suffix, or the key
+of a prompt that was saved to `<store>/prompts`. The key is a checksum over the prompt, so that a name always means the
+same.
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml  # type: ignore[import-untyped]
+from pydantic import Field, TypeAdapter, ValidationError
+
+from explainers.errors import ExplanationError, ModelUnavailable, refused_fields
+from explainers.installation import ASSETS, keep_private, make_store, store
+
+PROMPTS = ASSETS / "prompts"
+SUFFIX = ".yaml"
+TEXT, PAIR = "{text}", "{text_pair}"
+INPUT_NAMES = {1: ("text",), 2: ("text", "second text")}
+LONGEST_TEMPLATE, LONGEST_WORD, MOST_CLASSES = 20_000, 100, 100  # characters, characters, classes
+LONGEST_FILE = 2**20  # bytes
+PROMPT_NAME = re.compile(r"[\w-]{1,40}", re.ASCII)
+EXAMPLE = "template: |-\n  Review: {text}\n  Sentiment:\nclasses:\n  negative: negative\n  positive: positive\n"
+
+Word = Annotated[str, Field(min_length=1, max_length=LONGEST_WORD)]
+
+
+@dataclass(frozen=True)
+class PromptCard:
+    """What is known of a prompt at a model: its text, per class the word and its tokens, and p(class) of empty texts.
+
+    Only the first token of a word decides: p(class) is its probability among the first tokens of all words.
+    """
+
+    template: str
+    words: tuple[str, ...]
+    tokens: tuple[tuple[str, ...], ...]
+    prior: tuple[float, ...]
+    chat: bool = False
+
+
+class PromptError(ModelUnavailable):
+    """The prompt cannot be used; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """`classes` maps each class to its word. Raises `PromptError` for a prompt that cannot classify."""
+
+    template: str
+    classes: dict[str, str]
+    chat: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "template", self.template.rstrip())
+        object.__setattr__(self, "classes", {name.strip(): word.strip() for name, word in self.classes.items()})
+        check(self)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.classes)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        return INPUT_NAMES[len(self.slots)]
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The slots in the template, in order: that of the text, and that of the second text where there is one."""
+        return tuple(slot for slot in (TEXT, PAIR) if slot in self.template)
+
+    @property
+    def key(self) -> str:
+        """12 hexadecimal digits that differ where anything of the prompt differs."""
+        content = [self.template, list(self.classes.items()), self.chat]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
+
+    def as_yaml(self) -> str:
+        content = {"template": self.template, "classes": self.classes, "chat": self.chat}
+        return str(yaml.dump(content, Dumper=LiteralDumper, sort_keys=False, allow_unicode=True, width=2**16))
+
+
+class LiteralDumper(yaml.SafeDumper):  # type: ignore[misc]
+    """Writes texts of several lines as they are read, not in quotes."""
+
+
+def _literal(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+LiteralDumper.add_representer(str, _literal)
+
+
+def check(prompt: Prompt) -> None:
+    """Raises `PromptError` with a sentence for the first thing that is missing or too much."""
+    template, words = prompt.template, list(prompt.classes.values())
+    counts = template.count(TEXT), template.count(PAIR)
+    if counts[0] != 1:
+        raise PromptError(
+            f"The template must have the slot {TEXT}, where the text goes, once, not {_times(counts[0])}."
+        )
+    if counts[1] > 1:
+        raise PromptError(f"The template may have the slot {PAIR} once, not {_times(counts[1])}.")
+    if counts[1] and template.index(PAIR) < template.index(TEXT):
+        raise PromptError(f"The slot {TEXT} must stand before {PAIR}.")
+    if len(template) > LONGEST_TEMPLATE:
+        raise PromptError(f"The template has {len(template):,} characters; at most {LONGEST_TEMPLATE:,} are read.")
+    if not 2 <= len(words) <= MOST_CLASSES:
+        raise PromptError(f"A prompt needs 2 to {MOST_CLASSES} classes, each with a word; there are {len(words)}.")
+    if not all(prompt.classes) or not all(words):
+        raise PromptError("Every class needs a name and a word.")
+    twice = next((word for word in words if words.count(word) > 1), None)
+    if twice is not None:
+        raise PromptError(f"Two classes have the word {twice!r}. Give each class a word of its own.")
+    longest = max((*prompt.classes, *words), key=len)
+    if len(longest) > LONGEST_WORD:
+        raise PromptError(f"{longest[:40]!r}… is too long for a class; at most {LONGEST_WORD} characters are read.")
+
+
+def _times(count: int) -> str:
+    return "never" if count == 0 else f"{count} times"
+
+
+PROMPT = TypeAdapter(Prompt, config=None)
+FIELDS = TypeAdapter(dict[str, Any])
+
+
+def parsed_prompt(content: str, name: str) -> Prompt:
+    """The prompt in the text of a YAML file; `name` is for messages. Raises `PromptError`."""
+    try:
+        fields = yaml.load(content, Loader=yaml.BaseLoader)  # all is text: yes and 1 are words
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark is not None else ""
+        raise PromptError(f"{name} is not YAML{where}. A prompt file looks like this:\n{EXAMPLE}") from error
+    if not isinstance(fields, dict):
+        raise PromptError(f"{name} holds no prompt. A prompt file looks like this:\n{EXAMPLE}")
+    unknown = sorted(set(map(str, fields)) - {"template", "classes", "chat"})
+    if unknown:
+        raise PromptError(f"{name} has the field {unknown[0]!r}; a prompt has template, classes and chat.")
+    try:
+        return PROMPT.validate_python(fields)
+    except ValidationError as error:
+        raise PromptError(f"{name} cannot be used. {refused_fields(error)}") from error
+
+
+def read_prompt(path: Path) -> Prompt:
+    """Raises `PromptError` for a file that is missing, too large or no prompt."""
+    try:
+        if path.stat().st_size > LONGEST_FILE:
+            raise PromptError(f"{path.name} takes {path.stat().st_size:,} bytes; a prompt at most {LONGEST_FILE:,}.")
+        content = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise PromptError(f"The prompt {path.name} cannot be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise PromptError(f"The prompt {path.name} is not UTF-8 text.") from error
+    return parsed_prompt(content, path.name)
+
+
+def shipped_prompts() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in PROMPTS.glob(f"*{SUFFIX}")))
+
+
+def saved_folder() -> Path:
+    return store() / "prompts"
+
+
+def prompt_named(name: str) -> Prompt:
+    """The shipped or saved prompt. Raises `PromptError` if there is none."""
+    if PROMPT_NAME.fullmatch(name):
+        for folder in (PROMPTS, saved_folder()):
+            if (folder / f"{name}{SUFFIX}").is_file():
+                return read_prompt(folder / f"{name}{SUFFIX}")
+    raise PromptError(
+        f"There is no prompt {name[:40]!r} here. Choose one of: {', '.join(shipped_prompts())}; or write it again, "
+        "because prompts are saved on the machine on which they were written."
+    )
+
+
+def save_prompt(prompt: Prompt) -> str:
+    """Writes it to the store, and returns its key. Raises `ExplanationError` if that is not possible."""
+    path = saved_folder() / f"{prompt.key}{SUFFIX}"
+    if path.is_file():
+        return prompt.key
+    try:
+        make_store()
+        path.parent.mkdir(exist_ok=True, mode=0o700)
+        fresh = path.with_suffix(".new")
+        fresh.write_text(prompt.as_yaml(), encoding="utf-8")
+        keep_private(fresh, 0o600)
+        fresh.replace(path)
+    except OSError as error:
+        raise ExplanationError(f"The prompt cannot be saved to {path.parent}: {error.strerror or error}.") from error
+    return prompt.key
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """From `MODEL:PROMPT` to both; the second is empty where there is no prompt."""
+    model, colon, prompt = name.rpartition(":")
+    return (model, prompt) if colon and model and PROMPT_NAME.fullmatch(prompt) and not _is_drive(model) else (name, "")
+
+
+def _is_drive(model: str) -> bool:
+    """The C of C:\\folder."""
+    return len(model) == 1

@@ -1,0 +1,133 @@
+"""A text inside a template: the ids of both, with positions in the text alone, so that the template is never a unit."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from explainers.errors import ExplanationError
+from explainers.models.inputs.encoding import TextTokenizer, Tokens
+from explainers.models.prompt import PromptError
+
+MOST_TEXT_TOKENS = 512  # of the person's texts
+MARGIN = 4  # tokens by which a text inside a template may differ from the text alone
+
+
+@dataclass(frozen=True)
+class PromptTokenizer:
+    """`pieces` are what stands before, between and after the texts; `longest` tokens are read at most.
+
+    A text that is too long is cut, the longer one of a pair first, so that the template stays whole. A token that holds
+    characters of the template and of a text, as a space before a word, belongs to the text.
+    """
+
+    name: str
+    tokenizer: TextTokenizer
+    pieces: tuple[str, ...]
+    longest: int
+
+    def tokens(self, texts: Sequence[str]) -> Tokens:
+        """The tokens of one text or of a pair, and of the template around. Raises `ExplanationError`."""
+        if len(texts) != len(self.pieces) - 1:
+            wanted = "one text" if len(self.pieces) == 2 else "two texts"
+            raise ExplanationError(f"The prompt of {self.name} has a slot for {wanted}, not for {len(texts)}.")
+        alone = [self._read(text) for text in texts]
+        counts = [sum(number is not None for number in tokens.sequence_ids) for tokens in alone]
+        room = min(MOST_TEXT_TOKENS, self.longest - self.template_tokens() - MARGIN)
+        kept = _shared_out(counts, room) if sum(counts) > room or any(t.truncated for t in alone) else counts
+        cut = [
+            text if count == most and not tokens.truncated else text[: _end(tokens, most)]
+            for text, tokens, count, most in zip(texts, alone, counts, kept, strict=True)
+        ]
+        filled = self._filled(cut)
+        if filled.truncated:
+            raise ExplanationError(f"The text does not fit into the prompt of {self.name}. Shorten it.")
+        return Tokens(filled.ids, filled.type_ids, filled.sequence_ids, filled.offsets, truncated=cut != list(texts))
+
+    def template_tokens(self) -> int:
+        """How many tokens the template has without texts. Raises `PromptError` if it leaves no room for any."""
+        tokens = self._read("".join(self.pieces))
+        if tokens.truncated or len(tokens.ids) > self.longest - 2 * MARGIN:
+            raise PromptError(
+                f"The prompt is longer than {self.name} reads ({self.longest:,} tokens). Shorten the template."
+            )
+        return len(tokens.ids)
+
+    def shared_prefix(self) -> tuple[int, ...]:
+        """The ids before the first text, which are the same for every text."""
+        others = len(self.pieces) - 2
+        first, second = (self._filled([text, *[text] * others]) for text in ("A test.", "7"))
+        shared: list[int] = []
+        for one, other, owner in zip(first.ids, second.ids, first.sequence_ids, strict=False):
+            if one != other or (owner is not None):
+                break
+            shared.append(one)
+        return tuple(shared)
+
+    def empty(self) -> tuple[int, ...]:
+        """The ids of the template with empty texts."""
+        return self._read("".join(self.pieces)).ids
+
+    def continuation(self, word: str, *, space: bool) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        """The ids that `word` has after the template, and their characters. Raises `PromptError` if they are not its
+        own."""
+        sample = "A test.".join(self.pieces)
+        whole = f"{sample}{' ' if space else ''}{word}"
+        before, after = self._read(sample), self._read(whole)
+        start = len(before.ids)
+        if after.ids[:start] != before.ids or len(after.ids) == start:
+            raise PromptError(
+                f"The word {word!r} cannot be told from the end of the template: the tokenizer of {self.name} joins "
+                "them. End the template with a colon, or choose another word."
+            )
+        return after.ids[start:], tuple(whole[first:last] for first, last in after.offsets[start:])
+
+    def _read(self, text: str) -> Tokens:
+        """The tokens of a text, without those with which the tokenizer ends one: the answer follows."""
+        tokens = self.tokenizer.tokens([text])
+        count = len(tokens.ids)
+        while count and tokens.sequence_ids[count - 1] is None:
+            count -= 1
+        return Tokens(
+            tokens.ids[:count],
+            tokens.type_ids[:count],
+            tokens.sequence_ids[:count],
+            tokens.offsets[:count],
+            tokens.truncated,
+        )
+
+    def _filled(self, texts: Sequence[str]) -> Tokens:
+        whole, spans = self.pieces[0], list[tuple[int, int]]()
+        for text, piece in zip(texts, self.pieces[1:], strict=True):
+            spans.append((len(whole), len(whole) + len(text)))
+            whole += text + piece
+        tokens = self._read(whole)
+        owners = [
+            None if number is None else _owner(offsets, spans)
+            for number, offsets in zip(tokens.sequence_ids, tokens.offsets, strict=True)
+        ]
+        offsets = tuple(
+            (0, 0) if owner is None else (max(0, start - spans[owner][0]), min(end, spans[owner][1]) - spans[owner][0])
+            for owner, (start, end) in zip(owners, tokens.offsets, strict=True)
+        )
+        return Tokens(tokens.ids, (0,) * len(tokens.ids), tuple(owners), offsets, tokens.truncated)
+
+
+def _owner(offsets: tuple[int, int], spans: Iterable[tuple[int, int]]) -> int | None:
+    """The number of the text that has characters of this token."""
+    start, end = offsets
+    return next((number for number, (first, last) in enumerate(spans) if start < last and end > first), None)
+
+
+def _shared_out(counts: Sequence[int], room: int) -> list[int]:
+    """How many tokens of each text are kept: the longer one gives first."""
+    kept = list(counts)
+    while sum(kept) > room:
+        longest = kept.index(max(kept))
+        others = max((count for number, count in enumerate(kept) if number != longest), default=0)
+        kept[longest] = max(room - (sum(kept) - kept[longest]), min(others, room // len(kept)))
+    return kept
+
+
+def _end(tokens: Tokens, most: int) -> int:
+    """Where the first `most` tokens of a text end, in characters."""
+    spans = [offsets for number, offsets in zip(tokens.sequence_ids, tokens.offsets, strict=True) if number is not None]
+    return spans[most - 1][1] if most else 0

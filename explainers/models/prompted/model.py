@@ -1,0 +1,64 @@
+"""A language model with a prompt as a frozen classifier: p(class) from the probabilities of class words."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from explainers.models.batching import rows_per_batch
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding
+from explainers.models.prompt import Prompt, PromptCard
+from explainers.models.prompted.network import ClassWords, PrefixCache
+
+
+@dataclass
+class PromptedModel(FrozenModel):
+    """`fixed` are the ids of the template with empty texts."""
+
+    prompt: Prompt = field(kw_only=True)
+    tokens: tuple[tuple[str, ...], ...] = field(kw_only=True)  # of each class word
+    fixed: tuple[int, ...] = field(kw_only=True)
+    cache: PrefixCache = field(kw_only=True, repr=False)
+
+    @property
+    def words(self) -> ClassWords:
+        assert isinstance(self.module, ClassWords)
+        return self.module
+
+    def rows_at_once(self, encoding: Encoding) -> int:
+        return rows_per_batch(len(encoding.ids) - len(self.cache.prefix), self.device.type)
+
+    def prompt_card(self) -> PromptCard:
+        """What is shown beside an answer."""
+        words = tuple(self.prompt.classes.values())
+        return PromptCard(self.prompt.template, words, self.tokens, self.prior(), self.prompt.chat)
+
+    def prior(self) -> tuple[float, ...]:
+        """p(class) of the template with empty texts, computed once."""
+        if self.cache.prior is None:
+            with self._batch(1), torch.inference_mode():
+                ids = torch.tensor([self.fixed], device=self.device)
+                logits = super()._logits(input_ids=ids, segments={})
+            self.cache.prior = tuple(self._normalised(logits)[0].double().tolist())
+        return self.cache.prior
+
+    def share_of_words(self, encoding: Encoding) -> float:
+        """The probability of all class words together, after the whole input: the rest goes to other words."""
+        with self._batch(1), torch.inference_mode():
+            return self.words.share_of_words(torch.tensor([encoding.ids], device=self.device))
+
+    def _logits(
+        self,
+        *,
+        segments: dict[str, Tensor],
+        input_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        attention: Tensor | None = None,
+    ) -> Tensor:
+        hooked = bool(self.words.decoder.embeddings._forward_hooks)
+        if input_ids is not None and not hooked and torch.is_inference_mode_enabled():
+            logits = self.cache.logits(input_ids, attention)
+            if logits is not None:
+                return logits
+        return super()._logits(segments=segments, input_ids=input_ids, inputs_embeds=inputs_embeds, attention=attention)

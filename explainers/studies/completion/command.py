@@ -1,0 +1,62 @@
+"""`study completion-train` and `study completion`: the adapter of the prompt `completion`, and what the language model
+answers with each shipped prompt, as assets/docs/completion.md."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from explainers.commands.options import Seed, show_progress, user_errors
+
+NAME = "completion"
+
+
+def completion_train_command(
+    data: Annotated[Path, typer.Option(help="Folder with the files of SST-2.")],
+    examples: Annotated[int, typer.Option(min=1, help="Number of training sentences.")] = 16_000,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option(help="Folder of the checkpoint; an interrupted run goes on.")] = Path(
+        "runs/completion"
+    ),
+) -> None:
+    """Train the low-rank adapter of the prompt `completion`, and write it beside the prompt."""
+    with user_errors():
+        import torch
+
+        from explainers.datasets.sst2 import read_sst2
+        from explainers.models.optimisation import accuracy
+        from explainers.models.prompt import PROMPTS, SUFFIX
+        from explainers.models.prompted.loading import load_prompted
+        from explainers.models.smollm2 import HUB_ID, smollm2_folder
+        from explainers.models.text.base_weights import sha256
+        from explainers.studies.completion.train import AdapterRecipe, chosen_rows, train, write_adapter, write_card
+
+        weights = PROMPTS / f"{NAME}.safetensors"
+        if weights.is_file():
+            raise typer.BadParameter(f"{weights} exists. Remove it, so that the untuned model is what learns.")
+        device, splits = torch.device("cpu"), read_sst2(data, seed=seed)
+        model = load_prompted(f"smollm2:{NAME}", device)
+        recipe = AdapterRecipe(examples=examples, seed=seed)
+        rows = chosen_rows(model, splits.train, recipe)
+        write_adapter(weights, train(model, rows, recipe, out, show_progress))
+        folder = smollm2_folder()
+        assert folder is not None  # the model was loaded from it
+        card = {
+            "name": NAME,
+            "prompt": {"file": f"{NAME}{SUFFIX}", "key": model.prompt.key},
+            "base": {"id": HUB_ID, "sha256": sha256(folder / "model.safetensors"), "licence": "Apache-2.0"},
+            "data": {
+                "name": "SST-2 (Socher et al., 2013), GLUE's phrases of at least 8 words; half of the Rotten Tomatoes "
+                "sentences that are not in SST (Pang and Lee, 2005)",
+                "licence": "research use",
+            },
+            "splits": {"train": len(rows), "validation": len(splits.validation)},
+            "recipe": asdict(recipe),
+            "command": f"python -m explainers study completion-train --data DIR --examples {examples} --seed {seed}",
+            "sha256": sha256(weights),
+        }
+        write_card(weights.with_suffix(".json"), card)
+        tuned = load_prompted(f"smollm2:{NAME}", device)
+        measured = {"untuned": accuracy(model, splits.validation), "tuned": accuracy(tuned, splits.validation)}
+        write_card(weights.with_suffix(".json"), card | {"accuracy": {"validation": measured}})

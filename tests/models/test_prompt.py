@@ -1,0 +1,144 @@
+"""What a prompt must have, its file, and the names by which it is found."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from explainers.errors import ExplanationError
+from explainers.installation import STORE_VARIABLE
+from explainers.models.prompt import (
+    EXAMPLE,
+    LONGEST_TEMPLATE,
+    Prompt,
+    PromptError,
+    parsed_prompt,
+    prompt_named,
+    read_prompt,
+    save_prompt,
+    saved_folder,
+    shipped_prompts,
+    split_name,
+)
+
+CLASSES = {"no": "bad", "yes": "good"}
+
+
+@pytest.mark.parametrize(
+    ("template", "classes", "sentence"),
+    [
+        ("Review:", CLASSES, "slot {text}, where the text goes, once, not never"),
+        ("{text} {text}", CLASSES, "once, not 2 times"),
+        ("{text} {text_pair} {text_pair}", CLASSES, "{text_pair} once, not 2 times"),
+        ("{text_pair} {text}", CLASSES, "{text} must stand before {text_pair}"),
+        ("{text}" + "x" * LONGEST_TEMPLATE, CLASSES, "20,006 characters"),
+        ("{text}", {"yes": "good"}, "2 to 100 classes, each with a word; there are 1"),
+        ("{text}", {"no": "bad", "yes": " "}, "name and a word"),
+        ("{text}", {"no": "good", "yes": "good "}, "'good'"),
+        ("{text}", {"no": "x" * 101, "yes": "good"}, "too long for a class"),
+    ],
+)
+def test_what_is_missing_is_a_sentence(template: str, classes: dict[str, str], sentence: str) -> None:
+    with pytest.raises(PromptError, match=re.escape(sentence)):
+        Prompt(template, classes)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("template: [", "p.yaml is not YAML in line 1"),
+        ("- a", "p.yaml holds no prompt"),
+        ("", "p.yaml holds no prompt"),
+        ("template: '{text}'", "classes is missing"),
+        (EXAMPLE + "few: 1", "the field 'few'"),
+        (EXAMPLE + "chat: often", "chat must be true or false, not 'often'"),
+        ("template: '{text}'\nclasses: 3", "classes must be an object"),
+        ("a: &a [*a]\ntemplate: *a", "p.yaml"),
+        ("template: !!python/object/apply:os.system ['true']", "p.yaml"),
+    ],
+)
+def test_a_wrong_file_is_a_sentence(content: str, sentence: str) -> None:
+    with pytest.raises(PromptError, match=re.escape(sentence)):
+        parsed_prompt(content, "p.yaml")
+
+
+def test_words_that_yaml_knows_stay_words() -> None:
+    prompt = parsed_prompt("template: '{text}?'\nclasses: {yes: yes, no: no, 1: 1.0}\nchat: true", "p.yaml")
+    assert prompt.classes == {"yes": "yes", "no": "no", "1": "1.0"}
+    assert prompt.chat
+
+
+def test_a_file_gives_the_prompt_again() -> None:
+    prompt = Prompt("# “{text}”\n\n  and: {text_pair}\n\nthe\t", {"né": "1: 2", "- b": "'c' #"}, chat=True)
+    assert parsed_prompt(prompt.as_yaml(), "p.yaml") == prompt
+    assert prompt.input_names == ("text", "second text")
+
+
+def test_a_key_tells_prompts_apart() -> None:
+    prompts = [
+        Prompt("{text}.", CLASSES),
+        Prompt("{text}", CLASSES),
+        Prompt("{text}", dict(reversed(CLASSES.items()))),
+        Prompt("{text}", CLASSES, chat=True),
+    ]
+    assert len({prompt.key for prompt in prompts}) == 4
+    assert Prompt("{text}.\n", CLASSES).key == prompts[0].key
+
+
+def test_a_saved_prompt_is_found_by_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    prompt = Prompt("{text}.", CLASSES)
+    with pytest.raises(PromptError, match="There is no prompt"):
+        prompt_named(prompt.key)
+    assert save_prompt(prompt) == save_prompt(prompt) == prompt.key
+    assert prompt_named(prompt.key) == prompt
+    (path,) = saved_folder().iterdir()
+    assert path.stat().st_mode & 0o077 == 0
+    assert path.parent.stat().st_mode & 0o077 == 0
+
+
+def test_a_store_that_cannot_be_written_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "store").write_text("a file")
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    with pytest.raises(ExplanationError, match="cannot be saved"):
+        save_prompt(Prompt("{text}.", CLASSES))
+
+
+@pytest.mark.parametrize("name", ["none", "../../etc/passwd", "a/b", "", "x" * 41])
+def test_an_unknown_name_is_a_sentence(name: str) -> None:
+    with pytest.raises(PromptError, match="There is no prompt"):
+        prompt_named(name)
+
+
+def test_shipped_prompts_can_be_read() -> None:
+    assert "sst2" in shipped_prompts()
+    assert all(prompt_named(name).labels for name in shipped_prompts())
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("owner/model:sst2", ("owner/model", "sst2")),
+        ("owner/model@main:0a1b2c", ("owner/model@main", "0a1b2c")),
+        ("/a/b:c", ("/a/b", "c")),
+        ("/a:b/c", ("/a:b/c", "")),
+        ("C:\\models", ("C:\\models", "")),
+        ("C:sst2", ("C:sst2", "")),
+        (":sst2", (":sst2", "")),
+        ("model:", ("model:", "")),
+        ("sst2", ("sst2", "")),
+    ],
+)
+def test_a_name_has_a_model_and_a_prompt(name: str, parts: tuple[str, str]) -> None:
+    assert split_name(name) == parts
+
+
+def test_files_that_are_no_text_are_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match="cannot be read"):
+        read_prompt(tmp_path / "missing.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PromptError, match="not UTF-8"):
+        read_prompt(tmp_path / "binary.yaml")
+    (tmp_path / "large.yaml").write_text("#" * (2**20 + 1))
+    with pytest.raises(PromptError, match="1,048,577 bytes"):
+        read_prompt(tmp_path / "large.yaml")
