@@ -13,6 +13,9 @@ from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
 from explainers.models.model_names import resolve_model_name
 from explainers.models.multimodal.head_cards import is_head
+from explainers.models.prompt import prompt_named, shipped_prompts, split_name
+from explainers.models.smollm2 import NAME as SMOLLM2
+from explainers.models.smollm2 import smollm2_folder
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class ModelInfo:
     version: str = ""
     erasures: tuple[Erasure, ...] = ERASURES
     generator_noun: str = ""
+    default_erasure: Erasure = "mask"
 
     @property
     def pairs(self) -> bool:
@@ -40,7 +44,13 @@ def model_info(pool: ModelPool, name: str) -> ModelInfo:
     if model is None:
         return on_card
     return ModelInfo(
-        model.labels, model.input_names, model.multimodal, model.version, model.erasures, on_card.generator_noun
+        model.labels,
+        model.input_names,
+        model.multimodal,
+        model.version,
+        model.erasures,
+        on_card.generator_noun,
+        model.default_erasure,
     )
 
 
@@ -49,6 +59,9 @@ def info_on_card(name: str) -> ModelInfo:
     try:
         if name in bundle_names():
             return _of_bundle(name)
+        if split_name(name)[1]:
+            prompt = prompt_named(split_name(name)[1])
+            return ModelInfo(prompt.labels, prompt.input_names, default_erasure="delete")
         multimodal = is_head(Path(resolve_model_name(name, roots())))  # heads stand on encoders of images and texts
     except ExplanationError:
         return ModelInfo()
@@ -70,13 +83,19 @@ def _of_bundle(name: str) -> ModelInfo:
 
 def model_box(state: PageState[Any]) -> str:
     """Draw the box for the model of a page, and return its name."""
-    offered = list(dict.fromkeys(filter(None, (*bundle_names(), state.controls.model))))
+    offered = list(dict.fromkeys(filter(None, (*bundle_names(), *_language_models(), state.controls.model))))
     name = st.selectbox(
         "Model",
         offered,
         accept_new_options=True,
         help="An embedded model, the id of a classifier of texts, or of images with text, on the Hugging Face hub "
-        "(owner/model or owner/model@revision), or a folder below the one in which the app was started.",
+        "(owner/model or owner/model@revision), a folder below the one in which the app was started, or a language "
+        "model with a prompt (owner/model:sst2).",
         **state.widget("model", listed=offered),
     )
     return (name or "").strip()
+
+
+def _language_models() -> tuple[str, ...]:
+    """The names of SmolLM2 with each prompt that comes with the project, where it is on this machine."""
+    return tuple(f"{SMOLLM2}:{prompt}" for prompt in shipped_prompts()) if smollm2_folder() is not None else ()

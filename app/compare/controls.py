@@ -149,9 +149,9 @@ def _erasure(info: ModelInfo, state: CompareState) -> Erasure:
         required=True,
         help="How a word is removed: mask replaces it by the mask token, delete drops it and closes the gap, zero sets "
         f"its embedding to 0. All metrics depend on it.{in_images if info.multimodal else ''}",
-        **state.widget("erase", options=info.erasures, initial="default"),
+        **state.widget("erase", options=info.erasures, default=info.default_erasure, initial="default"),
     )
-    return erasure or "mask"
+    return erasure or info.default_erasure
 
 
 def _budget(state: CompareState) -> int | None:

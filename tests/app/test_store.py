@@ -213,7 +213,8 @@ def test_a_store_that_others_could_read_is_closed_to_them(opened: Opened) -> Non
 def test_a_store_that_stays_readable_is_reported(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stores.folder().mkdir(mode=0o755)
+    stores.folder().mkdir()
+    stores.folder().chmod(0o755)  # whatever the umask is
     monkeypatch.setattr(Path, "chmod", lambda *_args: None)  # as on a file system without rights
     kept(opened())
     assert "Other accounts of this machine may read the store" in caplog.text

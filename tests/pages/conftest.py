@@ -110,8 +110,8 @@ class Page:
 
     @property
     def boxes(self) -> list[str]:
-        """The labels of the text boxes."""
-        return [box.label for box in self.at.text_area]
+        """The labels of the text boxes of the input."""
+        return [box.label for box in self.at.text_area if not (box.key or "").startswith("prompt ")]
 
     @property
     def patches(self) -> list[int]:
