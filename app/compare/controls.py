@@ -129,13 +129,13 @@ def _variants(model: str, version: str, state: CompareState) -> list[str]:
     return [names[name] for name in picked]
 
 
-def narrators(model: str, version: str, state: CompareState) -> tuple[str, ...]:
-    """Return the ids of the chosen narrators, by default all that are fitted to the model; draw nothing where none
-    are."""
+def narrators(model: str, version: str, state: CompareState) -> tuple[str, ...] | None:
+    """Return the ids of the chosen narrators, by default all that are fitted to the model; where none are, draw
+    nothing and return None, as before the model is loaded, so that loading it asks nothing new."""
     fitted = {artifact.method for artifact in available_artifacts(model, version, "narrative")}
     specs = {spec.name: spec for spec in NARRATORS if spec.id in fitted}
     if not specs:
-        return ()
+        return None
     widget = state.widget("narrators", options=specs, default=list(specs), initial="default")
     names = st.pills("Narrators", list(specs), selection_mode="multi", help=NARRATORS_HELP, **widget)
     return tuple(specs[name].id for name in specs if name in (names or []))

@@ -35,7 +35,7 @@ def test_without_fitted_narrators_there_is_nothing_to_choose() -> None:
     app = AppTest.from_function(page).run()
     assert not app.exception
     assert not app.get("button_group")
-    assert app.json[0].value == "[]"
+    assert app.json[0].value == "null"
 
 
 def test_all_that_are_fitted_are_chosen_until_one_is_taken_away(fitted: Path) -> None:
