@@ -8,7 +8,7 @@ from explainers.studies.ablations.command import ablate_command
 from explainers.studies.answers.command import answers_command
 from explainers.studies.architectures.command import architectures_command
 from explainers.studies.cards.command import cards_command
-from explainers.studies.completion.command import completion_train_command
+from explainers.studies.completion.command import completion_command, completion_train_command
 from explainers.studies.consistency.command import consistency_command
 from explainers.studies.equal_calls.command import equal_calls_command
 from explainers.studies.identifiability.command import identifiability_command
@@ -36,6 +36,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     "identifiability": identifiability_command,
     "long-texts": long_texts_command,
     "masking": masking_command,
+    "completion": completion_command,
     "completion-train": completion_train_command,
     "narratives": narratives_command,
     "peers": peers_command,

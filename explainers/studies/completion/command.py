@@ -1,6 +1,7 @@
 """`study completion-train` and `study completion`: the adapter of the prompt `completion`, and what the language model
-answers with each shipped prompt, as assets/docs/completion.md."""
+answers with the shipped prompts, as assets/docs/completion.md."""
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -8,8 +9,11 @@ from typing import Annotated
 import typer
 
 from explainers.commands.options import Seed, show_progress, user_errors
+from explainers.installation import ASSETS
 
 NAME = "completion"
+PROMPTS = ("sst2", "sst2-examples", NAME)
+DOCUMENT, STORED = ASSETS / "docs" / "completion.md", ASSETS / "studies" / "completion.json"
 
 
 def completion_train_command(
@@ -60,3 +64,46 @@ def completion_train_command(
         tuned = load_prompted(f"smollm2:{NAME}", device)
         measured = {"untuned": accuracy(model, splits.validation), "tuned": accuracy(tuned, splits.validation)}
         write_card(weights.with_suffix(".json"), card | {"accuracy": {"validation": measured}})
+
+
+def completion_command(
+    data: Annotated[Path, typer.Option(help="Folder with the files of SST-2.")],
+    n: Annotated[int, typer.Option(min=1, help="Number of dev sentences, taken at random by the seed.")] = 872,
+    explained: Annotated[int, typer.Option(min=0, help="Of how many of them the methods are measured.")] = 300,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option(help="Folder of the rows; an interrupted run goes on.")] = Path(
+        "runs/completion"
+    ),
+) -> None:
+    """Measure SmolLM2 on SST-2 with the shipped prompts, and the methods on the last one, as a document."""
+    with user_errors():
+        import random
+
+        import torch
+
+        from explainers.datasets.sst2 import read_sst2
+        from explainers.models.prompted.loading import load_prompted
+        from explainers.studies.completion.measure import prefix_ratio, record_answers, rows_of
+        from explainers.studies.completion.table import completion_document
+
+        inputs = list(read_sst2(data, seed=seed).test)
+        random.Random(seed).shuffle(inputs)
+        measured = {}
+        for name in PROMPTS:
+            model = load_prompted(f"smollm2:{name}", torch.device("cpu"))
+            for done in record_answers(model, name, inputs[:n], explained if name == NAME else 0, out):
+                if done % 50 == 0 or done == n:
+                    show_progress(f"{name}: {done} of {n} inputs")
+            measured[name] = {
+                "prior": dict(zip(model.labels, model.prior(), strict=True)),
+                "prefix": prefix_ratio(model, inputs[0]),
+                "rows": rows_of(out, name),
+            }
+        words = f"--data DIR --n {n} --explained {explained} --seed {seed}"
+        result = {
+            "command": f".venv/bin/python -m explainers study completion {words}",
+            "card": json.loads((ASSETS / "prompts" / f"{NAME}.json").read_text(encoding="utf-8")),
+            "prompts": measured,
+        }
+        STORED.write_text(json.dumps(result) + "\n", encoding="utf-8")
+        DOCUMENT.write_text(completion_document(result), encoding="utf-8")

@@ -14,15 +14,16 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from explainers.datasets.example import Example
+from explainers.models.decoder import DecoderClassifier
 from explainers.models.inputs.encoding import NO_UNIT
 from explainers.models.lora import Adapted, adapted
 from explainers.models.optimisation import load_checkpoint, optimiser_step
 from explainers.models.prompted.model import PromptedModel
-from explainers.models.prompted.network import ClassWords
 
 SHORTEST = 8  # words: the training part also has phrases of one word
 CHECKPOINT = "checkpoint.pt"
 EVERY = 100  # steps between checkpoints
+ENDS = ("down", "up")  # A and B of an adapter
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,7 @@ def train(
     base = adapted(network.decoder.network, recipe.rank)
     parts = {name: module for name, module in base.named_modules() if isinstance(module, Adapted)}
     weights = [weight for part in parts.values() for weight in (part.down, part.up)]
-    learning = ClassWords.__new__(ClassWords)
-    nn.Module.__init__(learning)
-    learning.decoder, learning.score = type(network.decoder)(base), network.score
+    learning = DecoderClassifier(base, network.score)
     optimiser = torch.optim.AdamW(weights, recipe.learning_rate, weight_decay=0.01)
     ready = batches(rows, recipe)
     rising = recipe.rising * len(ready)
@@ -135,9 +134,6 @@ def train(
     return {
         f"{name}.{end}": getattr(part, end).data.half().contiguous() for name, part in parts.items() for end in ENDS
     }
-
-
-ENDS = ("down", "up")
 
 
 def write_adapter(path: Path, tensors: dict[str, Tensor]) -> None:

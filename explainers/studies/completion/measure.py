@@ -1,0 +1,97 @@
+"""How often SmolLM2 is right on SST-2 with each shipped prompt of its two classes, and how faithful the methods are."""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from explainers.api import compare
+from explainers.comparison.decision import decide
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
+from explainers.evaluation.record_file import Record, appending, read_records, resume_records
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.prediction_cache import PredictionCache
+from explainers.models.prompted.model import PromptedModel
+from explainers.results.settings import Settings
+from explainers.studies.masking.measure import without_weights
+
+METRICS = ("aopc_c", "aopc_s")
+FILE = "{}.jsonl"  # a row per input, by the name of the prompt
+MASKS, REPEATS = 64, 5  # of the comparison with and without the kept prefix
+
+
+def answer_row(model: FrozenModel, example: Example, number: int, *, explained: bool) -> Record:
+    """Return whether the answer is right, the share of the class words, and by method both metrics."""
+    model = model.pooled(PredictionCache())
+    settings = Settings(erasure=model.default_erasure)
+    decision, probabilities = decide(model, example, settings=settings)
+    row: Record = {
+        "input": number,
+        "units": len(decision.encoding.units),
+        "right": int(np.argmax(probabilities) == example.label),
+        "positive": int(np.argmax(probabilities) == 1),
+        "share": decision.share_of_words,
+        "metrics": {},
+    }
+    if explained:
+        methods = [spec.id for spec in without_weights()]
+        comparison = compare(model, example, methods, label=None, settings=settings)
+        row["metrics"] = {
+            result.method: {metric: result.metrics[metric] for metric in METRICS} for result in comparison.results
+        }
+        control = comparison.random_control
+        if control is not None:
+            row["metrics"]["random"] = {metric: control.metrics[metric] for metric in METRICS}
+    return row
+
+
+def record_answers(
+    model: PromptedModel, prompt: str, inputs: Sequence[Example], explained: int, out: Path
+) -> Iterator[int]:
+    """Append the rows that are missing in `out`; yield how many inputs are done.
+
+    Raises `ExplanationError` if the rows there belong to another run.
+    """
+    path = out / FILE.format(prompt)
+    signature = {"model": model.version, "inputs": [example.text for example in inputs], "explained": explained}
+    done = {row["input"] for row in resume_records(path, signature)}
+    with appending(path) as append:
+        for number, example in enumerate(inputs):
+            if number not in done:
+                append(answer_row(model, example, number, explained=number < explained))
+            yield number + 1
+
+
+def rows_of(out: Path, prompt: str) -> list[Record]:
+    """Return the rows of a prompt in the order of the inputs."""
+    return sorted(read_records(out / FILE.format(prompt)), key=lambda row: row["input"])
+
+
+def prefix_ratio(model: PromptedModel, example: Example) -> Record:
+    """Return how long the same masks take without the kept prefix, as a multiple of the time with it; the median of
+    pairs, one after the other.
+
+    Raises `ExplanationError` if the answers differ.
+    """
+    encoding = model.encode(example)
+    keeps = np.random.default_rng(0).random((MASKS, len(encoding.units))) > 0.5
+    prefix, ratios = model.cache.prefix, []
+    for _ in range(REPEATS):
+        seconds, answers = [], []
+        for kept in (prefix, ()):
+            model.cache.prefix = kept
+            started = time.perf_counter()
+            answers.append(model.probabilities(encoding, keeps, "delete"))
+            seconds.append(time.perf_counter() - started)
+        ratios.append(seconds[1] / seconds[0])
+        if not np.allclose(answers[0], answers[1], atol=1e-4):
+            raise ExplanationError("The answers with the kept prefix differ from those without.")
+    model.cache.prefix = prefix
+    return {
+        "prompt": model.prompt.key,
+        "prefix": len(prefix),
+        "tokens": len(encoding.ids),
+        "ratio": float(np.median(ratios)),
+    }
