@@ -17,7 +17,8 @@ def test_the_names_are_there() -> None:
     assert callable(load)
     assert callable(wrap)
     assert issubclass(ExplanationError, Exception)
-    functions, types = {"explain", "load", "wrap"}, {"Comparison", "ExplanationError"}
+    assert explainers.Prompt("{text}?", {"no": "no", "yes": "yes"}).labels == ("no", "yes")
+    functions, types = {"explain", "load", "wrap"}, {"Comparison", "ExplanationError", "Prompt"}
     assert set(explainers.__all__) == {"METHODS", "__version__", *types, *functions}
 
 
