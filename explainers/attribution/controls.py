@@ -1,10 +1,12 @@
-"""Controls, which cost nothing: a random order, and, for pairs and images with a text, one part of the input alone.
+"""Controls, which cost nothing: a random order, the first or last unit alone, and, for pairs and images with a text,
+one part of the input alone.
 
 An explanation must beat the random order. The metrics of one part say how far that part alone goes.
 
     s_u = 1 if unit u belongs to part number `segment`, else 0        0: premise or text, 1: hypothesis or image
 
-At a cut inside the part, its first words or patches are the ones that are taken.
+At a cut inside the part, its first words or patches are the ones that are taken; behind the first or last unit the
+others follow in the order of the input.
 """
 
 from dataclasses import dataclass
@@ -95,6 +97,44 @@ PICTURE_ONLY = MethodSpec(
     needs="image",
 )
 
+FIRST_ONLY = MethodSpec(
+    id="first_only",
+    name="First unit only",
+    group="Controls",
+    kind="one part",
+    is_control=True,
+    signed=False,
+    idea="The first unit counts, no other. Not an explanation.",
+    caution="Never an explanation. If it looks as good as a method, the position may decide: decoders attend to the "
+    "first tokens whatever they say, and read the class from the last one.",
+    formula=r"s_u=1\text{ for the first unit},\;0\text{ for the others}",
+    source="a control; Xiao et al., ICLR 2024 (attention sinks)",
+    implementation=f"{__name__}:SinglePosition",
+    colour="#6b8e23",
+    passes=lambda _units, _samples, _steps: 0,
+    fixed=(("position", 0),),
+    default=False,
+)
+
+LAST_ONLY = MethodSpec(
+    id="last_only",
+    name="Last unit only",
+    group="Controls",
+    kind="one part",
+    is_control=True,
+    signed=False,
+    idea="The last unit counts, no other. Not an explanation.",
+    caution="Never an explanation. If it looks as good as a method, the position may decide: decoders attend to the "
+    "first tokens whatever they say, and read the class from the last one.",
+    formula=r"s_u=1\text{ for the last unit},\;0\text{ for the others}",
+    source="a control; Xiao et al., ICLR 2024 (attention sinks)",
+    implementation=f"{__name__}:SinglePosition",
+    colour="#c71585",
+    passes=lambda _units, _samples, _steps: 0,
+    fixed=(("position", -1),),
+    default=False,
+)
+
 SINGLE_PARTS = {spec.id: spec for spec in (PREMISE_ONLY, HYPOTHESIS_ONLY, TEXT_ONLY, PICTURE_ONLY)}
 
 RANDOM = MethodSpec(
@@ -124,6 +164,19 @@ class SinglePart:
     def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
         scores = tuple(float(unit.segment == self.segment) for unit in encoding.units)
         return Attribution(self.method, encoding, label, scores, signed=SINGLE_PARTS[self.method].signed)
+
+
+@dataclass(frozen=True)
+class SinglePosition:
+    """`position` is that of the unit that counts: 0 or -1."""
+
+    method: str
+    position: int
+
+    def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
+        units = len(encoding.units)
+        scores = tuple(float(unit == self.position % units) for unit in range(units))
+        return Attribution(self.method, encoding, label, scores, signed=False)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ METHODS: Registry[MethodSpec] = Registry(
         "explainers.attribution.controls:HYPOTHESIS_ONLY",
         "explainers.attribution.controls:TEXT_ONLY",
         "explainers.attribution.controls:PICTURE_ONLY",
+        "explainers.attribution.controls:FIRST_ONLY",
+        "explainers.attribution.controls:LAST_ONLY",
         "explainers.attribution.controls:RANDOM",
     ),
     entry_points="crosslight.methods",

@@ -26,3 +26,13 @@ def test_it_means_something_for_pairs_and_images_only() -> None:
     assert [each.id for each in applicable(specs, Example("a"))] == ["lime"]
     image = InputImage.of(np.zeros((2, 2, 3), np.uint8))
     assert [each.id for each in applicable(specs, Example("a", image=image))] == ["lime", *PARTS]
+
+
+@pytest.mark.parametrize(("method", "scores"), [("first_only", (1.0, 0.0, 0.0)), ("last_only", (0.0, 0.0, 1.0))])
+def test_one_position_counts(bert: FrozenModel, method: str, scores: tuple[float, ...]) -> None:
+    (entry,) = select([method])
+    made = entry.make(erasure="mask", seed=0, samples=50, steps=5)
+    assert made.attribute(bert, bert.encode(Example("good film plot")), 1).scores == scores
+    assert made.attribute(bert, bert.encode(Example("good")), 1).scores == (1.0,)
+    assert entry.is_control
+    assert not entry.default
