@@ -48,6 +48,40 @@ def evidence_dots(table: Sequence[MethodSummary], operator: str) -> go.Figure:
     return figure
 
 
+def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
+    """Return the evidence of every method that costs passes, with its interval, against their mean number."""
+    column = metric_column(EVIDENCE, operator)
+    figure = go.Figure()
+    for row in table:
+        if column not in row.metrics or not row.passes:
+            continue
+        interval = row.metrics[column]
+        figure.add_scatter(
+            x=[row.passes],
+            y=[interval.mean],
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": [interval.high - interval.mean],
+                "arrayminus": [interval.mean - interval.low],
+            },
+            mode="markers+text",
+            text=[name_of(row.method)],
+            textposition="middle right",
+            marker={"size": 9, "color": line_of(row.method).colour},
+            hovertemplate=f"%{{text}}: {interval.mean:.3f} at {row.passes:,.0f} passes<extra></extra>",
+        )
+    chance = next((row.metrics[column].mean for row in table if row.method == RANDOM and column in row.metrics), None)
+    if chance is not None:
+        figure.add_hline(y=chance, line={"color": GREY, "dash": "dot", "width": 1})
+    figure.update_xaxes(title_text="passes per input", type="log", title_standoff=4)
+    figure.update_yaxes(title_text=f"evidence ({operator})")
+    figure.update_layout(
+        height=70 + ROW * len(table), margin={"l": 8, "r": 90, "t": 8, "b": 8}, showlegend=False, hovermode="closest"
+    )
+    return figure
+
+
 def trust_map(points: pd.DataFrame) -> go.Figure:
     """Return a point per input, agreement by evidence; above `MOST_POINTS` the number of inputs in cells."""
     figure = go.Figure()

@@ -9,17 +9,18 @@ import streamlit as st
 
 from app import plain_text
 from app.compare.state import LONGEST_IN_ADDRESS
-from app.evaluate.charts import evidence_dots, trust_map
+from app.evaluate.charts import cost_chart, evidence_dots, trust_map
 from app.evaluate.state import evaluate_state
 from app.evaluate.stored import SetResult
 from app.plain_text import Bold
 from explainers.evaluation.set_frames import without_lists
-from explainers.evaluation.set_summary import inputs_with
+from explainers.evaluation.set_summary import inputs_with, worth_a_look
 from explainers.methods.registry import method_spec
 from explainers.report.set_tables import (
     NOTE,
     STATUSES,
     WORDS,
+    latex_caption,
     method_columns,
     set_document,
     top_words,
@@ -75,11 +76,18 @@ def _methods(result: SetResult, number: int) -> None:
     st.subheader("Methods", anchor=False)
     left, right = st.columns([2, 3])
     with left:
-        st.plotly_chart(
+        by_method, by_cost = st.tabs(["Evidence", "Against cost"])
+        by_method.plotly_chart(
             evidence_dots(result.table, result.operators[0]),
             key=f"dots {number}",
             config=CHART_BUTTONS,
             alt="Evidence by method",
+        )
+        by_cost.plotly_chart(
+            cost_chart(result.table, result.operators[0]),
+            key=f"cost {number}",
+            config=CHART_BUTTONS,
+            alt="Evidence by method against passes per input",
         )
     with right:
         cells = pd.DataFrame(method_columns(result.operators).cells(result.table))
@@ -162,6 +170,22 @@ def _trust(result: SetResult, number: int) -> None:
         id = data[0] if isinstance(data, list) else next(iter(data.values())) if isinstance(data, dict) else data
         for _, row in result.rows[result.rows["id"] == id].iterrows():
             compare_link(result, row, f"point link {number}")
+    _lists(result, number)
+
+
+def _lists(result: SetResult, number: int) -> None:
+    """Draw what is worth a look: lists of inputs, each with a link to the Compare page."""
+    lists = {f"{title} ({len(rows):,})": rows for title, rows in worth_a_look(result.rows).items() if len(rows)}
+    if not lists:
+        return
+    chosen = st.selectbox("Worth a look", list(lists), key=f"list {number}", index=None, placeholder="a list of inputs")
+    rows = lists.get(chosen or "")
+    if rows is None:
+        return
+    titles = {f"{row['id']}: {one_line(row['text'], 60)}": place for place, row in rows.head(LISTED).iterrows()}
+    title = st.selectbox("Input", list(titles), key=f"listed {number} {chosen}")
+    if title:
+        compare_link(result, result.rows.loc[titles[title]], f"list link {number}")
 
 
 def _left_out(result: SetResult) -> None:
@@ -184,6 +208,12 @@ def _files(result: SetResult, number: int) -> None:
             lambda: result.methods.to_parquet(index=False),
             "methods.parquet",
             "application/octet-stream",
+        ),
+        (
+            "Methods, LaTeX",
+            lambda: method_columns(result.operators).latex(result.table, latex_caption(result.manifest)),
+            "methods.tex",
+            "application/x-tex",
         ),
         ("Manifest, JSON", lambda: strict_json(result.manifest), "manifest.json", "application/json"),
         ("Page, HTML", page, "evaluation.html", "text/html"),

@@ -184,6 +184,20 @@ def trust_points(rows: pd.DataFrame, methods: pd.DataFrame, operator: str) -> pd
     return points.join(best, on="id").dropna(subset=["agreement", "evidence"]).reset_index(drop=True)
 
 
+def worth_a_look(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return lists of inputs by title, those first on which the methods agree most: the model is wrong; no order of
+    words is better than random ones; one method alone is supported."""
+    explained = rows[rows["status"] != "failed"].sort_values("agreement", ascending=False, na_position="last")
+    supported = explained["supported"].map(lambda methods: len(methods) if hasattr(methods, "__len__") else 0)
+    wrong = explained["right"].eq(False).fillna(False).astype(bool)
+    open_ = (explained["status"] == "open") & explained["refusal"].isna()
+    return {
+        "The model is wrong, the methods agree most first": explained[wrong],
+        "No order is better than random, the methods agree most first": explained[open_],
+        "One method alone is supported": explained[supported == 1],
+    }
+
+
 def binned(points: pd.DataFrame) -> pd.DataFrame:
     """Return the points in cells of a grid: middle of the cell, number of `inputs`, and the share that is `right`."""
     cells = {name: _cells(points[name].to_numpy(dtype=float)) for name in ("agreement", "evidence")}

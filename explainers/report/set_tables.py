@@ -134,6 +134,14 @@ def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
     return standalone_page(title, body, style=FRAGMENT_STYLE)
 
 
+def latex_caption(manifest: Mapping[str, Any]) -> str:
+    """Return what the table of methods shows."""
+    return (
+        f"{manifest['model']['name']} on {manifest['data']['name']}, {manifest['inputs']:,} inputs: means with 95 % "
+        f"bootstrap intervals. Evidence is AOPC-C − AOPC-S under {manifest['operators'][0]}."
+    )
+
+
 def _all_shares(rows: pd.DataFrame) -> list[StatusShare]:
     return [share for by in GROUPINGS for share in status_shares(rows, by)]
 

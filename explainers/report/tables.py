@@ -99,6 +99,14 @@ class TableColumn(Generic[Row]):
         return text + (self.note(row) if self.note else "")
 
 
+LATEX_SIGNS = {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "−": "$-$", "×": r"$\times$", "†": r"$\dagger$"}
+LATEX_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "&%$#_{}"} | {"\\": r"\textbackslash{}"})
+
+
+def _latex_text(text: str) -> str:
+    return text.translate(LATEX_ESCAPES | str.maketrans({"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}))
+
+
 def is_undefined(value: object) -> bool:
     """Return whether a value is None or NaN, or an interval around NaN."""
     if is_bounds(value):
@@ -129,6 +137,19 @@ class Table(Generic[Row]):
         lines = [[column.cell(row).replace("|", "\\|") for column in columns] for row in rows]
         rule = "|" + "".join(RULES[column.align] for column in columns)
         return "\n".join([_line([column.header for column in columns]), rule, *map(_line, lines)])
+
+    def latex(self, rows: Iterable[Row], caption: str) -> str:
+        """A table for LaTeX with the package booktabs; empty without rows."""
+        rows = list(rows)
+        if not rows:
+            return ""
+        columns = self._shown(rows)
+        frame = pd.DataFrame(self.cells(rows))
+        aligned = "".join("r" if column.align == "right" else "l" for column in columns)
+        written: str = frame.to_latex(index=False, escape=True, column_format=aligned, caption=_latex_text(caption))
+        for sign, command in LATEX_SIGNS.items():
+            written = written.replace(sign, command)
+        return written
 
     def html(self, rows: Iterable[Row]) -> str:
         """A `<table>`, every text escaped."""

@@ -20,6 +20,7 @@ from explainers.evaluation.set_summary import (
     status_shares,
     trust_points,
     words_over_set,
+    worth_a_look,
 )
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.settings import Settings
@@ -217,3 +218,20 @@ def test_the_mean_of_many_inputs_is_exact_and_drawn_in_groups(monkeypatch: pytes
     # the standard error of 1,001 draws with standard deviation 2 is 0.063
     assert (mean.high - mean.low) / 2 == pytest.approx(1.96 * values.std() / np.sqrt(1001), rel=0.25)
     assert mean_over_inputs(np.array([np.nan])) is None
+
+
+def test_lists_worth_a_look_begin_with_the_most_agreement() -> None:
+    def answer(status: str, agreement: float, supported: list[str], refusal: str | None = None) -> dict[str, Any]:
+        return {"status": status, "agreement": agreement, "supported": supported, "refusal": refusal, "p": 0.5}
+
+    records = [
+        record(0, label=0, answer=answer("supported", 0.2, ["lime"])),
+        record(1, label=0, answer=answer("supported", 0.9, ["lime", "aml"])),
+        record(2, label=None, answer=answer("open", 0.4, [])),
+        record(3, answer=answer("open", 0.6, [], "too short")),
+        record(4, failed="no words", answer={}),
+    ]
+    wrong, no_order, one = worth_a_look(frames(records)[0]).values()
+    assert list(wrong["id"]) == ["1", "0"]
+    assert list(no_order["id"]) == ["2"]
+    assert list(one["id"]) == ["0"]

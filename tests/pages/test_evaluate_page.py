@@ -130,6 +130,13 @@ def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evalua
     assert "Words over the set" in evaluate.texts
     assert "Trust map" in evaluate.texts
     assert [each.proto.label for each in evaluate.at.get("download_button")][:2] == ["Inputs, CSV", "Methods, CSV"]
+    assert "Methods, LaTeX" in [each.proto.label for each in evaluate.at.get("download_button")]
+    assert [tab.label for tab in evaluate.at.tabs] == ["Evidence", "Against cost"]
+    worth_a_look = next(box for box in evaluate.at.selectbox if box.label == "Worth a look")
+    worth_a_look.set_value(worth_a_look.options[0])
+    evaluate.run()
+    assert "Input" in [box.label for box in evaluate.at.selectbox]
+    assert any("predicted" in line for line in evaluate.page.plain("caption"))
 
 
 def test_what_a_training_and_an_evaluation_show_is_apart(evaluate: Evaluate) -> None:

@@ -85,3 +85,14 @@ def test_intervals_are_written_as_bounds_as_half_the_width_and_as_differences() 
 def test_rows_of_dictionaries_have_their_keys_as_headers_or_others() -> None:
     assert markdown_table([{"a": "1"}, {"b": 2}]) == "| a | b |\n|---|---|\n| 1 | – |\n| – | 2 |"
     assert Table((key_column("a", "A", ".1f"),)).cells([{"a": 0.25}]) == [{"A": "0.2"}]
+
+
+def test_latex_is_escaped_and_has_a_caption() -> None:
+    text = TABLE.latex([Line("a_b & 5 %", Interval(0.5, 0.25, 1.0, 9), 1200), SECOND], r"50 % of a_{1} \ x^2 − ~")
+    assert r"\begin{tabular}{llr}" in text
+    assert r"\toprule" in text
+    assert r"method & gain $\uparrow$ & calls \\" in text
+    assert r"a\_b \& 5 \% & 0.50 [0.25, 1.00] & 1,200 \\" in text
+    caption = next(line for line in text.splitlines() if line.startswith(r"\caption"))
+    assert caption == r"\caption{50 \% of a\_\{1\} \textbackslash{} x\textasciicircum{}2 $-$ \textasciitilde{}}"
+    assert TABLE.latex([], "none") == ""
