@@ -13,7 +13,15 @@ from app.streamlit_shims import Container
 from explainers.errors import ExplanationError
 from explainers.models.bundle_cards import bundle_names
 from explainers.models.model_names import resolve_model_name
-from explainers.models.prompt import Prompt, PromptError, prompt_named, save_prompt, shipped_prompts, split_name
+from explainers.models.prompt import (
+    DEFAULT_PROMPT,
+    Prompt,
+    PromptError,
+    prompt_named,
+    save_prompt,
+    shipped_prompts,
+    split_name,
+)
 
 HELP = "How a language model reads the text, and which word of its answer stands for which class."
 TEMPLATE_HELP = (
@@ -21,7 +29,7 @@ TEMPLATE_HELP = (
     "the word begins."
 )
 WORDS_HELP = "One class per line: its name = the word for it. Of a word of several tokens the first one is read."
-DEFAULT, START = "sst2", "prompt start"
+START = "prompt start"
 
 
 @dataclass
@@ -82,9 +90,9 @@ def show(line: Container) -> None:
 def _fill_from_model(form: PromptForm, name: str) -> None:
     form.about, (form.model, key) = name, split_name(name)
     try:
-        form.fill(prompt_named(key or DEFAULT))
+        form.fill(prompt_named(key or DEFAULT_PROMPT))
     except PromptError:
-        form.fill(prompt_named(DEFAULT))
+        form.fill(prompt_named(DEFAULT_PROMPT))
 
 
 def _begin_with() -> None:
@@ -99,8 +107,9 @@ def _use() -> None:
     form.take()
     try:
         prompt = Prompt(form.template, classes_of(form.words), form.chat)
-        name = f"{form.model.strip()}:{_shipped_name(prompt) or save_prompt(prompt)}"
-        resolve_model_name(name, roots())
+        model = form.model.strip()
+        resolve_model_name(f"{model}:{DEFAULT_PROMPT}", roots())  # before anything is saved
+        name = f"{model}:{_name_of(prompt) or save_prompt(prompt)}"
     except ExplanationError as error:
         form.problem = str(error)
         return
@@ -109,12 +118,19 @@ def _use() -> None:
         state.change(model=name, class_=PREDICTED, versus=NO_OTHER, **RESET)
 
 
-def _shipped_name(prompt: Prompt) -> str:
-    """The name of the shipped prompt that this is; one that was tuned is another model, and is chosen by its name."""
-    return next((name for name in shipped_prompts() if name != TUNED and prompt_named(name) == prompt), "")
+def _name_of(prompt: Prompt) -> str:
+    """The name of the page's prompt where it was not changed, else that of an equal shipped one without weights of its
+    own; empty if there is none."""
+    shipped = (name for name in shipped_prompts() if not prompt_named(name).adapter)
+    names = (split_name(compare_state().controls.model)[1], *shipped)
+    return next((name for name in filter(None, names) if _key(name) == prompt.key), "")
 
 
-TUNED = "completion"
+def _key(name: str) -> str:
+    try:
+        return prompt_named(name).key
+    except PromptError:
+        return ""
 
 
 def classes_of(lines: str) -> dict[str, str]:
@@ -122,8 +138,8 @@ def classes_of(lines: str) -> dict[str, str]:
     twice."""
     classes: dict[str, str] = {}
     for line in filter(str.strip, lines.splitlines()):
-        name, equals, word = (part.strip() for part in line.partition("="))
-        if name in classes:
-            raise PromptError(f"The class {name!r} comes twice. Give every class a name of its own.")
-        classes[name] = word if equals else name
+        name, equals, word = (part.strip() for part in line.rpartition(" = " if " = " in line else "="))
+        if (name or word) in classes:
+            raise PromptError(f"The class {name or word!r} comes twice. Give every class a name of its own.")
+        classes[name if equals else word] = word
     return classes

@@ -172,7 +172,7 @@ def titles(model: str, *, multimodal: bool = False) -> list[str]:
     of_kind = [
         example.title
         for example in curated_examples()
-        if bool(example.image) is multimodal and texts in (None, len(example.texts) - (not example.texts[1]))
+        if bool(example.image) is multimodal and texts in (None, 1 if example.pair is None else 2)
     ]
     return [*(of_model or of_kind), OWN_TEXT]
 

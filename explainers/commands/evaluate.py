@@ -9,7 +9,6 @@ import typer
 from explainers.commands.options import (
     AsJson,
     DeviceName,
-    ExplainedUnder,
     ModelName,
     Samples,
     SamplingName,
@@ -46,7 +45,13 @@ def evaluate_command(
     n: Annotated[int, typer.Option(help="Number of texts, taken at random by the seed; 0 takes all.")] = 300,
     methods: Annotated[str, typer.Option(help="Method ids, separated by commas; by default all with weights.")] = "",
     erasures: Annotated[str, typer.Option(help="Erasure operators to score under.")] = "mask,delete,zero",
-    erasure: ExplainedUnder = "mask",
+    erasure: Annotated[
+        str | None,
+        typer.Option(
+            help="Erasure operator with which the explanations are made; by default mask, or delete for models without "
+            "a mask token."
+        ),
+    ] = None,
     unit: UnitName = "word",
     samples: Samples = 500,
     sampling: SamplingName = EVALUATED_SAMPLING,
@@ -92,7 +97,7 @@ def evaluate_command(
         from explainers.evaluation.data_set import EvaluationSpec, evaluate_data_set
         from explainers.results.settings import checked_settings
 
-        settings = checked_settings(unit, erasure, samples, steps, seed, sampling)
+        settings = checked_settings(unit, erasure or "mask", samples, steps, seed, sampling)
         ids = tuple(filter(None, split_ids(methods)))
         spec = EvaluationSpec(model, data, split, n, ids, split_ids(erasures), against, processes=processes)
         evaluation = evaluate_data_set(spec, settings, sensitive, out, device, show_progress)

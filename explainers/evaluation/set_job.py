@@ -8,7 +8,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,7 @@ def taken(rows: Sequence[InputRow], n: int, seed: int) -> tuple[InputRow, ...]:
 
 def plan_of(spec: SetSpec, model: FrozenModel, rows: Sequence[InputRow]) -> SetPlan:
     """Return methods and settings. Raises `ExplanationError` for those that the model or the rows do not suit."""
+    spec = replace(spec, erasure=spec.erasure or model.default_erasure)
     if spec.erasure not in model.erasures:
         raise ExplanationError(
             f"Unknown erasure operator {spec.erasure!r}. Choose one of: {', '.join(model.erasures)}."

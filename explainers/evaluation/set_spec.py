@@ -107,7 +107,7 @@ class SetSpec:
     methods: tuple[str, ...] = ()
     n: int | None = None
     unit: str = "word"
-    erasure: str = "mask"
+    erasure: str | None = None  # None: that of the model
     samples: int | None = None
     steps: int = 50
     sampling: str = DEFAULT_SAMPLING
@@ -136,7 +136,7 @@ class SetSpec:
     def settings(self) -> Settings:
         """Raises `ExplanationError` with what is possible."""
         samples = self.chosen_preset.samples if self.samples is None else self.samples
-        return checked_settings(self.unit, self.erasure, samples, self.steps, self.seed, self.sampling)
+        return checked_settings(self.unit, self.erasure or "mask", samples, self.steps, self.seed, self.sampling)
 
     def check(self) -> "SetSpec":
         """Return the spec. Raises `ExplanationError` for what can be checked before the model is loaded."""

@@ -29,7 +29,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.model_files import CONFIG, ModelFiles
 from explainers.models.model_names import resolve_model_name
 from explainers.models.multimodal.head_cards import check_portable, encoder_parts, is_head
-from explainers.models.prompt import Prompt, save_prompt, split_name
+from explainers.models.prompt import DEFAULT_PROMPT, Prompt, save_prompt, split_name
 from explainers.models.prompted.loading import load_prompted
 
 
@@ -57,7 +57,9 @@ def load(
     them, links resolved. Raises `ModelUnavailable` with a sentence.
     """
     if prompt is not None:
-        name = f"{split_name(name)[0]}:{save_prompt(prompt)}"
+        model = split_name(name)[0]
+        resolve_model_name(f"{model}:{DEFAULT_PROMPT}", roots)  # before anything is saved
+        name = f"{model}:{save_prompt(prompt)}"
     torch_device, resolved = resolve_device(device), resolve_model_name(name, roots)
     if resolved in bundle_names():
         return load_bundle(BUNDLES / resolved, torch_device)
@@ -111,7 +113,7 @@ def load_pretrained(name: str, device: torch.device) -> FrozenModel:
 
     if is_head(Path(name)):
         return load_head(name, Path(name), device)
-    if split_name(name)[1] and not Path(name).is_dir():
+    if split_name(name)[1]:
         return load_prompted(name, device)
     source = ModelFiles(name)
     with load_errors(name, EXPECTED):

@@ -14,6 +14,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES
 
 ENCODERS = "Choose an encoder such as BERT, RoBERTa or DeBERTa."
+DECODERS = "Choose a decoder such as GPT-2, Llama or Qwen."
 TRIALS = (Example("A test."), Example("A test.", "Another one."))
 
 
@@ -65,7 +66,8 @@ def check_answers(model: FrozenModel) -> None:
     except ExplanationError:
         raise
     except Exception as error:
+        advice = DECODERS if model.last_token else ENCODERS
         raise ModelUnavailable(
             f"{model.name!r} cannot be explained here: its network ({_network_name(model.module)}) does not answer "
-            f"inputs with masked words ({first_sentence(error).rstrip('.')}). {ENCODERS}"
+            f"inputs with masked words ({first_sentence(error).rstrip('.')}). {advice}"
         ) from error

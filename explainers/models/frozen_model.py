@@ -149,7 +149,7 @@ class FrozenModel:
         """`probabilities` of masks that differ from each other, all of them through the model."""
         lengths = encoding.tokens_kept(unique).sum(axis=1) if erasure == "delete" else np.zeros(len(unique))
         answer = self._answering(encoding, erasure)
-        result = by_length(lengths, self.rows_at_once(encoding), lambda rows: answer(unique[rows]))
+        result = by_length(lengths, self.rows_of_masks(encoding, erasure), lambda rows: answer(unique[rows]))
         if not np.isfinite(result).all():
             raise ExplanationError(f"{self.name} answers with numbers that are not finite. Choose another model.")
         return result
@@ -181,6 +181,10 @@ class FrozenModel:
     def rows_at_once(self, encoding: Encoding) -> int:
         """How many masks of this input go through the model in one batch."""
         return rows_per_batch(len(encoding.ids), self.device.type)
+
+    def rows_of_masks(self, encoding: Encoding, erasure: Erasure) -> int:
+        """As `rows_at_once`, where the rows are masks and no gradient is asked for."""
+        return self.rows_at_once(encoding)
 
     def attention_received(self, encoding: Encoding, *, last_layer: bool) -> Floats:
         """The attention that each unit's tokens receive, (units,): the mean over layers, heads and attending tokens.

@@ -30,6 +30,8 @@ def resolve_model_name(name: str, roots: tuple[Path, ...] | None) -> str:
     if prompt:
         prompt_named(prompt)
         return f"{model if model == SMOLLM2 else _without_prompt(model, roots)}:{prompt}"
+    if name == SMOLLM2:
+        raise ModelUnavailable(f"{SMOLLM2} is a language model. Give it a prompt, as in {SMOLLM2}:sst2.")
     if HUB_NAME.fullmatch(name) and _folder(name.partition("@")[0]) is None:  # a folder must not slip past the roots
         return name
     raise ModelUnavailable(
@@ -42,6 +44,8 @@ def _without_prompt(model: str, roots: tuple[Path, ...] | None) -> str:
     """The resolved name of a language model. Raises `ModelUnavailable`, also for the name of a bundle."""
     if model in bundle_names():
         raise ModelUnavailable(f"{model!r} is a classifier and reads no prompt. Choose a language model, or {model}.")
+    if split_name(model)[1]:
+        raise ModelUnavailable(f"{model[:MAX_NAME_LENGTH]!r} has a prompt already. A model has one prompt.")
     return resolve_model_name(model, roots)
 
 

@@ -9,6 +9,7 @@ A prompt file is YAML:
       negative: negative
       positive: positive
     chat: false        # whether the template is a message in the chat format of the model's tokenizer
+    adapter: false     # whether weights that were trained for the prompt lie beside the file, as of a shipped one
 
 A model with a prompt is named `MODEL:PROMPT`, where PROMPT is a file of assets/prompts without its suffix, or the key
 of a prompt that was saved to `<store>/prompts`. The key is a checksum over the prompt, so that a name always means the
@@ -20,10 +21,11 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
+from uuid import uuid4
 
 import yaml  # type: ignore[import-untyped]
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from explainers.errors import ExplanationError, ModelUnavailable, refused_fields
 from explainers.installation import ASSETS, keep_private, make_store, store
@@ -37,7 +39,8 @@ LONGEST_FILE = 2**20  # bytes
 PROMPT_NAME = re.compile(r"[\w-]{1,40}", re.ASCII)
 EXAMPLE = "template: |-\n  Review: {text}\n  Sentiment:\nclasses:\n  negative: negative\n  positive: positive\n"
 
-Word = Annotated[str, Field(min_length=1, max_length=LONGEST_WORD)]
+DEFAULT_PROMPT = "sst2"
+MOST_SAVED = 1_000  # prompts in the store; beyond them those that were saved longest ago go
 
 
 @dataclass(frozen=True)
@@ -65,10 +68,14 @@ class Prompt:
     template: str
     classes: dict[str, str]
     chat: bool = False
+    adapter: bool = False
 
     def __post_init__(self) -> None:
+        stripped = {name.strip(): word.strip() for name, word in self.classes.items()}
+        if len(stripped) < len(self.classes):
+            raise PromptError("Two classes have the same name. Give every class a name of its own.")
         object.__setattr__(self, "template", self.template.rstrip())
-        object.__setattr__(self, "classes", {name.strip(): word.strip() for name, word in self.classes.items()})
+        object.__setattr__(self, "classes", stripped)
         check(self)
 
     @property
@@ -86,12 +93,13 @@ class Prompt:
 
     @property
     def key(self) -> str:
-        """12 hexadecimal digits that differ where anything of the prompt differs."""
+        """12 hexadecimal digits that differ where template, classes or format differ."""
         content = [self.template, list(self.classes.items()), self.chat]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
 
     def as_yaml(self) -> str:
         content = {"template": self.template, "classes": self.classes, "chat": self.chat}
+        content |= {"adapter": True} if self.adapter else {}
         return str(yaml.dump(content, Dumper=LiteralDumper, sort_keys=False, allow_unicode=True, width=2**16))
 
 
@@ -127,6 +135,9 @@ def check(prompt: Prompt) -> None:
     twice = next((word for word in words if words.count(word) > 1), None)
     if twice is not None:
         raise PromptError(f"Two classes have the word {twice!r}. Give each class a word of its own.")
+    broken = next((text for text in (*prompt.classes, *words) if len(text.splitlines()) > 1), None)
+    if broken is not None:
+        raise PromptError(f"{broken!r} has a line break. Names and words of classes stand in one line.")
     longest = max((*prompt.classes, *words), key=len)
     if len(longest) > LONGEST_WORD:
         raise PromptError(f"{longest[:40]!r}… is too long for a class; at most {LONGEST_WORD} characters are read.")
@@ -136,23 +147,35 @@ def _times(count: int) -> str:
     return "never" if count == 0 else f"{count} times"
 
 
-PROMPT = TypeAdapter(Prompt, config=None)
-FIELDS = TypeAdapter(dict[str, Any])
+PROMPT = TypeAdapter(Prompt)
+FIELDS = ("template", "classes", "chat", "adapter")
+
+
+class TextLoader(yaml.BaseLoader):  # type: ignore[misc]
+    """Reads every value as text, so that yes and 1 are words, and refuses a key that comes twice."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        names = [key.value for key, _ in node.value]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise PromptError(f"{twice!r} comes twice. Give every field and every class a name of its own.")
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
 
 
 def parsed_prompt(content: str, name: str) -> Prompt:
     """The prompt in the text of a YAML file; `name` is for messages. Raises `PromptError`."""
     try:
-        fields = yaml.load(content, Loader=yaml.BaseLoader)  # all is text: yes and 1 are words
+        fields = yaml.load(content, Loader=TextLoader)  # it makes nothing but texts, lists and objects
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark is not None else ""
         raise PromptError(f"{name} is not YAML{where}. A prompt file looks like this:\n{EXAMPLE}") from error
     if not isinstance(fields, dict):
         raise PromptError(f"{name} holds no prompt. A prompt file looks like this:\n{EXAMPLE}")
-    unknown = sorted(set(map(str, fields)) - {"template", "classes", "chat"})
+    unknown = sorted(set(map(str, fields)) - {*FIELDS})
     if unknown:
-        raise PromptError(f"{name} has the field {unknown[0]!r}; a prompt has template, classes and chat.")
+        raise PromptError(f"{name} has the field {unknown[0]!r}; a prompt has {', '.join(FIELDS)}.")
     try:
         return PROMPT.validate_python(fields)
     except ValidationError as error:
@@ -200,7 +223,9 @@ def save_prompt(prompt: Prompt) -> str:
     try:
         make_store()
         path.parent.mkdir(exist_ok=True, mode=0o700)
-        fresh = path.with_suffix(".new")
+        for old in sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)[: -MOST_SAVED + 1]:
+            old.unlink(missing_ok=True)
+        fresh = path.with_suffix(f".{uuid4().hex}.new")  # another session may save the same one
         fresh.write_text(prompt.as_yaml(), encoding="utf-8")
         keep_private(fresh, 0o600)
         fresh.replace(path)
@@ -210,9 +235,18 @@ def save_prompt(prompt: Prompt) -> str:
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """From `MODEL:PROMPT` to both; the second is empty where there is no prompt."""
+    """From `MODEL:PROMPT` to both; the second is empty where there is no prompt, as for a folder that is called so."""
+    if is_folder(name):
+        return name, ""
     model, colon, prompt = name.rpartition(":")
     return (model, prompt) if colon and model and PROMPT_NAME.fullmatch(prompt) and not _is_drive(model) else (name, "")
+
+
+def is_folder(name: str) -> bool:
+    try:
+        return bool(name) and Path(name).expanduser().is_dir()
+    except (OSError, RuntimeError, ValueError):  # too long, the home of an unknown user, or NUL in it
+        return False
 
 
 def _is_drive(model: str) -> bool:

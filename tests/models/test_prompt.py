@@ -1,5 +1,6 @@
 """What a prompt must have, its file, and the names by which it is found."""
 
+import os
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
+from explainers.models import prompt as prompts
 from explainers.models.prompt import (
     EXAMPLE,
     LONGEST_TEMPLATE,
@@ -35,6 +37,8 @@ CLASSES = {"no": "bad", "yes": "good"}
         ("{text}", {"yes": "good"}, "2 to 100 classes, each with a word; there are 1"),
         ("{text}", {"no": "bad", "yes": " "}, "name and a word"),
         ("{text}", {"no": "good", "yes": "good "}, "'good'"),
+        ("{text}", {"no": "bad\nnews", "yes": "good"}, "has a line break"),
+        ("{text}", {"no": "bad", "no ": "good"}, "Two classes have the same name"),
         ("{text}", {"no": "x" * 101, "yes": "good"}, "too long for a class"),
     ],
 )
@@ -46,6 +50,8 @@ def test_what_is_missing_is_a_sentence(template: str, classes: dict[str, str], s
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
+        ("template: '{text}'\nclasses: {a: b, a: c}", "'a' comes twice"),
+        ("template: a\ntemplate: b", "'template' comes twice"),
         ("template: [", "p.yaml is not YAML in line 1"),
         ("- a", "p.yaml holds no prompt"),
         ("", "p.yaml holds no prompt"),
@@ -104,6 +110,22 @@ def test_a_store_that_cannot_be_written_is_a_sentence(tmp_path: Path, monkeypatc
         save_prompt(Prompt("{text}.", CLASSES))
 
 
+def test_the_store_keeps_the_prompts_that_were_saved_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    monkeypatch.setattr(prompts, "MOST_SAVED", 3)
+    keys = [save_prompt(Prompt(f"{{text}} {number}", CLASSES)) for number in range(3)]
+    for age, key in enumerate(reversed(keys)):
+        os.utime(saved_folder() / f"{key}.yaml", (1000 - age, 1000 - age))
+    keys.append(save_prompt(Prompt("{text} 3", CLASSES)))
+    assert {path.stem for path in saved_folder().iterdir()} == set(keys[1:])
+
+
+def test_a_folder_may_be_called_as_a_model_with_a_prompt(tmp_path: Path) -> None:
+    (tmp_path / "llama:8b").mkdir()
+    assert split_name(f"{tmp_path}/llama:8b") == (f"{tmp_path}/llama:8b", "")
+    assert split_name(f"{tmp_path}/llama:8b:sst2") == (f"{tmp_path}/llama:8b", "sst2")
+
+
 @pytest.mark.parametrize("name", ["none", "../../etc/passwd", "a/b", "", "x" * 41])
 def test_an_unknown_name_is_a_sentence(name: str) -> None:
     with pytest.raises(PromptError, match="There is no prompt"):
@@ -112,6 +134,8 @@ def test_an_unknown_name_is_a_sentence(name: str) -> None:
 
 def test_shipped_prompts_can_be_read() -> None:
     assert "sst2" in shipped_prompts()
+    assert [name for name in shipped_prompts() if prompt_named(name).adapter] == ["completion"]
+    assert prompt_named("completion").key == prompt_named("sst2").key  # the adapter has a name of its own
     assert all(prompt_named(name).labels for name in shipped_prompts())
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.model_pool import ROOTS_VARIABLE
 from explainers.installation import STORE_VARIABLE
-from explainers.models.prompt import Prompt, prompt_named, save_prompt, split_name
+from explainers.models.prompt import Prompt, prompt_named, save_prompt, saved_folder, split_name
 from tests.models.prompted.conftest import KINDS, language_model
 from tests.pages.conftest import Page
 
@@ -82,6 +82,7 @@ def test_another_prompt_is_another_model(page: Page) -> None:
         ({"words": "no = old"}, "2 to 100 classes"),
         ({"words": "no = old\nno = new"}, "The class 'no' comes twice"),
         ({"words": ""}, "there are 0"),
+        ({"model": "owner/model:sst2"}, "has a prompt already"),
         ({"model": "sst2"}, "'sst2' is a classifier and reads no prompt"),
         ({"model": ""}, "is not available"),
         ({"model": "/etc"}, "is not available"),
@@ -102,6 +103,35 @@ def test_words_that_begin_alike_are_a_sentence_of_the_run(page: Page) -> None:
     use(page, words="no = old film\nyes = old plot")
     assert "begin with the same token" in problem(page)
     assert page.text == TEXT
+
+
+def test_names_of_classes_may_have_any_sign(page: Page) -> None:
+    prompt = Prompt("the film {text} was", {"x=1": "old", "a = b": "new", "c": "long"})
+    use(page, template=prompt.template, words="x=1 = old\na = b = new\nc=long")
+    assert prompt_named(split_name(page.state.controls.model)[1]) == prompt
+    before = page.state.controls.model
+    use(page)
+    assert page.state.controls.model == before
+
+
+def test_a_wrong_model_saves_nothing(page: Page) -> None:
+    before = sorted(saved_folder().iterdir())
+    use(page, model="/etc", template="the film {text} felt")
+    assert sorted(saved_folder().iterdir()) == before
+
+
+def test_a_prompt_with_an_adapter_stays_where_nothing_was_changed(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    from app.compare import prompt_editor
+
+    monkeypatch.setattr(prompt_editor, "roots", lambda: None)
+    name = split_name(page.state.controls.model)[0]
+    for key in ("completion", "sst2"):
+        page.state.change(model=f"{name}:{key}")
+        page.run()
+        use(page)
+        assert page.state.controls.model == f"{name}:{key}"
+    use(page, template="the film {text} was")
+    assert split_name(page.state.controls.model)[1] not in ("completion", "sst2")
 
 
 def test_a_shipped_prompt_fills_the_fields(page: Page) -> None:

@@ -26,7 +26,7 @@ from explainers.errors import ExplanationError, ModelUnavailable, without_folder
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 SHARD = re.compile(r"[\w-][\w.-]*\.safetensors")  # a plain file name
-SUFFIXES = (".safetensors", ".json", ".txt", ".model", ".bpe")  # of the files that are read
+SUFFIXES = (".safetensors", ".json", ".txt", ".model", ".bpe", ".jinja")  # of the files that are read
 MAX_FILE = 2**27  # bytes of a file that is no weights; the largest vocabularies take a quarter
 BYTES_VARIABLE = "CROSSLIGHT_MAX_MODEL_BYTES"
 MAX_MODEL_BYTES = 10 * 10**9  # Qwen2-VL-2B, the largest that an adapter was made for, takes 8.8 GB of memory

@@ -271,12 +271,16 @@ class Opening:
             raise ModelUnavailable(f"{self.name!r} has no fast tokenizer, so its tokens have no positions in the text.")
         if answer["words"] < 1:
             raise ModelUnavailable(f"The tokenizer of {self.name!r} knows no words. Save the model's own beside it.")
+        if self._request["chat"] is None:
+            self._remember(answer)
+        fields = {name: value for name, value in answer.items() if name not in ("fast", "words", "tokenizer")}
+        return OpenedTokenizer(name=self.name, serialised=answer["tokenizer"], **fields)
+
+    def _remember(self, answer: dict[str, Any]) -> None:
         with _lock:
             _remembered[self._key] = answer
             while len(_remembered) > KEPT:
                 _remembered.popitem(last=False)
-        fields = {name: value for name, value in answer.items() if name not in ("fast", "words", "tokenizer")}
-        return OpenedTokenizer(name=self.name, serialised=answer["tokenizer"], **fields)
 
     def close(self) -> None:
         if self._process is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from explainers.models.foreign.process_limits import library_config, limit_memory, serve
 
+LONGEST_MESSAGE = 40_000  # characters of a prompt in the chat format
 MEMORY = 3 * 2**30  # bytes; the conversion of a sentencepiece model with 250,000 pieces takes one
 
 
@@ -50,6 +51,8 @@ def in_chat_format(splitter: Any, message: str) -> str:
         raise ValueError("it has no chat format. Set chat to false in the prompt")
     turns = [{"role": "user", "content": message}]
     rendered: str = splitter.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    if len(rendered) > LONGEST_MESSAGE:
+        raise ValueError(f"its chat format makes {len(rendered):,} characters of the prompt")
     begins = splitter("")["input_ids"][:1] == [splitter.bos_token_id]
     return rendered.removeprefix(splitter.bos_token) if begins and splitter.bos_token else rendered
 

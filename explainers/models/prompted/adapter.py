@@ -22,10 +22,12 @@ from explainers.models.text.base_weights import sha256
 SCALE = 2.0  # of B·A: alpha is twice the rank, as in `explainers.models.lora`
 
 
-def adapter_file(prompt: str) -> Path | None:
-    """The weights beside the shipped prompt of this name; None where there are none."""
+def adapter_file(prompt: str) -> Path:
+    """The weights beside the shipped prompt of this name. Raises `ModelUnavailable` where there are none."""
     path = PROMPTS / f"{prompt}.safetensors"
-    return path if path.is_file() else None
+    if not path.is_file():
+        raise ModelUnavailable(f"The prompt {prompt!r} has an adapter, but {path.name} is not in assets/prompts.")
+    return path
 
 
 def add_adapter(network: Any, path: Path, model: str) -> None:

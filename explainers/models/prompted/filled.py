@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from explainers.errors import ExplanationError
+from explainers.memoized import memoized
 from explainers.models.inputs.encoding import TextTokenizer, Tokens
 from explainers.models.prompt import PromptError
 
@@ -16,13 +17,20 @@ class PromptTokenizer:
     """`pieces` are what stands before, between and after the texts; `longest` tokens are read at most.
 
     A text that is too long is cut, the longer one of a pair first, so that the template stays whole. A token that holds
-    characters of the template and of a text, as a space before a word, belongs to the text.
+    a space of the template and the beginning of a text belongs to the text. One that joins a text with other characters
+    of the template belongs to the template, which is never erased.
     """
 
     name: str
     tokenizer: TextTokenizer
     pieces: tuple[str, ...]
     longest: int
+
+    @memoized
+    def ending(self) -> int:
+        """With how many tokens of its own the tokenizer ends a text."""
+        owners = self.tokenizer.tokens(["A test."]).sequence_ids
+        return next((count for count, owner in enumerate(reversed(owners)) if owner is not None), len(owners))
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """The tokens of one text or of a pair, and of the template around. Raises `ExplanationError`."""
@@ -31,7 +39,7 @@ class PromptTokenizer:
             raise ExplanationError(f"The prompt of {self.name} has a slot for {wanted}, not for {len(texts)}.")
         alone = [self._read(text) for text in texts]
         counts = [sum(number is not None for number in tokens.sequence_ids) for tokens in alone]
-        room = min(MOST_TEXT_TOKENS, self.longest - self.template_tokens() - MARGIN)
+        room = min(MOST_TEXT_TOKENS, self.longest - len(self.empty()) - MARGIN)
         kept = _shared_out(counts, room) if sum(counts) > room or any(t.truncated for t in alone) else counts
         cut = [
             text if count == most and not tokens.truncated else text[: _end(tokens, most)]
@@ -42,14 +50,15 @@ class PromptTokenizer:
             raise ExplanationError(f"The text does not fit into the prompt of {self.name}. Shorten it.")
         return Tokens(filled.ids, filled.type_ids, filled.sequence_ids, filled.offsets, truncated=cut != list(texts))
 
-    def template_tokens(self) -> int:
-        """How many tokens the template has without texts. Raises `PromptError` if it leaves no room for any."""
+    def check_template(self) -> None:
+        """Raises `PromptError` if the template has no tokens, or leaves no room for a text."""
         tokens = self._read("".join(self.pieces))
+        if not tokens.ids:
+            raise PromptError("The template needs words beside the text, which ask for an answer.")
         if tokens.truncated or len(tokens.ids) > self.longest - 2 * MARGIN:
             raise PromptError(
                 f"The prompt is longer than {self.name} reads ({self.longest:,} tokens). Shorten the template."
             )
-        return len(tokens.ids)
 
     def shared_prefix(self) -> tuple[int, ...]:
         """The ids before the first text, which are the same for every text."""
@@ -83,9 +92,7 @@ class PromptTokenizer:
     def _read(self, text: str) -> Tokens:
         """The tokens of a text, without those with which the tokenizer ends one: the answer follows."""
         tokens = self.tokenizer.tokens([text])
-        count = len(tokens.ids)
-        while count and tokens.sequence_ids[count - 1] is None:
-            count -= 1
+        count = len(tokens.ids) - self.ending
         return Tokens(
             tokens.ids[:count],
             tokens.type_ids[:count],
@@ -101,7 +108,7 @@ class PromptTokenizer:
             whole += text + piece
         tokens = self._read(whole)
         owners = [
-            None if number is None else _owner(offsets, spans)
+            None if number is None else _owner(whole, offsets, spans)
             for number, offsets in zip(tokens.sequence_ids, tokens.offsets, strict=True)
         ]
         offsets = tuple(
@@ -111,10 +118,11 @@ class PromptTokenizer:
         return Tokens(tokens.ids, (0,) * len(tokens.ids), tuple(owners), offsets, tokens.truncated)
 
 
-def _owner(offsets: tuple[int, int], spans: Iterable[tuple[int, int]]) -> int | None:
-    """The number of the text that has characters of this token."""
+def _owner(whole: str, offsets: tuple[int, int], spans: Iterable[tuple[int, int]]) -> int | None:
+    """The number of the text whose characters are all that the token has, but for spaces before the text."""
     start, end = offsets
-    return next((number for number, (first, last) in enumerate(spans) if start < last and end > first), None)
+    own = ((number, first) for number, (first, last) in enumerate(spans) if start < last and first < end <= last)
+    return next((number for number, first in own if not whole[start : max(start, first)].strip(" ")), None)
 
 
 def _shared_out(counts: Sequence[int], room: int) -> list[int]:

@@ -2,7 +2,10 @@
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path
+from threading import Lock
 from typing import Any
+from weakref import WeakValueDictionary
 
 import torch
 from torch import nn
@@ -16,30 +19,49 @@ from explainers.models.model_files import ModelFiles
 from explainers.models.prompt import Prompt, PromptError, prompt_named, split_name
 from explainers.models.prompted.adapter import adapter_file, add_adapter
 from explainers.models.prompted.filled import PromptTokenizer
-from explainers.models.prompted.model import PromptedModel
+from explainers.models.prompted.model import OpenNetwork, PromptedModel
 from explainers.models.prompted.network import ClassWords, PrefixCache
 from explainers.models.smollm2 import COMMAND, NAME, smollm2_folder
 from explainers.models.text.base_weights import sha256
 
 EXPECTED = "a causal language model"
 MOST_TOKENS = 2048  # of a prompt with its text
-ENDS_WITH_SPACE = ("\n",)
+CHECKED = 8  # tokens of the template after which the answer is compared with the library's
+
+_networks: "WeakValueDictionary[tuple[str, ...], OpenNetwork]" = WeakValueDictionary()  # as long as a prompt uses one
+_loading = Lock()
 
 
-def load_prompted(name: str, device: torch.device) -> PromptedModel:
-    """`name` is `MODEL:PROMPT`. Raises `ModelUnavailable` with a sentence, `PromptError` where the prompt is wrong."""
+def load_prompted(name: str, device: torch.device, *, tuned: bool = True) -> PromptedModel:
+    """`name` is `MODEL:PROMPT`. With `tuned`, a prompt with an adapter has it.
+
+    Raises `ModelUnavailable` with a sentence, `PromptError` where the prompt is wrong.
+    """
     model, key = split_name(name)
     prompt = prompt_named(key)
+    adapter = adapter_file(key) if prompt.adapter and tuned else None
     source = ModelFiles(folder_of(model))
     with load_errors(name, EXPECTED):
         with opening(model, source.path, chat=prompt.template if prompt.chat else None) as tokenizer:
-            network, adapter = causal_network(model, source), adapter_file(key)
+            network, version = open_network(model, source, adapter, device)
+            opened = tokenizer.result()
+        made = prompted(name, network, opened, prompt, device)
+        parts = (version, prompt.key, opened.rendered)
+        return replace(made, version=hashlib.sha256(" ".join(parts).encode()).hexdigest())
+
+
+def open_network(model: str, source: ModelFiles, adapter: Path | None, device: torch.device) -> tuple[OpenNetwork, str]:
+    """The language model, which all its prompts share, and its version with that of the adapter."""
+    version = source.version() if adapter is None else f"{source.version()} {sha256(adapter)}"
+    key = (str(source.path), version, str(device))
+    with _loading:
+        opened = _networks.get(key)
+        if opened is None:
+            network = causal_network(model, source)
             if adapter is not None:
                 add_adapter(network, adapter, model)
-            opened = tokenizer.result()
-        made = prompted(name, network, opened, prompt)
-        parts = (source.version(), prompt.key, sha256(adapter) if adapter else "")
-        return replace(made, version=hashlib.sha256(" ".join(parts).encode()).hexdigest(), device=device)
+            opened = _networks[key] = OpenNetwork(network.to(device).requires_grad_(False).eval())
+    return opened, version
 
 
 def folder_of(model: str) -> str:
@@ -71,18 +93,18 @@ def causal_network(name: str, source: ModelFiles) -> Any:
     return network
 
 
-def prompted(name: str, network: Any, opened: OpenedTokenizer, prompt: Prompt) -> PromptedModel:
-    """The frozen model on the CPU, after it has answered. Raises `PromptError`, `ModelUnavailable`."""
+def prompted(
+    name: str, opened_network: OpenNetwork, opened: OpenedTokenizer, prompt: Prompt, device: torch.device
+) -> PromptedModel:
+    """The frozen model, after it has answered. Raises `PromptError`, `ModelUnavailable`."""
+    network = opened_network.network
     template = opened.rendered if prompt.chat else prompt.template
     isolated = opened.isolated(network.config, readable_tokens(network.config, MOST_TOKENS), MOST_TOKENS)
     tokenizer = PromptTokenizer(name, isolated, _pieces(template, prompt), isolated.longest)
-    fixed = tokenizer.template_tokens()
-    space = not prompt.chat and not template.endswith(ENDS_WITH_SPACE)
-    continued = {word: tokenizer.continuation(word, space=space) for word in prompt.classes.values()}
-    first = {word: ids[0] for word, (ids, _) in continued.items()}
-    _check_first_tokens(first)
-    module = ClassWords(network, tuple(first.values()))
-    prefix = PrefixCache(module, tokenizer.shared_prefix()[: max(0, fixed - 1)])
+    tokenizer.check_template()
+    tokenizer, words = _class_words(tokenizer, prompt)
+    _check_first_tokens({word: ids[0] for word, (ids, _) in words.items()})
+    module = ClassWords(network, tuple(ids[0] for ids, _ in words.values())).to(device)
     mask_token, replacement = erasing_token(name, opened.mask, opened.unk, opened.eos)
     model = PromptedModel(
         name=name,
@@ -95,15 +117,37 @@ def prompted(name: str, network: Any, opened: OpenedTokenizer, prompt: Prompt) -
         input_names=prompt.input_names,
         segmented=False,
         last_token=True,
-        replacement=replacement,
+        replacement=replacement or "mask token",
+        device=device,
+        lock=opened_network.lock,
         prompt=prompt,
-        tokens=tuple(pieces for _, pieces in continued.values()),
+        tokens=tuple(pieces for _, pieces in words.values()),
         fixed=tokenizer.empty(),
-        cache=prefix,
+        cache=PrefixCache(module, tokenizer.shared_prefix()),
+        opened=opened_network,
     )
-    _check_head(name, network, model)
+    with model.lock:
+        _check_head(name, network, model)
     check_answers(model)
     return model
+
+
+def _class_words(
+    tokenizer: PromptTokenizer, prompt: Prompt
+) -> tuple[PromptTokenizer, dict[str, tuple[tuple[int, ...], tuple[str, ...]]]]:
+    """The tokenizer, and ids and characters of every class word after the template. Where all words begin with a token
+    of a space, as digits do in some vocabularies, it becomes the end of the template."""
+    words = {word: tokenizer.continuation(word, space=not prompt.chat) for word in prompt.classes.values()}
+    spaces = [not pieces[0].strip() for _, pieces in words.values()]
+    if all(spaces):
+        tokenizer = replace(tokenizer, pieces=(*tokenizer.pieces[:-1], f"{tokenizer.pieces[-1]} "))
+        return tokenizer, {word: tokenizer.continuation(word, space=False) for word in words}
+    if any(spaces):
+        word = list(words)[spaces.index(True)]
+        raise PromptError(
+            f"The tokenizer puts a token of a space before {word!r}, but not before all words. Choose another word."
+        )
+    return tokenizer, words
 
 
 def _pieces(template: str, prompt: Prompt) -> tuple[str, ...]:
@@ -130,21 +174,22 @@ def _check_first_tokens(first: dict[str, int]) -> None:
 def _check_head(name: str, network: Any, model: PromptedModel) -> None:
     """Raises `ModelUnavailable` where the language model computes its answer in another way than is known here; where
     keys and values cannot be reused, they are not."""
-    ids, kind = torch.tensor([model.fixed]), type(network).__name__
-    network.eval()
+    kind, fixed = type(network).__name__, torch.tensor([model.fixed], device=model.device)
+    last = fixed[:, -CHECKED:]
     with torch.inference_mode():
-        theirs = network(input_ids=ids).logits[:, -1, list(model.words.words)]
-        ours = model.words(input_ids=ids).logits
-        if not torch.allclose(theirs, ours, atol=TOLERANCE, rtol=TOLERANCE):
+        theirs = network(input_ids=last).logits[:, -1, list(model.words.words)]
+        if not torch.allclose(theirs, model.words(input_ids=last).logits, atol=TOLERANCE, rtol=TOLERANCE):
             raise ModelUnavailable(f"{name!r} ({kind}) chooses its words in a way that is not known here.")
+        longer = torch.cat([fixed, fixed[:, -1:]], dim=1)  # than the prefix
         try:
-            reused = model.cache.logits(ids, None)
-            same = reused is None or torch.allclose(reused, ours, atol=TOLERANCE, rtol=TOLERANCE)
+            reused = model.cache.logits(longer, None)
+            ours = model.words(input_ids=longer).logits
+            same = reused is not None and torch.allclose(reused, ours, atol=TOLERANCE, rtol=TOLERANCE)
         except Exception:  # an architecture with a memory of another kind
             same = False
     window = getattr(network.config.get_text_config(), "sliding_window", None)
     if not same or (window is not None and window < MOST_TOKENS):  # a layer then forgets some of the prefix
-        model.cache.prefix = ()
+        model.cache.prefix, model.cache.layers = (), []
 
 
 def _has_linear_head(network: Any) -> bool:

@@ -1,33 +1,55 @@
 """A language model with a prompt as a frozen classifier: p(class) from the probabilities of class words."""
 
 from dataclasses import dataclass, field
+from threading import RLock
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from explainers.models.batching import rows_per_batch
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import Encoding
+from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.models.inputs.erasure import nonzero_mask
 from explainers.models.prompt import Prompt, PromptCard
 from explainers.models.prompted.network import ClassWords, PrefixCache
+
+MOST_BYTES = 2**29  # of the kept prefix in a batch
+
+
+@dataclass(eq=False)
+class OpenNetwork:
+    """A language model that is loaded once for all its prompts, which share its lock."""
+
+    network: Any
+    lock: RLock = field(default_factory=RLock)
 
 
 @dataclass
 class PromptedModel(FrozenModel):
-    """`fixed` are the ids of the template with empty texts."""
+    """`fixed` are the ids of the template with empty texts. `opened` keeps the language model for other prompts."""
 
     prompt: Prompt = field(kw_only=True)
     tokens: tuple[tuple[str, ...], ...] = field(kw_only=True)  # of each class word
     fixed: tuple[int, ...] = field(kw_only=True)
     cache: PrefixCache = field(kw_only=True, repr=False)
+    opened: OpenNetwork = field(kw_only=True, repr=False)
 
     @property
     def words(self) -> ClassWords:
         assert isinstance(self.module, ClassWords)
         return self.module
 
-    def rows_at_once(self, encoding: Encoding) -> int:
-        return rows_per_batch(len(encoding.ids) - len(self.cache.prefix), self.device.type)
+    @property
+    def default_erasure(self) -> Erasure:
+        return "delete"
+
+    def rows_of_masks(self, encoding: Encoding, erasure: Erasure) -> int:
+        """As many as fit with the kept prefix, which a pass copies for every row."""
+        if erasure == "zero" or not self.cache.bytes_per_row:
+            return self.rows_at_once(encoding)
+        rows = rows_per_batch(len(encoding.ids) - len(self.cache.prefix), self.device.type)
+        return max(1, min(rows, MOST_BYTES // self.cache.bytes_per_row))
 
     def prompt_card(self) -> PromptCard:
         """What is shown beside an answer."""
@@ -45,7 +67,8 @@ class PromptedModel(FrozenModel):
 
     def share_of_words(self, encoding: Encoding) -> float:
         """The probability of all class words together, after the whole input: the rest goes to other words."""
-        with self._batch(1), torch.inference_mode():
+        scale = self._scale(nonzero_mask(encoding))
+        with self._batch(1), torch.inference_mode(), self._scaled_embeddings(scale):
             return self.words.share_of_words(torch.tensor([encoding.ids], device=self.device))
 
     def _logits(

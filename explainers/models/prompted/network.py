@@ -48,12 +48,13 @@ class PrefixCache:
         self.prior: tuple[float, ...] | None = None  # p(class) of the template alone
 
     def logits(self, ids: Tensor, attention: Tensor | None) -> Tensor | None:
-        """Logits (B, C) for ids (B, L) that begin with the prefix; None for others, and for architectures whose memory
-        is no plain keys and values."""
+        """Logits (B, C) for ids (B, L) that begin with the prefix and go on; None for others, and for architectures
+        whose memory is no plain keys and values."""
         count = len(self.prefix)
-        if not count or ids.shape[1] <= count or not self._begins(ids):
+        shortest = ids.shape[1] if attention is None else int(attention.sum(dim=1).min())
+        if not count or shortest <= count or not self._begins(ids):
             return None
-        if self.layers is None:
+        if self.layers is None or (self.layers and self.layers[0][0].device != ids.device):
             self.layers = self._computed(ids.device)
         if not self.layers:
             return None
@@ -62,6 +63,11 @@ class PrefixCache:
         states = self.module.decoder.continued(ids[:, count:], attention, past)
         output = self.module.classified(states, None if attention is None else attention[:, count:])
         return cast(Tensor, output.logits)
+
+    @property
+    def bytes_per_row(self) -> int:
+        """How much memory the kept prefix takes for each row of a batch."""
+        return sum(part.nbytes for layer in self.layers or () for part in layer)
 
     def _begins(self, ids: Tensor) -> bool:
         return bool((ids[:, : len(self.prefix)] == torch.tensor(self.prefix, device=ids.device)).all())

@@ -37,10 +37,8 @@ def completion_train_command(
         from explainers.studies.completion.train import AdapterRecipe, chosen_rows, train, write_adapter, write_card
 
         weights = PROMPTS / f"{NAME}.safetensors"
-        if weights.is_file():
-            raise typer.BadParameter(f"{weights} exists. Remove it, so that the untuned model is what learns.")
         device, splits = torch.device("cpu"), read_sst2(data, seed=seed)
-        model = load_prompted(f"smollm2:{NAME}", device)
+        model = load_prompted(f"smollm2:{NAME}", device, tuned=False)
         recipe = AdapterRecipe(examples=examples, seed=seed)
         rows = chosen_rows(model, splits.train, recipe)
         write_adapter(weights, train(model, rows, recipe, out, show_progress))

@@ -6,21 +6,22 @@ from typing import Any
 
 import pytest
 import torch
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from explainers.installation import STORE_VARIABLE
 from explainers.models.prompt import Prompt
-from explainers.studies.architectures.measure import FAMILIES, SPECIAL, WORDS, Family, tokenizer_of
+from explainers.studies.architectures.measure import FAMILIES, SPECIAL, WORDS, tokenizer_of
 
 KINDS = {family.kind: family for family in FAMILIES if family.decoder}
 CHAT = "{% for message in messages %}the {{ message['content'] }} very {% endfor %}"
 
 
-def language_model(kind: str, **settings: Any) -> Any:
+def language_model(kind: str, vocabulary: int = len(SPECIAL) + len(WORDS) + 1, **settings: Any) -> Any:
     """A causal language model with random weights, large enough that its answers differ."""
     torch.manual_seed(0)
     family = KINDS[kind]
-    size = {"vocab_size": len(SPECIAL) + len(WORDS) + 1}
+    size = {"vocab_size": vocabulary}
     network = AutoModelForCausalLM.from_config(CONFIG_MAPPING[kind](**{**family.settings, **size, **settings}))
     for weight in network.get_output_embeddings().parameters():
         weight.data *= 30
@@ -48,6 +49,35 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str
     return written
 
 
-@pytest.fixture
-def families() -> dict[str, Family]:
-    return KINDS
+def byte_level(begins: str = "<s>", ends: str = "") -> Any:
+    """A tokenizer whose words begin with their space, whose digits have a token of a space before them, and that joins
+    a full stop with the line break after it; it writes `begins` before a text and `ends` after it."""
+    from transformers import PreTrainedTokenizerFast
+
+    pieces = ["Ġ", *(f"Ġ{word}" for word in WORDS), *WORDS, ".Ċ", "Ċ", ".", ":", "Review", "ĠSentiment", *"0123456789"]
+    vocabulary = {piece: at for at, piece in enumerate(("<pad>", "<s>", "</s>", "<unk>", *pieces))}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    split = pre_tokenizers.Split(Regex(r"\.\n| ?\p{L}+|\d|\s|[^\s\p{L}\d]"), behavior="isolated")
+    bytes_ = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    core.pre_tokenizer = pre_tokenizers.Sequence([split, bytes_])
+    special = [(token, vocabulary[token]) for token in (begins, ends) if token]
+    if special:
+        core.post_processor = processors.TemplateProcessing(
+            single=" ".join(filter(None, (begins, "$A", ends))), special_tokens=special
+        )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="<pad>",
+        model_input_names=["input_ids", "attention_mask"],
+    )
+
+
+def write_byte_level(path: Path, chat: str | None = None, begins: str = "<s>", ends: str = "") -> str:
+    """Writes a small Llama with that tokenizer; returns the folder's name."""
+    tokenizer = byte_level(begins, ends)
+    tokenizer.chat_template = chat
+    language_model("llama", len(tokenizer)).save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return str(path)

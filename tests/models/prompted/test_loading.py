@@ -1,6 +1,8 @@
 """Language models that classify by class words: against the library, and against themselves."""
 
+import gc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -196,12 +198,19 @@ def test_names_that_cannot_be_loaded_are_sentences(folder: Folder, prompt: Promp
     path, key = folder(), save_prompt(prompt)
     cases = {
         f"{path}:unknown": "There is no prompt 'unknown'",
+        f"{path}:{key}:{key}": "has a prompt already",
+        f"owner/model:{key}:sst2": "has a prompt already",
+        "smollm2": "smollm2 is a language model. Give it a prompt",
         f"sst2:{key}": "'sst2' is a classifier and reads no prompt",
         f"{tmp_path / 'nothing'}:{key}": "is not available",
     }
     for name, sentence in cases.items():
         with pytest.raises(ModelUnavailable, match=sentence):
             load(name)
+    before = sorted((tmp_path / "store" / "prompts").iterdir())
+    with pytest.raises(ModelUnavailable, match="is a classifier"):
+        load("sst2", prompt=Prompt("{text} is", prompt.classes))
+    assert sorted((tmp_path / "store" / "prompts").iterdir()) == before
     with pytest.raises(ModelUnavailable, match="a folder that this app may read"):
         load(f"{path}:{key}", roots=(tmp_path / "elsewhere",))
     with pytest.raises(ModelUnavailable, match=r"no weights for .*\. If it is a language model, give it a prompt"):
@@ -224,6 +233,9 @@ def test_an_adapter_is_added_to_the_weights(
     folder: Folder, prompt: Prompt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, plain = folder(), opened(folder(), prompt)
+    (tmp_path / "store" / "prompts" / f"{prompt.key}.yaml").write_text(replace(prompt, adapter=True).as_yaml())
+    with pytest.raises(ModelUnavailable, match="has an adapter, but"):
+        opened(f"{path}:{prompt.key}")
     monkeypatch.setattr(adapters, "SMOLLM2", path)
     layer = "layers.0.self_attn.q_proj"
     down, up = torch.randn(2, 32), torch.randn(32, 2)
@@ -235,6 +247,8 @@ def test_an_adapter_is_added_to_the_weights(
     before, after = (model.words.decoder.network.get_submodule(layer).weight for model in (plain, tuned))
     assert (after - before).numpy() == pytest.approx((2 * up @ down).numpy(), abs=0.02)
     assert tuned.version != plain.version
+    del tuned, after  # while it is in use, its weights are not read again
+    gc.collect()
     weights.with_suffix(".json").write_text('{"sha256": "0"}')
     with pytest.raises(ModelUnavailable, match="is damaged"):
         opened(f"{path}:{prompt.key}")
