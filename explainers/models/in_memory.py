@@ -20,10 +20,14 @@ from explainers.models.catalog import fingerprint
 from explainers.models.checks import check_answers, erasing_token, readable_tokens
 from explainers.models.decoder import DecoderBase, explainable
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
-from explainers.models.foreign.opened_tokenizer import MAX_TOKENS
+from explainers.models.foreign.opened_tokenizer import MAX_TOKENS, OpenedTokenizer
+from explainers.models.foreign.opening_process import in_chat_format
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.function_model import wrap_function
 from explainers.models.model_names import IN_MEMORY
+from explainers.models.prompt import Prompt, PromptError
+from explainers.models.prompted.loading import check_causal, prompted
+from explainers.models.prompted.model import OpenNetwork
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -40,11 +44,14 @@ def wrap(
     *,
     name: str = NAME,
     mask: str = "[MASK]",
+    prompt: Prompt | None = None,
 ) -> FrozenModel:
     """The frozen model of a classifier and its fast tokenizer from `transformers`, to be explained as a loaded one.
 
     Or that of a function from N texts to probabilities (N, classes), without a tokenizer: the methods that ask it about
     erased texts explain it. Words are deleted from its texts, or replaced by `mask`.
+
+    With a `prompt`, that of a causal language model that classifies by a word per class.
 
     `labels` are the names of the classes by output, by default those of the model's configuration. Raises
     `ModelUnavailable` with a sentence for what cannot be explained.
@@ -57,6 +64,8 @@ def wrap(
     if tokenizer is None:
         raise ModelUnavailable(f"{name!r} needs its tokenizer: wrap(model, tokenizer).")
     _check_model(name, model, config)
+    if prompt is not None:
+        return _prompted(name, model, tokenizer, prompt)
     network = explainable(name, _copy(model))
     decoder = isinstance(network.base_model, DecoderBase)
     core, mask_token, pad_token, replacement = _tokens(name, tokenizer, config, decoder=decoder)
@@ -77,6 +86,38 @@ def wrap(
     )
     check_answers(frozen)
     return replace(frozen, version=f"{IN_MEMORY}{fingerprint(frozen)[:12]}")
+
+
+def _prompted(name: str, model: Any, tokenizer: Any, prompt: Prompt) -> FrozenModel:
+    """The language model with the prompt. The tokenizer is used in a process of its own, as those of folders."""
+    check_causal(name, model)
+    core = getattr(tokenizer, "backend_tokenizer", None)
+    if not isinstance(core, Tokenizer):
+        raise ModelUnavailable(f"{name!r} has no fast tokenizer, so its tokens have no positions in the text.")
+    if prompt.chat and not tokenizer.chat_template:
+        raise PromptError(f"The tokenizer of {name!r} has no chat format. Set chat to false in the prompt.")
+    opened = OpenedTokenizer(
+        name,
+        without_limits(core).to_str(),
+        tokenizer.model_max_length,
+        segmented=False,
+        largest=max(core.get_vocab(with_added_tokens=True).values(), default=-1),
+        **{kind: getattr(tokenizer, f"{kind}_token_id") for kind in ("mask", "unk", "pad", "bos", "eos")},
+        stop=None,
+        rendered=in_chat_format(tokenizer, prompt.template) if prompt.chat else "",
+    )
+    network: Any = _copy(model)
+    device = next(network.parameters()).device
+    frozen = prompted(name, OpenNetwork(network.requires_grad_(False).eval()), opened, prompt, device)
+    return replace(frozen, version=f"{IN_MEMORY}{fingerprint(frozen)[:12]}{prompt.key}")
+
+
+def without_limits(tokenizer: Tokenizer) -> Tokenizer:
+    """A copy that neither cuts nor fills texts."""
+    own = Tokenizer.from_str(tokenizer.to_str())
+    own.no_padding()
+    own.no_truncation()
+    return own
 
 
 def _check_model(name: str, model: object, config: Any) -> None:
@@ -106,8 +147,7 @@ def _tokens(name: str, tokenizer: Any, config: Any, *, decoder: bool) -> tuple[T
     core = getattr(tokenizer, "backend_tokenizer", None)
     if not isinstance(core, Tokenizer):
         raise ModelUnavailable(f"{name!r} has no fast tokenizer, so its tokens have no positions in the text.")
-    own = Tokenizer.from_str(core.to_str())
-    own.no_padding()
+    own = without_limits(core)
     longest = min(tokenizer.model_max_length, readable_tokens(config), MAX_TOKENS)
     own.enable_truncation(longest, strategy="longest_first")
     largest, known = max(own.get_vocab(with_added_tokens=True).values(), default=-1), config.vocab_size

@@ -87,10 +87,17 @@ def causal_network(name: str, source: ModelFiles) -> Any:
     lacking = missing - {"lm_head.weight"} if config.get_text_config().tie_word_embeddings else missing
     if lacking:
         raise ModelUnavailable(f"{name!r} is not a trained language model: it has no weights for {sorted(lacking)[0]}.")
-    base, kind = network.base_model, type(network).__name__
-    if base is network or isinstance(getattr(base, "embeddings", None), nn.Module) or not _has_linear_head(network):
-        raise ModelUnavailable(f"{name!r} ({kind}) is no decoder with one linear layer that chooses the next word.")
+    check_causal(name, network)
     return network
+
+
+def check_causal(name: str, network: Any) -> None:
+    """Raises `ModelUnavailable` for a network that does not choose the next word by one linear layer."""
+    base, kind = getattr(network, "base_model", network), type(network).__name__
+    head = network.get_output_embeddings() if hasattr(network, "get_output_embeddings") else None
+    encoder = isinstance(getattr(base, "embeddings", None), nn.Module)
+    if base is network or encoder or network.config.is_encoder_decoder or not isinstance(head, nn.Linear):
+        raise ModelUnavailable(f"{name!r} ({kind}) is no decoder with one linear layer that chooses the next word.")
 
 
 def prompted(
@@ -190,8 +197,3 @@ def _check_head(name: str, network: Any, model: PromptedModel) -> None:
     window = getattr(network.config.get_text_config(), "sliding_window", None)
     if not same or (window is not None and window < MOST_TOKENS):  # a layer then forgets some of the prefix
         model.cache.prefix, model.cache.layers = (), []
-
-
-def _has_linear_head(network: Any) -> bool:
-    head = network.get_output_embeddings()
-    return isinstance(head, nn.Linear)

@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from explainers import ExplanationError, explain, load
+from explainers.models.frozen_model import FrozenModel
 from explainers.models.prompt import Prompt, PromptError
 from explainers.models.prompted import loading
 from explainers.models.prompted.model import PromptedModel
-from tests.models.prompted.conftest import write_byte_level
+from tests.models.prompted.conftest import byte_level, language_model, write_byte_level
 
 CLASSES = {"no": "old", "yes": "new"}
 REVIEW = Prompt("Review: {text}\n Sentiment:", CLASSES)
@@ -182,6 +183,40 @@ def test_only_words_of_the_text_are_explained(opened: Opened) -> None:
     assert [unit.text for unit in comparison.decision.encoding.units] == ["a", "long", "film"]
     with pytest.raises(ExplanationError, match="The text is empty"):
         explain(opened(REVIEW), ".", methods="occlusion")
+
+
+def test_a_language_model_in_memory_is_explained_as_a_loaded_one_and_stays_as_it_was(
+    opened: Opened, tmp_path: Path
+) -> None:
+    from explainers import wrap
+
+    loaded = opened(REVIEW)
+    tokenizer = byte_level()
+    tokenizer.chat_template = "the {{ messages[0]['content'] }} :"
+    network = language_model("llama", len(tokenizer)).train()
+    before = {name: weight.clone() for name, weight in network.state_dict().items()}
+    model = wrap(network, tokenizer, prompt=REVIEW)
+    encoding = model.encode("a long film")
+    keeps = np.eye(3, dtype=bool)
+    expected = loaded.probabilities(loaded.encode("a long film"), keeps, "delete")
+    assert model.probabilities(encoding, keeps, "delete") == pytest.approx(expected, abs=1e-5)
+    assert network.training
+    assert all(torch.equal(before[name], weight) for name, weight in network.state_dict().items())
+    assert model.version.startswith("memory-")
+    assert model.version != wrap(network, tokenizer, prompt=Prompt("{text} was", CLASSES)).version
+    chat = wrap(network, tokenizer, prompt=Prompt("film {text} plot", CLASSES, chat=True))
+    assert list(chat.encode("was").ids) == tokenizer("the film was plot :").input_ids
+    assert explain(model, "a long film", methods=("occlusion", "integrated_gradients"), steps=5).failures == ()
+
+
+def test_a_model_in_memory_that_is_no_language_model_is_a_sentence(bert: FrozenModel) -> None:
+    from explainers import wrap
+
+    tokenizer = byte_level()
+    with pytest.raises(ExplanationError, match="is no decoder with one linear layer that chooses the next word"):
+        wrap(bert.module, tokenizer, prompt=REVIEW)  # type: ignore[arg-type]
+    with pytest.raises(PromptError, match="has no chat format"):
+        wrap(language_model("llama", len(tokenizer)), tokenizer, prompt=Prompt("{text} was", CLASSES, chat=True))
 
 
 def test_inference_leaves_no_gradient_behind(opened: Opened) -> None:
