@@ -67,7 +67,7 @@ def completion_train_command(
 def completion_command(
     data: Annotated[Path, typer.Option(help="Folder with the files of SST-2.")],
     n: Annotated[int, typer.Option(min=1, help="Number of dev sentences, taken at random by the seed.")] = 872,
-    explained: Annotated[int, typer.Option(min=0, help="Of how many of them the methods are measured.")] = 300,
+    explained: Annotated[int, typer.Option(min=0, help="Of how many of them the methods are measured.")] = 60,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder of the rows; an interrupted run goes on.")] = Path(
         "runs/completion"
@@ -90,7 +90,7 @@ def completion_command(
         for name in PROMPTS:
             model = load_prompted(f"smollm2:{name}", torch.device("cpu"))
             for done in record_answers(model, name, inputs[:n], explained if name == NAME else 0, out):
-                if done % 50 == 0 or done == n:
+                if done % 10 == 0 or done == n:
                     show_progress(f"{name}: {done} of {n} inputs")
             measured[name] = {
                 "prior": dict(zip(model.labels, model.prior(), strict=True)),

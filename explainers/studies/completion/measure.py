@@ -2,22 +2,26 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from explainers.api import compare
 from explainers.comparison.decision import decide
+from explainers.comparison.runner import run
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.evaluation.record_file import Record, appending, read_records, resume_records
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.meter import Meter
 from explainers.models.prediction_cache import PredictionCache
 from explainers.models.prompted.model import PromptedModel
+from explainers.results.comparison import Comparison
 from explainers.results.settings import Settings
 from explainers.studies.masking.measure import without_weights
 
 METRICS = ("aopc_c", "aopc_s")
+SAMPLES = 200  # of LIME and KernelSHAP each
 FILE = "{}.jsonl"  # a row per input, by the name of the prompt
 MASKS, REPEATS = 64, 5  # of the comparison with and without the kept prefix
 
@@ -25,7 +29,7 @@ MASKS, REPEATS = 64, 5  # of the comparison with and without the kept prefix
 def answer_row(model: FrozenModel, example: Example, number: int, *, explained: bool) -> Record:
     """Return whether the answer is right, the share of the class words, and by method both metrics."""
     model = model.pooled(PredictionCache())
-    settings = Settings(erasure=model.default_erasure)
+    settings = Settings(erasure=model.default_erasure, samples=SAMPLES)
     decision, probabilities = decide(model, example, settings=settings)
     row: Record = {
         "input": number,
@@ -36,8 +40,10 @@ def answer_row(model: FrozenModel, example: Example, number: int, *, explained: 
         "metrics": {},
     }
     if explained:
-        methods = [spec.id for spec in without_weights()]
-        comparison = compare(model, example, methods, label=None, settings=settings)
+        one_operator = replace(decision, card=replace(decision.card, erasures=(settings.erasure,)))
+        comparison = Comparison(one_operator, probabilities)
+        for event in run(model, one_operator, without_weights(), Meter(), narrators=()):
+            comparison = comparison.with_event(event)
         row["metrics"] = {
             result.method: {metric: result.metrics[metric] for metric in METRICS} for result in comparison.results
         }
