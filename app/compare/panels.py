@@ -18,7 +18,7 @@ from explainers.metrics.agreement import AGREEMENTS, Agreement
 from explainers.report.colours import colour
 from explainers.report.document import metrics_table
 from explainers.report.summary import agreement_sentence
-from explainers.report.text import ablated_inputs_line, class_words_line, one_line, target_name
+from explainers.report.text import ablated_inputs_line, class_words_line, labels_line, labels_on, one_line, target_name
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -71,12 +71,13 @@ def prediction(run: Run) -> None:
     before = shown.whole_probabilities or shown.probabilities
     order = sorted(range(len(labels)), key=lambda index: -before[index])  # so that removing a word moves no class
     predicted = max(range(len(labels)), key=lambda index: shown.probabilities[index])
+    bold = labels_on(shown.whole.card, shown.probabilities) or [predicted]
     rows = [
         _bar(
             labels[index],
             before[index] if shown.request.removed else None,
             shown.probabilities[index],
-            predicted=index == predicted,
+            predicted=index in bold,
         )
         for index in order[:BARS_SHOWN]
     ]
@@ -99,8 +100,7 @@ def about_prediction(run: Run, correct: int | None) -> None:
     if shown.current is not None and shown.current.ablated_inputs is not None:
         tooltip = IMAGE_ABLATED if shown.request.example.image is not None else PAIR_ABLATED
         lines.append(f"{ablated_inputs_line(shown.current.ablated_inputs)}.")
-    if shown.whole is not None and (line := class_words_line(shown.whole)):
-        lines.append(line)
+    lines += filter(None, (labels_line(shown.whole.card, shown.probabilities), class_words_line(shown.whole)))
     if correct is not None:
         predicted = max(range(len(labels)), key=lambda index: before[index])
         agrees = "The model agrees." if predicted == correct else f"The model predicts {labels[predicted]}."

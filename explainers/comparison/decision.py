@@ -50,6 +50,7 @@ def card_of(model: FrozenModel) -> ModelCard:
         platform.python_version(),
         str(model.device),
         libraries(),
+        model.multi_label,
         model.prompt_card(),
     )
 

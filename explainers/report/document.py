@@ -22,6 +22,7 @@ from explainers.report.text import (
     class_words_line,
     decimals,
     escaped,
+    labels_line,
     number,
     one_line,
     target_name,
@@ -56,7 +57,8 @@ def prediction(comparison: "Comparison") -> str:
         for index in order
     )
     warning = comparison.decision.encoding.warning
-    notes = [f"Model: {model.name}.", class_words_line(comparison.decision), warning]
+    labels = labels_line(model, comparison.probabilities)
+    notes = [f"Model: {model.name}.", labels, class_words_line(comparison.decision), warning]
     if model.prompt is not None:
         notes.append(f"Prompt: {model.prompt.template}")
     if comparison.removed:

@@ -16,7 +16,7 @@ from explainers.results.events import AblatedInputs
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
-    from explainers.results.decision import Decision
+    from explainers.results.decision import Decision, ModelCard
 
 
 CONTROL_PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
@@ -86,6 +86,23 @@ def ablated_inputs_line(ablated: AblatedInputs) -> str:
     return " · ".join(f"{name}: {_top_class(ablated.labels, probabilities)}" for name, probabilities in pairs)
 
 
+def labels_line(card: "ModelCard", probabilities: Sequence[float]) -> str:
+    """Which labels of a multi-label model are on; empty for other models."""
+    if not card.multi_label:
+        return ""
+    on = [one_line(card.labels[index]) for index in labels_on(card, probabilities)]
+    return (
+        f"On, with a probability of at least {ON}: {join_names(on)}." if on else f"No label reaches {ON}: none is on."
+    )
+
+
+def labels_on(card: "ModelCard", probabilities: Sequence[float]) -> list[int]:
+    """The numbers of the labels of a multi-label model that are on, the likeliest first; empty for other models."""
+    order = sorted(range(len(card.labels)), key=lambda index: -probabilities[index])
+    return [index for index in order if probabilities[index] >= ON] if card.multi_label else []
+
+
+ON = 0.5  # the probability from which a label of a multi-label model is on
 FEW = 0.05  # of the probability
 
 

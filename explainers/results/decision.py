@@ -30,6 +30,7 @@ class ModelCard:
     python: str = ""
     device: str = "cpu"
     libraries: Mapping[str, str] = field(default_factory=dict)
+    multi_label: bool = False  # whether several classes can be on, each with a probability of its own
     prompt: PromptCard | None = None  # of a language model that classifies by class words
 
 
