@@ -34,7 +34,7 @@ from explainers.models.inputs.erasure import check_erasure, erased_inputs, nonze
 from explainers.models.meter import Meter
 from explainers.models.prediction_cache import AskedInput, PredictionCache
 from explainers.models.prompt import PromptCard
-from explainers.models.states import States, attention_per_unit, scaled_embeddings
+from explainers.models.states import States, attention_per_unit, quick_attention, scaled_embeddings
 from explainers.models.target import Rows, Target
 
 Floats = NDArray[np.float64]
@@ -233,7 +233,12 @@ class FrozenModel:
     def _hard(self, encoding: Encoding, keeps: NDArray[np.bool_], erasure: Erasure) -> Tensor:
         kept = encoding.tokens_kept(keeps)  # (B, L)
         inputs = erased_inputs(encoding, kept, erasure, mask_token=self.mask_token, pad_token=self.pad_token)
-        with self._batch(len(kept)), torch.inference_mode(), self._scaled_embeddings(self._scale(inputs.scale)):
+        with (
+            self._batch(len(kept)),
+            torch.inference_mode(),
+            self._scaled_embeddings(self._scale(inputs.scale)),
+            quick_attention(self.base, inputs.ids.shape[1]),
+        ):
             logits = self._logits(
                 input_ids=self._tensor(inputs.ids),
                 attention=None if inputs.attention is None else self._tensor(inputs.attention),

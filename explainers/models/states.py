@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import NO_UNIT, Encoding
 
+LONG = 128  # tokens
+
 
 @dataclass(frozen=True)
 class States:
@@ -54,3 +56,22 @@ def scaled_embeddings(base: nn.Module, multiplier: Tensor | None, name: str) -> 
         yield
     finally:
         handle.remove()
+
+
+@contextmanager
+def quick_attention(base: nn.Module, tokens: int) -> Iterator[None]:
+    """During the block long inputs go through torch's fused attention, where the architecture has it.
+
+    It returns no attention weights and has no second derivatives, so that everything but masks takes the library's
+    plain one; of short inputs the plain one is as quick. The caller holds the model's lock.
+    """
+    config, network = getattr(base, "config", None), getattr(base, "network", base)
+    plain = getattr(config, "_attn_implementation", None) == "eager"
+    if tokens < LONG or not plain or not getattr(network, "_supports_sdpa", False):
+        yield
+        return
+    config._attn_implementation = "sdpa"  # type: ignore[union-attr]
+    try:
+        yield
+    finally:
+        config._attn_implementation = "eager"  # type: ignore[union-attr]
