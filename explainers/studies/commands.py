@@ -7,6 +7,7 @@ import typer
 from explainers.studies.ablations.command import ablate_command
 from explainers.studies.answers.command import answers_command
 from explainers.studies.architectures.command import architectures_command
+from explainers.studies.attention.command import attention_command
 from explainers.studies.cards.command import cards_command
 from explainers.studies.completion.command import completion_command, completion_train_command
 from explainers.studies.consistency.command import consistency_command
@@ -30,6 +31,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     "ablate": ablate_command,
     "answers": answers_command,
     "architectures": architectures_command,
+    "attention": attention_command,
     "cards": cards_command,
     "consistency": consistency_command,
     "equal-calls": equal_calls_command,
