@@ -1,6 +1,6 @@
 """The prompt of a language model, written on the page: a popover in the line of the question."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
@@ -22,14 +22,20 @@ from explainers.models.prompt import (
     shipped_prompts,
     split_name,
 )
+from explainers.report.text import one_line
 
 HELP = "How a language model reads the text, and which word of its answer stands for which class."
 TEMPLATE_HELP = (
     "{text} is where the text goes, {text_pair} a second one. The model's next word is the answer, so let it end where "
     "the word begins."
 )
-WORDS_HELP = "One class per line: its name = the word for it. Of a word of several tokens the first one is read."
+WORDS_LABEL = "Class words, one class per line: name = word"
+WORDS_HELP = "Of a word of several tokens the first one is read."
+ADAPTER = (
+    "This prompt has an adapter, weights that were trained for it. With any change it is another prompt, without them."
+)
 START = "prompt start"
+SEPARATORS = (" = ", "=", ": ", ":")  # of the name of a class and its word
 
 
 @dataclass
@@ -43,9 +49,11 @@ class PromptForm:
     words: str = ""
     chat: bool = False
     problem: str = ""
+    adapter: bool = False
+    used: dict[str, str] = field(default_factory=dict)  # this session's own prompts by name, with how each begins
 
     def fill(self, prompt: Prompt) -> None:
-        self.template, self.chat, self.problem = prompt.template, prompt.chat, ""
+        self.template, self.chat, self.adapter, self.problem = prompt.template, prompt.chat, prompt.adapter, ""
         self.words = "\n".join(f"{name} = {word}" for name, word in prompt.classes.items())
 
     def widget(self, name: str) -> dict[str, Any]:
@@ -67,19 +75,23 @@ def show(line: Container) -> None:
         return
     if form.about != state.controls.model:
         _fill_from_model(form, state.controls.model)
-    with line.popover("Prompt", key="edit prompt", help=HELP), st.container(width=440):
+    popover = line.popover("Prompt", key=f"edit prompt {state.controls.model}", help=HELP)  # another key closes it
+    with popover, st.container(width=440):
+        if form.adapter:
+            st.caption(ADAPTER)
         st.selectbox(
             "Begin with",
-            shipped_prompts(),
+            (*shipped_prompts(), *reversed(form.used)),
             key=START,
             index=None,
-            placeholder="a prompt that comes with Crosslight",
+            placeholder="a prompt that comes with Crosslight, or one that you wrote",
+            format_func=lambda name: form.used.get(name, name),
             on_change=_begin_with,
         )
         with st.form("prompt", border=False):
             st.text_input("Language model", help="A hub id, a folder, or smollm2.", **form.widget("model"))
             st.text_area("Template", height=150, help=TEMPLATE_HELP, **form.widget("template"))
-            st.text_area("Class words", height=90, help=WORDS_HELP, **form.widget("words"))
+            st.text_area(WORDS_LABEL, height=120, help=WORDS_HELP, **form.widget("words"))
             st.checkbox("As a message in the model's chat format", **form.widget("chat"))
             st.form_submit_button("Use this prompt", type="primary", on_click=_use)
         if form.problem:
@@ -108,12 +120,16 @@ def _use() -> None:
     try:
         prompt = Prompt(form.template, classes_of(form.words), form.chat)
         model = form.model.strip()
+        if not model:
+            raise PromptError("Name a language model: smollm2, a hub id such as owner/model, or a folder.")
         resolve_model_name(f"{model}:{DEFAULT_PROMPT}", roots())  # before anything is saved
-        name = f"{model}:{_name_of(prompt) or save_prompt(prompt)}"
+        key = _name_of(prompt) or save_prompt(prompt)
     except ExplanationError as error:
         form.problem = str(error)
         return
-    form.about, form.problem = name, ""
+    if key not in shipped_prompts():
+        form.used[key] = one_line(prompt.template)
+    form.about, form.problem, name = "", "", f"{model}:{key}"
     if name != state.controls.model:
         state.change(model=name, class_=PREDICTED, versus=NO_OTHER, **RESET)
 
@@ -134,12 +150,13 @@ def _key(name: str) -> str:
 
 
 def classes_of(lines: str) -> dict[str, str]:
-    """From lines "name = word" to both; a line without = is both in one. Raises `PromptError` for a name that comes
-    twice."""
+    """From lines "name = word" to both, also with a colon; a line with neither is both in one. Raises `PromptError` for
+    a name that comes twice."""
     classes: dict[str, str] = {}
     for line in filter(str.strip, lines.splitlines()):
-        name, equals, word = (part.strip() for part in line.rpartition(" = " if " = " in line else "="))
-        if (name or word) in classes:
-            raise PromptError(f"The class {name or word!r} comes twice. Give every class a name of its own.")
-        classes[name if equals else word] = word
+        between = next((sign for sign in SEPARATORS if sign in line), "")
+        name, word = (part.strip() for part in (line.rsplit(between, 1) if between else (line, line)))
+        if name in classes:
+            raise PromptError(f"The class {name!r} comes twice. Give every class a name of its own.")
+        classes[name] = word
     return classes

@@ -28,7 +28,7 @@ from app.session import undoable
 from explainers.attribution.given import PEOPLE
 from explainers.methods.registry import method_spec
 from explainers.metrics.plausibility import PLAUSIBILITY, is_defined, plausibility, plausibility_by_chance
-from explainers.report.text import duration
+from explainers.report.text import class_words_warning, duration
 
 TITLE = "Agreement with people's marks"
 CAPTION = (
@@ -157,8 +157,10 @@ def _prediction(engine: Engine, run: Run, visible: Run | None) -> None:
         _status(engine, run)
     if visible is not None:
         panels.about_prediction(visible, _correct_class(visible))
-    if run.whole is not None and run.whole.encoding.warning:
-        plain_text.warning(run.whole.encoding.warning)
+    if run.whole is not None:
+        doubt = class_words_warning(run.whole, run.probabilities) if run.probabilities else ""
+        for sentence in filter(None, (doubt, run.whole.encoding.warning)):
+            plain_text.warning(sentence)
 
 
 def _correct_class(run: Run) -> int | None:

@@ -1,5 +1,6 @@
 """Plotly figures of an explained set. Pure functions of its summaries."""
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -52,6 +53,8 @@ def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
     """Return the evidence of every method that costs passes, with its interval, against their mean number."""
     column = metric_column(EVIDENCE, operator)
     figure = go.Figure()
+    costs = [row.passes for row in table if column in row.metrics and row.passes]
+    middle = math.sqrt(min(costs) * max(costs)) if costs else 0.0
     for row in table:
         if column not in row.metrics or not row.passes:
             continue
@@ -67,7 +70,7 @@ def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
             },
             mode="markers+text",
             text=[name_of(row.method)],
-            textposition="middle right",
+            textposition="middle left" if row.passes > middle else "middle right",
             marker={"size": 9, "color": line_of(row.method).colour},
             hovertemplate=f"%{{text}}: {interval.mean:.3f} at {row.passes:,.0f} passes<extra></extra>",
         )
@@ -77,7 +80,7 @@ def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
     figure.update_xaxes(title_text="passes per input", type="log", title_standoff=4)
     figure.update_yaxes(title_text=f"evidence ({operator})")
     figure.update_layout(
-        height=70 + ROW * len(table), margin={"l": 8, "r": 90, "t": 8, "b": 8}, showlegend=False, hovermode="closest"
+        height=70 + ROW * len(table), margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=False, hovermode="closest"
     )
     return figure
 

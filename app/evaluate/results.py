@@ -32,6 +32,7 @@ from explainers.results.manifest import strict_json
 
 WORDS_SHOWN = 25
 LISTED = 20  # inputs with a word
+VIEWS = ("Evidence", "Against cost")
 CHART_BUTTONS = {"displayModeBar": False}
 ABOUT_MAP = (
     "Every point is an input: how far the methods agree on its first words, and how much evidence the best method has. "
@@ -76,7 +77,7 @@ def _methods(result: SetResult, number: int) -> None:
     st.subheader("Methods", anchor=False)
     left, right = st.columns([2, 3])
     with left:
-        by_method, by_cost = st.tabs(["Evidence", "Against cost"])
+        by_method, by_cost = st.tabs(VIEWS)
         by_method.plotly_chart(
             evidence_dots(result.table, result.operators[0]),
             key=f"dots {number}",

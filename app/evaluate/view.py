@@ -92,7 +92,7 @@ def _share(job: Job) -> tuple[float, str]:
     """Return how far a running evaluation is, from 0 to 1 and in words."""
     inputs = min(max(done(job), 0), job.texts)
     if not inputs:
-        return 0.0, "Loading the model"
+        return 0.0, "Explaining the first input" if moment(job) else "Loading the model"
     if inputs >= job.texts:
         return 1.0, "Writing the result"
     first, since = evaluate_state().paces.setdefault((job.id, job.started), (inputs, moment(job)))

@@ -55,6 +55,7 @@ class PromptCard:
     tokens: tuple[tuple[str, ...], ...]
     prior: tuple[float, ...]
     chat: bool = False
+    adapter: bool = False
 
 
 class PromptError(ModelUnavailable):
@@ -118,12 +119,11 @@ def check(prompt: Prompt) -> None:
     """Raises `PromptError` with a sentence for the first thing that is missing or too much."""
     template, words = prompt.template, list(prompt.classes.values())
     counts = template.count(TEXT), template.count(PAIR)
-    if counts[0] != 1:
-        raise PromptError(
-            f"The template must have the slot {TEXT}, where the text goes, once, not {_times(counts[0])}."
-        )
-    if counts[1] > 1:
-        raise PromptError(f"The template may have the slot {PAIR} once, not {_times(counts[1])}.")
+    if not counts[0]:
+        raise PromptError(f"The template has no slot {TEXT}. Write {TEXT} where the text goes.")
+    twice = next((slot for slot, count in zip((TEXT, PAIR), counts, strict=True) if count > 1), None)
+    if twice is not None:
+        raise PromptError(f"The template has the slot {twice} {max(counts)} times. Write it once.")
     if counts[1] and template.index(PAIR) < template.index(TEXT):
         raise PromptError(f"The slot {TEXT} must stand before {PAIR}.")
     if len(template) > LONGEST_TEMPLATE:
@@ -132,19 +132,15 @@ def check(prompt: Prompt) -> None:
         raise PromptError(f"A prompt needs 2 to {MOST_CLASSES} classes, each with a word; there are {len(words)}.")
     if not all(prompt.classes) or not all(words):
         raise PromptError("Every class needs a name and a word.")
-    twice = next((word for word in words if words.count(word) > 1), None)
-    if twice is not None:
-        raise PromptError(f"Two classes have the word {twice!r}. Give each class a word of its own.")
+    same = next((word for word in words if words.count(word) > 1), None)
+    if same is not None:
+        raise PromptError(f"Two classes have the word {same!r}. Give each class a word of its own.")
     broken = next((text for text in (*prompt.classes, *words) if len(text.splitlines()) > 1), None)
     if broken is not None:
         raise PromptError(f"{broken!r} has a line break. Names and words of classes stand in one line.")
     longest = max((*prompt.classes, *words), key=len)
     if len(longest) > LONGEST_WORD:
         raise PromptError(f"{longest[:40]!r}… is too long for a class; at most {LONGEST_WORD} characters are read.")
-
-
-def _times(count: int) -> str:
-    return "never" if count == 0 else f"{count} times"
 
 
 PROMPT = TypeAdapter(Prompt)

@@ -20,6 +20,7 @@ from explainers.report.tables import Table, TableColumn
 from explainers.report.text import (
     ablated_inputs_line,
     class_words_line,
+    class_words_warning,
     decimals,
     escaped,
     labels_line,
@@ -58,16 +59,16 @@ def prediction(comparison: "Comparison") -> str:
     )
     warning = comparison.decision.encoding.warning
     labels = labels_line(model, comparison.probabilities)
-    notes = [f"Model: {model.name}.", labels, class_words_line(comparison.decision), warning]
-    if model.prompt is not None:
-        notes.append(f"Prompt: {model.prompt.template}")
+    doubt = class_words_warning(comparison.decision, comparison.probabilities)
+    notes = [f"Model: {model.name}.", labels, class_words_line(comparison.decision), doubt, warning]
     if comparison.removed:
         notes.append(f"{len(comparison.removed)} removed before; the explanations are of the rest.")
     if comparison.ablated_inputs is not None:
         notes.append(f"{ablated_inputs_line(comparison.ablated_inputs)}.")
     note = " ".join(escaped(note) for note in notes if note)
     image = comparison.decision.encoding.image
-    return f'{plain_image(image) if image else ""}<dl class="bars">{bars}</dl><p class="note">{note}</p>'
+    prompt = "" if model.prompt is None else f'<pre class="note">{escaped(model.prompt.template)}</pre>'
+    return f'{plain_image(image) if image else ""}<dl class="bars">{bars}</dl><p class="note">{note}</p>{prompt}'
 
 
 def cards(comparison: "Comparison", preset: str) -> str:

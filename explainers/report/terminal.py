@@ -9,7 +9,14 @@ from explainers.metrics.spec import MetricSpec
 from explainers.report.metric_rows import MetricRow, metric_rows
 from explainers.report.narratives import narrative_lines
 from explainers.report.summary import summary
-from explainers.report.text import UNDEFINED, ablated_inputs_line, class_words_line, labels_line, visible
+from explainers.report.text import (
+    UNDEFINED,
+    ablated_inputs_line,
+    class_words_line,
+    class_words_warning,
+    labels_line,
+    visible,
+)
 from explainers.results.attribution import ranking
 
 if TYPE_CHECKING:
@@ -28,9 +35,9 @@ def comparison_lines(comparison: "Comparison") -> Iterator[str]:
     yield f"{comparison.decision.card.name} predicts {predicted} ({shares}){explained}"
     if comparison.ablated_inputs is not None:
         yield ablated_inputs_line(comparison.ablated_inputs)
-    yield from filter(
-        None, (labels_line(comparison.decision.card, comparison.probabilities), class_words_line(comparison.decision))
-    )
+    decision, probabilities = comparison.decision, comparison.probabilities
+    notes = (labels_line(decision.card, probabilities), class_words_line(decision))
+    yield from filter(None, (*notes, class_words_warning(decision, probabilities)))
     if comparison.decision.encoding.warning:
         yield comparison.decision.encoding.warning
     yield ""

@@ -103,24 +103,45 @@ def labels_on(card: "ModelCard", probabilities: Sequence[float]) -> list[int]:
 
 
 ON = 0.5  # the probability from which a label of a multi-label model is on
-FEW = 0.05  # of the probability
+FEW, SAME = 0.05, 0.02  # of the probability
 
 
 def class_words_line(decision: "Decision") -> str:
-    """What to know of the answer of a language model; empty for other models. As "The class words negative and positive
-    have 93.4 % of the probability, other words the rest. Without a text: negative 0.46, positive 0.54."."""
+    """What to know of the answer of a language model; empty for other models. As "The class words “bad” (negative) and
+    “good” (positive) have 93.4 % of the probability, other words the rest. Without a text: negative 0.46, positive
+    0.54."."""
     prompt, share = decision.card.prompt, decision.share_of_words
     if prompt is None or share is None:
         return ""
-    words = join_names([one_line(word) for word in prompt.words])
-    lines = [f"The class words {words} have {_percent(share)} of the probability, other words the rest."]
+    labels = [one_line(label) for label in decision.card.labels]
+    words = [
+        f"“{one_line(word)}”{'' if word == label else f' ({label})'}"
+        for word, label in zip(prompt.words, labels, strict=True)
+    ]
+    lines = [f"The class words {join_names(words)} have {_percent(share)} of the probability, other words the rest."]
+    if prompt.adapter:
+        lines.append("The prompt's adapter was trained on these words alone, so that their share says nothing.")
     for word, tokens in zip(prompt.words, prompt.tokens, strict=True):
         if len(tokens) > 1:
-            lines.append(f"Of {one_line(word)} only the first token, {one_line(tokens[0].strip())}, is read.")
-    if share < FEW:
-        lines.append("The model would rather write something else: a prompt with examples makes the answer its own.")
-    prior = zip(decision.card.labels, prompt.prior, strict=True)
-    lines.append(f"Without a text: {', '.join(f'{one_line(name)} {decimals(p)}' for name, p in prior)}.")
+            lines.append(f"Of “{one_line(word)}” only the first token, “{one_line(tokens[0].strip())}”, is read.")
+    prior = zip(labels, prompt.prior, strict=True)
+    lines.append(f"Without a text: {', '.join(f'{name} {decimals(p)}' for name, p in prior)}.")
+    return " ".join(lines)
+
+
+def class_words_warning(decision: "Decision", probabilities: Sequence[float]) -> str:
+    """Why the answer of a language model says little; empty where it does not, and for other models."""
+    prompt, share = decision.card.prompt, decision.share_of_words
+    if prompt is None or share is None:
+        return ""
+    lines = []
+    if share < FEW and not prompt.adapter:
+        lines.append(
+            f"The class words have {_percent(share)} of the probability: the model would rather write something else, "
+            "and says little about your classes. Examples in the prompt, or other words, make the answer its own."
+        )
+    if max(abs(p - alone) for p, alone in zip(probabilities, prompt.prior, strict=True)) < SAME:
+        lines.append("The template alone, without the text, gives the same answer.")
     return " ".join(lines)
 
 

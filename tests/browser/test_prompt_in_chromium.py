@@ -52,23 +52,22 @@ def test_a_prompt_is_written_and_its_faults_are_sentences(visit: Visit, language
     model = f"{language_models[1]}:{PROMPT.key}"
     window = visit(model=model, text=TEXT, few=False, **METHODS).done()
     page = window.page
-    expect(page.get_by_text("The class words old and new have")).to_be_visible()
+    expect(page.get_by_text("The class words “old” (no) and “new” (yes) have")).to_be_visible()
     write_prompt(page, "the film was", "no = old\nyes = new")
-    expect(page.get_by_text("The template must have the slot {text}")).to_be_visible()
+    expect(page.get_by_text("The template has no slot {text}")).to_be_visible()
     expect(page.get_by_role("textbox", name="Template")).to_have_value("the film was")
     page.keyboard.press("Escape")
     expect(page.get_by_role("textbox", name="Template")).to_be_hidden()
 
     write_prompt(page, "the scene {text} felt", "dull = long\nbright = bright")
     expect(page).not_to_have_url(page.url)
-    page.keyboard.press("Escape")
+    expect(page.get_by_role("textbox", name="Template")).to_be_hidden()  # it closes when the prompt is used
     window.done()
-    expect(page.get_by_text("The class words long and bright have")).to_be_visible()
+    expect(page.get_by_text("The class words “long” (dull) and “bright” have")).to_be_visible()
     assert {"dull", "bright"} <= set(window.bars.split())
 
     write_prompt(page, "the scene {text} felt", "no = old film\nyes = old plot")
     expect(page.get_by_text("begin with the same token")).to_be_visible()
-    page.keyboard.press("Escape")
     expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value(TEXT)
 
     second = visit(page.url)

@@ -29,9 +29,9 @@ CLASSES = {"no": "bad", "yes": "good"}
 @pytest.mark.parametrize(
     ("template", "classes", "sentence"),
     [
-        ("Review:", CLASSES, "slot {text}, where the text goes, once, not never"),
-        ("{text} {text}", CLASSES, "once, not 2 times"),
-        ("{text} {text_pair} {text_pair}", CLASSES, "{text_pair} once, not 2 times"),
+        ("Review: {txt}", CLASSES, "The template has no slot {text}."),
+        ("{text} {text}", CLASSES, "the slot {text} 2 times"),
+        ("{text} {text_pair} {text_pair}", CLASSES, "the slot {text_pair} 2 times"),
         ("{text_pair} {text}", CLASSES, "{text} must stand before {text_pair}"),
         ("{text}" + "x" * LONGEST_TEMPLATE, CLASSES, "20,006 characters"),
         ("{text}", {"yes": "good"}, "2 to 100 classes, each with a word; there are 1"),

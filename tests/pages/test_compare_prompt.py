@@ -49,7 +49,7 @@ def test_its_answer_comes_with_what_to_know_of_it(page: Page) -> None:
     assert run.request.settings.erasure == "delete"
     assert "erase" not in page.address
     assert page.words == TEXT.split()
-    assert any(line.startswith("The class words old and new have") for line in page.captions)
+    assert any(line.startswith("The class words “old” (no) and “new” (yes) have") for line in page.captions)
     assert page.at.get_by_key("erase").value == "delete"
 
 
@@ -78,13 +78,13 @@ def test_another_prompt_is_another_model(page: Page) -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"template": "the film was"}, "slot {text}"),
+        ({"template": "the film was"}, "no slot {text}"),
         ({"words": "no = old"}, "2 to 100 classes"),
         ({"words": "no = old\nno = new"}, "The class 'no' comes twice"),
         ({"words": ""}, "there are 0"),
         ({"model": "owner/model:sst2"}, "has a prompt already"),
         ({"model": "sst2"}, "'sst2' is a classifier and reads no prompt"),
-        ({"model": ""}, "is not available"),
+        ({"model": " "}, "Name a language model"),
         ({"model": "/etc"}, "is not available"),
     ],
 )
@@ -107,7 +107,7 @@ def test_words_that_begin_alike_are_a_sentence_of_the_run(page: Page) -> None:
 
 def test_names_of_classes_may_have_any_sign(page: Page) -> None:
     prompt = Prompt("the film {text} was", {"x=1": "old", "a = b": "new", "c": "long"})
-    use(page, template=prompt.template, words="x=1 = old\na = b = new\nc=long")
+    use(page, template=prompt.template, words="x=1 = old\na = b = new\nc: long")
     assert prompt_named(split_name(page.state.controls.model)[1]) == prompt
     before = page.state.controls.model
     use(page)
@@ -130,7 +130,9 @@ def test_a_prompt_with_an_adapter_stays_where_nothing_was_changed(page: Page, mo
         page.run()
         use(page)
         assert page.state.controls.model == f"{name}:{key}"
+    assert page.at.get_by_key("prompt start").options[-1] != "the film {text} was"
     use(page, template="the film {text} was")
+    assert page.at.get_by_key("prompt start").options[-1] == "the film {text} was"
     assert split_name(page.state.controls.model)[1] not in ("completion", "sst2")
 
 

@@ -54,7 +54,7 @@ class PromptedModel(FrozenModel):
     def prompt_card(self) -> PromptCard:
         """What is shown beside an answer."""
         words = tuple(self.prompt.classes.values())
-        return PromptCard(self.prompt.template, words, self.tokens, self.prior(), self.prompt.chat)
+        return PromptCard(self.prompt.template, words, self.tokens, self.prior(), self.prompt.chat, self.prompt.adapter)
 
     def prior(self) -> tuple[float, ...]:
         """p(class) of the template with empty texts, computed once."""

@@ -16,12 +16,13 @@ from explainers import ExplanationError, explain, load
 from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
 from explainers.models.model_names import resolve_model_name
-from explainers.models.prompt import Prompt, PromptError, save_prompt
+from explainers.models.prompt import Prompt, PromptCard, PromptError, save_prompt
 from explainers.models.prompted import adapter as adapters
 from explainers.models.prompted.model import PromptedModel
 from explainers.models.text.base_weights import sha256
 from explainers.report.document import document
 from explainers.report.terminal import comparison_lines
+from explainers.report.text import class_words_line, class_words_warning
 from explainers.studies.architectures.measure import FAMILIES
 from tests.models.prompted.conftest import CHAT, KINDS
 
@@ -147,7 +148,7 @@ def test_a_word_of_several_tokens_is_shown_with_the_first(folder: Folder) -> Non
     model = opened(folder(), Prompt("the {text} is", {"no": "old film", "yes": "new"}))
     assert model.tokens == (("old", "film"), ("new",))
     lines = "\n".join(comparison_lines(explain(model, TEXT, methods="occlusion")))
-    assert "Of old film only the first token, old, is read." in lines
+    assert "Of “old film” only the first token, “old”, is read." in lines
 
 
 def test_the_saved_prompt_loads_the_same_model(folder: Folder, prompt: Prompt) -> None:
@@ -167,7 +168,7 @@ def test_what_is_shown_beside_an_answer(folder: Folder, prompt: Prompt) -> None:
     assert 0 < content["share_of_class_words"] < 1
     assert content["manifest"]["prompt"]["template"] == prompt.template
     assert sum(content["manifest"]["prompt"]["prior"]) == pytest.approx(1)
-    line = "The class words old and new have "
+    line = "The class words “old” (no) and “new” (yes) have "
     assert line in "\n".join(comparison_lines(comparison))
     assert line in document(comparison)
     assert prompt.template in document(comparison)
@@ -255,3 +256,26 @@ def test_an_adapter_is_added_to_the_weights(
     monkeypatch.setattr(adapters, "SMOLLM2", "smollm2")
     with pytest.raises(ModelUnavailable, match="has weights for smollm2"):
         opened(f"{path}:{prompt.key}")
+
+
+@pytest.mark.parametrize(
+    ("share", "p", "adapter", "sentences"),
+    [
+        (0.9, 0.6, False, []),
+        (0.01, 0.6, False, ["would rather write something else"]),
+        (0.01, 0.6, True, []),
+        (0.9, 0.31, False, ["The template alone, without the text, gives the same answer."]),
+        (0.0, 0.3, False, ["less than 0.1 %", "without the text"]),
+    ],
+)
+def test_an_answer_that_says_little_is_said_to(
+    share: float, p: float, sentences: list[str], bert: Any, *, adapter: bool
+) -> None:
+    decision = explain(bert, "a film", methods="occlusion").decision
+    card = PromptCard("{text}?", ("bad", "good"), (("bad",), ("good",)), (0.7, 0.3), adapter=adapter)
+    prompted = replace(decision, card=replace(decision.card, prompt=card, labels=("no", "yes")), share_of_words=share)
+    warning = class_words_warning(prompted, (1 - p, p))
+    assert bool(warning) == bool(sentences)
+    assert all(sentence in warning for sentence in sentences)
+    assert ("adapter" in class_words_line(prompted)) is adapter
+    assert class_words_warning(decision, (1 - p, p)) == class_words_line(decision) == ""
