@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -9,6 +10,7 @@ import plotly.graph_objects as go
 from explainers.evaluation.names import CONTROLS, RANDOM
 from explainers.evaluation.set_frames import EVIDENCE, metric_column
 from explainers.evaluation.set_summary import MOST_POINTS, MethodSummary, binned, name_of
+from explainers.metrics.bootstrap import Interval
 from explainers.report.colours import line_of
 from explainers.report.text import escaped, one_line
 
@@ -29,12 +31,7 @@ def evidence_dots(table: Sequence[MethodSummary], operator: str) -> go.Figure:
         figure.add_scatter(
             x=[interval.mean],
             y=[name_of(row.method)],
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [interval.high - interval.mean],
-                "arrayminus": [interval.mean - interval.low],
-            },
+            error_x=_bars(interval),
             mode="markers",
             marker={"size": 9, "color": colour},
             hovertemplate=f"%{{y}}: {interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]<extra></extra>",
@@ -47,6 +44,16 @@ def evidence_dots(table: Sequence[MethodSummary], operator: str) -> go.Figure:
         height=70 + ROW * len(rows), margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=False, hovermode="closest"
     )
     return figure
+
+
+def _bars(interval: Interval) -> dict[str, Any]:
+    """Return the error bars of a mean."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [interval.high - interval.mean],
+        "arrayminus": [interval.mean - interval.low],
+    }
 
 
 def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
@@ -62,12 +69,7 @@ def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
         figure.add_scatter(
             x=[row.passes],
             y=[interval.mean],
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": [interval.high - interval.mean],
-                "arrayminus": [interval.mean - interval.low],
-            },
+            error_y=_bars(interval),
             mode="markers+text",
             text=[name_of(row.method)],
             textposition="middle left" if row.passes > middle else "middle right",

@@ -21,7 +21,8 @@ from explainers.results.settings import Settings
 from explainers.studies.masking.measure import without_weights
 
 METRICS = ("aopc_c", "aopc_s")
-SAMPLES = 200  # of LIME and KernelSHAP each
+SAMPLES = 100  # of LIME and KernelSHAP each
+STEPS = 20  # of integrated gradients
 FILE = "{}.jsonl"  # a row per input, by the name of the prompt
 MASKS, REPEATS = 64, 5  # of the comparison with and without the kept prefix
 
@@ -29,7 +30,7 @@ MASKS, REPEATS = 64, 5  # of the comparison with and without the kept prefix
 def answer_row(model: FrozenModel, example: Example, number: int, *, explained: bool) -> Record:
     """Return whether the answer is right, the share of the class words, and by method both metrics."""
     model = model.pooled(PredictionCache())
-    settings = Settings(erasure=model.default_erasure, samples=SAMPLES)
+    settings = Settings(erasure=model.default_erasure, samples=SAMPLES, steps=STEPS)
     decision, probabilities = decide(model, example, settings=settings)
     row: Record = {
         "input": number,

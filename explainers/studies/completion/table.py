@@ -9,7 +9,7 @@ from explainers.evaluation.record_file import Record
 from explainers.metrics.bootstrap import Interval, difference_interval, mean_interval
 from explainers.metrics.faithfulness import METRICS as SPECS
 from explainers.report.tables import Table, TableColumn, bounds, command_block
-from explainers.studies.completion.measure import METRICS, SAMPLES
+from explainers.studies.completion.measure import METRICS, SAMPLES, STEPS
 
 RANDOM = "random"
 HEAD = (
@@ -21,8 +21,8 @@ HEAD = (
 )
 EXPLAINED = (
     "The methods that need no fit, the predicted class, words erased by `delete`; AOPC-C is better when higher, AOPC-S "
-    f"when lower. KernelSHAP and LIME drew {SAMPLES} masks each. KernelSHAP, LIME and occlusion draw their masks with "
-    "the operator that judges them. The last columns are the paired differences to random orders."
+    f"when lower. KernelSHAP and LIME drew {SAMPLES} masks each, integrated gradients took {STEPS} steps. "
+    "KernelSHAP, LIME and occlusion draw their masks with the operator that judges them. The last columns are the paired differences to random orders."
 )
 
 
