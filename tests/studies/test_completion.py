@@ -121,6 +121,9 @@ def test_the_document_has_every_prompt_and_method(
     assert list(record_answers(model, "small", examples[:4], 2, tmp_path)) == done
     assert rows == rows_of(tmp_path, "small")
     assert [bool(row["metrics"]) for row in rows] == [True, True, False, False]
+    assert list(record_answers(model, "small", examples[:4], 3, tmp_path)) == done
+    assert [bool(row["metrics"]) for row in rows_of(tmp_path, "small")] == [True, True, True, False]
+    assert rows_of(tmp_path, "small")[:2] == rows[:2]
     assert set(rows[0]["metrics"]["random"]) == set(METRICS)
     prefix = prefix_ratio(model, examples[0])
     assert prefix["prefix"] == 5

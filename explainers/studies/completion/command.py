@@ -67,7 +67,7 @@ def completion_train_command(
 def completion_command(
     data: Annotated[Path, typer.Option(help="Folder with the files of SST-2.")],
     n: Annotated[int, typer.Option(min=1, help="Number of dev sentences, taken at random by the seed.")] = 872,
-    explained: Annotated[int, typer.Option(min=0, help="Of how many of them the methods are measured.")] = 40,
+    explained: Annotated[int, typer.Option(min=0, help="Of how many of them the methods are measured.")] = 24,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder of the rows; an interrupted run goes on.")] = Path(
         "runs/completion"

@@ -57,13 +57,15 @@ def answer_row(model: FrozenModel, example: Example, number: int, *, explained: 
 def record_answers(
     model: PromptedModel, prompt: str, inputs: Sequence[Example], explained: int, out: Path
 ) -> Iterator[int]:
-    """Append the rows that are missing in `out`; yield how many inputs are done.
+    """Append the rows that are missing in `out`, also where more inputs are to be `explained` than before; yield how
+    many inputs are done.
 
     Raises `ExplanationError` if the rows there belong to another run.
     """
     path = out / FILE.format(prompt)
-    signature = {"model": model.version, "inputs": [example.text for example in inputs], "explained": explained}
-    done = {row["input"] for row in resume_records(path, signature)}
+    signature = {"model": model.version, "inputs": [example.text for example in inputs]}
+    kept = resume_records(path, signature, lambda row: bool(row["metrics"]) or row["input"] >= explained)
+    done = {row["input"] for row in kept}
     with appending(path) as append:
         for number, example in enumerate(inputs):
             if number not in done:

@@ -21,8 +21,9 @@ HEAD = (
 )
 EXPLAINED = (
     "The methods that need no fit, the predicted class, words erased by `delete`; AOPC-C is better when higher, AOPC-S "
-    f"when lower. KernelSHAP and LIME drew {SAMPLES} masks each, integrated gradients took {STEPS} steps. "
-    "KernelSHAP, LIME and occlusion draw their masks with the operator that judges them. The last columns are the paired differences to random orders."
+    f"when lower. KernelSHAP and LIME drew {SAMPLES} masks each, integrated gradients took {STEPS} steps. KernelSHAP, "
+    "LIME and occlusion draw their masks with the operator that judges them. The last columns are the paired "
+    "differences to random orders."
 )
 
 
