@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Group = Literal["Consensus", "Gradient", "Perturbation", "Learned", "Attention", "Controls", "Yours"]  # by mechanism
 GROUPS: tuple[Group, ...] = get_args(Group)  # in the order of display
 Kind = Literal[
-    "given", "joint", "one pass", "one part", "random order", "gradients", "one by one", "fine-tuned", "sampled"
+    "given", "joint", "one pass", "one part", "random order", "one by one", "gradients", "fine-tuned", "sampled"
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)  # in the order in which they run
 IMMEDIATE, SLOW = KINDS[:4], KINDS[-2:]
