@@ -156,6 +156,7 @@ class SetSpec:
         columns = {"--column": self.columns.text, "--pair-column": self.columns.pair}
         columns |= {"--label-column": self.columns.label, "--id-column": self.columns.id}
         settings, default = self.settings.as_dict(), Settings(samples=self.chosen_preset.samples).as_dict()
+        default["erasure"] = "" if self.erasure else settings["erasure"]  # without one it is that of the model
         words = ["--model", self.model, "--data", self.name or Path(self.data).name]
         words += [word for flag, column in columns.items() if column for word in (flag, column)]
         words += ["--preset", self.preset]

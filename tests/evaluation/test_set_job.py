@@ -196,3 +196,10 @@ def test_a_job_that_was_killed_goes_on_and_nothing_is_lost_or_there_twice(hub_fo
     assert len(rows) == 16
     pd.testing.assert_frame_equal(without_costs(rows), without_costs(rows_), check_exact=True)
     pd.testing.assert_frame_equal(without_costs(methods), without_costs(methods_), check_exact=True)
+
+
+@pytest.mark.parametrize("erasure", [None, "mask", "delete"])
+def test_the_command_of_a_set_has_the_operator_that_was_asked_for(erasure: str | None) -> None:
+    command = SetSpec("owner/decoder", "mine.csv", erasure=erasure).shell_command()
+    assert (f"--erasure {erasure}" in command) is (erasure is not None)
+    assert ("--erasure" in command) is (erasure is not None)
