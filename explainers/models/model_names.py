@@ -5,7 +5,7 @@ from pathlib import Path
 
 from explainers.errors import ModelUnavailable
 from explainers.models.bundle_cards import bundle_names
-from explainers.models.prompt import prompt_named, split_name
+from explainers.models.prompt import folder_named, prompt_named, split_name
 from explainers.models.smollm2 import NAME as SMOLLM2
 
 HUB_NAME = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}(@[\w.-]{1,95})?", re.ASCII)
@@ -23,7 +23,7 @@ def resolve_model_name(name: str, roots: tuple[Path, ...] | None) -> str:
     """
     if name in bundle_names():
         return name
-    folder = _folder(name)
+    folder = folder_named(name)
     if folder is not None and (roots is None or any(folder.is_relative_to(root.resolve()) for root in roots)):
         return str(folder)
     model, prompt = split_name(name)
@@ -32,7 +32,8 @@ def resolve_model_name(name: str, roots: tuple[Path, ...] | None) -> str:
         return f"{model if model == SMOLLM2 else _without_prompt(model, roots)}:{prompt}"
     if name == SMOLLM2:
         raise ModelUnavailable(f"{SMOLLM2} is a language model. Give it a prompt, as in {SMOLLM2}:sst2.")
-    if HUB_NAME.fullmatch(name) and _folder(name.partition("@")[0]) is None:  # a folder must not slip past the roots
+    without_revision = name.partition("@")[0]
+    if HUB_NAME.fullmatch(name) and folder_named(without_revision) is None:  # a folder must not slip past the roots
         return name
     raise ModelUnavailable(
         f"The model {name[:MAX_NAME_LENGTH]!r} is not available. Choose one of: {', '.join(bundle_names())}; "
@@ -47,11 +48,3 @@ def _without_prompt(model: str, roots: tuple[Path, ...] | None) -> str:
     if split_name(model)[1]:
         raise ModelUnavailable(f"{model[:MAX_NAME_LENGTH]!r} has a prompt already. A model has one prompt.")
     return resolve_model_name(model, roots)
-
-
-def _folder(name: str) -> Path | None:
-    try:
-        path = Path(name).expanduser()
-        return path.resolve() if name and path.is_dir() else None
-    except (OSError, RuntimeError, ValueError):  # too long, the home of an unknown user, or NUL in it
-        return None

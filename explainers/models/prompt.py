@@ -148,7 +148,13 @@ FIELDS = ("template", "classes", "chat", "adapter")
 
 
 class TextLoader(yaml.BaseLoader):  # type: ignore[misc]
-    """Reads every value as text, so that yes and 1 are words, and refuses a key that comes twice."""
+    """Reads every value as text, so that yes and 1 are words, whatever its tag says. Refuses aliases, and a key that
+    comes twice."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):  # a few of them stand for billions of words
+            raise PromptError("A prompt file has no aliases (*name). Write the text in full.")
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value]
@@ -162,7 +168,7 @@ class TextLoader(yaml.BaseLoader):  # type: ignore[misc]
 def parsed_prompt(content: str, name: str) -> Prompt:
     """The prompt in the text of a YAML file; `name` is for messages. Raises `PromptError`."""
     try:
-        fields = yaml.load(content, Loader=TextLoader)  # it makes nothing but texts, lists and objects
+        fields = yaml.load(content, Loader=TextLoader)  # a BaseLoader: texts, lists, mappings
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark is not None else ""
@@ -232,17 +238,19 @@ def save_prompt(prompt: Prompt) -> str:
 
 def split_name(name: str) -> tuple[str, str]:
     """From `MODEL:PROMPT` to both; the second is empty where there is no prompt, as for a folder that is called so."""
-    if is_folder(name):
+    if folder_named(name) is not None:
         return name, ""
     model, colon, prompt = name.rpartition(":")
     return (model, prompt) if colon and model and PROMPT_NAME.fullmatch(prompt) and not _is_drive(model) else (name, "")
 
 
-def is_folder(name: str) -> bool:
+def folder_named(name: str) -> Path | None:
+    """The folder of this name, links resolved; None where there is none."""
     try:
-        return bool(name) and Path(name).expanduser().is_dir()
+        path = Path(name).expanduser()
+        return path.resolve() if name and path.is_dir() else None
     except (OSError, RuntimeError, ValueError):  # too long, the home of an unknown user, or NUL in it
-        return False
+        return None
 
 
 def _is_drive(model: str) -> bool:

@@ -59,7 +59,8 @@ def test_what_is_missing_is_a_sentence(template: str, classes: dict[str, str], s
         (EXAMPLE + "few: 1", "the field 'few'"),
         (EXAMPLE + "chat: often", "chat must be true or false, not 'often'"),
         ("template: '{text}'\nclasses: 3", "classes must be an object"),
-        ("a: &a [*a]\ntemplate: *a", "p.yaml"),
+        ("a: &a [*a]\ntemplate: *a", "no aliases"),
+        ("a: &a [x, x]\nb: &b [*a, *a]\ntemplate: *b", "no aliases"),
         ("template: !!python/object/apply:os.system ['true']", "p.yaml"),
     ],
 )
