@@ -43,7 +43,7 @@ class PromptForm:
     """What the fields hold. `about` is the model whose prompt they were filled with; `problem` says why what they hold
     cannot be used."""
 
-    about: str | None = None
+    about: str = ""
     model: str = ""
     template: str = ""
     words: str = ""

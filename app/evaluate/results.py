@@ -146,10 +146,15 @@ def _words(result: SetResult, number: int) -> None:
 
 def _inputs_with(result: SetResult, word: Mapping[str, Any], predicted: str, number: int) -> None:
     named = inputs_with(result.rows, word["word"], predicted)
-    titles = {f"{row['id']}: {one_line(row['text'], 60)}": place for place, row in named.head(LISTED).iterrows()}
-    title = st.selectbox(f"{len(named):,} inputs", list(titles), key=f"with {number} {word['word']}")
+    _one_of(result, named, f"{len(named):,} inputs", f"with {number} {word['word']}")
+
+
+def _one_of(result: SetResult, rows: pd.DataFrame, label: str, key: str) -> None:
+    """Draw the first of the inputs as a box, and the chosen one with its link."""
+    titles = {f"{row['id']}: {one_line(row['text'], 60)}": place for place, row in rows.head(LISTED).iterrows()}
+    title = st.selectbox(label, list(titles), key=key)
     if title:
-        compare_link(result, result.rows.loc[titles[title]], f"word link {number}")
+        compare_link(result, result.rows.loc[titles[title]], f"link {key}")
 
 
 def _trust(result: SetResult, number: int) -> None:
@@ -183,10 +188,7 @@ def _lists(result: SetResult, number: int) -> None:
     rows = lists.get(chosen or "")
     if rows is None:
         return
-    titles = {f"{row['id']}: {one_line(row['text'], 60)}": place for place, row in rows.head(LISTED).iterrows()}
-    title = st.selectbox("Input", list(titles), key=f"listed {number} {chosen}")
-    if title:
-        compare_link(result, result.rows.loc[titles[title]], f"list link {number}")
+    _one_of(result, rows, "Input", f"listed {number} {chosen}")
 
 
 def _left_out(result: SetResult) -> None:

@@ -9,7 +9,7 @@ At a cut inside the part, its first words or patches are the ones that are taken
 others follow in the order of the input.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,23 +116,14 @@ FIRST_ONLY = MethodSpec(
     default=False,
 )
 
-LAST_ONLY = MethodSpec(
+LAST_ONLY = replace(
+    FIRST_ONLY,
     id="last_only",
     name="Last unit only",
-    group="Controls",
-    kind="one part",
-    is_control=True,
-    signed=False,
     idea="The last unit counts, no other. Not an explanation.",
-    caution="Never an explanation. If it looks as good as a method, the position may decide: decoders attend to the "
-    "first tokens whatever they say, and read the class from the last one.",
     formula=r"s_u=1\text{ for the last unit},\;0\text{ for the others}",
-    source="a control; Xiao et al., ICLR 2024 (attention sinks)",
-    implementation=f"{__name__}:SinglePosition",
     colour="#c71585",
-    passes=lambda _units, _samples, _steps: 0,
     fixed=(("position", -1),),
-    default=False,
 )
 
 SINGLE_PARTS = {spec.id: spec for spec in (PREMISE_ONLY, HYPOTHESIS_ONLY, TEXT_ONLY, PICTURE_ONLY)}

@@ -188,7 +188,9 @@ def worth_a_look(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return lists of inputs by title, those first on which the methods agree most: the model is wrong; no order of
     words is better than random ones; one method alone is supported."""
     explained = rows[rows["status"] != "failed"].sort_values("agreement", ascending=False, na_position="last")
-    supported = explained["supported"].map(lambda methods: len(methods) if hasattr(methods, "__len__") else 0)
+    supported = explained["supported"].map(
+        lambda methods: len(methods) if isinstance(methods, Sequence | np.ndarray) else 0
+    )
     wrong = explained["right"].eq(False).fillna(False).astype(bool)
     open_ = (explained["status"] == "open") & explained["refusal"].isna()
     return {

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from explainers.models.internals import shared_copy
 
+SCALE = 2.0  # of B·A: alpha is twice the rank
+
 
 class Adapted(nn.Module):
     """A frozen linear layer and its adapter; B begins at zero, so that nothing changes at first."""
@@ -26,7 +28,7 @@ class Adapted(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         low = states @ self.down.T  # (…, rank)
-        return cast(Tensor, self.linear(states) + 2.0 * low @ self.up.T)  # 2: alpha is twice the rank
+        return cast(Tensor, self.linear(states) + SCALE * low @ self.up.T)
 
 
 def adapted(encoder: nn.Module, rank: int) -> nn.Module:

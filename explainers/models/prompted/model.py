@@ -34,6 +34,7 @@ class PromptedModel(FrozenModel):
     fixed: tuple[int, ...] = field(kw_only=True)
     cache: PrefixCache = field(kw_only=True, repr=False)
     opened: OpenNetwork = field(kw_only=True, repr=False)
+    prior: tuple[float, ...] = field(default=(), kw_only=True)  # p(class) of the template with empty texts
 
     @property
     def words(self) -> ClassWords:
@@ -54,16 +55,13 @@ class PromptedModel(FrozenModel):
     def prompt_card(self) -> PromptCard:
         """What is shown beside an answer."""
         words = tuple(self.prompt.classes.values())
-        return PromptCard(self.prompt.template, words, self.tokens, self.prior(), self.prompt.chat, self.prompt.adapter)
+        return PromptCard(self.prompt.template, words, self.tokens, self.prior, self.prompt.chat, self.prompt.adapter)
 
-    def prior(self) -> tuple[float, ...]:
-        """p(class) of the template with empty texts, computed once."""
-        if self.cache.prior is None:
-            with self._batch(1), torch.inference_mode():
-                ids = torch.tensor([self.fixed], device=self.device)
-                logits = super()._logits(input_ids=ids, segments={})
-            self.cache.prior = tuple(self._normalised(logits)[0].double().tolist())
-        return self.cache.prior
+    def without_text(self) -> tuple[float, ...]:
+        """p(class) of the template with empty texts."""
+        with self._batch(1), torch.inference_mode():
+            ids = torch.tensor([self.fixed], device=self.device)
+            return tuple(self._normalised(super()._logits(input_ids=ids, segments={}))[0].double().tolist())
 
     def share_of_words(self, encoding: Encoding) -> float:
         """The probability of all class words together, after the whole input: the rest goes to other words."""

@@ -45,7 +45,6 @@ class PrefixCache:
     def __init__(self, module: ClassWords, prefix: tuple[int, ...]) -> None:
         self.module, self.prefix = module, prefix
         self.layers: list[tuple[Tensor, Tensor]] | None = None  # (1, heads, P, d) each
-        self.prior: tuple[float, ...] | None = None  # p(class) of the template alone
 
     def logits(self, ids: Tensor, attention: Tensor | None) -> Tensor | None:
         """Logits (B, C) for ids (B, L) that begin with the prefix and go on; None for others, and for architectures

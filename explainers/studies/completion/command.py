@@ -34,14 +34,15 @@ def completion_train_command(
         from explainers.models.prompted.loading import load_prompted
         from explainers.models.smollm2 import HUB_ID, smollm2_folder
         from explainers.models.text.base_weights import sha256
-        from explainers.studies.completion.train import AdapterRecipe, chosen_rows, train, write_adapter, write_card
+        from explainers.studies.completion.train import AdapterRecipe, chosen_rows, train
+        from explainers.training.artifacts import write_artifact
 
         weights = PROMPTS / f"{NAME}.safetensors"
         device, splits = torch.device("cpu"), read_sst2(data, seed=seed)
         model = load_prompted(f"smollm2:{NAME}", device, tuned=False)
         recipe = AdapterRecipe(examples=examples, seed=seed)
         rows = chosen_rows(model, splits.train, recipe)
-        write_adapter(weights, train(model, rows, recipe, out, show_progress))
+        adapter = train(model, rows, recipe, out, show_progress)
         folder = smollm2_folder()
         assert folder is not None  # the model was loaded from it
         card = {
@@ -56,12 +57,11 @@ def completion_train_command(
             "splits": {"train": len(rows), "validation": len(splits.validation)},
             "recipe": asdict(recipe),
             "command": f"python -m explainers study completion-train --data DIR --examples {examples} --seed {seed}",
-            "sha256": sha256(weights),
         }
-        write_card(weights.with_suffix(".json"), card)
+        write_artifact(weights, adapter, card)
         tuned = load_prompted(f"smollm2:{NAME}", device)
         measured = {"untuned": accuracy(model, splits.validation), "tuned": accuracy(tuned, splits.validation)}
-        write_card(weights.with_suffix(".json"), card | {"accuracy": {"validation": measured}})
+        write_artifact(weights, adapter, card | {"accuracy": {"validation": measured}})
 
 
 def completion_command(
@@ -93,7 +93,7 @@ def completion_command(
                 if done % 10 == 0 or done == n:
                     show_progress(f"{name}: {done} of {n} inputs")
             measured[name] = {
-                "prior": dict(zip(model.labels, model.prior(), strict=True)),
+                "prior": dict(zip(model.labels, model.prior, strict=True)),
                 "prefix": prefix_ratio(model, inputs[0]),
                 "rows": rows_of(out, name),
             }

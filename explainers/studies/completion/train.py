@@ -1,7 +1,6 @@
 """Trains the adapter of a prompt: low-rank matrices on every linear layer of the language model, by cross-entropy over
 the class words. Words are deleted at random from every other text, so that the model meets texts with gaps."""
 
-import json
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from explainers.datasets.example import Example
@@ -134,11 +132,3 @@ def train(
     return {
         f"{name}.{end}": getattr(part, end).data.half().contiguous() for name, part in parts.items() for end in ENDS
     }
-
-
-def write_adapter(path: Path, tensors: dict[str, Tensor]) -> None:
-    save_file(tensors, path)
-
-
-def write_card(path: Path, card: dict[str, Any]) -> None:
-    path.write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
