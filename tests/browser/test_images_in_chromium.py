@@ -50,7 +50,10 @@ def file(kind: str, size: tuple[int, int]) -> dict[str, Any]:
 
 
 def give(window: Any, given: dict[str, Any]) -> None:
-    window.page.locator("[data-testid=stMain] input[type=file]").set_input_files(given)
+    """Give a file once the box of the last one is gone, which Streamlit draws until the run that replaced it ends."""
+    box = window.page.locator("[data-testid=stMain] input[type=file]")
+    expect(box).to_have_count(1)
+    box.set_input_files(given)
 
 
 def patch(window: Any, number: int, card: int = 0) -> Locator:
