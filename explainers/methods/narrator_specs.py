@@ -66,6 +66,14 @@ OF_STATE_EXCHANGE = (
     "the source's values in 20 to 100 % of its neurons. The paper's theorem covers such interventions, its code makes "
     "none.",
 )
+OF_PRETRAINED = (
+    "The language model is SmolLM2 (135 million weights) with adapters of rank 16; the paper fine-tunes all weights of "
+    "GPT-2 (124 million).",
+    "3 epochs at a learning rate of 0.001; the paper's GPT-2 learns for 5 at 0.0001, in its code with two updates per "
+    "step.",
+    "The states stand before the sentence as a prefix. It begins as the ridge regression from the states to SmolLM2's "
+    "embeddings of the words that they belong to, so that a model of words can read states.",
+)
 OF_WORD_READER = (
     "φ attends to the embeddings of the words, with their numbers and the number of their text, as φ (tokens) does to "
     "states.",
@@ -114,6 +122,17 @@ class NarratorSpec:
 
 
 WITH_TOKENS: Mapping[str, object] = MappingProxyType({"layer": 2, "epochs": 14, "keep": "best"})
+PRETRAINED: Mapping[str, object] = MappingProxyType(
+    {
+        "layer": 2,
+        "language": "smollm2",
+        "adapter_rank": 16,
+        "half_precision": True,
+        "epochs": 3,
+        "learning_rate": 1e-3,
+        "keep": "best",
+    }
+)
 
 FORMULA = (
     r"\mathcal L_\phi+\mathcal L_{TS}+\mathrm{KL}\big(C_1^{INT}\|C_2^{INT}\big)"
@@ -221,6 +240,19 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             formula=r"\mathcal L_\phi=-\sum_t\log p_\phi(x_t\mid x_{<t},\psi(c),H^{(k)},H^{(K)})",
             deviations=(*OF_PHI, *OF_LENGTH_WITH_TOKENS, *OF_TOKENS),
             settings=WITH_TOKENS,
+        ),
+        NarratorSpec(
+            id="cause_phi_smollm2",
+            name="φ (SmolLM2)",
+            losses="phi",
+            idea="As φ (tokens), but the language model is a pretrained one, SmolLM2 with 135 million weights, which "
+            "stays as it is; low-rank adapters learn. It needs SmolLM2 on this machine.",
+            caution="Do not take the reason for the model's: it is about this input and in good English, but nothing "
+            "ties it to what the model decided by.",
+            formula=r"\mathcal L_\phi=-\sum_t\log p_\phi(x_t\mid x_{<t},\psi(c),H^{(k)},H^{(K)})",
+            deviations=(*OF_PRETRAINED, *OF_PHI[1:], *OF_TOKENS),
+            controls=("cause_phi_tokens",),
+            settings=PRETRAINED,
         ),
         NarratorSpec(
             id="cause_tokens",

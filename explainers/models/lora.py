@@ -4,6 +4,8 @@ peft does the same, but importing it takes seconds that the app does not have; t
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import cast
 
 import torch
@@ -39,6 +41,23 @@ def adapted(encoder: nn.Module, rank: int) -> nn.Module:
             parent, _, last = name.rpartition(".")
             setattr(copied.get_submodule(parent), last, Adapted(module, rank))
     return copied
+
+
+@contextmanager
+def frozen_in_half_precision(encoder: nn.Module) -> Iterator[None]:
+    """Keep the frozen weights in bfloat16 meanwhile, so that autocast need not convert them at every pass; those of
+    embeddings and of LayerNorm stay, which need single precision. Everything in `encoder` must run under autocast."""
+    exact_parts = [part for part in encoder.modules() if isinstance(part, nn.Embedding | nn.LayerNorm)]
+    kept = {id(weight) for part in exact_parts for weight in part.parameters()}
+    frozen = [weight for weight in encoder.parameters() if not weight.requires_grad and id(weight) not in kept]
+    exact = [weight.data for weight in frozen]
+    try:
+        for weight in frozen:
+            weight.data = weight.data.bfloat16()
+        yield
+    finally:
+        for weight, data in zip(frozen, exact, strict=True):
+            weight.data = data
 
 
 def trainable(encoder: nn.Module) -> nn.Module:

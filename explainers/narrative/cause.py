@@ -17,6 +17,7 @@ Training of a narrator: all its parts learn together.
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
+from explainers.models.lora import frozen_in_half_precision
 from explainers.narrative.generation import generate
 from explainers.narrative.interchange import (
     activations,
@@ -79,12 +81,11 @@ def terms(
     """The terms of the loss, or with `phi_alone` only L_φ. `total` is minimised."""
     ids, real = pad_rows(batch.sentences, narrator.language.pad_id, batch.logits.device)
     memory = narrator.token_memory(batch.inputs)
-    logits = narrator.token_logits(batch.inputs, ids, memory)
-    losses = {"phi": F.cross_entropy(logits[real], ids[real])}
+    losses = {"phi": narrator.sentence_loss(batch.inputs, ids, real, memory)}
     if phi_alone:
         return {**losses, "total": losses["phi"]}
     if narrator.has_reader and recipe.leak == "leaky":
-        states = narrator.aggregate_sentence(logits, real)
+        states = narrator.aggregate_sentence(narrator.token_logits(batch.inputs, ids, memory), real)
         losses["ts"] = state_loss(batch.logits, narrator.c2(states), soft=recipe.soft)
     elif narrator.has_reader:
         class_logits = narrator.class_token_logits(batch.inputs, memory)
@@ -202,7 +203,7 @@ LOG_EVERY = 10  # steps
 
 
 Judge = Callable[[Sequence[str]], Mapping[str, float]]  # of the sentences for the validation items
-BY_RULES, BY_SIMILARITY = "right", "BLEU-4"  # what a judge may find
+BY_RULES, BY_SIMILARITY = "right", "BLEU-4 of the reason"  # what a judge may find
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,9 @@ class NarratorTraining:
     def losses(self, order: random.Random) -> Iterator[Mapping[str, Tensor]]:
         items = order.choices(self.items, self.weights, k=len(self.items)) if self.weights else self.items
         rows = [self.ids(order.choice(item.sentences)) for item in items]
-        for indices in batches([len(row) for row in rows], self.recipe.batch, order):
+        tokens = [item.tokens for item in items if item.tokens is not None]
+        prefixes = [len(one.units[0]) for one in tokens] if self.narrator.reads_states_as_prefix else ()
+        for indices in batches([len(row) for row in rows], self.recipe.batch, order, prefixes):
             yield self.terms([items[index] for index in indices], [rows[index] for index in indices])
 
     def ids(self, sentence: str) -> list[int]:
@@ -330,7 +333,9 @@ def train(
         training = NarratorTraining(recipe, narrator, head, labels, parts, folder)
         narrator.train()
         header = {"items": len(parts.training), "steps": training.loop.steps, "recipe": asdict(recipe)}
-        training.loop.run(training, recipe.epochs, header=header, resume=resume, log_every=LOG_EVERY)
+        with frozen_in_half_precision(narrator.phi) if recipe.half_precision else nullcontext():
+            training.loop.run(training, recipe.epochs, header=header, resume=resume, log_every=LOG_EVERY)
+        narrator.half_precision = False
     training.keep_best()
     narrator.requires_grad_(False).eval()
     return training

@@ -33,6 +33,7 @@ from explainers.narrative.language import (
 )
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.pretrained import pretrained_language_model
+from explainers.narrative.reader_start import read_states_as_words
 from explainers.narrative.reason_sources import ReasonSource, reason_source
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.reconstruction import warm_up
@@ -47,14 +48,15 @@ from explainers.training.settings import with_hyperparameters
 
 def judge_of(model: str, examples: Sequence[Example], items: Sequence[NarratorItem]) -> Judge:
     """Where rules can tell it, the share of right reasons: true of the input, and about what the known reason is about.
-    Elsewhere BLEU-4 against the given reasons. Items whose class the model predicts wrongly do not count."""
+    Elsewhere BLEU-4 of the reason against the given ones. Items whose class the model predicts wrongly do not count."""
     known = [reason_of(item.sentences[0]) for item in items if item.right]
     rules = any(reason_on_topic(model, reason, [reason]) is not None for reason in known)
 
     def judged(texts: Sequence[str]) -> Mapping[str, float]:
         rows = [row for row in zip(texts, examples, items, strict=False) if row[2].right]
         if not rules:
-            return {BY_SIMILARITY: bleu([text for text, _, _ in rows], [item.sentences for *_, item in rows])["bleu_4"]}
+            reasons = [[reason_of(sentence) for sentence in item.sentences] for *_, item in rows]
+            return {BY_SIMILARITY: bleu([reason_of(text) for text, _, _ in rows], reasons)["bleu_4"]}
         hits = [
             reason_on_topic(model, reason_of(text), [reason_of(sentence) for sentence in item.sentences])
             and reason_truth(model, reason_of(text), example).true
@@ -180,6 +182,8 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
         narrator.initialise_aggregator(
             [language.pieces_within(label) for label in model.labels], class_means(parts.training, len(model.labels))
         )
+    if words is None and narrator.reads_states_as_prefix:
+        read_states_as_words(narrator, parts.training)
     training = train(recipe, narrator, head, model.labels, parts, folder, resume=resume)
     if fingerprint(model) != before:
         raise RuntimeError("the frozen model has changed during the training")

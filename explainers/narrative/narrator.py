@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
@@ -28,6 +29,7 @@ from explainers.narrative.recipe import Leak, Losses, Reads
 LONGEST_WORD = 8  # pieces
 RARELY = -2.0  # the gate's logit before training
 NO_PIECE = -2  # in place of the number of a word
+LEAST = 1e-30  # probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +77,24 @@ class Pointer(nn.Module):
 
     def forward(self, hidden: Tensor, logits: Tensor, keys: Tensor, pieces: InputPieces) -> Tensor:
         """Log-probabilities (B, T, V), from φ's last hidden states (B, T, e) and logits (B, T, V)."""
+        gate, pointed = self.shares(hidden, keys, pieces)
+        numbers = pieces.ids[:, None].expand(-1, hidden.shape[1], -1)
+        mixed: Tensor = ((1 - gate) * logits.softmax(-1)).scatter_add(2, numbers, gate * pointed)
+        return mixed.clamp(min=LEAST).log()
+
+    def shares(self, hidden: Tensor, keys: Tensor, pieces: InputPieces) -> tuple[Tensor, Tensor]:
+        """The gate g (B, T, 1) and the pointed share of each piece (B, T, P)."""
         scores = self.query(hidden) @ keys.transpose(1, 2) / keys.shape[-1] ** 0.5  # (B, T, P)
         there = (pieces.units >= 0)[:, None]
         pointed = scores.masked_fill(~there, -1e4).softmax(-1) * there
-        gate = self.gate(hidden).sigmoid() * there.any(-1, keepdim=True)  # (B, T, 1)
-        numbers = pieces.ids[:, None].expand(-1, hidden.shape[1], -1)
-        mixed: Tensor = ((1 - gate) * logits.softmax(-1)).scatter_add(2, numbers, gate * pointed)
-        return mixed.clamp(min=1e-30).log()
+        return self.gate(hidden).sigmoid() * there.any(-1, keepdim=True), pointed
+
+    def likelihood(self, own: Tensor, hidden: Tensor, ids: Tensor, keys: Tensor, pieces: InputPieces) -> Tensor:
+        """Log-probabilities (B, T) of the tokens `ids` (B, T), which φ alone gives the probabilities `own` (B, T)."""
+        gate, pointed = self.shares(hidden, keys, pieces)
+        equal = pieces.ids[:, None] == ids[:, :, None]  # (B, T, P)
+        mixed = (1 - gate[..., 0]) * own + gate[..., 0] * (pointed * equal).sum(-1)
+        return mixed.clamp(min=LEAST).log()
 
 
 PLACES = 160  # numbers of tokens that are told apart
@@ -237,6 +250,11 @@ class Narrator(nn.Module):
         """Return whether φ reads the tokens by attention of its own; otherwise they are a prefix."""
         return bool(getattr(self.phi.config, "add_cross_attention", False))
 
+    @property
+    def reads_states_as_prefix(self) -> bool:
+        """Return whether the states of the tokens stand before φ's first position."""
+        return self.layer > 0 and self.reads == "states" and not self.has_cross_attention
+
     def first_embedding(self, states: Tensor) -> Tensor:
         """ψ of states (B, d) as φ's first position, (B, 1, e); of nothing for a narrator that reads words."""
         return cast(Tensor, self.psi(states if self.reads == "states" else torch.zeros_like(states)))[:, None]
@@ -253,26 +271,58 @@ class Narrator(nn.Module):
         self, embeds: Tensor, memory: TokenMemory | None, past: Any = None, *, cached: bool = False
     ) -> tuple[Tensor, Any]:
         """Logits (B, T, V) after each of the embedded positions (B, T, e), and φ's cache for the ones that follow."""
-        given: dict[str, Any] = {"inputs_embeds": embeds, "past_key_values": past, "use_cache": cached}
-        with torch.autocast(embeds.device.type, torch.bfloat16, enabled=self.half_precision and self.training):
-            if memory is None:
-                output = self.phi(**given)
-                return output.logits.float(), output.past_key_values
-            if self.has_cross_attention:
-                given |= {"encoder_hidden_states": memory.states, "encoder_attention_mask": memory.real}
-            else:
-                given |= with_prefix(embeds, memory, past)
-            output = self.phi.base_model(**given)
-            hidden = output.last_hidden_state[:, -embeds.shape[1] :]
+        if memory is None:
+            with self._precision(embeds):
+                output = self.phi(inputs_embeds=embeds, past_key_values=past, use_cache=cached)
+            return output.logits.float(), output.past_key_values
+        hidden, past = self._read(embeds, memory, past, cached=cached)
+        with self._precision(embeds):
             logits = output_head(self.phi)(hidden)
         rows = self.token_reader.pointer(hidden.float(), logits.float(), memory.keys, memory.pieces)
-        return rows, output.past_key_values
+        return rows, past
+
+    def _precision(self, embeds: Tensor) -> torch.autocast:
+        return torch.autocast(embeds.device.type, torch.bfloat16, enabled=self.half_precision)
+
+    def _read(
+        self, embeds: Tensor, memory: TokenMemory, past: Any = None, *, cached: bool = False
+    ) -> tuple[Tensor, Any]:
+        """φ's last hidden states (B, T, e) at the embedded positions, and its cache."""
+        given: dict[str, Any] = {"inputs_embeds": embeds, "past_key_values": past, "use_cache": cached}
+        if self.has_cross_attention:
+            given |= {"encoder_hidden_states": memory.states, "encoder_attention_mask": memory.real}
+        else:
+            given |= with_prefix(embeds, memory, past)
+        with self._precision(embeds):
+            if self.half_precision:  # so that φ's residual stream has no more bits than its products
+                given["inputs_embeds"] = given["inputs_embeds"].bfloat16()
+            output = self.phi.base_model(**given)
+        return output.last_hidden_state[:, -embeds.shape[1] :], output.past_key_values
+
+    def sentence_loss(self, inputs: NarratorInput, ids: Tensor, real: Tensor, memory: TokenMemory | None) -> Tensor:
+        """L_φ: the mean of -log p over the real tokens of `ids` (B, T).
+
+        As from `token_logits`, without the probabilities of all other tokens, which cost more than φ itself where the
+        vocabulary is large.
+        """
+        if memory is None:
+            return F.cross_entropy(self.token_logits(inputs, ids)[real], ids[real])
+        hidden, _ = self._read(self._embedded(inputs, ids), memory)
+        with self._precision(hidden):
+            logits = output_head(self.phi)(hidden[real])  # (N, V)
+        own = torch.zeros_like(ids, dtype=torch.float32)
+        own = own.masked_scatter(real, (-F.cross_entropy(logits.float(), ids[real], reduction="none")).exp())
+        known: Tensor = self.token_reader.pointer.likelihood(own, hidden.float(), ids, memory.keys, memory.pieces)
+        return -known[real].mean()
 
     def token_logits(self, inputs: NarratorInput, ids: Tensor, memory: TokenMemory | None = None) -> Tensor:
         """φ's logits (B, T, V) at each position of `ids` (B, T), given the input and the positions before."""
-        words = self.embedding_of(self.phi)(ids[:, :-1])  # (B, T-1, e)
-        embeds = torch.cat([self.first_embedding(inputs.states), words], dim=1)
-        return self.next_tokens(embeds, memory or self.token_memory(inputs))[0]
+        return self.next_tokens(self._embedded(inputs, ids), memory or self.token_memory(inputs))[0]
+
+    def _embedded(self, inputs: NarratorInput, ids: Tensor) -> Tensor:
+        """What φ reads where it predicts `ids` (B, T): ψ(c), and all of them but the last, (B, T, e)."""
+        words = self.embedding_of(self.phi)(ids[:, :-1])
+        return torch.cat([self.first_embedding(inputs.states), words], dim=1)
 
     def class_token_logits(self, inputs: NarratorInput, memory: TokenMemory | None = None) -> Tensor:
         """φ's logits (B, V) after "The answer is", where the class comes."""

@@ -99,16 +99,28 @@ def new_optimiser(
     return optimiser, schedule
 
 
-def batches(lengths: Sequence[int], size: int, order: random.Random) -> Iterator[list[int]]:
-    """Indices in batches of about equal lengths, in random order."""
-    indices = list(range(len(lengths)))
+POOL = 30  # batches whose items are sorted together
+PREFIXES = 10  # batches of about equal sentences whose items are sorted by their prefixes
+
+
+def batches(
+    lengths: Sequence[int], size: int, order: random.Random, prefixes: Sequence[int] = ()
+) -> Iterator[list[int]]:
+    """Indices in batches of about equal lengths, in random order; where `prefixes` of these lengths are read as well,
+    of about equal prefixes too, since both are padded."""
+    indices, ready = list(range(len(lengths))), []
     order.shuffle(indices)
-    ready = []
-    for start in range(0, len(indices), 30 * size):
-        pool = sorted(indices[start : start + 30 * size], key=lambda index: lengths[index])
-        ready += [pool[at : at + size] for at in range(0, len(pool), size)]
+    for pool in _parts(indices, (3 * POOL if prefixes else POOL) * size):
+        pool.sort(key=lambda index: lengths[index])
+        alike = _parts(pool, PREFIXES * size) if prefixes else [pool]
+        for part in alike:
+            ready += _parts(sorted(part, key=lambda index: prefixes[index]) if prefixes else part, size)
     order.shuffle(ready)
-    yield from (reason for reason in ready if len(reason) > 1)
+    yield from (batch for batch in ready if len(batch) > 1)
+
+
+def _parts(indices: list[int], size: int) -> list[list[int]]:
+    return [indices[start : start + size] for start in range(0, len(indices), size)]
 
 
 def warm_up(

@@ -8,7 +8,7 @@ from torch import nn
 from explainers.learned.recipe import trained_parameters
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.lora import Adapted, adapted
+from explainers.models.lora import Adapted, adapted, frozen_in_half_precision
 
 IDS = torch.tensor([[2, 5, 7, 3], [2, 15, 16, 3]])
 
@@ -92,3 +92,27 @@ def test_a_is_drawn_from_torchs_generator_and_b_is_zero(bert: FrozenModel) -> No
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert all(torch.equal(first[name], second[name]) == name.endswith(".up") for name in first)
     assert not any(weight.any() for name, weight in first.items() if name.endswith(".up"))
+
+
+def test_in_half_precision_the_frozen_weights_are_exact_again_afterwards(bert: FrozenModel) -> None:
+    encoder = drawn(adapted(bert.base, 3))
+    before, own = fingerprint(bert), states(encoder)
+    with frozen_in_half_precision(encoder):
+        types = {name: weight.dtype for name, weight in encoder.named_parameters()}
+        half = {name for name, dtype in types.items() if dtype == torch.bfloat16}
+        with torch.autocast("cpu", torch.bfloat16):
+            rounded = states(encoder)
+    assert {name for name in types if name.endswith(".linear.weight")} <= half
+    assert half
+    assert not any({"embeddings", "LayerNorm", "down", "up"} & set(name.split(".")) for name in half)
+    assert not torch.equal(rounded, own)
+    assert torch.allclose(rounded.float(), own, atol=0.2)
+    assert torch.equal(states(encoder), own)
+    assert fingerprint(bert) == before
+
+
+def test_after_an_error_the_frozen_weights_are_exact_too(bert: FrozenModel) -> None:
+    encoder, before = drawn(adapted(bert.base, 3)), fingerprint(bert)
+    with pytest.raises(ZeroDivisionError), frozen_in_half_precision(encoder):
+        raise ZeroDivisionError
+    assert fingerprint(bert) == before

@@ -21,9 +21,11 @@ def test_without_rules_the_given_reasons_are_what_is_compared_with() -> None:
     items = [item(0, *reasons), item(1, right=False)]
     judge = judge_of("nli", examples, items)
     own = sentence("entailment", reasons[1])
-    assert judge([own, "anything"]) == {"BLEU-4": pytest.approx(1.0)}
+    assert judge([own, "anything"]) == {"BLEU-4 of the reason": pytest.approx(1.0)}
+    other_class = sentence("neutral", reasons[1])  # the opening does not count
+    assert judge([other_class, "anything"]) == {"BLEU-4 of the reason": pytest.approx(1.0)}
     copied = sentence("entailment", "a red film, a good plot")  # of the input
-    assert judge([copied, own])["BLEU-4"] < 0.5
+    assert judge([copied, own])["BLEU-4 of the reason"] < 0.5
 
 
 @pytest.mark.parametrize("seed", [3, 8])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch import nn
 from transformers import BertConfig, BertLMHeadModel, GPT2LMHeadModel, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -17,10 +18,11 @@ from explainers.models.internals import classifier_head
 from explainers.narrative import pretrained
 from explainers.narrative.cause import Parts, train
 from explainers.narrative.generation import generate
-from explainers.narrative.language import Language
+from explainers.narrative.language import Language, pad_rows
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.pretrained import SMOLLM2, pretrained_language_model
+from explainers.narrative.reader_start import read_states_as_words, token_pieces
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.sentences import narrator_items, stack_inputs
 
@@ -112,6 +114,56 @@ def test_every_architecture_reads_the_tokens(model: FrozenModel, folder: str) ->
     others = NarratorInput(inputs.states, inputs.tokens[torch.tensor([1, 0])])
     assert not torch.allclose(logits_of(narrator, inputs), logits_of(narrator, others), atol=1e-3)
     assert narrator.has_cross_attention == isinstance(narrator.phi, GPT2LMHeadModel)
+
+
+def test_the_loss_of_a_sentence_is_that_of_its_tokens(model: FrozenModel, folder: str) -> None:
+    narrator = narrator_of(model, folder)
+    inputs = stack_inputs(narrator_items(model, PAIRS, 1))
+    texts = ("The answer is neutral because the film was good", "The answer is entailment")
+    ids, real = pad_rows([narrator.language.ids(text) for text in texts], narrator.language.pad_id, torch.device("cpu"))
+    memory = narrator.token_memory(inputs)
+    expected = F.cross_entropy(narrator.token_logits(inputs, ids, memory)[real], ids[real])
+    assert not bool(real.all())
+    assert narrator.sentence_loss(inputs, ids, real, memory).item() == pytest.approx(expected.item(), rel=1e-4)
+    word = narrator.language.pieces_within("film")[0]
+    assert memory is not None
+    assert word in memory.pieces.ids
+    with torch.no_grad():
+        narrator.token_reader.pointer.gate.bias.fill_(4.0)  # nearly every token is pointed to
+    expected = F.cross_entropy(narrator.token_logits(inputs, ids, memory)[real], ids[real])
+    assert narrator.sentence_loss(inputs, ids, real, memory).item() == pytest.approx(expected.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("folder", [LlamaForCausalLM], indirect=True)
+def test_states_begin_as_the_words_that_they_belong_to(model: FrozenModel, folder: str) -> None:
+    words = ["film", "good", "neutral", "because", "answer"]
+    pairs = [Example(f"{one} {two}", f"{three} {one}") for one in words for two in words for three in words]
+    items = narrator_items(model, pairs, 1)
+    narrator = narrator_of(model, folder)
+    explained = read_states_as_words(narrator, items)
+    table = narrator.embedding_of(narrator.phi).weight
+    hits = total = 0
+    for item in items[:20]:
+        memory = narrator.token_memory(stack_inputs([item]))
+        assert memory is not None
+        assert item.tokens is not None
+        for state, piece, unit in zip(
+            memory.states[0], token_pieces(narrator, item.tokens), item.tokens.units[0].tolist(), strict=True
+        ):
+            if unit >= 0:
+                near = (table - state).square().sum(1).argmin()
+                hits, total = hits + int(near == piece), total + 1
+    assert hits / total > 0.9
+    assert 0.5 < explained <= 1
+    spread = torch.cat([narrator.token_memory(stack_inputs([item])).states[0] for item in items[:20]]).std()  # type: ignore[union-attr]
+    wanted = torch.cat([table[list(token_pieces(narrator, item.tokens))] for item in items[:20] if item.tokens]).std()
+    assert spread.item() == pytest.approx(wanted.item(), rel=0.2)  # neither louder nor quieter than words
+
+
+@pytest.mark.parametrize("folder", [GPT2LMHeadModel], indirect=True)
+def test_a_narrator_with_cross_attention_has_no_prefix_to_begin_with(model: FrozenModel, folder: str) -> None:
+    with pytest.raises(ValueError, match="as a prefix"):
+        read_states_as_words(narrator_of(model, folder), narrator_items(model, PAIRS, 1))
 
 
 def test_padding_of_the_tokens_changes_nothing(model: FrozenModel, folder: str) -> None:

@@ -1,7 +1,7 @@
 import io
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,20 @@ def test_every_place_is_in_exactly_one_batch_of_about_equal_lengths() -> None:
 
 def test_one_item_alone_has_no_neighbour_to_exchange_with_and_is_left_out() -> None:
     assert sorted(len(batch) for batch in batches([1] * 9, 4, random.Random(0))) == [4, 4]
+
+
+def test_batches_with_prefixes_are_short_in_both() -> None:
+    rng = random.Random(2)
+    lengths, prefixes = ([rng.randint(5, 60) for _ in range(4000)] for _ in range(2))
+
+    def padded(found: Iterable[list[int]]) -> float:
+        """Positions per item, padding included."""
+        rows = [(len(rows), max(lengths[at] for at in rows) + max(prefixes[at] for at in rows)) for rows in found]
+        return sum(count * longest for count, longest in rows) / sum(count for count, _ in rows)
+
+    both = list(batches(lengths, 8, random.Random(0), prefixes))
+    assert sorted(at for rows in both for at in rows) == list(range(4000))
+    assert padded(both) < 0.85 * padded(batches(lengths, 8, random.Random(0)))
 
 
 def test_the_learning_rate_rises_and_falls_to_nothing() -> None:
