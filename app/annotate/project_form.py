@@ -35,7 +35,7 @@ from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
 from explainers.methods.spec import MethodSpec
-from explainers.training.artifacts import available_artifacts, check_fitted
+from explainers.training.artifacts import check_fitted, runnable_narrators
 
 QUESTIONS: dict[Task, str] = {
     "mark": "Which answer is right, and from which words or patches does it follow?",
@@ -79,8 +79,8 @@ class TaskChoice:
 
 def choose_tasks(model: str, info: ModelInfo) -> TaskChoice:
     """Draw the tasks, and of what they need only what was chosen asks for."""
-    fitted = {artifact.method for artifact in available_artifacts(model, info.version, "narrative")}
-    offered = {spec.name: spec.id for spec in NARRATORS if spec.id in fitted}
+    runnable = runnable_narrators(model, info.version)
+    offered = {spec.name: spec.id for spec in NARRATORS if spec.id in runnable}
     tasks = _tasks(impossible(info, narrators=bool(offered)))
     methods = _methods(model, info) if set(tasks) & set(NEEDS_MAPS) else ()
     narrators = _picked("Sentences of", "project narrators", offered) if set(tasks) & set(NEEDS_SENTENCES) else ()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.compare import file_rows, guess, units
+from app.compare import file_rows, guess, language_model_offer, units
 from app.compare.state import BUDGETS, FEWEST_SAMPLES, SAMPLES, SEEDS, STEPS, CompareState, compare_state
 from app.model_info import ModelInfo, model_info
 from app.model_pool import ModelPool
@@ -16,7 +16,7 @@ from explainers.methods.registry import METHODS, groups, select, using_weights_o
 from explainers.methods.spec import MethodSpec
 from explainers.models.inputs.encoding import Erasure
 from explainers.results.settings import UNTIL_SETTLED, Settings
-from explainers.training.artifacts import available_artifacts
+from explainers.training.artifacts import available_artifacts, runnable_narrators, waiting_narrators
 
 NARRATORS_HELP = (
     "Each generates a sentence from the model's internal states, φ (words) from the words. Three things are checked."
@@ -48,6 +48,7 @@ def controls(pool: ModelPool, example: Example, line: Container) -> ComparisonOp
             *_variants(model, info.version, state),
         )
         chosen_narrators = narrators(model, info.version, state) if info.version else None
+        language_model_offer.offer(waiting_narrators(model, info.version) if info.version else ())
     with line.popover("Settings", key="edit settings"):
         guess.switch()
         file_rows.controls()
@@ -130,13 +131,14 @@ def _variants(model: str, version: str, state: CompareState) -> list[str]:
 
 
 def narrators(model: str, version: str, state: CompareState) -> tuple[str, ...] | None:
-    """Return the ids of the chosen narrators, by default all that are fitted to the model; where none are, draw
-    nothing and return None, as before the model is loaded, so that loading it asks nothing new."""
+    """Return the ids of the chosen narrators, by default all that are fitted to the model and can run here; where none
+    are fitted, draw nothing and return None, as before the model is loaded, so that loading it asks nothing new."""
     fitted = {artifact.method for artifact in available_artifacts(model, version, "narrative")}
     specs = {spec.name: spec for spec in NARRATORS if spec.id in fitted}
     if not specs:
         return None
-    widget = state.widget("narrators", options=specs, default=list(specs), initial="default")
+    runnable = [name for name, spec in specs.items() if spec.id in runnable_narrators(model, version)]
+    widget = state.widget("narrators", options=specs, default=runnable, initial="default")
     names = st.pills("Narrators", list(specs), selection_mode="multi", help=NARRATORS_HELP, **widget)
     return tuple(specs[name].id for name in specs if name in (names or []))
 

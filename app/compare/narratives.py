@@ -39,7 +39,7 @@ from explainers.report.narratives import (
 )
 from explainers.report.narrator_overview import QUESTION, TrackRecord, track_record
 from explainers.report.text import one_line, visible
-from explainers.training.artifacts import available_artifacts
+from explainers.training.artifacts import runnable_narrators, waiting_narrators
 
 if TYPE_CHECKING:
     from explainers.results.events import Failure
@@ -103,13 +103,20 @@ def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
     known = any(records.values())
     return {
         "verdict": _verdict(run, specs, records),
-        "note": f"{NOTE} {UNDERLINED}",
+        "note": " ".join(filter(None, (NOTE, UNDERLINED, _absent(run)))),
         "lines": min(len(specs), RESERVED),
         "questions": [*QUESTIONS, *([QUESTION] if known else [])],
         "entries": [_with_record(entry, records) if known else entry for entry in _merged(run, specs)],
         "reasons": [visible(explanation) for explanation in explanations],
         "whose": RULES if run.request.example.image is not None else PEOPLE,
     }
+
+
+def _absent(run: Run) -> str:
+    """Which narrators of the model cannot run here, and what to do."""
+    version = "" if run.whole is None else run.whole.card.version
+    names = [narrator_spec(id).name for id in waiting_narrators(run.request.model, version)]
+    return f"{' and '.join(names)} missing: SmolLM2 is not on this machine; “methods · edit” gets it." if names else ""
 
 
 def _verdict(run: Run, specs: Sequence[NarratorSpec], records: Mapping[str, TrackRecord | None]) -> str:
@@ -164,8 +171,7 @@ def _expected(run: Run) -> set[str]:
     if run.request.narrators is not None:
         return done | set(run.request.narrators)
     name, version = (run.request.model, "") if run.whole is None else (run.whole.card.name, run.whole.card.version)
-    fitted = available_artifacts(name, version, "narrative")  # also before the model is loaded, so nothing jumps
-    return done | {artifact.method for artifact in fitted}
+    return done | set(runnable_narrators(name, version))  # also before the model is loaded, so nothing jumps
 
 
 def _entry(run: Run, spec: NarratorSpec) -> Entry:

@@ -25,7 +25,7 @@ from explainers.results.answer import CONSENSUS
 from explainers.results.comparison import Comparison
 from explainers.results.events import Duel, Event, Failure, MethodResult, OperatorCheck, RandomControl
 from explainers.results.narrative import Narrative, NarrativeCheck
-from explainers.training.artifacts import available_artifacts
+from explainers.training.artifacts import runnable_narrators
 
 log = logging.getLogger(__name__)
 
@@ -115,8 +115,7 @@ def _narrators(request: Request, answer: StoredAnswer) -> frozenset[str] | None:
     """Those that the request asks for; None where one of them was not stored."""
     stored, wanted = answer.result, request.narrators
     if wanted is None:
-        fitted = available_artifacts(request.model, stored.card.version, "narrative")
-        wanted = tuple(artifact.method for artifact in fitted)
+        wanted = runnable_narrators(request.model, stored.card.version)
     done = {narrative.method for narrative in stored.comparison.narratives}
     done |= {failure.method for failure in stored.comparison.failures}
     return frozenset(wanted) if set(wanted) <= done & answer.valid else None

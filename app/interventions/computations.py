@@ -20,7 +20,7 @@ from app.session import visit
 from explainers.errors import ExplanationError
 from explainers.models.bundle_cards import bundle_names
 from explainers.narrative.narrate import load_narrator
-from explainers.training.artifacts import Artifact, available_artifacts
+from explainers.training.artifacts import Artifact, available_artifacts, waiting_narrators
 
 if TYPE_CHECKING:
     from explainers.narrative.counterfactual import ChangingExchange, CounterfactualCheck
@@ -81,9 +81,12 @@ def narrated_models(pool: ModelPool) -> dict[str, NarratedModel]:
         info = model_info(pool, name)
         if info.multimodal and not info.generator_noun:
             continue
+        waiting = waiting_narrators(name, info.version)
         artifacts = available_artifacts(name, info.version, "narrative") if info.version else ()
         weights = tuple(
-            (artifact.method, str(artifact.path), artifact.path.stat().st_mtime_ns) for artifact in artifacts
+            (artifact.method, str(artifact.path), artifact.path.stat().st_mtime_ns)
+            for artifact in artifacts
+            if artifact.method not in waiting
         )
         if weights:
             noun = info.generator_noun if info.multimodal else ""

@@ -56,7 +56,7 @@ from explainers.results.events import (
 )
 from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.results.settings import RANDOM_ORDERS
-from explainers.training.artifacts import available_artifacts
+from explainers.training.artifacts import runnable_narrators
 
 log = logging.getLogger(__name__)
 
@@ -257,11 +257,10 @@ def run_method(
 def run_narrators(
     model: FrozenModel, decision: Decision, narrators: Sequence[str] | None = None, budget: Budget = UNLIMITED
 ) -> Iterator[Narrative | Failure | Postponed]:
-    """The sentence of each of the narrators, by default of every one that was fitted to the model. They point to words,
-    so that they have none where the units are sentences."""
+    """The sentence of each of the narrators, by default of every one that was fitted to the model and can run here.
+    They point to words, so that they have none where the units are sentences."""
     if narrators is None:
-        artifacts = available_artifacts(model.name, model.version, "narrative")
-        narrators = tuple(artifact.method for artifact in artifacts)
+        narrators = runnable_narrators(model.name, model.version)
     if not narrators:
         return
     from explainers.narrative.narrate import narrate

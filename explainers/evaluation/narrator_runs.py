@@ -52,7 +52,7 @@ from explainers.narrative.sentences import (
     shortened,
     stated_class,
 )
-from explainers.training.artifacts import Artifact, available_artifacts
+from explainers.training.artifacts import Artifact, available_artifacts, runnable_narrators
 
 Runs = dict[str, list[NarratorRun]]
 DRAWS = 10  # sets of random words per sentence
@@ -260,7 +260,8 @@ def evaluate_fitted_narrators(
 
     Seeds are those of the sampled sentences. The training data are not known here, so no sentence counts as copied.
     """
-    artifacts = available_artifacts(model.name, model.version, "narrative")
+    runnable = runnable_narrators(model.name, model.version)
+    artifacts = [one for one in available_artifacts(model.name, model.version, "narrative") if one.method in runnable]
     items = narrator_items(model, inputs) if artifacts and len(inputs) > 1 else []
     if len({item.label for item in items}) < 2:  # a counterfactual needs another class
         return []

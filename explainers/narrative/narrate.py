@@ -22,10 +22,10 @@ from explainers.results.narrative import Narrative
 from explainers.training.artifacts import (
     Artifact,
     Untrained,
-    available_artifacts,
     find_artifact,
     load_artifact,
     read_artifact,
+    runnable_narrators,
 )
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def language_model(recipe: "NarratorRecipe", path: Path) -> "tuple[PreTrainedMod
 
 
 def narrators(model: FrozenModel) -> tuple[str, ...]:
-    """Ids of the narrators that were fitted to this model, in the order of display."""
-    return tuple(artifact.method for artifact in available_artifacts(model.name, model.version, "narrative"))
+    """Ids of the narrators that were fitted to this model and can run on this machine, in the order of display."""
+    return runnable_narrators(model.name, model.version)
 
 
 def narrate(model: FrozenModel, encoding: Encoding, method: str) -> Narrative:

@@ -29,6 +29,8 @@ from explainers.methods.registry import METHODS
 from explainers.methods.spec import MethodSpec
 from explainers.models.bundle_cards import BUNDLES, bundle_names
 from explainers.models.model_names import IN_MEMORY
+from explainers.models.smollm2 import NAME as SMOLLM2
+from explainers.models.smollm2 import smollm2_folder
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -143,6 +145,26 @@ def available_artifacts(model: str, version: str, family: Family = "learned") ->
             order = NARRATORS.ids.index(method) if family == "narrative" else 0
             artifacts.setdefault((order, method, variant), Artifact(method, variant, path))
     return tuple(artifacts[key] for key in sorted(artifacts))
+
+
+def runnable_narrators(model: str, version: str) -> tuple[str, ...]:
+    """Ids of the narrators that were fitted to the model, without `waiting_narrators`."""
+    waiting = waiting_narrators(model, version)
+    return tuple(one.method for one in available_artifacts(model, version, "narrative") if one.method not in waiting)
+
+
+def waiting_narrators(model: str, version: str) -> tuple[str, ...]:
+    """Ids of the narrators that were fitted to the model on SmolLM2, where SmolLM2 is not on this machine."""
+    if smollm2_folder() is not None:
+        return ()
+    return tuple(one.method for one in available_artifacts(model, version, "narrative") if _is_on_smollm2(one))
+
+
+def _is_on_smollm2(narrator: Artifact) -> bool:
+    try:
+        return bool(narrator.card.get("recipe", {}).get("language") == SMOLLM2)
+    except ModelUnavailable:  # said where it is loaded
+        return False
 
 
 def find_artifact(model: str, version: str, method: str, variant: str = "") -> Artifact:

