@@ -6,7 +6,7 @@ model card about their evaluation.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from explainers.report.narrator_tables import (
     tournament_parts,
     truth_markdown,
 )
+from explainers.report.readings import Reading, reading_of
 from explainers.report.tables import Table, TableColumn, command_block, key_column
 from explainers.report.text import UNDEFINED, join_names
 from explainers.training.artifacts import available_artifacts
@@ -53,7 +54,22 @@ def track_record(model: str, narrator: str) -> TrackRecord | None:
     if table["model"]["version"] != used.card["model"]["version"]:
         return None
     row = next((row for row in table["rows"] if row["method"] == narrator), None)
+    reading = reading_of(narrator, used.card["sha256"])
+    if reading is not None and (row is None or RIGHT not in row):
+        return _as_read(reading)
     return None if row is None else _record(row, judged_reasons(table["data"]))
+
+
+def _as_read(reading: Reading) -> TrackRecord:
+    where, every, readers = reading.holds_where_right, reading.holds, len(reading.readers)
+    by = f"{readers} readings" if readers > 1 else "one reading"
+    return TrackRecord(
+        percent(where.mean),
+        f"Read beside unseen inputs: of {where.n} reasons where the model was right, {_share_of(asdict(where))} hold, "
+        f"which means true of the input and a reason for the class; of all {every.n}, {_share_of(asdict(every))}. "
+        f"{percent(reading.grammatical.mean)} are grammatical. Mean of {by}; assets/docs/readings.md says who read.",
+        where.mean,
+    )
 
 
 def judged_reasons(data: Mapping[str, Any]) -> int:

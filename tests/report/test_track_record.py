@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from explainers.report import narrator_overview as records
+from explainers.report import readings
 from explainers.report.narrator_overview import track_record
 from explainers.training.artifacts import Artifact
 
@@ -66,3 +67,26 @@ def test_an_evaluation_of_another_version_says_nothing(folder: Path) -> None:
     card = {"recipe": {}, "model": {"version": "2"}, "sha256": ""}
     (folder / "cause.json").write_text(json.dumps(card))
     assert track_record("made", "cause") is None
+
+
+def test_where_readers_judged_the_sentences_of_these_weights_they_are_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    written(folder, own_words=SHARE, other_words=SHARE, picked_of_ten=SHARE)
+    found = {"readers": ["one", "two"], "inputs": 60, "grammatical": {**SHARE, "n": 60}, "holds": {**SHARE, "n": 60}}
+    where = {"mean": 0.46, "low": 0.33, "high": 0.6, "n": 48}
+    entry = {"writer": "cause", "sha256": "", **found, "holds_where_right": where}
+    smaller = {**entry, "inputs": 20, "holds_where_right": SHARE}
+    monkeypatch.setattr(readings, "SUMMARY", tmp_path / "summary.json")
+    readings.SUMMARY.write_text(json.dumps([smaller, entry, {**entry, "sha256": "other", "inputs": 90}]))
+    record = track_record("made", "cause")
+    assert record is not None
+    assert (record.answer, record.right) == ("46 %", 0.46)
+    assert "of 48 reasons where the model was right, 46 % [33, 60] hold" in record.detail
+    assert "of all 60, 82 % [78, 86]" in record.detail
+    assert "Mean of 2 readings" in record.detail
+    assert track_record("made", "cause_phi") is None  # nobody read its sentences
+    written(folder, reason_right=SHARE, reason_true=SHARE)
+    record = track_record("made", "cause")
+    assert record is not None
+    assert record.right == 0.82  # rules have judged more of them

@@ -31,7 +31,9 @@ from explainers.studies.readings.measure import (
     write,
     writers,
 )
+from explainers.studies.readings.summary import summary
 
+ABOUT = {"command": "draw", "model": {"name": "nli", "version": "1"}, "weights": {"cause": "abc"}}
 YES = {"grammatical": True, "true": True, "supports": True, "informative": True}
 FALSE = {**YES, "true": False}
 ITEMS = [ReadItem(str(n), "PREMISE: a HYPOTHESIS: b", "neutral", f"reason {n}") for n in range(1, 5)]
@@ -54,8 +56,29 @@ def test_the_first_of_the_order_are_left_to_other_measurements() -> None:
         unused(examples, 21, 3)
 
 
+def test_what_earlier_readings_used_is_not_read_again() -> None:
+    examples = [Example(str(number)) for number in range(RESERVED + 50)]
+    first, second = unused(examples, 20, 3), unused(examples, 30, 3, skip=20)
+    assert len(second) == 30
+    assert not set(first) & set(second)
+    with pytest.raises(DataUnavailable, match="and 20 were read"):
+        unused(examples, 31, 3, skip=20)
+
+
+def test_the_app_gets_the_shares_of_the_weights_that_wrote(tmp_path: Path) -> None:
+    write(tmp_path, "small", ITEMS, KEY, ABOUT)
+    assert json.loads(summary(tmp_path)) == []  # no marks yet
+    rows = "".join(f"{n},yes,{'yes' if n == 1 else 'no'},yes,yes\n" for n in range(1, 5))
+    (tmp_path / "small.marks.one.csv").write_text(f"id,{','.join(QUESTIONS)}\n{rows}", encoding="utf-8")
+    cause, people = json.loads(summary(tmp_path))
+    assert (cause["writer"], cause["sha256"], people["writer"], people["sha256"]) == ("cause", "abc", PEOPLE, "")
+    assert cause["holds"]["mean"] == 0.5
+    assert (cause["holds_where_right"]["mean"], cause["holds_where_right"]["n"]) == (1.0, 1)
+    assert cause["grammatical"]["mean"] == 1.0
+
+
 def test_readers_do_not_see_who_wrote_a_sentence(tmp_path: Path) -> None:
-    write(tmp_path, "small", ITEMS, KEY)
+    write(tmp_path, "small", ITEMS, KEY, ABOUT)
     shown = (tmp_path / "small.items.csv").read_text()
     assert "cause" not in shown
     assert PEOPLE not in shown
@@ -128,5 +151,5 @@ def test_stored_sentences_are_unnamed_and_marked_whole(name: str) -> None:
 
 
 def test_a_reading_without_marks_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, "small", ITEMS, KEY)
+    write(tmp_path, "small", ITEMS, KEY, ABOUT)
     assert "readers: none yet" in readings.results(tmp_path)

@@ -14,6 +14,8 @@ def readings_draw_command(
     n: Annotated[int, typer.Option(min=1, help="Number of inputs.")] = 60,
     methods: Annotated[str, typer.Option(help="Narrators, separated by commas.")] = "cause_phi_tokens,cause_tokens",
     seed: Annotated[int, typer.Option(help="Of the order of inputs and of sentences.")] = 0,
+    skip: Annotated[int, typer.Option(min=0, help="Inputs that earlier readings have used.")] = 0,
+    name: Annotated[str, typer.Option(help="Of the files; by default the model's.")] = "",
     out: Annotated[Path | None, typer.Option(help="Folder; by default assets/readings.")] = None,
     device: DeviceName = "auto",
 ) -> None:
@@ -23,21 +25,28 @@ def readings_draw_command(
         from explainers.studies.readings import measure as readings
 
         loaded = load(model, device=device)
-        examples = readings.unused(readings.reading_examples(model, data), n, seed)
-        items, key = readings.draw(loaded, examples, split_ids(methods), seed)
-        readings.write(out or readings.FOLDER, model, items, key)
+        narrators = split_ids(methods)
+        examples = readings.unused(readings.reading_examples(model, data), n, seed, skip)
+        items, key = readings.draw(loaded, examples, narrators, seed)
+        typed = f"--model {model} --data DATA --n {n} --methods {','.join(narrators)} --seed {seed} --skip {skip}"
+        command = f"python -m explainers study readings-draw {typed} --name {name or model}"
+        about = readings.card(loaded, narrators, command)
+        readings.write(out or readings.FOLDER, name or model, items, key, about)
         show_progress(f"{len(items)} sentences about {n} inputs in {out or readings.FOLDER}")
 
 
 def readings_table_command(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if the document differs.")] = False,
 ) -> None:
-    """Write the results of all stored readings into assets/docs/readings.md."""
+    """Write the results of all stored readings into assets/docs/readings.md, and into the file that the app reads."""
     with user_errors():
+        from explainers.report.readings import SUMMARY
         from explainers.studies.readings.measure import DOCUMENT, document
+        from explainers.studies.readings.summary import summary
 
         present = DOCUMENT.read_text(encoding="utf-8")
-        wanted = document(present)
+        wanted = {DOCUMENT: document(present), SUMMARY: summary()}
         if check:
-            raise typer.Exit(int(present != wanted))
-        DOCUMENT.write_text(wanted, encoding="utf-8")
+            raise typer.Exit(int(any(path.read_text(encoding="utf-8") != text for path, text in wanted.items())))
+        for path, text in wanted.items():
+            path.write_text(text, encoding="utf-8")

@@ -14,7 +14,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from explainers.errors import DataUnavailable
 from explainers.installation import ASSETS
 from explainers.narrative.sentences import reason_of
 from explainers.report.tables import Table, TableColumn, csv_text
+from explainers.training.artifacts import find_artifact
 
 if TYPE_CHECKING:
     from explainers.datasets.example import Example
@@ -61,13 +62,27 @@ class KeyEntry:
     checked: bool | None = None  # by rules: whether the reason is true; None where no rules can tell
 
 
-def unused(examples: Sequence["Example"], n: int, seed: int) -> list["Example"]:
-    """`n` examples that stand behind the first `RESERVED` of the order in which the other commands take theirs."""
+def unused(examples: Sequence["Example"], n: int, seed: int, skip: int = 0) -> list["Example"]:
+    """`n` examples that stand behind the first `RESERVED` of the order in which the other commands take theirs, and
+    before the last `skip`, which earlier readings have used."""
     order = list(examples)
     random.Random(seed).shuffle(order)
-    if len(order) < RESERVED + n:
-        raise DataUnavailable(f"{len(order):,} examples are too few: {RESERVED:,} are left to other measurements.")
-    return order[-n:]
+    if len(order) < RESERVED + n + skip:
+        used = f" and {skip:,} were read" if skip else ""
+        raise DataUnavailable(
+            f"{len(order):,} examples are too few: {RESERVED:,} are left to other measurements{used}."
+        )
+    return order[len(order) - n - skip : len(order) - skip]
+
+
+def card(model: "FrozenModel", narrators: Sequence[str], command: str) -> dict[str, Any]:
+    """Which model and which weights wrote the sentences, and the command that drew them."""
+    artifacts = {name: find_artifact(model.name, model.version, name) for name in narrators}
+    return {
+        "command": command,
+        "model": {"name": model.name, "version": model.version},
+        "weights": {name: artifact.card["sha256"] for name, artifact in artifacts.items()},
+    }
 
 
 def draw(
@@ -146,13 +161,17 @@ def described(example: "Example") -> str:
     return f"IMAGE: {'; '.join(boxes)}. STATEMENT: {example.text}"
 
 
-def write(folder: Path, name: str, items: Sequence[ReadItem], key: Sequence[KeyEntry]) -> None:
-    """`NAME.items.csv` for readers, with empty columns to fill in, and `NAME.key.jsonl`, which they must not see."""
+def write(
+    folder: Path, name: str, items: Sequence[ReadItem], key: Sequence[KeyEntry], about: Mapping[str, Any]
+) -> None:
+    """`NAME.items.csv` for readers, with empty columns to fill in, and `NAME.key.jsonl`, which they must not see, and
+    `NAME.card.json`, `about` what was drawn."""
     folder.mkdir(parents=True, exist_ok=True)
     columns = ("id", "input", "class", "reason", *QUESTIONS)
     rows = [(item.id, item.shown, item.stated, item.reason, *[""] * len(QUESTIONS)) for item in items]
     table = csv_text(pd.DataFrame(rows, columns=columns))
     (folder / f"{name}.items.csv").write_text(table, encoding="utf-8", newline="")
+    (folder / f"{name}.card.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     lines = (json.dumps(asdict(entry), ensure_ascii=False) + "\n" for entry in key)
     (folder / f"{name}.key.jsonl").write_text("".join(lines), encoding="utf-8")
 

@@ -1,0 +1,53 @@
+"""What the readings say of each narrator's weights, for the app: `assets/readings/summary.json`."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from explainers.studies.readings.measure import (
+    FOLDER,
+    PEOPLE,
+    Mark,
+    Marks,
+    holds,
+    read_key,
+    read_marks,
+    wilson,
+    writers,
+)
+
+
+def summary(folder: Path = FOLDER) -> str:
+    """A JSON list with an entry for each narrator of each reading whose card names the weights that wrote."""
+    entries: list[dict[str, Any]] = []
+    for path in sorted(folder.glob("*.card.json")):
+        name, about = path.name.partition(".")[0], json.loads(path.read_text(encoding="utf-8"))
+        key = read_key(folder / f"{name}.key.jsonl")
+        marks = {file.name.split(".")[2]: read_marks(file, key) for file in sorted(folder.glob(f"{name}.marks.*.csv"))}
+        for writer in writers(key) if marks else ():
+            own = [id for id, entry in key.items() if entry.writer == writer]
+            right = [id for id in own if key[id].right]
+            entries.append(
+                {
+                    "reading": name,
+                    "model": about["model"],
+                    "writer": writer,
+                    "sha256": "" if writer == PEOPLE else about["weights"][writer],
+                    "readers": sorted(marks),
+                    "inputs": len(own),
+                    "grammatical": share(own, marks, lambda mark: bool(mark["grammatical"])),
+                    "holds": share(own, marks, holds),
+                    "holds_where_right": share(right, marks, holds),
+                }
+            )
+    return json.dumps(entries, indent=2) + "\n"
+
+
+def share(ids: Sequence[str], marks: Marks, judge: Callable[[Mark], bool]) -> dict[str, float]:
+    """The mean share of the readers, its 95 % interval over sentences (Wilson), and their number."""
+    yes = float(np.mean([sum(judge(own[id]) for id in ids) for own in marks.values()]))
+    low, high = wilson(yes, len(ids))
+    return {"mean": yes / max(len(ids), 1), "low": low, "high": high, "n": len(ids)}
