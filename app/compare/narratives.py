@@ -37,7 +37,7 @@ from explainers.report.narratives import (
     names_of,
     sentence_verdict,
 )
-from explainers.report.narrator_overview import QUESTION, TrackRecord, track_record
+from explainers.report.narrator_overview import QUESTION, TrackRecord, percent, track_record
 from explainers.report.text import one_line, visible
 from explainers.training.artifacts import runnable_narrators, waiting_narrators
 
@@ -76,6 +76,7 @@ def pieces(text: str, words: dict[str, tuple[str, list[int]]]) -> list[tuple[str
 NOT_KNOWN = "not known"
 RESERVED = 3  # most of the time narrators that read the same agree
 UNDERLINED = "Underlined: words of the input, matched afterwards."
+ESTIMATED = "The chance of this one is estimated from what can be measured without a reader."
 PEOPLE, RULES = "People explained this example:", "Reason from the generator's rules:"
 Entry = dict[str, Any]
 
@@ -106,7 +107,7 @@ def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
         "note": " ".join(filter(None, (NOTE, UNDERLINED, _absent(run)))),
         "lines": min(len(specs), RESERVED),
         "questions": [*QUESTIONS, *([QUESTION] if known else [])],
-        "entries": [_with_record(entry, records) if known else entry for entry in _merged(run, specs)],
+        "entries": [_with_record(entry, records, _chances(run)) if known else entry for entry in _merged(run, specs)],
         "reasons": [visible(explanation) for explanation in explanations],
         "whose": RULES if run.request.example.image is not None else PEOPLE,
     }
@@ -123,7 +124,7 @@ def _verdict(run: Run, specs: Sequence[NarratorSpec], records: Mapping[str, Trac
     """Not before every sentence was checked."""
     if run.active and len(_narratives(run)) + len(_failures(run)) < len(specs):
         return BEING_GENERATED
-    return sentence_verdict(_checked(run), records)
+    return sentence_verdict(_checked(run), records, _chances(run), max(run.probabilities, default=1.0))
 
 
 def _merged(run: Run, specs: Sequence[NarratorSpec]) -> list[Entry]:
@@ -150,13 +151,16 @@ def _without_repetition(about: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
     return result
 
 
-def _with_record(entry: Entry, records: Mapping[str, TrackRecord | None]) -> Entry:
-    """How often sentences of its narrators were right, as the last check."""
+def _with_record(entry: Entry, records: Mapping[str, TrackRecord | None], chances: Mapping[str, float]) -> Entry:
+    """How likely the reason holds, or how often those of its narrators were right, as the last check."""
     ids = entry["id"].split()
     own = {narrator_spec(id).name: record for id in ids if (record := records[id]) is not None}
     answers = [NOT_KNOWN if (record := records[id]) is None else record.answer for id in ids]
+    likely = [chances[id] for id in ids if id in chances]
+    answers = [f"{percent(max(likely))} for this one"] if likely else answers
     answers = answers[:1] if len(set(answers)) == 1 else answers  # else one for each name, in their order
     detail = " ".join(f"{name}: {record.detail}" if len(own) > 1 else record.detail for name, record in own.items())
+    detail = f"{ESTIMATED} {detail}" if likely else detail
     return entry | {"checks": [*entry["checks"], {"state": "record", "answer": ", ".join(answers), "detail": detail}]}
 
 
@@ -243,6 +247,10 @@ def checks(run: Run, narrative: "Narrative") -> list[dict[str, str]]:
     return [
         {"state": line.state, "answer": line.answer, "detail": line.detail} for line in _check_lines(run, narrative)
     ]
+
+
+def _chances(run: Run) -> dict[str, float]:
+    return {check.method: check.chance for check in _narrative_checks(run) if check.chance is not None}
 
 
 def _checked(run: Run) -> dict[str, list[CheckLine]]:

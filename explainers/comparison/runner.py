@@ -283,9 +283,11 @@ def run_narrators(
 def check(narrative: Narrative, answers: MaskedPredictor, seed: int) -> NarrativeCheck:
     """What can be checked about the narrative, or why that failed."""
     from explainers.narrative.checks import check_narrative
+    from explainers.narrative.reliability import chance_of
 
     try:
-        return check_narrative(narrative, answers, example_of(answers.encoding), seed=seed)
+        checked = check_narrative(narrative, answers, example_of(answers.encoding), seed=seed)
+        return replace(checked, chance=chance_of(answers.model, answers.encoding, narrative, checked.used))
     except Cancelled:
         raise
     except Exception as error:  # the sentence itself is there

@@ -10,6 +10,7 @@ sentences are mostly right on unseen inputs, where that is known. Among those th
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
@@ -96,7 +97,10 @@ def _sentence(note: str) -> str:
     return f"{note[:1].upper()}{note[1:].rstrip('.')}." if note else ""
 
 
-MOSTLY = 0.5  # share of right reasons on unseen inputs
+MOSTLY = 0.5  # share of right reasons on unseen inputs, or chance of this one
+UNSURE = 0.6  # probability of the predicted class
+CLASS_MAY_BE_WRONG = "The model itself is unsure (p = {:.2f}): where its class is wrong, no reason for it can hold."
+CHANCE = "Chance that the reason holds, estimated without a reader"
 KNOWN = "Right reasons on unseen inputs that the model classified correctly"
 BEING_GENERATED = "The sentences are being generated."
 BEING_CHECKED = "The sentences are being checked."
@@ -110,26 +114,40 @@ TRUE_FIRST = (QUESTIONS[1],)  # of two that pass one check each, the reason that
 Checks = Mapping[str, Sequence[CheckLine]]  # by narrator, in the order of QUESTIONS
 
 
-def sentence_verdict(checks: Checks, records: Mapping[str, TrackRecord | None]) -> str:
-    """Empty where nothing was generated. `records` may lack narrators."""
+def sentence_verdict(
+    checks: Checks,
+    records: Mapping[str, TrackRecord | None],
+    chances: Mapping[str, float] = MappingProxyType({}),
+    certainty: float = 1.0,
+) -> str:
+    """Empty where nothing was generated. `records` may lack narrators, and so may `chances`, that the reason of this
+    sentence holds. `certainty` is the probability of the class that the model predicts."""
     if not checks:
         return ""
     if any(line.state == "waiting" for lines in checks.values() for line in lines):
         return BEING_CHECKED
+    unsure = CLASS_MAY_BE_WRONG.format(certainty) if certainty < UNSURE else ""
+    return " ".join(filter(None, (_supported(checks, records, chances), unsure)))
+
+
+def _supported(checks: Checks, records: Mapping[str, TrackRecord | None], chances: Mapping[str, float]) -> str:
     named = {method: lines for method, lines in checks.items() if lines[0].state == "yes"}
     sound = {method: lines for method, lines in named.items() if all(line.state != "no" for line in lines)}
     passed = {method: _passed(lines) for method, lines in sound.items()}
     supported = {method: questions for method, questions in passed.items() if questions}
     if not supported:
         return _nothing(len(named), len(sound))
-    reliable = {method: questions for method, questions in supported.items() if not _mostly_wrong(method, records)}
-    if not reliable:
-        return _by_luck(supported, records)
+    shares = {method: share for method in supported if (share := _share(method, records, chances)) is not None}
+    if shares and max(shares.values()) < MOSTLY:  # one of which nothing is known is not better for it
+        return _by_luck(supported, records, chances)
+    reliable = {method: questions for method, questions in supported.items() if shares.get(method, 1.0) >= MOSTLY}
     most = max(len(questions) for questions in reliable.values())
     candidates = [questions for questions in reliable.values() if len(questions) == most]
     best = TRUE_FIRST if TRUE_FIRST in candidates else candidates[0]
     same = [method for method, questions in reliable.items() if questions == best]
-    return _best(same, sound[same[0]], records)
+    known = [method for method in same if method in chances]
+    same = [max(known, key=lambda method: chances[method])] if known else same
+    return _best(same, sound[same[0]], records, chances)
 
 
 def _nothing(named: int, sound: int) -> str:
@@ -144,34 +162,46 @@ def _passed(lines: Sequence[CheckLine]) -> tuple[str, ...]:
     return tuple(line.question for line in lines[1:] if line.state == "yes")
 
 
-def _mostly_wrong(method: str, records: Mapping[str, TrackRecord | None]) -> bool:
+def _share(method: str, records: Mapping[str, TrackRecord | None], chances: Mapping[str, float]) -> float | None:
+    """The chance of this sentence, else the share of its narrator's right reasons; None where neither is known."""
     record = records.get(method)
-    return record is not None and record.right is not None and record.right < MOSTLY
+    return chances.get(method, None if record is None else record.right)
 
 
-def _by_luck(supported: Mapping[str, object], records: Mapping[str, TrackRecord | None]) -> str:
+def _by_luck(
+    supported: Mapping[str, object], records: Mapping[str, TrackRecord | None], chances: Mapping[str, float]
+) -> str:
     pass_ = "pass" if len(supported) > 1 else "passes"
     return (
         f"No sentence can be preferred. {_names(list(supported))} {pass_} the checks, perhaps by luck. "
-        f"{_shares(list(supported), records)}"
+        f"{_shares(list(supported), records, chances)}"
     )
 
 
-def _best(methods: Sequence[str], lines: Sequence[CheckLine], records: Mapping[str, TrackRecord | None]) -> str:
+def _best(
+    methods: Sequence[str],
+    lines: Sequence[CheckLine],
+    records: Mapping[str, TrackRecord | None],
+    chances: Mapping[str, float],
+) -> str:
     they, name, their, is_ = ("They", "name", "their", "are") if len(methods) > 1 else ("It", "names", "its", "is")
     truth, use = (line.state for line in lines[1:])
     true = f" and {is_} true of the input" if truth == "yes" else ""
     used = f", and the model uses the words that {they.lower()} {name}" if use == "yes" else ""
     text = f"Best supported: {_names(methods)}. {they} {name} the model's class{true}{used}."
-    if shares := _shares(methods, records):
+    if shares := _shares(methods, records, chances):
         return f"{text} {shares}"
     if truth != "yes":
         return f"{text} Whether {their} reason{'s hold' if len(methods) > 1 else ' holds'} is not known."
     return text
 
 
-def _shares(methods: Sequence[str], records: Mapping[str, TrackRecord | None]) -> str:
-    """How often reasons of these narrators were right, for those of which it is known; empty where it is of none."""
+def _shares(methods: Sequence[str], records: Mapping[str, TrackRecord | None], chances: Mapping[str, float]) -> str:
+    """The chance of these sentences where it is known, else how often reasons of their narrators were right; empty
+    where neither is known of any."""
+    likely = [f"{narrator_spec(one).name} {percent(chances[one])}" for one in methods if one in chances]
+    if likely:
+        return f"{CHANCE}: {join_names(likely)}."
     known = [
         (method, record.right) for method in methods if (record := records.get(method)) and record.right is not None
     ]
@@ -213,7 +243,13 @@ def best_sentence(comparison: "Comparison") -> str:
     """Which sentence is best supported; empty without sentences. What was not checked by now is not waited for."""
     model = comparison.decision.card.name
     checks = {narrative.method: _by_now(checks_of(comparison, narrative)) for narrative in comparison.narratives}
-    return sentence_verdict(checks, {method: track_record(model, method) for method in checks})
+    records = {method: track_record(model, method) for method in checks}
+    return sentence_verdict(checks, records, chances_of(comparison), max(comparison.probabilities))
+
+
+def chances_of(comparison: "Comparison") -> dict[str, float]:
+    """By narrator, how likely the reason of its sentence holds, where that is known."""
+    return {check.method: check.chance for check in comparison.narrative_checks if check.chance is not None}
 
 
 def _by_now(lines: Sequence[CheckLine]) -> list[CheckLine]:

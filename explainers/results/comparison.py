@@ -298,6 +298,7 @@ class Comparison:
             "mentioned_units": list(narrative.mentions),
             "true": check.true if check else None,
             "used": check.used if check else None,
+            **({"chance": check.chance} if check and check.chance is not None else {}),
             "seconds": narrative.seconds,
         }
 

@@ -28,7 +28,8 @@ class NarrativeCheck:
     `true` tells whether its reason is true of the input, None where no checker knows; `true_note` says why. `used`
     tells whether the probability of the stated class falls further without the words that the sentence mentions than
     without any other set of as many (`random_removed`), None where `use_note` says why not. `full` and `removed` are
-    that probability with all units and without the mentioned words, None where nothing was erased.
+    that probability with all units and without the mentioned words, None where nothing was erased. `chance` is how
+    likely the reason holds, by a regression on readings; None where that is not known.
     """
 
     method: str
@@ -39,3 +40,4 @@ class NarrativeCheck:
     full: float | None = None
     removed: float | None = None
     random_removed: tuple[float, ...] = ()
+    chance: float | None = None

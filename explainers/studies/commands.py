@@ -21,6 +21,7 @@ from explainers.studies.planted.command import planted_measure_command, planted_
 from explainers.studies.plausibility.command import plausibility_command
 from explainers.studies.published_metrics.command import published_metrics_command
 from explainers.studies.readings.command import readings_draw_command, readings_table_command
+from explainers.studies.reliability.command import reliability_command
 from explainers.studies.sampling.command import sampling_command
 from explainers.studies.simulatability.command import simulatability_command
 from explainers.studies.speed.command import speed_command
@@ -48,6 +49,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     "published-metrics": published_metrics_command,
     "readings-draw": readings_draw_command,
     "readings-table": readings_table_command,
+    "reliability": reliability_command,
     "sampling": sampling_command,
     "simulatability": simulatability_command,
     "speed": speed_command,

@@ -1,7 +1,6 @@
 """The position of the narratives in a run, and narrators that fail."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,6 @@ from explainers.results.decision import Decision
 from explainers.results.events import Failure, MethodResult, RandomControl
 from explainers.results.narrative import Narrative, NarrativeCheck
 from explainers.results.settings import Settings
-from explainers.training.artifacts import Artifact
 
 FITTED = ("cause_phi", "cause_phi_ts", "cause")
 
@@ -40,8 +38,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
             raise errors[method]
         return Narrative(method, "The answer is good.", 0, (), (1,), 0.1)
 
-    artifacts = [Artifact(method, "", Path(method)) for method in FITTED]
-    monkeypatch.setattr(runner, "available_artifacts", lambda _model, _version, _family: artifacts)
+    monkeypatch.setattr(runner, "runnable_narrators", lambda _model, _version: tuple(FITTED))
     monkeypatch.setattr(narrate, "narrate", narrated)
     return errors
 

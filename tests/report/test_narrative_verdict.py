@@ -100,3 +100,27 @@ def test_with_several_records_each_has_its_own() -> None:
 def test_of_two_that_pass_one_check_each_the_true_reason_is_preferred() -> None:
     checks = {"cause_phi": lines("yes", "none", "yes"), "cause": lines("yes", "yes", "none")}
     assert sentence_verdict(checks, {}).startswith("Best supported: CAuSE + word losses. It names")
+
+
+def test_one_of_which_nothing_is_known_is_not_better_than_one_that_is_mostly_wrong() -> None:
+    checks = {each: lines("yes", "none", "yes") for each in ("cause_phi", "cause_tokens")}
+    assert sentence_verdict(checks, {"cause_phi": record(None), "cause_tokens": record(0.46)}).startswith(
+        "No sentence can be preferred. φ and CAuSE (tokens) pass the checks, perhaps by luck."
+    )
+
+
+def test_the_chance_of_this_sentence_comes_before_its_narrators_record() -> None:
+    checks = {each: lines("yes", "none", "yes") for each in ("cause_phi_tokens", "cause_tokens")}
+    records = {each: record(0.46) for each in checks}
+    text = sentence_verdict(checks, records, {"cause_phi_tokens": 0.55, "cause_tokens": 0.71})
+    assert text.startswith("Best supported: CAuSE (tokens). It names the model's class, and the model uses")
+    assert text.endswith("Chance that the reason holds, estimated without a reader: CAuSE (tokens) 71 %.")
+    text = sentence_verdict(checks, {each: record(0.9) for each in checks}, {each: 0.3 for each in checks})
+    assert text.startswith("No sentence can be preferred.")
+    assert text.endswith("φ (tokens) 30 % and CAuSE (tokens) 30 %.")
+
+
+def test_where_the_model_is_unsure_its_class_may_be_wrong() -> None:
+    checks = {"cause": lines("yes", "yes", "yes")}
+    assert "The model itself is unsure (p = 0.55)" in sentence_verdict(checks, {}, certainty=0.55)
+    assert "unsure" not in sentence_verdict(checks, {}, certainty=0.6)

@@ -1,0 +1,86 @@
+"""The regression on readings: what it learns, and how it is checked."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from explainers.models.frozen_model import FrozenModel
+from explainers.studies.reliability import measure as study
+from explainers.studies.reliability.measure import Judged, Result, auroc, bins, document, fit, quality
+
+
+def sentences(telling: bool, n: int = 240) -> list[Judged]:
+    """Reasons hold where `a` is positive, or by chance; `b` says nothing."""
+    draw = random.Random(3)
+    found = []
+    for number in range(n):
+        a, b = draw.gauss(0, 1), draw.gauss(0, 1)
+        holds = float(a > 0) if telling else float(draw.random() < 0.5)
+        found.append(Judged(("r", number // 2), "cause", {"a": a, "b": b}, holds))
+    return found
+
+
+def result(telling: bool) -> Result:
+    every = sentences(telling)
+    return Result("nli", fit("1", [one for one in every if one.is_for_fitting]), tuple(every))
+
+
+def test_it_learns_what_tells_reasons_that_hold() -> None:
+    found = result(telling=True)
+    assert found.fitted.weights["a"] > 5 * abs(found.fitted.weights["b"])
+    assert found.fitted.chance({"a": 2.0, "b": 0.0}) > 0.8 > 0.2 > found.fitted.chance({"a": -2.0, "b": 0.0})
+    assert quality(found).auroc[1] > 0.9
+    assert quality(found).brier[0] < quality(found).constant
+    assert quality(found).tells
+    low, _, high = bins(found)
+    assert np.mean(low.holds) < 0.2 < 0.8 < np.mean(high.holds)
+
+
+def test_where_nothing_tells_it_no_chances_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study, "BUNDLES", tmp_path)
+    (tmp_path / "nli" / "narrative").mkdir(parents=True)
+    telling, other = result(telling=True), result(telling=False)
+    telling.write("command")
+    assert json.loads(telling.path.read_text(encoding="utf-8"))["regression"]["narrators"] == ["cause"]
+    assert "here they are shown" in document(telling, "command")
+    assert not quality(other).tells
+    other.write("command")
+    assert not other.path.exists()
+    assert "here they are not shown" in document(other, "command")
+
+
+def test_checked_are_other_inputs_than_those_that_were_fitted() -> None:
+    found = result(telling=True)
+    fitted = {one.input for one in found.sentences if one.is_for_fitting}
+    assert fitted
+    assert not fitted & {one.input for one in found.checked}
+
+
+def test_a_share_of_the_readers_counts_as_a_part() -> None:
+    chances, truth = np.array([0.9, 0.1, 0.5]), np.array([1.0, 0.0, 0.5])
+    # pairs (holds, does not): 1·1 right, 1·½ right, ½·1 right, and the half with itself ¼ a tie
+    assert auroc(chances, truth) == pytest.approx((1 + 0.5 + 0.5 + 0.125) / (1 + 0.5 + 0.5 + 0.25))
+    assert np.isnan(auroc(chances, np.ones(3)))
+
+
+def test_sentences_of_other_weights_are_refused(
+    bert: FrozenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study, "FOLDER", tmp_path)
+    (tmp_path / "r.items.csv").write_text("id,input,class,reason\n1,PREMISE: a HYPOTHESIS: b,neutral,so\n")
+    (tmp_path / "r.key.jsonl").write_text(
+        json.dumps({"id": "1", "writer": "cause", "input": 0, "right": True, "references": [], "checked": None})
+    )
+    from explainers.errors import DataUnavailable
+    from explainers.results.narrative import Narrative
+
+    with pytest.raises(DataUnavailable, match="Nobody has marked"):
+        study.judged(bert, "r", print)
+    (tmp_path / "r.marks.me.csv").write_text("id,grammatical,true,supports,informative\n1,yes,yes,yes,yes\n")
+    other = Narrative("cause", "The answer is neutral because of another.", 1, (), (), 0.1)
+    monkeypatch.setattr(study, "narrate", lambda *_: other)
+    with pytest.raises(DataUnavailable, match="Sentence 1 of r is another one today"):
+        study.judged(bert, "r", print)
