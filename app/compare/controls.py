@@ -1,10 +1,11 @@
 """Which methods and narrators are compared, and with which settings: two small buttons in the line of the question."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import streamlit as st
 
+from app import plain_text
 from app.compare import file_rows, guess, language_model_offer, units
 from app.compare.state import BUDGETS, FEWEST_SAMPLES, SAMPLES, SEEDS, STEPS, CompareState, compare_state
 from app.model_info import ModelInfo, model_info
@@ -43,7 +44,7 @@ def controls(pool: ModelPool, example: Example, line: Container) -> ComparisonOp
     info = model_info(pool, model)
     with line.popover(_title(info, state), key="edit methods", help=EDIT):
         methods = (
-            *_general_methods(state),
+            *_general_methods(model, info.version, state),
             *_controls_of_inputs(info, state),
             *_variants(model, info.version, state),
         )
@@ -64,26 +65,39 @@ def controls(pool: ModelPool, example: Example, line: Container) -> ComparisonOp
 def _title(info: ModelInfo, state: CompareState) -> str:
     """Return "12 methods · edit"."""
     general = {group: [spec for spec in METHODS if not spec.needs and spec.group == group] for group in groups()}
-    chosen = [_chosen(group.lower(), specs, state) for group, specs in general.items()]
-    chosen += [_chosen(field, specs, state) for field, _, specs in _of_inputs(info, state)]
+    absent = {spec.name for spec in not_fitted(state.controls.model, info.version)}
+    chosen = [_chosen(group.lower(), specs, state, absent) for group, specs in general.items()]
+    chosen += [_chosen(field, specs, state, absent) for field, _, specs in _of_inputs(info, state)]
     count = sum(map(len, chosen)) + len(state.controls.variants)
     return f"{count} method{'' if count == 1 else 's'} · edit"
 
 
-def _chosen(field: str, offered: Iterable[MethodSpec], state: CompareState) -> list[str]:
-    """Return the names that are chosen among the offered ones."""
+def _chosen(field: str, offered: Iterable[MethodSpec], state: CompareState, absent: Collection[str]) -> list[str]:
+    """Return the names that are chosen among the offered ones, by default without the absent ones."""
     value = getattr(state.controls, field)
-    return [spec.name for spec in offered if (spec.default if value is None else spec.name in value)]
+    default = [spec.name for spec in offered if spec.default and spec.name not in absent]
+    return default if value is None else [spec.name for spec in offered if spec.name in value]
 
 
-def _general_methods(state: CompareState) -> tuple[str, ...]:
+def not_fitted(model: str, version: str) -> list[MethodSpec]:
+    """Return the methods that learn to explain one model and were not fitted to this one."""
+    fitted = {artifact.method for artifact in available_artifacts(model, version)}
+    return [spec for spec in METHODS if spec.learns and spec.weights_of not in fitted]
+
+
+def _general_methods(model: str, version: str, state: CompareState) -> tuple[str, ...]:
     """Return the chosen methods that need nothing but a text."""
-    offered = [spec for spec in METHODS if not spec.needs]
-    return tuple(
+    offered, absent = [spec for spec in METHODS if not spec.needs], [spec.name for spec in not_fitted(model, version)]
+    chosen = [
         method
         for group in groups()
-        for method in _picked(group, group.lower(), [spec for spec in offered if spec.group == group], state)
-    )
+        for method in _picked(group, group.lower(), [spec for spec in offered if spec.group == group], state, absent)
+    ]
+    if absent:
+        plain_text.caption(
+            f"Not fitted to this model, and so not chosen: {', '.join(absent)}. The Train page fits them."
+        )
+    return tuple(chosen)
 
 
 def _controls_of_inputs(info: ModelInfo, state: CompareState) -> list[str]:
@@ -101,9 +115,11 @@ def _of_inputs(info: ModelInfo, state: CompareState) -> list[tuple[str, str, lis
     return []
 
 
-def _picked(title: str, field: str, offered: Iterable[MethodSpec], state: CompareState) -> list[str]:
+def _picked(
+    title: str, field: str, offered: Iterable[MethodSpec], state: CompareState, absent: Collection[str] = ()
+) -> list[str]:
     specs = {spec.name: spec for spec in offered}
-    default = [name for name, spec in specs.items() if spec.default]
+    default = [name for name, spec in specs.items() if spec.default and name not in absent]
     widget = state.widget(field, options=specs, default=default, initial="default")
     names = st.pills(title, list(specs), selection_mode="multi", **widget)
     return [specs[name].id for name in specs if name in (names or [])]

