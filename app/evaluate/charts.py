@@ -6,18 +6,19 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
-from explainers.evaluation.names import CONTROLS, RANDOM
+from explainers.evaluation.names import CONTROLS, CURVE_SHARES, RANDOM
 from explainers.evaluation.set_frames import EVIDENCE, metric_column
-from explainers.evaluation.set_summary import MOST_POINTS, MethodSummary, binned, name_of
+from explainers.evaluation.set_summary import MOST_POINTS, MeanCurves, MethodSummary, binned, name_of
 from explainers.metrics.bootstrap import Interval
-from explainers.report.colours import line_of
+from explainers.report.colours import LineStyle, line_of
 from explainers.report.text import escaped, one_line
 
 ROW = 26  # pixels of a line of the dot plot
 GREY = "#8a8a8a"
 ANSWERS = {"right": ("#2166ac", "circle"), "wrong": ("#d1610a", "x"), "no label": ("#7b5fb5", "circle-open")}
-MAP_HEIGHT = 420
+MAP_HEIGHT, CURVES_HEIGHT = 420, 420
 
 
 def evidence_dots(table: Sequence[MethodSummary], operator: str) -> go.Figure:
@@ -83,6 +84,53 @@ def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
     figure.update_yaxes(title_text=f"evidence ({operator})")
     figure.update_layout(
         height=70 + ROW * len(table), margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=False, hovermode="closest"
+    )
+    return figure
+
+
+def curve_chart(curves: Sequence[MeanCurves], operator: str) -> go.Figure:
+    """Return the mean curves of the methods with their bands: the first units removed, and only they kept."""
+    titles = (f"first units removed ({operator})", "only the first units kept")
+    figure = make_subplots(1, 2, subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.04)
+    percents = [100 * share for share in CURVE_SHARES]
+    for method in curves:
+        random = method.method in CONTROLS
+        style = LineStyle(GREY, "dot") if random else line_of(method.method)
+        for column, intervals in enumerate((method.removed, method.kept), 1):
+            name, shown = name_of(method.method), column == 1
+            figure.add_scatter(
+                x=percents,
+                y=[interval.mean for interval in intervals],
+                name=name,
+                legendgroup=name,
+                showlegend=shown,
+                mode="lines",
+                line={"color": style.colour, "dash": style.dash, "width": 2},
+                hovertemplate=f"{name}: %{{y:.3f}} at %{{x:.0f}} %<extra></extra>",
+                row=1,
+                col=column,
+            )
+            figure.add_scatter(
+                x=[*percents, *reversed(percents)],
+                y=[*(interval.high for interval in intervals), *(interval.low for interval in reversed(intervals))],
+                legendgroup=name,
+                showlegend=False,
+                mode="lines",
+                line={"width": 0},
+                fill="toself",
+                fillcolor=style.colour,
+                opacity=0.12,
+                hoverinfo="skip",
+                row=1,
+                col=column,
+            )
+    figure.update_xaxes(title_text="% of the units", title_standoff=4)
+    figure.update_yaxes(title_text="mean p(class)", range=[0, 1.02], col=1)
+    figure.update_layout(
+        height=CURVES_HEIGHT,
+        margin={"l": 8, "r": 8, "t": 28, "b": 8},
+        legend={"orientation": "h", "y": -0.22, "x": 0},
+        hovermode="closest",
     )
     return figure
 

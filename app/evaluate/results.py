@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import plain_text
 from app.compare.state import LONGEST_IN_ADDRESS
-from app.evaluate.charts import cost_chart, evidence_dots, trust_map
+from app.evaluate.charts import cost_chart, curve_chart, evidence_dots, trust_map
 from app.evaluate.state import evaluate_state
 from app.evaluate.stored import SetResult
 from app.plain_text import Bold
@@ -32,8 +32,12 @@ from explainers.results.manifest import strict_json
 
 WORDS_SHOWN = 25
 LISTED = 20  # inputs with a word
-VIEWS = ("Evidence", "Against cost")
-CHART_BUTTONS = {"displayModeBar": False}
+VIEWS = ("Evidence", "Against cost", "Curves")
+CHART_BUTTONS = {  # one: a picture to take along
+    "displaylogo": False,
+    "modeBarButtons": [["toImage"]],
+    "toImageButtonOptions": {"format": "png", "scale": 2, "filename": "crosslight-evaluation"},
+}
 ABOUT_MAP = (
     "Every point is an input: how far the methods agree on its first words, and how much evidence the best method has. "
     "Choose a point to see its input."
@@ -77,7 +81,7 @@ def _methods(result: SetResult, number: int) -> None:
     st.subheader("Methods", anchor=False)
     left, right = st.columns([2, 3])
     with left:
-        by_method, by_cost = st.tabs(VIEWS)
+        by_method, by_cost, by_share = st.tabs(VIEWS)
         by_method.plotly_chart(
             evidence_dots(result.table, result.operators[0]),
             key=f"dots {number}",
@@ -89,6 +93,12 @@ def _methods(result: SetResult, number: int) -> None:
             key=f"cost {number}",
             config=CHART_BUTTONS,
             alt="Evidence by method against passes per input",
+        )
+        by_share.plotly_chart(
+            curve_chart(result.curves, result.operators[0]),
+            key=f"curves {number}",
+            config=CHART_BUTTONS,
+            alt="Mean erasure curves by method",
         )
     with right:
         cells = pd.DataFrame(method_columns(result.operators).cells(result.table))

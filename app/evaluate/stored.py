@@ -12,9 +12,11 @@ from explainers.evaluation.record_file import read_signed
 from explainers.evaluation.set_spec import Shard
 from explainers.evaluation.set_summary import (
     GROUPINGS,
+    MeanCurves,
     MethodSummary,
     Recommendation,
     StatusShare,
+    mean_curves,
     method_table,
     recommendation,
     status_shares,
@@ -49,6 +51,10 @@ class SetResult:
     @memoized
     def table(self) -> list[MethodSummary]:
         return method_table(self.methods, metric_columns(self.operators), self.operators[0])
+
+    @memoized
+    def curves(self) -> list[MeanCurves]:
+        return mean_curves(self.methods)
 
     @memoized
     def shares(self) -> list[StatusShare]:

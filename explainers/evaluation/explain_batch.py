@@ -6,10 +6,12 @@ several, shards on many machines and a second attempt give the same numbers. A r
 
 {"id", "line", "text", "pair", "label", "predicted", "probability", "seed", "units": [text], "segments": [number],
  "answer": {"status", "refusal", "agreement", "p", "words", "supported", "differs", "random", "robust"},
- "methods": {id: {"scores", "signed", "metrics": {operator: {metric id: value}}, "seconds", "passes", "group"}},
+ "methods": {id: {"scores", "signed", "metrics": {operator: {metric id: value}}, "seconds", "passes", "group",
+                  "removed": [p(class)], "kept": [p(class)]}},
  "failures": {method id: reason}, "seconds", "passes"}
 
-or {"id", "line", "text", "pair", "label", "failed": reason} where a row cannot be explained.
+or {"id", "line", "text", "pair", "label", "failed": reason} where a row cannot be explained. `removed` and `kept` are
+the erasure curves at the shares `CURVE_SHARES` of the units, of random orders their mean.
 """
 
 import hashlib
@@ -18,13 +20,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from explainers.comparison.answer import answered
 from explainers.comparison.decision import card_of, decide
 from explainers.comparison.runner import failure, run
 from explainers.datasets.example import Example
 from explainers.datasets.labelled_rows import InputRow
 from explainers.evaluation.measurement import weights_checksum
-from explainers.evaluation.names import POSITION, RANDOM
+from explainers.evaluation.names import CURVE_SHARES, POSITION, RANDOM
 from explainers.evaluation.record_file import Record
 from explainers.methods.registry import select
 from explainers.metrics.erasure import MaskedPredictor
@@ -33,6 +37,7 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 from explainers.models.prediction_cache import PredictionCache
 from explainers.results.answer import Answer
+from explainers.results.attribution import ErasureCurves, Floats
 from explainers.results.comparison import Comparison
 from explainers.results.events import MethodResult
 from explainers.results.settings import Settings
@@ -133,8 +138,21 @@ def _measured_methods(comparison: Comparison) -> dict[str, Any]:
             "seconds": attribution.seconds,
             "passes": attribution.model_calls,
             "group": comparison.answer.group(result.method) if comparison.answer else "",
+            **curves_at_shares([result.curves]),
         }
     return records
+
+
+def curves_at_shares(curves: Sequence[ErasureCurves]) -> dict[str, list[float]]:
+    """Return the mean of the curves at `CURVE_SHARES`, with straight lines between their counts."""
+    return {
+        "removed": [float(p) for p in np.mean([_at_shares(one, one.removed) for one in curves], axis=0)],
+        "kept": [float(p) for p in np.mean([_at_shares(one, one.kept) for one in curves], axis=0)],
+    }
+
+
+def _at_shares(curve: ErasureCurves, values: Floats) -> Floats:
+    return np.interp(CURVE_SHARES, curve.shares, values[:, curve.label])
 
 
 def _metrics(comparison: Comparison, result: MethodResult) -> Metrics:
@@ -156,7 +174,8 @@ def _controls(model: FrozenModel, comparison: Comparison) -> dict[str, Any]:
     for operator in (erasure, *(check.erasure for check in comparison.operator_checks)):
         answers = MaskedPredictor(model, comparison.decision.encoding, operator)
         position[operator] = measured(answers, first_units_first, comparison.decision.label, metrics_at_percents())
-    return {RANDOM: {"metrics": random, "group": ""}, POSITION: {"metrics": position, "group": ""}}
+    drawn = {} if control is None else curves_at_shares(control.curves)
+    return {RANDOM: {"metrics": random, "group": "", **drawn}, POSITION: {"metrics": position, "group": ""}}
 
 
 def _aggregated(orders: Mapping[str, Sequence[float]]) -> dict[str, float]:

@@ -5,3 +5,4 @@ EVALUATED_ORDERS = 10  # random orders per input in the stored evaluations
 RANDOM, POSITION, AVGSEN = "random", "position", "avgsen"
 UNIFORM, NO_EXPLANATION = "uniform", "no-explanation"  # controls of SIM
 CONTROLS = {RANDOM: f"Random, mean of {EVALUATED_ORDERS} orders", POSITION: "Position only (first words first)"}
+CURVE_SHARES = tuple(step / 20 for step in range(21))  # of the units, at which the curves of a set are compared

@@ -2,8 +2,8 @@
 
 `row_frame`: id, line, text, pair, label and predicted (names of classes), right, probability, seed, units, length,
 status, refusal, agreement, p, robust, supported, seconds, passes, failed.
-`method_frame`: id, method, group, signed, seconds, passes, scores, failed, a column `<metric>_<operator>` for every
-metric and operator, and `evidence_<operator>`, AOPC-C − AOPC-S.
+`method_frame`: id, method, group, signed, seconds, passes, scores, the curves removed and kept, failed, a column
+`<metric>_<operator>` for every metric and operator, and `evidence_<operator>`, AOPC-C − AOPC-S.
 """
 
 import math
@@ -31,8 +31,8 @@ ROW_COLUMNS = (
     *("id", "line", "text", "pair", "label", "predicted", "right", "probability", "seed", "units", "length"),
     *("status", "refusal", "agreement", "p", "robust", "supported", "seconds", "passes", "failed"),
 )
-METHOD_COLUMNS = ("id", "method", "group", "signed", "seconds", "passes", "scores", "failed")
-LISTS = ("units", "supported", "scores")  # columns that hold lists, which a CSV file cannot
+METHOD_COLUMNS = ("id", "method", "group", "signed", "seconds", "passes", "scores", "removed", "kept", "failed")
+LISTS = ("units", "supported", "scores", "removed", "kept")  # columns that hold lists, which a CSV file cannot
 
 
 def row_frame(records: Iterable[Record], labels: Sequence[str]) -> pd.DataFrame:

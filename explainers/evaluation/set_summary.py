@@ -7,7 +7,7 @@ methods are compared on the inputs that both explained.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -46,6 +46,15 @@ class MethodSummary:
     seconds: float | None = None
     passes: float | None = None
     failed: int = 0
+
+
+@dataclass(frozen=True)
+class MeanCurves:
+    """The mean erasure curves of a method over the set, each at `CURVE_SHARES`, with their intervals."""
+
+    method: str
+    removed: tuple[Interval, ...]
+    kept: tuple[Interval, ...]
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,26 @@ def method_table(methods: pd.DataFrame, columns: Sequence[str], operator: str) -
             )
         )
     return sorted(rows, key=lambda row: _place(row, metric_column(EVIDENCE, operator)))
+
+
+def mean_curves(methods: pd.DataFrame) -> list[MeanCurves]:
+    """Return the mean curves of every method that has any, over the inputs that it explained."""
+    found = []
+    for method, own in methods.groupby("method", sort=False):
+        drawn = own[own["removed"].notna() & own["kept"].notna()]
+        if len(drawn):
+            removed, kept = (
+                _mean_of_columns(np.array(drawn[name].tolist(), dtype=float)) for name in ("removed", "kept")
+            )
+            found.append(MeanCurves(str(method), removed, kept))
+    return found
+
+
+def _mean_of_columns(curves: "pd.Series[Any]") -> tuple[Interval, ...]:
+    """Of a column whose values are curves."""
+    values = np.array(curves.tolist(), dtype=float)  # (inputs, shares)
+    means = [mean_over_inputs(column) for column in values.T]
+    return tuple(mean for mean in means if mean is not None)
 
 
 def recommendation(methods: pd.DataFrame, operator: str) -> Recommendation:

@@ -12,7 +12,7 @@ from explainers import explain
 from explainers.datasets.labelled_rows import InputRow, text_id
 from explainers.errors import ExplanationError
 from explainers.evaluation.explain_batch import SetPlan, explain_batch, row_seed
-from explainers.evaluation.names import POSITION, RANDOM
+from explainers.evaluation.names import CURVE_SHARES, POSITION, RANDOM
 from explainers.evaluation.set_spec import Shard, parse_shard
 from explainers.evaluation.shards import merge, run_shard
 from explainers.metrics.chance import evidence
@@ -60,6 +60,17 @@ def test_a_record_holds_what_the_compare_page_shows(model: FrozenModel) -> None:
         assert stored["metrics"]["mask"] == pytest.approx(result.metrics, nan_ok=True)
         assert set(stored["metrics"]) == {"mask", "delete", "zero"}
         assert stored["group"] == shown.answer.group(result.method)
+        curves, label = result.curves, result.attribution.label
+        assert stored["removed"][:: len(CURVE_SHARES) - 1] == pytest.approx(curves.removed[[0, -1], label])
+        fifth = CURVE_SHARES.index(0.2)  # one of five words
+        assert stored["removed"][fifth] == pytest.approx(curves.removed_at(1))
+        assert stored["kept"][fifth] == pytest.approx(curves.kept_at(1))
+        between = (curves.kept_at(1) + curves.kept_at(2)) / 2
+        assert stored["kept"][CURVE_SHARES.index(0.3)] == pytest.approx(between)
+    random = record["methods"][RANDOM]
+    assert shown.random_control is not None
+    ends = [curve.removed[-1, 1] for curve in shown.random_control.curves]
+    assert random["removed"][-1] == pytest.approx(np.mean(ends))
 
 
 def test_the_position_control_erases_from_the_first_unit_on(model: FrozenModel) -> None:

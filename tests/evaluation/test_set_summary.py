@@ -14,6 +14,7 @@ from explainers.evaluation.set_frames import method_frame, row_frame
 from explainers.evaluation.set_summary import (
     binned,
     inputs_with,
+    mean_curves,
     mean_over_inputs,
     method_table,
     recommendation,
@@ -70,6 +71,23 @@ def test_a_table_has_means_costs_and_the_paired_difference_to_the_best() -> None
     assert (second.behind.mean, second.behind.low) == (pytest.approx(0.2), pytest.approx(0.2))
     assert faml.behind is not None
     assert faml.behind.mean == pytest.approx(-0.5)  # optimised on the metric: it may be ahead, and is not the best
+
+
+def test_curves_are_means_over_the_inputs_that_have_them() -> None:
+    def drawn(removed: float, kept: float) -> dict[str, Any]:
+        return {**content(0.1), "removed": [0.9, removed], "kept": [0.1, kept]}
+
+    records = [
+        record(1, methods={"lime": drawn(0.2, 0.8), "aml": content(0.1)}),  # of an earlier version, without curves
+        record(2, methods={"lime": drawn(0.4, 0.6)}),
+        record(3, methods={}, failures={"lime": "too long"}),
+    ]
+    (lime,) = mean_curves(frames(records)[1])
+    assert lime.method == "lime"
+    assert [interval.mean for interval in lime.removed] == pytest.approx([0.9, 0.3])
+    assert [interval.mean for interval in lime.kept] == pytest.approx([0.1, 0.7])
+    assert lime.removed[0].low == pytest.approx(0.9)
+    assert 0.2 <= lime.removed[1].low < 0.3 < lime.removed[1].high <= 0.4
 
 
 def test_a_failed_method_is_counted_and_has_no_numbers() -> None:

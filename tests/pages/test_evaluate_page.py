@@ -131,7 +131,7 @@ def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evalua
     assert "Trust map" in evaluate.texts
     assert [each.proto.label for each in evaluate.at.get("download_button")][:2] == ["Inputs, CSV", "Methods, CSV"]
     assert "Methods, LaTeX" in [each.proto.label for each in evaluate.at.get("download_button")]
-    assert [tab.label for tab in evaluate.at.tabs] == ["Evidence", "Against cost"]
+    assert [tab.label for tab in evaluate.at.tabs] == ["Evidence", "Against cost", "Curves"]
     worth_a_look = next(box for box in evaluate.at.selectbox if box.label == "Worth a look")
     worth_a_look.set_value(worth_a_look.options[0])
     evaluate.run()
