@@ -120,8 +120,10 @@ def new_language_model(size: int, name: str = SMALL, *, reads_tokens: bool = Fal
 
 
 def capitalised(text: str) -> str:
-    """Capitals at the beginning of sentences and for "I", no space before punctuation, one full stop at the end."""
+    """Capitals at the beginning of sentences and for "I" and none after "because", as people write reasons that stand
+    alone; no space before punctuation, one full stop at the end."""
     text = re.sub(r"\s+([.,;:!?%)])", r"\1", " ".join(text.split()))
+    text = re.sub(r"(?<= because )([A-Z])(?=[a-z]|\s)", lambda match: match[1].lower(), text, count=1)
     text = re.sub(r"\bi\b", "I", text)
     text = re.sub(r"(^|[.!?]\s+)([a-z])", lambda match: match[1] + match[2].upper(), text)
     return text if not text or text[-1] in ".!?" else f"{text}."

@@ -24,6 +24,13 @@ from explainers.narrative.language import (
         ("was it ? no , it was not !", "Was it? No, it was not!"),
         ("i think i am", "I think I am."),
         ("", ""),
+        (
+            "The answer is neutral because Not all men are blond.",
+            "The answer is neutral because not all men are blond.",
+        ),
+        ("the answer is neutral because A man is tall", "The answer is neutral because a man is tall."),
+        ("it is so because USA and I agree", "It is so because USA and I agree."),
+        ("it is so because I agree", "It is so because I agree."),
     ],
 )
 def test_sentences_are_written_as_people_write(text: str, expected: str) -> None:
