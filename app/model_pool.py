@@ -7,7 +7,7 @@ Streamlit. torch is imported with the first model, so that the first page is dra
 import logging
 import os
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.registry import METHODS
 from explainers.models.bundle_cards import bundle_names
+from explainers.models.foreign.hub_transfer import Transfer, transfer_of
+from explainers.models.prompt import split_name
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
@@ -36,6 +38,7 @@ class ModelPool:
     def __init__(self) -> None:
         self.models: OrderedDict[str, FrozenModel] = OrderedDict()
         self.loads: dict[str, Future[FrozenModel]] = {}
+        self.waiting: Counter[str] = Counter()  # how many wait for a model
         self.changing = Lock()  # held for a moment, never while a model loads
         self.foreign = Semaphore(FOREIGN_AT_ONCE)
         self.warming: dict[str, Thread] = {}
@@ -56,13 +59,38 @@ class ModelPool:
                 self.models.move_to_end(name)
                 return model
             load = self.loads.get(name) or self._begin(name)
-        end = time.monotonic() + PATIENCE
+            self.waiting[name] += 1
+        try:
+            self._wait(name, load, check)
+        finally:
+            self._leave(name)
+        return load.result()
+
+    def _wait(self, name: str, load: "Future[FrozenModel]", check: Callable[[], None]) -> None:
+        """Until the load is done; a download may take as long as it goes on."""
+        end, there = time.monotonic() + PATIENCE, 0
         while not load.done():
             check()
+            current = self.download(name)
+            if current is not None and current.done > there:
+                end, there = time.monotonic() + PATIENCE, current.done
             if time.monotonic() > end:
                 raise ModelUnavailable(f"The model {name!r} has not loaded within {PATIENCE:.0f} s. Try again later.")
             wait_for(load, CHECK)
-        return load.result()
+
+    def _leave(self, name: str) -> None:
+        """Nobody downloads a model that nobody waits for any more."""
+        with self.changing:
+            self.waiting[name] -= 1
+            wanted = self.waiting[name] > 0
+        current = self.download(name)
+        if not wanted and current is not None:
+            current.stop()
+
+    @staticmethod
+    def download(name: str) -> Transfer | None:
+        """The download of this model, if one is on its way."""
+        return transfer_of(split_name(name)[0].partition("@")[0])
 
     def warm_up(self, name: str, after: float = 0.0) -> None:
         """Loads the libraries and a model in the background, ahead of the first explanation.

@@ -206,6 +206,12 @@ def _measurements(engine: Engine, run: Run, drawing: DrawingOptions, was_pending
         st.rerun(scope="app")  # begins or ends the ticking
 
 
+def _loading(engine: Engine, run: Run) -> str:
+    """What happens to the model, with its size while it is downloaded."""
+    download = engine.pool.download(run.request.model)
+    return "Loading the model" if download is None else f"Downloading the model, {download.progress}"
+
+
 def _status(engine: Engine, run: Run) -> None:
     """One line that is always there, so that nothing jumps: the progress, and the button to stop it."""
     status = run.status  # read once: the worker may be done a moment later
@@ -215,7 +221,7 @@ def _status(engine: Engine, run: Run) -> None:
             ahead = engine.ahead_of(run)
             progress = {
                 "waiting": f"{ahead} other comparison{'s' if ahead != 1 else ''} first" if ahead else "Starting",
-                "loading": "Loading the model",
+                "loading": _loading(engine, run),
                 "running": f"{settled} of {len(run.columns)} methods done"
                 if settled < len(run.columns)
                 else "Measuring random orders and other operators",

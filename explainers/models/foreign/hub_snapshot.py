@@ -6,6 +6,7 @@ CROSSLIGHT_HUB   on (default) | off | ids that are allowed, separated by commas,
 import os
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from explainers.errors import ModelUnavailable
 from explainers.models.foreign.file_checks import (
@@ -15,6 +16,7 @@ from explainers.models.foreign.file_checks import (
     WEIGHTS,
     check_model_bytes,
 )
+from explainers.models.foreign.hub_transfer import progress_bar, transfer
 from explainers.models.foreign.opened_tokenizer import SETTINGS, VOCABULARIES
 
 HUB_VARIABLE = "CROSSLIGHT_HUB"
@@ -67,15 +69,21 @@ def fetched_folder(identifier: str, revision: str | None, *, weights: bool = Tru
         ) from error
     except Exception as error:  # offline, silent, or an answer that makes no sense
         return _cached_folder(identifier, revision, error)
-    names = _files_to_fetch(
-        identifier, {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or []}, weights
-    )
-    try:
-        return Path(snapshot_download(identifier, revision=revision, allow_patterns=names, etag_timeout=ANSWER_SECONDS))
-    except Exception as error:
-        raise ModelUnavailable(
-            f"The files of {identifier!r} could not be fetched from the Hugging Face hub. Try again, or give a folder."
-        ) from error
+    sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or []}
+    names = _files_to_fetch(identifier, sizes, weights)
+    with transfer(identifier, sum(sizes[name] for name in names)) as current:
+        options: dict[str, Any] = {"allow_patterns": names, "etag_timeout": ANSWER_SECONDS}
+        try:
+            return Path(snapshot_download(identifier, revision=revision, tqdm_class=progress_bar(current), **options))
+        except Exception as error:
+            if current.stopped:
+                raise ModelUnavailable(
+                    f"The download of {identifier!r} was stopped. What is there is kept: asked for again, it goes on."
+                ) from error
+            raise ModelUnavailable(
+                f"The files of {identifier!r} could not be fetched from the Hugging Face hub. Try again, or give a "
+                "folder."
+            ) from error
 
 
 def _cached_folder(identifier: str, revision: str | None, reason: Exception) -> Path:
