@@ -116,7 +116,9 @@ def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
 def _absent(run: Run) -> str:
     """Which narrators of the model cannot run here, and what to do."""
     version = "" if run.whole is None else run.whole.card.version
-    names = [narrator_spec(id).name for id in waiting_narrators(run.request.model, version)]
+    there = {narrative.method for narrative in _narratives(run)}
+    waiting = [id for id in waiting_narrators(run.request.model, version) if id not in there]
+    names = [narrator_spec(id).name for id in waiting]
     return f"{' and '.join(names)} missing: SmolLM2 is not on this machine; “methods · edit” gets it." if names else ""
 
 

@@ -25,7 +25,7 @@ from explainers.results.answer import CONSENSUS
 from explainers.results.comparison import Comparison
 from explainers.results.events import Duel, Event, Failure, MethodResult, OperatorCheck, RandomControl
 from explainers.results.narrative import Narrative, NarrativeCheck
-from explainers.training.artifacts import runnable_narrators
+from explainers.training.artifacts import runnable_narrators, waiting_narrators
 
 log = logging.getLogger(__name__)
 
@@ -112,10 +112,13 @@ def of_methods(check: OperatorCheck, methods: Container[str]) -> OperatorCheck:
 
 
 def _narrators(request: Request, answer: StoredAnswer) -> frozenset[str] | None:
-    """Those that the request asks for; None where one of them was not stored."""
-    stored, wanted = answer.result, request.narrators
-    if wanted is None:
-        wanted = runnable_narrators(request.model, stored.card.version)
+    """Those that the request asks for; None where one of them was not stored. Where it asks for all that can run here,
+    the others that were stored come too: their sentences need no language model."""
+    stored, version = answer.result, answer.result.card.version
+    runnable = runnable_narrators(request.model, version)
+    wanted = runnable if request.narrators is None else request.narrators
+    if set(wanted) == set(runnable):
+        wanted = (*wanted, *waiting_narrators(request.model, version))
     done = {narrative.method for narrative in stored.comparison.narratives}
     done |= {failure.method for failure in stored.comparison.failures}
     return frozenset(wanted) if set(wanted) <= done & answer.valid else None

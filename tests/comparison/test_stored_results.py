@@ -22,7 +22,7 @@ from explainers.results.packing import OMITTED, packed, unpacked
 from explainers.results.settings import Settings
 from explainers.studies.stored_results import command as command
 from explainers.studies.stored_results.command import computed, differences
-from explainers.training.artifacts import available_artifacts
+from explainers.training.artifacts import runnable_narrators
 
 MODELS = ("sst2", "nli", "scenes")
 QUICK = ("aml", "integrated_gradients", "occlusion")
@@ -38,8 +38,8 @@ def stored(curated: CuratedExample) -> StoredResult:
     return result
 
 
-def only(result: StoredResult, methods: tuple[str, ...]) -> StoredResult:
-    """Of these methods, without the consensus and the duel, which depend on the others."""
+def only(result: StoredResult, methods: tuple[str, ...], narrators: tuple[str, ...]) -> StoredResult:
+    """Of these methods and narrators, without the consensus and the duel, which depend on the others."""
     comparison = result.comparison
     checks = (
         replace(check, metrics={name: values for name, values in check.metrics.items() if name in methods})
@@ -47,11 +47,13 @@ def only(result: StoredResult, methods: tuple[str, ...]) -> StoredResult:
     )
     return replace(
         result,
-        weights={name: weight for name, weight in result.weights.items() if name in (*methods, *NARRATORS.ids)},
+        weights={name: weight for name, weight in result.weights.items() if name in (*methods, *narrators)},
         comparison=replace(
             comparison,
             results=tuple(result for result in comparison.results if result.attribution.method in methods),
             operator_checks=tuple(checks),
+            narratives=tuple(one for one in comparison.narratives if one.method in narrators),
+            narrative_checks=tuple(one for one in comparison.narrative_checks if one.method in narrators),
             duels=(),
         ),
     )
@@ -96,9 +98,9 @@ def test_there_is_a_file_per_example_and_no_other() -> None:
 def test_what_is_stored_is_computed_again(model: str) -> None:
     examples = [example for example in curated_examples() if example.model == model]
     quickest = min(examples, key=lambda each: len(stored(each).comparison.decision.encoding.units))
-    narrators = [artifact.method for artifact in available_artifacts(model, "", "narrative")]
+    narrators = runnable_narrators(model, "")
     again = computed(quickest, (*QUICK, *narrators))
-    assert list(differences(only(stored(quickest), QUICK), only(again, QUICK))) == [], HINT
+    assert list(differences(*(only(result, QUICK, narrators) for result in (stored(quickest), again)))) == [], HINT
     assert stored(quickest).card.sha256 == fingerprint(load(model, device="cpu"))
 
 
