@@ -99,7 +99,7 @@ def _sentence(note: str) -> str:
 
 MOSTLY = 0.5  # share of right reasons on unseen inputs, or chance of this one
 UNSURE = 0.6  # probability of the predicted class
-CLASS_MAY_BE_WRONG = "The model itself is unsure (p = {:.2f}): where its class is wrong, no reason for it can hold."
+CLASS_MAY_BE_WRONG = "The model itself is unsure (p = {:.2f}), so its class may be wrong, whatever the reason says."
 CHANCE = "Chance that the reason holds, estimated without a reader"
 KNOWN = "Right reasons on unseen inputs that the model classified correctly"
 BEING_GENERATED = "The sentences are being generated."
