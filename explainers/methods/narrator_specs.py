@@ -25,16 +25,17 @@ OF_LENGTH = (
     "3 epochs at a learning rate of 0.0005; the paper's GPT-2 learns for 5 at 0.0001, in its code with two updates per "
     "step.",
 )
+OF_UNSURE = (
+    "With the setting ends=false, as for `nli`, φ does not learn the end of a sentence where the model is wrong, "
+    "only the class; in Algorithm 2 it ends after the class. With match_certainty=true, as for `nli`, training items "
+    "are drawn as certain as validation items."
+)
 OF_LENGTH_WITH_TOKENS = (
     "8 or 9 epochs at a learning rate of 0.0008 or 0.001, of which CAuSE (tokens) learns the first 4 or 6 with L_φ "
     "alone; "
     "the paper's GPT-2 learns for 5 at 0.0001 with all losses.",
     "On generated images φ also learns from 10,000 further draws of the generator.",
-    "With the setting ends=false, as for `nli`, φ does not learn the end of a sentence where the model is wrong, "
-    "only the "
-    "class; in Algorithm 2 it ends after the class. With match_certainty=true, as for `nli`, training items are "
-    "drawn as "
-    "certain as validation items.",
+    OF_UNSURE,
 )
 OF_AGGREGATOR = (
     "A is a linear layer on φ's probabilities; the paper sums logits over time, its code sums probabilities and counts "
@@ -67,8 +68,8 @@ OF_STATE_EXCHANGE = (
     "none.",
 )
 OF_PRETRAINED = (
-    "The language model is SmolLM2 (135 million weights) with adapters of rank 16; the paper fine-tunes all weights of "
-    "GPT-2 (124 million).",
+    "The language model is SmolLM2 (135 million weights) with adapters of rank 16, trained in half precision; the "
+    "paper fine-tunes all weights of GPT-2 (124 million).",
     "3 epochs at a learning rate of 0.001; the paper's GPT-2 learns for 5 at 0.0001, in its code with two updates per "
     "step.",
     "The states stand before the sentence as a prefix. It begins as the ridge regression from the states to SmolLM2's "
@@ -250,7 +251,7 @@ NARRATORS: Registry[NarratorSpec] = Registry(
             caution="Do not take the reason for the model's: it is about this input and in good English, but nothing "
             "ties it to what the model decided by.",
             formula=r"\mathcal L_\phi=-\sum_t\log p_\phi(x_t\mid x_{<t},\psi(c),H^{(k)},H^{(K)})",
-            deviations=(*OF_PRETRAINED, *OF_PHI[1:], *OF_TOKENS),
+            deviations=(*OF_PRETRAINED, OF_UNSURE, *OF_PHI[1:], *OF_TOKENS),
             controls=("cause_phi_tokens",),
             settings=PRETRAINED,
         ),

@@ -105,7 +105,7 @@ _NARRATOR: Mapping[str, PaperSetting] = {
     "share": PaperSetting((0.2,), "neurons", number=True),
     "layer": PaperSetting((None,), "every token's states"),
     "reads": PaperSetting(("state",), "attends to"),
-    "language": PaperSetting(("gpt2",), "trained here from scratch"),
+    "language": PaperSetting(("gpt2",), "language model is"),
     "adapter_rank": PaperSetting((0,), "adapters"),
     "half_precision": PaperSetting((False,), "half precision"),
     "epochs": PaperSetting((5,), "epochs", number=True),
