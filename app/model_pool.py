@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.registry import METHODS
 from explainers.models.bundle_cards import bundle_names
-from explainers.models.foreign.hub_transfer import Transfer, transfer_of
-from explainers.models.prompt import split_name
+from explainers.models.foreign.hub_transfer import Transfer, transferring
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
@@ -38,6 +37,7 @@ class ModelPool:
     def __init__(self) -> None:
         self.models: OrderedDict[str, FrozenModel] = OrderedDict()
         self.loads: dict[str, Future[FrozenModel]] = {}
+        self.downloads: dict[str, Transfer] = {}  # of the loads
         self.waiting: Counter[str] = Counter()  # how many wait for a model
         self.changing = Lock()  # held for a moment, never while a model loads
         self.foreign = Semaphore(FOREIGN_AT_ONCE)
@@ -50,7 +50,8 @@ class ModelPool:
     def model(self, name: str, check: Callable[[], None] = lambda: None) -> "FrozenModel":
         """Loads it if necessary. `check` is called while one waits, and may raise to give up.
 
-        Raises `ModelUnavailable` with a sentence, also where the model takes too long; then its load goes on.
+        Raises `ModelUnavailable` with a sentence, also where the model takes too long; then its load goes on, but not
+        its download, which nobody waits for any more.
         """
         self.needed.set()
         with self.changing:
@@ -58,39 +59,25 @@ class ModelPool:
             if model is not None:
                 self.models.move_to_end(name)
                 return model
-            load = self.loads.get(name) or self._begin(name)
+            load = self.loads.get(name)
+            if load is None or self.downloads[name].stopped:
+                load = self._begin(name)
+            transfer = self.downloads[name]
             self.waiting[name] += 1
         try:
-            self._wait(name, load, check)
+            _wait(name, load, transfer, check)
         finally:
-            self._leave(name)
+            with self.changing:
+                self.waiting[name] -= 1
+                if not self.waiting[name]:
+                    del self.waiting[name]
+                    transfer.stop()
         return load.result()
 
-    def _wait(self, name: str, load: "Future[FrozenModel]", check: Callable[[], None]) -> None:
-        """Until the load is done; a download may take as long as it goes on."""
-        end, there = time.monotonic() + PATIENCE, 0
-        while not load.done():
-            check()
-            current = self.download(name)
-            if current is not None and current.done > there:
-                end, there = time.monotonic() + PATIENCE, current.done
-            if time.monotonic() > end:
-                raise ModelUnavailable(f"The model {name!r} has not loaded within {PATIENCE:.0f} s. Try again later.")
-            wait_for(load, CHECK)
-
-    def _leave(self, name: str) -> None:
-        """Nobody downloads a model that nobody waits for any more."""
-        with self.changing:
-            self.waiting[name] -= 1
-            wanted = self.waiting[name] > 0
-        current = self.download(name)
-        if not wanted and current is not None:
-            current.stop()
-
-    @staticmethod
-    def download(name: str) -> Transfer | None:
-        """The download of this model, if one is on its way."""
-        return transfer_of(split_name(name)[0].partition("@")[0])
+    def download(self, name: str) -> Transfer | None:
+        """How far the download of this model is, if one is on its way."""
+        transfer = self.downloads.get(name)
+        return transfer if transfer is not None and transfer.done < transfer.total else None
 
     def warm_up(self, name: str, after: float = 0.0) -> None:
         """Loads the libraries and a model in the background, ahead of the first explanation.
@@ -114,24 +101,31 @@ class ModelPool:
         if len(self.loads) >= MOST_LOADS:
             raise ModelUnavailable(f"{MOST_LOADS} models are being loaded. Try {name!r} again in a minute.")
         load = self.loads[name] = Future()
-        Thread(target=self._load, args=(name, load), name=f"load {name}", daemon=True).start()
+        transfer = self.downloads[name] = Transfer()
+        Thread(target=self._load, args=(name, load, transfer), name=f"load {name}", daemon=True).start()
         return load
 
-    def _load(self, name: str, load: "Future[FrozenModel]") -> None:
+    def _load(self, name: str, load: "Future[FrozenModel]", transfer: Transfer) -> None:
         """In a thread of its own. Whatever is raised there reaches those who wait."""
         try:
-            model = self._loaded_from_disk(name)
+            with transferring(transfer):
+                model = self._loaded_from_disk(name)
         except BaseException as error:
             with self.changing:
-                del self.loads[name]
+                self._forget(name, load)
             load.set_exception(error)
             return
         with self.changing:
             self.models[name] = model
             while len(self.models) > MODELS_KEPT:
                 self.models.popitem(last=False)
-            del self.loads[name]
+            self._forget(name, load)
         load.set_result(model)
+
+    def _forget(self, name: str, load: "Future[FrozenModel]") -> None:
+        """The load, unless another one has taken its place since it was stopped."""
+        if self.loads.get(name) is load:
+            del self.loads[name], self.downloads[name]
 
     def _loaded_from_disk(self, name: str) -> "FrozenModel":
         from explainers.models.catalog import load
@@ -153,6 +147,18 @@ class ModelPool:
             log.info("the model %s could not be loaded ahead of time", name)
         for spec in METHODS:
             spec.make(erasure="mask", seed=0, samples=10, steps=1)  # imports what the method needs
+
+
+def _wait(name: str, load: "Future[FrozenModel]", transfer: Transfer, check: Callable[[], None]) -> None:
+    """Until the load is done; a download may take as long as bytes come."""
+    end, there = time.monotonic() + PATIENCE, 0
+    while not load.done():
+        check()
+        if transfer.done > there:
+            end, there = time.monotonic() + PATIENCE, transfer.done
+        if time.monotonic() > end:
+            raise ModelUnavailable(f"The model {name!r} has not loaded within {PATIENCE:.0f} s. Try again later.")
+        wait_for(load, CHECK)
 
 
 def wait_for(load: "Future[FrozenModel]", seconds: float) -> None:

@@ -45,8 +45,9 @@ def adapted(encoder: nn.Module, rank: int) -> nn.Module:
 
 @contextmanager
 def frozen_in_half_precision(encoder: nn.Module) -> Iterator[None]:
-    """Keep the frozen weights in bfloat16 meanwhile, so that autocast need not convert them at every pass; those of
-    embeddings and of LayerNorm stay, which need single precision. Everything in `encoder` must run under autocast."""
+    """Keep the frozen weights in bfloat16 meanwhile, so that autocast need not convert them at every pass. Those of
+    embeddings and of `nn.LayerNorm`, which takes no half precision, stay; norms of other classes are rounded like the
+    rest. Everything in `encoder` must run under autocast."""
     exact_parts = [part for part in encoder.modules() if isinstance(part, nn.Embedding | nn.LayerNorm)]
     kept = {id(weight) for part in exact_parts for weight in part.parameters()}
     frozen = [weight for weight in encoder.parameters() if not weight.requires_grad and id(weight) not in kept]

@@ -16,7 +16,7 @@ from explainers.models.foreign.file_checks import (
     WEIGHTS,
     check_model_bytes,
 )
-from explainers.models.foreign.hub_transfer import progress_bar, transfer
+from explainers.models.foreign.hub_transfer import current_transfer, progress_bar
 from explainers.models.foreign.opened_tokenizer import SETTINGS, VOCABULARIES
 
 HUB_VARIABLE = "CROSSLIGHT_HUB"
@@ -51,9 +51,10 @@ def fetched_folder(identifier: str, revision: str | None, *, weights: bool = Tru
     Raises `ModelUnavailable` if the id is not allowed, unknown or too large, or neither hub nor cache has it.
     """
     check_hub_allowed(identifier)
-    from huggingface_hub import HfApi, constants, snapshot_download
+    from huggingface_hub import HfApi, constants, snapshot_download, try_to_load_from_cache
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
+    constants.HF_HUB_DISABLE_XET = True  # whose downloads cannot be stopped
     constants.HF_HUB_DISABLE_TELEMETRY = True  # else a question about this process comes first, of three seconds
     try:
         info = HfApi().model_info(identifier, revision=revision, files_metadata=True, timeout=ANSWER_SECONDS)
@@ -70,20 +71,20 @@ def fetched_folder(identifier: str, revision: str | None, *, weights: bool = Tru
     except Exception as error:  # offline, silent, or an answer that makes no sense
         return _cached_folder(identifier, revision, error)
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or []}
-    names = _files_to_fetch(identifier, sizes, weights)
-    with transfer(identifier, sum(sizes[name] for name in names)) as current:
+    names, current = _files_to_fetch(identifier, sizes, weights), current_transfer()
+    there = {name for name in names if isinstance(try_to_load_from_cache(identifier, name, revision=info.sha), str)}
+    try:
+        current.begin(sum(sizes[name] for name in names if name not in there))
         options: dict[str, Any] = {"allow_patterns": names, "etag_timeout": ANSWER_SECONDS}
-        try:
-            return Path(snapshot_download(identifier, revision=revision, tqdm_class=progress_bar(current), **options))
-        except Exception as error:
-            if current.stopped:
-                raise ModelUnavailable(
-                    f"The download of {identifier!r} was stopped. What is there is kept: asked for again, it goes on."
-                ) from error
+        return Path(snapshot_download(identifier, revision=revision, tqdm_class=progress_bar(current), **options))
+    except Exception as error:
+        if current.stopped:
             raise ModelUnavailable(
-                f"The files of {identifier!r} could not be fetched from the Hugging Face hub. Try again, or give a "
-                "folder."
+                f"The download of {identifier!r} was stopped. What is there is kept: asked for again, it goes on."
             ) from error
+        raise ModelUnavailable(
+            f"The files of {identifier!r} could not be fetched from the Hugging Face hub. Try again, or give a folder."
+        ) from error
 
 
 def _cached_folder(identifier: str, revision: str | None, reason: Exception) -> Path:

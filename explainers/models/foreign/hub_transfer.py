@@ -1,11 +1,13 @@
-"""Downloads from the hub that are on their way in this process: how far each is, and how one is stopped.
+"""How far the downloads of one load are, and how they are stopped.
 
-Importing this module loads neither torch nor the hub's library.
+Whoever loads a model in a thread of its own says so with `transferring`; what is fetched from the hub in that thread
+is counted in its `Transfer`. Importing this module loads neither torch nor the hub's library.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Lock
+from contextvars import ContextVar
+from threading import Event
 from typing import Any, cast
 
 
@@ -14,10 +16,10 @@ class TransferStopped(Exception):
 
 
 class Transfer:
-    """One download: bytes that are there, those of earlier attempts included, of `total`."""
+    """The downloads of one load: `done` of `total` bytes, without files that were there before."""
 
-    def __init__(self, total: int) -> None:
-        self.total, self.done = total, 0
+    def __init__(self) -> None:
+        self.total, self.done, self._before = 0, 0, 0
         self._stopped = Event()
 
     @property
@@ -28,9 +30,18 @@ class Transfer:
         """End it at the next block of bytes. What is there is kept, and another attempt goes on from it."""
         self._stopped.set()
 
+    def begin(self, total: int) -> None:
+        """So many more bytes follow. Raises `TransferStopped` where it was stopped."""
+        self._before, self.total = self.total, self.total + total
+        self.check()
+
     def report(self, done: int) -> None:
+        """So many bytes since `begin` are there. Raises `TransferStopped` where it was stopped."""
+        self.done = max(self.done, self._before + done)
+        self.check()
+
+    def check(self) -> None:
         """Raises `TransferStopped` where it was stopped."""
-        self.done = max(self.done, done)
         if self.stopped:
             raise TransferStopped
 
@@ -42,27 +53,22 @@ class Transfer:
         return f"{self.done / 1e6:,.0f} of {self.total / 1e6:,.0f} MB"
 
 
-_transfers: dict[str, Transfer] = {}
-_changing = Lock()
+_current: ContextVar[Transfer | None] = ContextVar("transfer", default=None)
 
 
 @contextmanager
-def transfer(identifier: str, total: int) -> Iterator[Transfer]:
-    """The download of a model, known by its id while it is on its way."""
-    result = Transfer(total)
-    with _changing:
-        _transfers[identifier] = result
+def transferring(transfer: Transfer) -> Iterator[None]:
+    """What this thread fetches meanwhile is counted in `transfer`."""
+    token = _current.set(transfer)
     try:
-        yield result
+        yield
     finally:
-        with _changing:
-            if _transfers.get(identifier) is result:
-                del _transfers[identifier]
+        _current.reset(token)
 
 
-def transfer_of(identifier: str) -> Transfer | None:
-    """None where nothing of this model is being downloaded."""
-    return _transfers.get(identifier)
+def current_transfer() -> Transfer:
+    """That of this thread, or one that nobody looks at."""
+    return _current.get() or Transfer()
 
 
 def progress_bar(of: Transfer) -> type[Any]:
@@ -78,6 +84,8 @@ def progress_bar(of: Transfer) -> type[Any]:
             if self.counts:  # a bar that is not drawn has no number of its own
                 self.bytes += int(n or 0)
                 of.report(self.bytes)
+            else:  # of the files: no further one begins
+                of.check()
             return cast(bool | None, super().update(n))
 
     return Reporting

@@ -10,7 +10,7 @@ from threading import Event, Thread
 from urllib.parse import urlsplit
 
 COMMIT = "c" * 40
-BLOCK = 1 << 16
+BLOCK = 1 << 12  # bytes
 
 
 class Hub:

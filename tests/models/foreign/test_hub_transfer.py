@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -15,7 +15,7 @@ from app.model_pool import ModelPool
 from explainers.errors import ModelUnavailable
 from explainers.models.catalog import load
 from explainers.models.foreign.hub_snapshot import fetched_folder
-from explainers.models.foreign.hub_transfer import Transfer, TransferStopped, transfer, transfer_of
+from explainers.models.foreign.hub_transfer import Transfer, TransferStopped, transferring
 from tests.models.foreign.hub_server import COMMIT, Hub, serving
 
 SECONDS = 20.0
@@ -43,36 +43,41 @@ def large(hub: Hub) -> int:
     return len(content)
 
 
-def wait_for_bytes() -> Transfer:
+def until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        current = transfer_of("owner/model")
-        if current is not None and current.done:
-            return current
+    while not condition():
+        assert time.monotonic() < end
         time.sleep(0.01)
-    pytest.fail("nothing arrived")
 
 
 def test_a_model_of_the_hub_is_loaded_with_its_commit(hub: Hub) -> None:
-    model = load("owner/model", device="cpu")
+    current = Transfer()
+    with transferring(current):
+        model = load("owner/model", device="cpu")
     assert model.version == COMMIT
-    assert transfer_of("owner/model") is None
+    assert current.done == current.total > 1000
+    again = Transfer()
+    with transferring(again):
+        load("owner/model", device="cpu")
+    assert again.total == 0  # all of it is there
 
 
 def test_how_far_a_download_is_and_an_end_before_its_end(hub: Hub) -> None:
     size = large(hub)
     hub.go.clear()
     errors: list[Exception] = []
+    current = Transfer()
 
     def fetch() -> None:
         try:
-            fetched_folder("owner/model", None)
+            with transferring(current):
+                fetched_folder("owner/model", None)
         except ModelUnavailable as error:
             errors.append(error)
 
     thread = Thread(target=fetch)
     thread.start()
-    current = wait_for_bytes()
+    until(lambda: current.done > 0)
     assert 0 < current.done < current.total
     assert size < current.total < size + 1e6
     current.stop()
@@ -81,27 +86,69 @@ def test_how_far_a_download_is_and_an_end_before_its_end(hub: Hub) -> None:
     assert [str(error) for error in errors] == [
         "The download of 'owner/model' was stopped. What is there is kept: asked for again, it goes on."
     ]
-    assert transfer_of("owner/model") is None
     folder = fetched_folder("owner/model", None)  # asked for again
     assert (folder / "model.safetensors").read_bytes() == hub.files["model.safetensors"]
+
+
+class GivenUp(Exception):
+    """Of somebody who no longer waits."""
 
 
 def test_a_download_that_nobody_waits_for_any_more_is_stopped(hub: Hub) -> None:
     large(hub)
     hub.go.clear()
     pool = ModelPool()
-    given_up = KeyError("given up")
 
     def check() -> None:
-        if (current := transfer_of("owner/model")) is not None and current.done:
-            raise given_up
+        current = pool.download("owner/model")
+        if current is not None and current.done:
+            raise GivenUp
 
-    with pytest.raises(KeyError):
+    with pytest.raises(GivenUp):
         pool.model("owner/model", check)
-    current = transfer_of("owner/model")
-    assert current is None or current.stopped
+    (load,) = pool.loads.values()
+    assert pool.downloads["owner/model"].stopped
+    assert not pool.waiting
     hub.go.set()
-    pool.wait()
+    until(load.done)
+    assert "was stopped" in str(load.exception())
+    assert not pool.loads
+    assert not pool.downloads
+
+
+def test_who_asks_again_while_it_stops_gets_a_download_of_their_own(hub: Hub) -> None:
+    hub.go.clear()
+    pool = ModelPool()
+
+    def check() -> None:
+        current = pool.download("owner/model")
+        if current is not None and current.done:
+            raise GivenUp
+
+    with pytest.raises(GivenUp):
+        pool.model("owner/model", check)
+    stopped = pool.loads["owner/model"]
+    Thread(target=lambda: (time.sleep(0.5), hub.go.set())).start()
+    assert pool.model("owner/model").version == COMMIT
+    until(stopped.done)
+    assert "was stopped" in str(stopped.exception())
+
+
+def test_one_who_leaves_stops_nothing_while_another_one_waits(hub: Hub) -> None:
+    hub.go.clear()
+    pool, found = ModelPool(), list[str]()
+    other = Thread(target=lambda: found.append(pool.model("owner/model").version))
+    other.start()
+    until(lambda: (current := pool.download("owner/model")) is not None and current.done > 0)
+
+    def check() -> None:
+        raise GivenUp
+
+    with pytest.raises(GivenUp):
+        pool.model("owner/model", check)
+    hub.go.set()
+    other.join(SECONDS)
+    assert found == [COMMIT]
 
 
 def test_a_token_reaches_the_hub_and_nothing_else(
@@ -119,19 +166,20 @@ def test_a_token_reaches_the_hub_and_nothing_else(
 
 
 def test_bytes_are_told_in_the_unit_that_suits_the_size() -> None:
-    current = Transfer(438_000_000)
+    current = Transfer()
+    current.begin(438_000_000)
     current.report(120_400_000)
     current.report(3)  # another file's bar
     assert current.progress == "120 of 438 MB"
-    small = Transfer(9_000)
+    current.begin(62_000_000)  # a second part, as of an encoder below its head
+    current.report(1_000_000)
+    assert current.progress == "439 of 500 MB"
+    small = Transfer()
+    small.begin(9_000)
     small.report(500)
     assert small.progress == "0 of 9 kB"
     small.stop()
     with pytest.raises(TransferStopped):
         small.report(600)
-
-
-def test_the_last_of_two_downloads_of_one_model_stays_known() -> None:
-    with transfer("a/b", 1) as first, transfer("a/b", 2) as second:
-        assert transfer_of("a/b") is second is not first
-    assert transfer_of("a/b") is None
+    with pytest.raises(TransferStopped):
+        small.begin(1)
