@@ -283,16 +283,28 @@ def run_narrators(
 def check(narrative: Narrative, answers: MaskedPredictor, seed: int) -> NarrativeCheck:
     """What can be checked about the narrative, or why that failed."""
     from explainers.narrative.checks import check_narrative
-    from explainers.narrative.reliability import chance_of
 
     try:
         checked = check_narrative(narrative, answers, example_of(answers.encoding), seed=seed)
-        return replace(checked, chance=chance_of(answers.model, answers.encoding, narrative, checked.used))
+        return replace(checked, chance=chance(narrative, checked, answers))
     except Cancelled:
         raise
     except Exception as error:  # the sentence itself is there
         reason = failure(narrative.method, error).reason
         return NarrativeCheck(narrative.method, true_note=reason, use_note=reason)
+
+
+def chance(narrative: Narrative, checked: NarrativeCheck, answers: MaskedPredictor) -> float | None:
+    """How likely the reason holds; None where that is not known, or cannot be measured."""
+    from explainers.narrative.reliability import chance_of
+
+    try:
+        return chance_of(answers.model, answers.encoding, narrative, checked.used)
+    except Cancelled:
+        raise
+    except Exception as error:  # what was checked is there
+        log.error("the chance of %s failed", narrative.method, exc_info=error)
+        return None
 
 
 def failure(method: str, error: Exception) -> Failure:

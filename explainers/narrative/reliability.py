@@ -29,6 +29,7 @@ from explainers.narrative.narrator import Narrator
 from explainers.narrative.narrator_input import NarratorInput
 from explainers.narrative.sentences import read_inputs, reason_of, without_label
 from explainers.results.narrative import Narrative
+from explainers.training.artifacts import find_artifact
 
 FILE = "reliability.json"
 SAMPLES, TEMPERATURE = 5, 0.7
@@ -40,10 +41,11 @@ Features = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Reliability:
-    """The regression for the narrators of one version of a model. `weights` hold for features in their own spreads."""
+    """The regression for narrators of one version of a model, each with the SHA-256 of the weights whose sentences were
+    read. `weights` hold for features in their own spreads."""
 
     version: str
-    narrators: tuple[str, ...]
+    narrators: Mapping[str, str]
     bias: float
     weights: Mapping[str, float]
     means: Mapping[str, float]
@@ -70,8 +72,7 @@ def reliability_of(model: str, version: str) -> Reliability | None:
 
 @lru_cache(maxsize=8)
 def _stored(path: Path, _changed: int) -> Reliability:
-    values = json.loads(path.read_text(encoding="utf-8"))["regression"]
-    return Reliability(**{**values, "narrators": tuple(values["narrators"])})
+    return Reliability(**json.loads(path.read_text(encoding="utf-8"))["regression"])
 
 
 def chance_of(model: FrozenModel, encoding: Encoding, narrative: Narrative, used: bool | None) -> float | None:
@@ -79,6 +80,8 @@ def chance_of(model: FrozenModel, encoding: Encoding, narrative: Narrative, used
     known = reliability_of(model.name, model.version)
     if known is None or narrative.method not in known.narrators or not reason_of(narrative.text):
         return None
+    if find_artifact(model.name, model.version, narrative.method).card["sha256"] != known.narrators[narrative.method]:
+        return None  # other weights, whose sentences nobody has read
     return known.chance(features(model, encoding, narrative, used))
 
 
@@ -104,7 +107,7 @@ def features(model: FrozenModel, encoding: Encoding, narrative: Narrative, used:
 
 
 def likelihood(narrator: Narrator, inputs: NarratorInput, text: str) -> float:
-    """The mean log-probability of the reason's tokens, the end included."""
+    """The mean log-probability of the tokens of the reason as it is written on the page, the end included."""
     language = narrator.language
     ids = torch.tensor([language.ids(text)], device=inputs.states.device)
     before = len(language.ids(f"{text.partition(' because ')[0]} because")) - 1

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -34,7 +35,7 @@ from explainers.results.narrative import Narrative
 PAIR = Example("a dull film", "the film was bad")
 WEIGHTS = {SAMPLES_AGREE: 2.0, LIKELIHOOD: -1.0}
 KNOWN = Reliability(
-    "1", ("cause",), 0.5, WEIGHTS, {SAMPLES_AGREE: 0.4, LIKELIHOOD: -2.0}, {SAMPLES_AGREE: 0.1, LIKELIHOOD: 0.5}
+    "1", {"cause": "abc"}, 0.5, WEIGHTS, {SAMPLES_AGREE: 0.4, LIKELIHOOD: -2.0}, {SAMPLES_AGREE: 0.1, LIKELIHOOD: 0.5}
 )
 
 
@@ -95,10 +96,15 @@ def test_what_is_measured_of_a_sentence(model: FrozenModel) -> None:
 def test_only_the_narrators_that_were_read_have_a_chance(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     encoding = model.encode(PAIR)
     monkeypatch.setattr(reliability, "reliability_of", lambda _name, _version: KNOWN)
+    fitted = SimpleNamespace(card={"sha256": "abc"})
+    monkeypatch.setattr(reliability, "find_artifact", lambda *_: fitted)
     reason = "The answer is neutral because the film was a comedy."
     assert chance_of(model, encoding, narrative(reason), None) is not None
     assert chance_of(model, encoding, narrative(reason, method="cause_phi"), None) is None
     assert chance_of(model, encoding, narrative("The answer is neutral."), None) is None
+    fitted.card["sha256"] = "of other weights"
+    assert chance_of(model, encoding, narrative(reason), None) is None
+    fitted.card["sha256"] = "abc"
     monkeypatch.setattr(reliability, "reliability_of", lambda _name, _version: None)
     assert chance_of(model, encoding, narrative(reason), None) is None
 

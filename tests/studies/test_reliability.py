@@ -25,7 +25,7 @@ def sentences(telling: bool, n: int = 240) -> list[Judged]:
 
 def result(telling: bool) -> Result:
     every = sentences(telling)
-    return Result("nli", fit("1", [one for one in every if one.is_for_fitting]), tuple(every))
+    return Result("nli", fit("1", {"cause": "abc"}, [one for one in every if one.is_for_fitting]), tuple(every))
 
 
 def test_it_learns_what_tells_reasons_that_hold() -> None:
@@ -44,7 +44,7 @@ def test_where_nothing_tells_it_no_chances_are_stored(tmp_path: Path, monkeypatc
     (tmp_path / "nli" / "narrative").mkdir(parents=True)
     telling, other = result(telling=True), result(telling=False)
     telling.write("command")
-    assert json.loads(telling.path.read_text(encoding="utf-8"))["regression"]["narrators"] == ["cause"]
+    assert json.loads(telling.path.read_text(encoding="utf-8"))["regression"]["narrators"] == {"cause": "abc"}
     assert "here they are shown" in document(telling, "command")
     assert not quality(other).tells
     other.write("command")

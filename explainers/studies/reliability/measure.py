@@ -5,7 +5,7 @@ be measured about them without a reader is what the regression reads.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +26,7 @@ from explainers.narrative.reliability import FILE, Reliability, features
 from explainers.narrative.sentences import reason_of
 from explainers.report.tables import Table, TableColumn
 from explainers.studies.readings.measure import FOLDER, PEOPLE, holds, plain, read_items, read_key, read_marks, wilson
+from explainers.training.artifacts import find_artifact
 
 DOCUMENT = ASSETS / "docs" / "reliability.md"
 BINS = (0.0, 0.4, 0.6, 1.0)
@@ -77,7 +78,10 @@ class Result:
 def measure(model: FrozenModel, readings: Sequence[str], progress: Callable[[str], None]) -> Result:
     """Raises `DataUnavailable` where a sentence is not the one that was read, since its weights were fitted anew."""
     sentences = [one for name in readings for one in judged(model, name, progress)]
-    return Result(model.name, fit(model.version, [one for one in sentences if one.is_for_fitting]), tuple(sentences))
+    writers = sorted({one.writer for one in sentences})
+    weights = {writer: find_artifact(model.name, model.version, writer).card["sha256"] for writer in writers}
+    fitted = fit(model.version, weights, [one for one in sentences if one.is_for_fitting])
+    return Result(model.name, fitted, tuple(sentences))
 
 
 def judged(model: FrozenModel, reading: str, progress: Callable[[str], None]) -> list[Judged]:
@@ -106,7 +110,7 @@ def judged(model: FrozenModel, reading: str, progress: Callable[[str], None]) ->
     return found
 
 
-def fit(version: str, sentences: Sequence[Judged]) -> Reliability:
+def fit(version: str, weights: Mapping[str, str], sentences: Sequence[Judged]) -> Reliability:
     """A logistic regression in which every sentence counts once for each answer, weighed by the share of readers."""
     from sklearn.linear_model import LogisticRegression
 
@@ -122,15 +126,8 @@ def fit(version: str, sentences: Sequence[Judged]) -> Reliability:
     def by_name(row: Floats) -> dict[str, float]:
         return dict(zip(names, map(float, row), strict=True))
 
-    writers = tuple(sorted({one.writer for one in sentences}))
-    return Reliability(
-        version,
-        writers,
-        float(regression.intercept_[0]),
-        by_name(regression.coef_[0]),
-        by_name(means),
-        by_name(spreads),
-    )
+    bias, slopes = float(regression.intercept_[0]), by_name(regression.coef_[0])
+    return Reliability(version, weights, bias, slopes, by_name(means), by_name(spreads))
 
 
 @dataclass(frozen=True)
@@ -249,7 +246,7 @@ def document(result: Result, command: str) -> str:
         shown="here they are shown" if found.tells else "here they are not shown",
         bins=BY_CHANCE.markdown(bins(result)),
         features=features_table.markdown(names),
-        writers=by_writer.markdown(result.fitted.narrators),
+        writers=by_writer.markdown(list(result.fitted.narrators)),
     )
 
 
@@ -298,10 +295,10 @@ Brackets hold 95 % bootstrap intervals over inputs.
 
 {features}
 
-*Likelihood*: the mean log-probability that the narrator gives the tokens of its reason. *Samples agree*: the mean
-overlap (Jaccard) of the content words with those of five sentences sampled at temperature 0.7. *Entailed by the
-input*: the frozen model's own probability that both texts together entail the reason. Weights are in units of each
-one's spread.
+*Likelihood*: the mean log-probability that the narrator gives the tokens of its reason as it is written. *Samples
+agree*: the mean overlap (Jaccard) of the content words with those of five sentences sampled at temperature 0.7.
+*Entailed by the input*: the frozen model's own probability that both texts together entail the reason. Weights are in
+units of each one's spread.
 
 ## By narrator
 
