@@ -94,9 +94,7 @@ def _general_methods(model: str, version: str, state: CompareState) -> tuple[str
         for method in _picked(group, group.lower(), [spec for spec in offered if spec.group == group], state, absent)
     ]
     if absent:
-        plain_text.caption(
-            f"Not fitted to this model, and so not chosen: {', '.join(absent)}. The Train page fits them."
-        )
+        plain_text.caption(f"Not fitted to this model: {', '.join(absent)}. The Train page fits them.")
     return tuple(chosen)
 
 
@@ -153,8 +151,9 @@ def narrators(model: str, version: str, state: CompareState) -> tuple[str, ...] 
     specs = {spec.name: spec for spec in NARRATORS if spec.id in fitted}
     if not specs:
         return None
-    runnable = [name for name, spec in specs.items() if spec.id in runnable_narrators(model, version)]
-    widget = state.widget("narrators", options=specs, default=runnable, initial="default")
+    runnable = runnable_narrators(model, version)
+    default = [name for name, spec in specs.items() if spec.id in runnable]
+    widget = state.widget("narrators", options=specs, default=default, initial="default")
     names = st.pills("Narrators", list(specs), selection_mode="multi", help=NARRATORS_HELP, **widget)
     return tuple(specs[name].id for name in specs if name in (names or []))
 

@@ -69,8 +69,8 @@ def offer(waiting: Sequence[str]) -> None:
 
 def _draw(names: Sequence[str], *, active: bool) -> None:
     current = download()
-    if active and not current.active:
-        st.rerun(scope="app")  # with the narrator, or with the reason why it is not there
+    if active != current.active:
+        st.rerun(scope="app")  # begins the ticking, or ends it
     verb = "needs" if len(names) == 1 else "need"
     what = f"SmolLM2, a language model that is not on this machine ({PACKAGE_SIZE}, Apache-2.0)."
     plain_text.caption(f"{' and '.join(names)} {verb} {what}")

@@ -93,7 +93,7 @@ def payload(run: Run, explanations: Sequence[str] = ()) -> dict[str, Any]:
     """Built again only where something visible has changed."""
     before = None if run.previous is None else (_narratives(run.previous), _narrative_checks(run.previous))
     known = _narratives(run), _failures(run), _narrative_checks(run)
-    key = (tuple(explanations), id(run.whole), run.status, run.probabilities, known, before)
+    key = (tuple(explanations), id(run.whole), run.status, run.probabilities, known, before, _absent(run))
     return run.view("narratives", key, lambda: _payload(run, explanations))
 
 
@@ -119,7 +119,9 @@ def _absent(run: Run) -> str:
     there = {narrative.method for narrative in _narratives(run)}
     waiting = [id for id in waiting_narrators(run.request.model, version) if id not in there]
     names = [narrator_spec(id).name for id in waiting]
-    return f"{' and '.join(names)} missing: SmolLM2 is not on this machine; “methods · edit” gets it." if names else ""
+    is_ = "is" if len(names) == 1 else "are"
+    what = f"{is_} missing: SmolLM2 is not on this machine. “methods · edit” gets it."
+    return f"{' and '.join(names)} {what}" if names else ""
 
 
 def _verdict(run: Run, specs: Sequence[NarratorSpec], records: Mapping[str, TrackRecord | None]) -> str:

@@ -116,12 +116,14 @@ def _narrators(request: Request, answer: StoredAnswer) -> frozenset[str] | None:
     the others that were stored come too: their sentences need no language model."""
     stored, version = answer.result, answer.result.card.version
     runnable = runnable_narrators(request.model, version)
-    wanted = runnable if request.narrators is None else request.narrators
-    if set(wanted) == set(runnable):
-        wanted = (*wanted, *waiting_narrators(request.model, version))
+    wanted = set(runnable if request.narrators is None else request.narrators)
     done = {narrative.method for narrative in stored.comparison.narratives}
     done |= {failure.method for failure in stored.comparison.failures}
-    return frozenset(wanted) if set(wanted) <= done & answer.valid else None
+    there = done & answer.valid
+    if not wanted <= there:
+        return None
+    others = set(waiting_narrators(request.model, version)) & there if wanted == set(runnable) else set()
+    return frozenset(wanted | others)
 
 
 def _curated(request: Request) -> CuratedExample | None:

@@ -94,12 +94,15 @@ def _methods(result: SetResult, number: int) -> None:
             config=CHART_BUTTONS,
             alt="Evidence by method against passes per input",
         )
-        by_share.plotly_chart(
-            curve_chart(result.curves, result.operators[0]),
-            key=f"curves {number}",
-            config=CHART_BUTTONS,
-            alt="Mean erasure curves by method",
-        )
+        if result.curves:
+            by_share.plotly_chart(
+                curve_chart(result.curves, result.operators[0]),
+                key=f"curves {number}",
+                config=CHART_BUTTONS,
+                alt="Mean erasure curves by method",
+            )
+        else:
+            by_share.caption("No input of this evaluation has stored curves.")
     with right:
         cells = pd.DataFrame(method_columns(result.operators).cells(result.table))
         st.dataframe(cells, hide_index=True, key=f"methods {number}", alt="Methods and their metrics")

@@ -7,7 +7,7 @@ methods are compared on the inputs that both explained.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -138,9 +138,8 @@ def mean_curves(methods: pd.DataFrame) -> list[MeanCurves]:
     return found
 
 
-def _mean_of_columns(curves: "pd.Series[Any]") -> tuple[Interval, ...]:
-    """Of a column whose values are curves."""
-    values = np.array(curves.tolist(), dtype=float)  # (inputs, shares)
+def _mean_of_columns(values: Floats) -> tuple[Interval, ...]:
+    """Of values (inputs, shares)."""
     means = [mean_over_inputs(column) for column in values.T]
     return tuple(mean for mean in means if mean is not None)
 

@@ -14,11 +14,19 @@ from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from explainers.errors import ModelUnavailable
-from explainers.narrative.content_words import OPENING
+from explainers.narrative.content_words import OPENING, STOP
 
 SMALL = "small"
 LANGUAGE_MODELS = {SMALL: (224, 4), "tiny": (160, 3)}  # width and layers of the language models that are trained here
 PIECES = 3000
+OPENERS = frozenset(  # with which people's reasons begin, besides function words
+    re.findall(
+        r"\w+",
+        "all any because both boy boys child children dog dogs each either every girl girls just kids lady man many "
+        "men most no not nothing nobody only people person player players someone somebody something several two three "
+        "four walking sitting standing playing running woman women young",
+    )
+)
 LONGEST = 40  # tokens of a sentence, the one that carries the state included
 PAD, END, RESERVED = "<pad>", "<end>", "<hidden>"  # the last is in no text and is never generated
 MASK = "[MASK]"
@@ -120,13 +128,19 @@ def new_language_model(size: int, name: str = SMALL, *, reads_tokens: bool = Fal
 
 
 def capitalised(text: str) -> str:
-    """Capitals at the beginning of sentences and for "I" and none after "because", as people write reasons that stand
-    alone; no space before punctuation, one full stop at the end."""
+    """Capitals at the beginning of sentences and for "I", none for a common word after "because", where people who
+    wrote the reason alone put one; no space before punctuation, one full stop at the end."""
     text = re.sub(r"\s+([.,;:!?%)])", r"\1", " ".join(text.split()))
-    text = re.sub(r"(?<= because )([A-Z])(?=[a-z]|\s)", lambda match: match[1].lower(), text, count=1)
+    text = re.sub(r"(?<= because )[A-Z][a-z]*\b", _as_within_a_sentence, text, count=1)
     text = re.sub(r"\bi\b", "I", text)
     text = re.sub(r"(^|[.!?]\s+)([a-z])", lambda match: match[1] + match[2].upper(), text)
     return text if not text or text[-1] in ".!?" else f"{text}."
+
+
+def _as_within_a_sentence(word: re.Match[str]) -> str:
+    """The word without its capital, unless it may be a name."""
+    lower = word[0].lower()
+    return lower if lower in STOP | OPENERS else word[0]
 
 
 def pad_rows(rows: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -32,14 +32,14 @@ def read_states_as_words(narrator: Narrator, items: Sequence[NarratorItem]) -> f
         raise ValueError("this narrator does not read states as a prefix")
     reader = cast(TokenReader, narrator.token_reader)
     norm, linear, sized = cast(tuple[nn.LayerNorm, nn.Linear, nn.LayerNorm], tuple(reader.entry))
-    device = linear.weight.device
+    device = linear.weight.device  # the regression itself is made on the CPU, since not every device has float64
     rows = [tokens for item in items[:INPUTS] if (tokens := item.tokens) is not None]
     pieces = torch.tensor([piece for tokens in rows for piece in token_pieces(narrator, tokens)], device=device)
-    features = torch.cat([norm(tokens.features[0].to(device)) for tokens in rows]).double()
-    wanted = narrator.embedding_of(narrator.phi).weight[pieces].double()
+    features = torch.cat([norm(tokens.features[0].to(device)) for tokens in rows]).cpu().double()
+    wanted = narrator.embedding_of(narrator.phi).weight[pieces].cpu().double()
     weight, bias = ridge(features, wanted)
-    linear.weight.copy_(weight.T.to(linear.weight.dtype))
-    linear.bias.copy_(bias.to(linear.bias.dtype))
+    linear.weight.copy_(weight.T)
+    linear.bias.copy_(bias)
     sized.weight.fill_(wanted.std().item())
     nn.init.zeros_(reader.place.weight)
     left = (features @ weight + bias - wanted).square().sum() / (wanted - wanted.mean(0)).square().sum()

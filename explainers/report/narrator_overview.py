@@ -62,12 +62,12 @@ def track_record(model: str, narrator: str) -> TrackRecord | None:
 
 def _as_read(reading: Reading) -> TrackRecord:
     where, every, readers = reading.holds_where_right, reading.holds, len(reading.readers)
-    by = f"{readers} readings" if readers > 1 else "one reading"
+    by = f"Mean of {readers} readers" if readers > 1 else "By one reader"
     return TrackRecord(
         percent(where.mean),
         f"Read beside unseen inputs: of {where.n} reasons where the model was right, {_share_of(asdict(where))} hold, "
         f"which means true of the input and a reason for the class; of all {every.n}, {_share_of(asdict(every))}. "
-        f"{percent(reading.grammatical.mean)} are grammatical. Mean of {by}; assets/docs/readings.md says who read.",
+        f"{percent(reading.grammatical.mean)} are grammatical. {by}; assets/docs/readings.md says who.",
         where.mean,
     )
 

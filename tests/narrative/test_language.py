@@ -31,6 +31,8 @@ from explainers.narrative.language import (
         ("the answer is neutral because A man is tall", "The answer is neutral because a man is tall."),
         ("it is so because USA and I agree", "It is so because USA and I agree."),
         ("it is so because I agree", "It is so because I agree."),
+        ("it is so because John is a man", "It is so because John is a man."),
+        ("it is so because There are two", "It is so because there are two."),
     ],
 )
 def test_sentences_are_written_as_people_write(text: str, expected: str) -> None:

@@ -84,7 +84,7 @@ def test_where_readers_judged_the_sentences_of_these_weights_they_are_told(
     assert (record.answer, record.right) == ("46 %", 0.46)
     assert "of 48 reasons where the model was right, 46 % [33, 60] hold" in record.detail
     assert "of all 60, 82 % [78, 86]" in record.detail
-    assert "Mean of 2 readings" in record.detail
+    assert "Mean of 2 readers; " in record.detail
     assert track_record("made", "cause_phi") is None  # nobody read its sentences
     written(folder, reason_right=SHARE, reason_true=SHARE)
     record = track_record("made", "cause")

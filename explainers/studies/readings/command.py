@@ -47,6 +47,7 @@ def readings_table_command(
         present = DOCUMENT.read_text(encoding="utf-8")
         wanted = {DOCUMENT: document(present), SUMMARY: summary()}
         if check:
-            raise typer.Exit(int(any(path.read_text(encoding="utf-8") != text for path, text in wanted.items())))
+            same = [path.is_file() and path.read_text(encoding="utf-8") == text for path, text in wanted.items()]
+            raise typer.Exit(int(not all(same)))
         for path, text in wanted.items():
             path.write_text(text, encoding="utf-8")

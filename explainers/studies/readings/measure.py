@@ -177,6 +177,9 @@ def write(
 
 
 def read_key(path: Path) -> dict[str, KeyEntry]:
+    """Raises `DataUnavailable` where there is no such reading."""
+    if not path.is_file():
+        raise DataUnavailable(f"There is no reading {path.name.partition('.')[0]!r} in {path.parent}.")
     rows = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
     return {row["id"]: KeyEntry(**{**row, "references": tuple(row["references"])}) for row in rows}
 

@@ -39,7 +39,7 @@ def test_a_method_that_was_not_fitted_to_the_model_is_offered_and_not_chosen(fol
     assert not learned & set(chosen)
     assert "lime" in chosen
     assert any("CIMI" in group.options for group in app.get("button_group"))
-    assert "Not fitted to this model, and so not chosen: " in app.get("html")[0].proto.body
+    assert "Not fitted to this model: " in app.get("html")[0].proto.body
     (folder / "cimi.safetensors").touch()
     assert "cimi" in json.loads(app.run().json[0].value)
     assert "CIMI" not in app.get("html")[0].proto.body
