@@ -99,8 +99,14 @@ def payload(run: Run, explanations: Sequence[str] = ()) -> dict[str, Any]:
 
 def _payload(run: Run, explanations: Sequence[str]) -> dict[str, Any]:
     specs = [spec for spec in NARRATORS if spec.id in _expected(run)]
-    specs.sort(key=lambda spec: (spec.reads == "words", not spec.reads_tokens))  # reasons about this input first
     records = {spec.id: track_record(run.request.model, spec.id) for spec in specs}
+
+    def place(spec: NarratorSpec) -> tuple[bool, bool, float]:
+        """Reasons about this input first, and of those the ones that are most often right."""
+        record = records[spec.id]
+        return spec.reads == "words", not spec.reads_tokens, -(record.right or 0.0) if record is not None else 0.0
+
+    specs.sort(key=place)
     known = any(records.values())
     return {
         "verdict": _verdict(run, specs, records),

@@ -107,6 +107,7 @@ BEING_CHECKED = "The sentences are being checked."
 NO_CLASS = "No sentence can be trusted: none names the class that the model predicts."
 FAILED = "No sentence can be trusted: each that names the model's class fails another check."
 ONLY_CLASS = "No sentence is supported beyond the class that it names: nothing else could be decided."
+UNDECIDED = "Most likely right: {}. It names the model's class; nothing else about it could be decided here."
 SOME_FAILED = "No sentence is supported: those of which more than the class could be checked fail."
 
 TRUE_FIRST = (QUESTIONS[1],)  # of two that pass one check each, the reason that is true comes before the words in use
@@ -136,6 +137,10 @@ def _supported(checks: Checks, records: Mapping[str, TrackRecord | None], chance
     passed = {method: _passed(lines) for method, lines in sound.items()}
     supported = {method: questions for method, questions in passed.items() if questions}
     if not supported:
+        known = {method: share for method in sound if (share := _share(method, records, chances)) is not None}
+        best = max(known, key=lambda method: known[method], default="")
+        if best and known[best] >= MOSTLY:
+            return f"{UNDECIDED.format(_names([best]))} {_shares([best], records, chances)}"
         return _nothing(len(named), len(sound))
     shares = {method: share for method in supported if (share := _share(method, records, chances)) is not None}
     if shares and max(shares.values()) < MOSTLY:  # one of which nothing is known is not better for it

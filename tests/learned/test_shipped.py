@@ -59,7 +59,9 @@ def test_its_command_makes_this_recipe_on_this_model(
 
 
 def test_all_bundles_together_stay_small() -> None:
-    assert sum(path.stat().st_size for path in BUNDLES.rglob("*") if path.is_file()) < 80e6  # a package index takes 100 MB
+    assert (
+        sum(path.stat().st_size for path in BUNDLES.rglob("*") if path.is_file()) < 80e6
+    )  # a package index takes 100 MB
 
 
 def test_all_narrators_together_stay_small() -> None:

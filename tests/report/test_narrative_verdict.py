@@ -124,3 +124,13 @@ def test_where_the_model_is_unsure_its_class_may_be_wrong() -> None:
     checks = {"cause": lines("yes", "yes", "yes")}
     assert "The model itself is unsure (p = 0.55)" in sentence_verdict(checks, {}, certainty=0.55)
     assert "unsure" not in sentence_verdict(checks, {}, certainty=0.6)
+
+
+def test_where_nothing_more_could_be_decided_the_record_tells_which_is_most_likely_right() -> None:
+    checks = {"cause_tokens": lines("yes", "none", "no"), "cause_phi_tokens": lines("yes", "none", "none")}
+    text = sentence_verdict(checks, {"cause_tokens": record(0.9), "cause_phi_tokens": record(0.84)})
+    assert text == (
+        "Most likely right: φ (tokens). It names the model's class; nothing else about it could be decided here. "
+        "Right reasons on unseen inputs that the model classified correctly: φ (tokens) 84 %."
+    )
+    assert sentence_verdict(checks, {"cause_phi_tokens": record(0.4)}) == SOME_FAILED
