@@ -137,10 +137,10 @@ def _supported(checks: Checks, records: Mapping[str, TrackRecord | None], chance
     passed = {method: _passed(lines) for method, lines in sound.items()}
     supported = {method: questions for method, questions in passed.items() if questions}
     if not supported:
-        known = {method: share for method in sound if (share := _share(method, records, chances)) is not None}
-        best = max(known, key=lambda method: known[method], default="")
-        if best and known[best] >= MOSTLY:
-            return f"{UNDECIDED.format(_names([best]))} {_shares([best], records, chances)}"
+        of_sound = {method: share for method in sound if (share := _share(method, records, chances)) is not None}
+        likeliest = max(of_sound, key=lambda method: of_sound[method], default="")
+        if likeliest and of_sound[likeliest] >= MOSTLY:
+            return f"{UNDECIDED.format(_names([likeliest]))} {_shares([likeliest], records, chances)}"
         return _nothing(len(named), len(sound))
     shares = {method: share for method in supported if (share := _share(method, records, chances)) is not None}
     if shares and max(shares.values()) < MOSTLY:  # one of which nothing is known is not better for it
