@@ -1,6 +1,6 @@
 """How likely it is that a generated reason holds, from what can be measured without a reader.
 
-    P(holds) = σ(b + Σ w · (x - mean) / spread)
+    P(holds) = σ(b + b_narrator + Σ w · (x - mean) / spread)
 
 A logistic regression on readings (assets/docs/readings.md), fitted by `study reliability` and stored beside a model's
 narrators. A reason holds if it is true of the input and somebody who believes it has a reason to answer the class.
@@ -47,15 +47,16 @@ class Reliability:
     version: str
     narrators: Mapping[str, str]
     bias: float
+    offsets: Mapping[str, float]  # by narrator
     weights: Mapping[str, float]
     means: Mapping[str, float]
     spreads: Mapping[str, float]
 
-    def chance(self, features: Features) -> float:
-        """P(holds). A feature that was not measured stands at its mean."""
+    def chance(self, narrator: str, features: Features) -> float:
+        """P(holds) of a sentence of one of the narrators. A feature that was not measured stands at its mean."""
         known = [name for name in self.weights if name in features]
         score = sum(self.weights[name] * (features[name] - self.means[name]) / self.spreads[name] for name in known)
-        return 1 / (1 + math.exp(-(self.bias + score)))
+        return 1 / (1 + math.exp(-(self.bias + self.offsets[narrator] + score)))
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
@@ -82,7 +83,7 @@ def chance_of(model: FrozenModel, encoding: Encoding, narrative: Narrative, used
         return None
     if find_artifact(model.name, model.version, narrative.method).card["sha256"] != known.narrators[narrative.method]:
         return None  # other weights, whose sentences nobody has read
-    return known.chance(features(model, encoding, narrative, used))
+    return known.chance(narrative.method, features(model, encoding, narrative, used))
 
 
 def features(model: FrozenModel, encoding: Encoding, narrative: Narrative, used: bool | None) -> dict[str, float]:

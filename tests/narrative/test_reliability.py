@@ -35,7 +35,13 @@ from explainers.results.narrative import Narrative
 PAIR = Example("a dull film", "the film was bad")
 WEIGHTS = {SAMPLES_AGREE: 2.0, LIKELIHOOD: -1.0}
 KNOWN = Reliability(
-    "1", {"cause": "abc"}, 0.5, WEIGHTS, {SAMPLES_AGREE: 0.4, LIKELIHOOD: -2.0}, {SAMPLES_AGREE: 0.1, LIKELIHOOD: 0.5}
+    "1",
+    {"cause": "abc"},
+    0.4,
+    {"cause": 0.1},
+    WEIGHTS,
+    {SAMPLES_AGREE: 0.4, LIKELIHOOD: -2.0},
+    {SAMPLES_AGREE: 0.1, LIKELIHOOD: 0.5},
 )
 
 
@@ -44,9 +50,11 @@ def narrative(text: str, stated: int = 0, method: str = "cause") -> Narrative:
 
 
 def test_the_chance_is_that_of_the_logistic_formula() -> None:
-    # 0.5 + 2 · (0.6 - 0.4) / 0.1 - 1 · (-1 + 2) / 0.5 = 2.5
-    assert KNOWN.chance({SAMPLES_AGREE: 0.6, LIKELIHOOD: -1.0}) == pytest.approx(1 / (1 + math.exp(-2.5)))
-    assert KNOWN.chance({LIKELIHOOD: -2.0}) == pytest.approx(1 / (1 + math.exp(-0.5)))  # one that was not measured
+    # 0.4 + 0.1 + 2 · (0.6 - 0.4) / 0.1 - 1 · (-1 + 2) / 0.5 = 2.5
+    assert KNOWN.chance("cause", {SAMPLES_AGREE: 0.6, LIKELIHOOD: -1.0}) == pytest.approx(1 / (1 + math.exp(-2.5)))
+    assert KNOWN.chance("cause", {LIKELIHOOD: -2.0}) == pytest.approx(
+        1 / (1 + math.exp(-0.5))
+    )  # one that was not measured
 
 
 def test_overlap_is_of_stems() -> None:

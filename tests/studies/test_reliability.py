@@ -31,7 +31,8 @@ def result(telling: bool) -> Result:
 def test_it_learns_what_tells_reasons_that_hold() -> None:
     found = result(telling=True)
     assert found.fitted.weights["a"] > 5 * abs(found.fitted.weights["b"])
-    assert found.fitted.chance({"a": 2.0, "b": 0.0}) > 0.8 > 0.2 > found.fitted.chance({"a": -2.0, "b": 0.0})
+    assert found.fitted.chance("cause", {"a": 2.0, "b": 0.0}) > 0.8
+    assert found.fitted.chance("cause", {"a": -2.0, "b": 0.0}) < 0.2
     assert quality(found).auroc[1] > 0.9
     assert quality(found).brier[0] < quality(found).constant
     assert quality(found).tells
@@ -50,6 +51,20 @@ def test_where_nothing_tells_it_no_chances_are_stored(tmp_path: Path, monkeypatc
     other.write("command")
     assert not other.path.exists()
     assert "here they are not shown" in document(other, "command")
+
+
+def test_each_narrator_has_a_share_of_its_own() -> None:
+    draw = random.Random(5)
+    every = [
+        Judged(("r", n), writer, {"a": draw.gauss(0, 1)}, float(draw.random() < share))
+        for n in range(300)
+        for writer, share in (("cause", 0.3), ("cause_phi", 0.8))
+    ]
+    found = Result(
+        "nli", fit("1", {"cause": "x", "cause_phi": "y"}, [o for o in every if o.is_for_fitting]), tuple(every)
+    )
+    assert found.fitted.chance("cause", {"a": 0.0}) == pytest.approx(0.3, abs=0.08)
+    assert found.fitted.chance("cause_phi", {"a": 0.0}) == pytest.approx(0.8, abs=0.08)
 
 
 def test_checked_are_other_inputs_than_those_that_were_fitted() -> None:

@@ -117,7 +117,9 @@ def fit(version: str, weights: Mapping[str, str], sentences: Sequence[Judged]) -
     names = sorted({name for one in sentences for name in one.features})
     values = np.array([[one.features[name] for name in names] for one in sentences])
     means, spreads = values.mean(0), np.where(values.std(0) > 0, values.std(0), 1.0)
-    scaled = (values - means) / spreads
+    writers = list(weights)
+    by_writer = np.array([[float(one.writer == writer) for writer in writers] for one in sentences])
+    scaled = np.hstack([(values - means) / spreads, by_writer])
     truth = np.array([one.holds for one in sentences])
     answers = np.repeat([1, 0], len(sentences))
     regression = LogisticRegression(C=PENALTY, max_iter=1000)
@@ -126,8 +128,9 @@ def fit(version: str, weights: Mapping[str, str], sentences: Sequence[Judged]) -
     def by_name(row: Floats) -> dict[str, float]:
         return dict(zip(names, map(float, row), strict=True))
 
-    bias, slopes = float(regression.intercept_[0]), by_name(regression.coef_[0])
-    return Reliability(version, weights, bias, slopes, by_name(means), by_name(spreads))
+    bias, slopes = float(regression.intercept_[0]), regression.coef_[0]
+    offsets = dict(zip(writers, map(float, slopes[len(names) :]), strict=True))
+    return Reliability(version, weights, bias, offsets, by_name(slopes[: len(names)]), by_name(means), by_name(spreads))
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,7 @@ class Quality:
 def quality(result: Result, seed: int = 0) -> Quality:
     """On the sentences that the regression has not seen."""
     checked = result.checked
-    chances = np.array([result.fitted.chance(one.features) for one in checked])
+    chances = np.array([result.fitted.chance(one.writer, one.features) for one in checked])
     truth = np.array([one.holds for one in checked])
     base = float(np.mean([one.holds for one in result.sentences if one.is_for_fitting]))
     inputs = sorted({one.input for one in checked})
@@ -191,7 +194,7 @@ class ChanceRange:
 
 def bins(result: Result) -> list[ChanceRange]:
     """The checked sentences by their chance."""
-    rows = [(result.fitted.chance(one.features), one.holds) for one in result.checked]
+    rows = [(result.fitted.chance(one.writer, one.features), one.holds) for one in result.checked]
     parts = []
     for low, high in pairwise(BINS):
         inside = [row for row in rows if low <= row[0] < high or row[0] == high == BINS[-1]]
@@ -233,6 +236,7 @@ def document(result: Result, command: str) -> str:
             TableColumn("narrator", lambda name: narrator_spec(name).name),
             TableColumn("hold", lambda name: _share([one.holds for one in checked if one.writer == name])),
             TableColumn("mean chance", lambda name: f"{100 * _mean_chance(result, name):.0f} %"),
+            TableColumn("offset", lambda name: result.fitted.offsets[name], "+.2f"),
             TableColumn("AUROC", lambda name: _of_writer(result, name), ".2f"),
         )
     )
@@ -255,12 +259,14 @@ def _alone(sentences: Sequence[Judged], name: str) -> float:
 
 
 def _mean_chance(result: Result, writer: str) -> float:
-    return float(np.mean([result.fitted.chance(one.features) for one in result.checked if one.writer == writer]))
+    return float(
+        np.mean([result.fitted.chance(one.writer, one.features) for one in result.checked if one.writer == writer])
+    )
 
 
 def _of_writer(result: Result, writer: str) -> float:
     own = [one for one in result.checked if one.writer == writer]
-    chances = np.array([result.fitted.chance(one.features) for one in own])
+    chances = np.array([result.fitted.chance(one.writer, one.features) for one in own])
     return auroc(chances, np.array([one.holds for one in own]))
 
 
@@ -298,7 +304,7 @@ Brackets hold 95 % bootstrap intervals over inputs.
 *Likelihood*: the mean log-probability that the narrator gives the tokens of its reason as it is written. *Samples
 agree*: the mean overlap (Jaccard) of the content words with those of five sentences sampled at temperature 0.7.
 *Entailed by the input*: the frozen model's own probability that both texts together entail the reason. Weights are in
-units of each one's spread.
+units of each one's spread; each narrator has an offset besides.
 
 ## By narrator
 
