@@ -60,7 +60,7 @@ class ModelPool:
                 self.models.move_to_end(name)
                 return model
             load = self.loads.get(name)
-            if load is None or self.downloads[name].stopped:
+            if load is None or not self.downloads[name].go_on():
                 load = self._begin(name)
             transfer = self.downloads[name]
             self.waiting[name] += 1

@@ -129,8 +129,8 @@ def test_a_silent_load_delays_nobody_who_asks_for_another_model(
 def test_one_who_waits_for_a_model_may_give_up_while_it_loads(
     bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    silent = Event()
-    monkeypatch.setattr(catalog, "load", lambda name, **_rest: silent.wait(10) and bert)
+    silent, loads = Event(), list[str]()
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: loads.append(name) or (silent.wait(10) and bert))
 
     def stop() -> None:
         raise Cancelled("Stopped.")
@@ -142,7 +142,8 @@ def test_one_who_waits_for_a_model_may_give_up_while_it_loads(
         pool.model("sst2")
     silent.set()
     monkeypatch.setattr(model_pool, "PATIENCE", 10.0)
-    assert pool.model("sst2") is bert  # the load went on
+    assert pool.model("sst2") is bert
+    assert loads == ["sst2"]  # the load went on, and nobody began another one
 
 
 def test_two_slow_foreign_models_leave_room_for_embedded_ones_and_the_number_of_loads_is_bounded(

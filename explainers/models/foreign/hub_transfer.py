@@ -7,7 +7,7 @@ is counted in its `Transfer`. Importing this module loads neither torch nor the 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Event
+from threading import Lock
 from typing import Any, cast
 
 
@@ -20,15 +20,19 @@ class Transfer:
 
     def __init__(self) -> None:
         self.total, self.done, self._before = 0, 0, 0
-        self._stopped = Event()
-
-    @property
-    def stopped(self) -> bool:
-        return self._stopped.is_set()
+        self._changing, self._wanted = Lock(), True
+        self.stopped = False  # and a download was ended by it
 
     def stop(self) -> None:
         """End it at the next block of bytes. What is there is kept, and another attempt goes on from it."""
-        self._stopped.set()
+        with self._changing:
+            self._wanted = False
+
+    def go_on(self) -> bool:
+        """Take back `stop`; False where it has already ended a download."""
+        with self._changing:
+            self._wanted = not self.stopped
+            return self._wanted
 
     def begin(self, total: int) -> None:
         """So many more bytes follow. Raises `TransferStopped` where it was stopped."""
@@ -42,8 +46,10 @@ class Transfer:
 
     def check(self) -> None:
         """Raises `TransferStopped` where it was stopped."""
-        if self.stopped:
-            raise TransferStopped
+        with self._changing:
+            if not self._wanted:
+                self.stopped = True
+                raise TransferStopped
 
     @property
     def progress(self) -> str:

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
 
@@ -16,6 +17,7 @@ from explainers.errors import ModelUnavailable
 from explainers.models.catalog import load
 from explainers.models.foreign.hub_snapshot import fetched_folder
 from explainers.models.foreign.hub_transfer import Transfer, TransferStopped, transferring
+from explainers.models.frozen_model import FrozenModel
 from tests.models.foreign.hub_server import COMMIT, Hub, serving
 
 SECONDS = 20.0
@@ -94,10 +96,8 @@ class GivenUp(Exception):
     """Of somebody who no longer waits."""
 
 
-def test_a_download_that_nobody_waits_for_any_more_is_stopped(hub: Hub) -> None:
-    large(hub)
-    hub.go.clear()
-    pool = ModelPool()
+def give_up_downloading(pool: ModelPool) -> "Future[FrozenModel]":
+    """Wait for the model until bytes come, and return the load that nobody waits for any more."""
 
     def check() -> None:
         current = pool.download("owner/model")
@@ -106,8 +106,14 @@ def test_a_download_that_nobody_waits_for_any_more_is_stopped(hub: Hub) -> None:
 
     with pytest.raises(GivenUp):
         pool.model("owner/model", check)
-    (load,) = pool.loads.values()
-    assert pool.downloads["owner/model"].stopped
+    return pool.loads["owner/model"]
+
+
+def test_a_download_that_nobody_waits_for_any_more_is_stopped(hub: Hub) -> None:
+    large(hub)
+    hub.go.clear()
+    pool = ModelPool()
+    load = give_up_downloading(pool)
     assert not pool.waiting
     hub.go.set()
     until(load.done)
@@ -116,22 +122,29 @@ def test_a_download_that_nobody_waits_for_any_more_is_stopped(hub: Hub) -> None:
     assert not pool.downloads
 
 
-def test_who_asks_again_while_it_stops_gets_a_download_of_their_own(hub: Hub) -> None:
+def test_who_asks_again_before_it_has_stopped_goes_on_with_it(hub: Hub) -> None:
+    hub.go.clear()
+    pool, found = ModelPool(), list[str]()
+    load = give_up_downloading(pool)
+    again = Thread(target=lambda: found.append(pool.model("owner/model").version))
+    again.start()
+    until(lambda: pool.waiting["owner/model"] > 0)
+    assert pool.loads["owner/model"] is load
+    hub.go.set()
+    again.join(SECONDS)
+    assert found == [COMMIT]
+
+
+def test_who_asks_again_after_it_has_stopped_gets_a_load_of_their_own(hub: Hub) -> None:
     hub.go.clear()
     pool = ModelPool()
-
-    def check() -> None:
-        current = pool.download("owner/model")
-        if current is not None and current.done:
-            raise GivenUp
-
-    with pytest.raises(GivenUp):
-        pool.model("owner/model", check)
-    stopped = pool.loads["owner/model"]
-    Thread(target=lambda: (time.sleep(0.5), hub.go.set())).start()
+    load = give_up_downloading(pool)
+    with pytest.raises(TransferStopped):
+        pool.downloads["owner/model"].check()  # as the next block of bytes does
+    hub.go.set()
     assert pool.model("owner/model").version == COMMIT
-    until(stopped.done)
-    assert "was stopped" in str(stopped.exception())
+    until(load.done)
+    assert "was stopped" in str(load.exception())
 
 
 def test_one_who_leaves_stops_nothing_while_another_one_waits(hub: Hub) -> None:
@@ -179,7 +192,11 @@ def test_bytes_are_told_in_the_unit_that_suits_the_size() -> None:
     small.report(500)
     assert small.progress == "0 of 9 kB"
     small.stop()
+    assert small.go_on()
+    small.report(600)
+    small.stop()
     with pytest.raises(TransferStopped):
-        small.report(600)
+        small.report(700)
+    assert not small.go_on()
     with pytest.raises(TransferStopped):
         small.begin(1)
