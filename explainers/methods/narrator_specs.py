@@ -67,6 +67,11 @@ OF_STATE_EXCHANGE = (
     "the source's values in 20 to 100 % of its neurons. The paper's theorem covers such interventions, its code makes "
     "none.",
 )
+OF_TOKEN_EXCHANGE = (
+    "An exchange c → c' is realised in the tokens of the last layer, whose mean c is: each is shifted by c' - c. Every "
+    "second exchange is made in the layer that φ sees: all tokens are shifted in 20 to 100 % of its neurons by the "
+    "difference of the means of source and base, and the frozen rest is run on them.",
+)
 OF_PRETRAINED = (
     "The language model is SmolLM2 (135 million weights) with adapters of rank 16, trained in half precision; the "
     "paper fine-tunes all weights of GPT-2 (124 million).",
@@ -74,6 +79,12 @@ OF_PRETRAINED = (
     "step.",
     "The states stand before the sentence as a prefix. It begins as the ridge regression from the states to SmolLM2's "
     "embeddings of the words that they belong to, so that a model of words can read states.",
+)
+OF_START = (
+    "It starts from the weights of φ (SmolLM2) and learns for one epoch with all losses; in the paper all losses begin "
+    "together.",
+    "A is a linear layer on the mean embedding of φ's next word, over φ's probabilities of all 49,152 words; the paper "
+    "sums logits over time, its code sums probabilities and counts padding.",
 )
 OF_WORD_READER = (
     "φ attends to the embeddings of the words, with their numbers and the number of their text, as φ (tokens) does to "
@@ -273,12 +284,35 @@ NARRATORS: Registry[NarratorSpec] = Registry(
                 *OF_STATE_EXCHANGE,
                 *OF_TOKENS,
                 "L_φ is alone in the first epochs; in the paper all losses begin together.",
-                "An exchange c → c' is realised in the tokens of the last layer, whose mean c is: each is shifted by "
-                "c' - c. Every second exchange is made in the layer that φ sees: all tokens are shifted in 20 to 100 % "
-                "of its neurons by the difference of the means of source and base, and the frozen rest is run on them.",
+                *OF_TOKEN_EXCHANGE,
             ),
             controls=("cause_phi_tokens", "cause"),
             settings=MappingProxyType({**WITH_TOKENS, "phi_epochs": 9}),
+        ),
+        NarratorSpec(
+            id="cause_smollm2",
+            name="CAuSE (SmolLM2)",
+            losses="cause",
+            idea="As CAuSE (tokens), but on φ (SmolLM2), from whose weights it starts. It needs SmolLM2 on this "
+            "machine.",
+            caution="Do not read “faithful” into more than its metrics: the training ties the class in the sentence to "
+            "the model; its reason is about the input, but nothing ties it to what the model decided by.",
+            formula=FORMULA + r",\quad \phi(\psi(c),H^{(k)},H^{(K)})",
+            deviations=(
+                *OF_START,
+                OF_PRETRAINED[0],
+                OF_PRETRAINED[2],
+                OF_UNSURE,
+                *OF_PHI[1:],
+                *OF_AGGREGATOR[1:],
+                *OF_WORDS,
+                *OF_EXCHANGE,
+                *OF_STATE_EXCHANGE,
+                *OF_TOKENS,
+                *OF_TOKEN_EXCHANGE,
+            ),
+            controls=("cause_phi_smollm2", "cause_tokens"),
+            settings=MappingProxyType({**PRETRAINED, "start": "cause_phi_smollm2", "epochs": 1}),
         ),
     ),
 )

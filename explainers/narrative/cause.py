@@ -80,18 +80,20 @@ def terms(
 ) -> dict[str, Tensor]:
     """The terms of the loss, or with `phi_alone` only L_φ. `total` is minimised."""
     ids, real = pad_rows(batch.sentences, narrator.language.pad_id, batch.logits.device)
-    memory = narrator.token_memory(batch.inputs)
+    memory, class_logits = narrator.token_memory(batch.inputs), None
     if narrator.has_reader and recipe.leak == "leaky" and not phi_alone:
         logits = narrator.token_logits(batch.inputs, ids, memory)  # both terms are of one pass, with one dropout
         losses = {"phi": F.cross_entropy(logits[real], ids[real])}
         states = narrator.aggregate_sentence(logits, real)
         losses["ts"] = state_loss(batch.logits, narrator.c2(states), soft=recipe.soft)
     else:
-        losses = {"phi": narrator.sentence_loss(batch.inputs, ids, real, memory)}
+        losses = {}
+        losses["phi"], class_logits = narrator.sentence_loss(batch.inputs, ids, real, memory)
     if phi_alone:
         return {**losses, "total": losses["phi"]}
     if narrator.has_reader and recipe.leak != "leaky":
-        class_logits = narrator.class_token_logits(batch.inputs, memory)
+        if class_logits is None:
+            class_logits = narrator.class_token_logits(batch.inputs, memory)
         states = reconstruct(narrator, batch.inputs, class_logits)
         losses["ts"] = state_loss(batch.logits, narrator.c2(states), soft=recipe.soft)
         if recipe.words:

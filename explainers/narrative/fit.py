@@ -31,6 +31,7 @@ from explainers.narrative.language import (
     new_language_model,
     vocabulary,
 )
+from explainers.narrative.narrate import read_narrator
 from explainers.narrative.narrator import Narrator
 from explainers.narrative.pretrained import pretrained_language_model
 from explainers.narrative.reader_start import read_states_as_words
@@ -40,7 +41,7 @@ from explainers.narrative.reconstruction import warm_up
 from explainers.narrative.sentences import NarratorItem, class_means, narrator_items, reason_of, sentence
 from explainers.narrative.text_metrics import bleu
 from explainers.narrative.token_exchange import Continued
-from explainers.training.artifacts import ModelCache, own_folder, write_artifact
+from explainers.training.artifacts import Artifact, ModelCache, find_artifact, own_folder, write_artifact
 from explainers.training.fit_spec import FitSpec
 from explainers.training.packing import packed
 from explainers.training.settings import with_hyperparameters
@@ -170,6 +171,7 @@ def _warm_up(source: ReasonSource, labels: Sequence[str], name: str, weights: Pa
 def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
     """Fits, writes weights, vocabulary and card to `out` or to the store, and returns the card."""
     before, began, recipe = fingerprint(model), time.perf_counter(), recipe_for(spec)
+    start = find_artifact(model.name, model.version, narrator_spec(recipe.start).id) if recipe.start else None
     parts = read_parts(spec, model)  # errors of model or data come before the long warm-up
     phi, language, words = warmed_up_language_model(spec, model)
     head = classifier_head(model)
@@ -182,7 +184,9 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
         narrator.initialise_aggregator(
             [language.pieces_within(label) for label in model.labels], class_means(parts.training, len(model.labels))
         )
-    if words is None and narrator.reads_states_as_prefix:
+    if start is not None:
+        start_from(narrator, start, model)
+    elif words is None and narrator.reads_states_as_prefix:
         read_states_as_words(narrator, parts.training)
     training = train(recipe, narrator, head, model.labels, parts, folder, resume=resume)
     if fingerprint(model) != before:
@@ -194,6 +198,19 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
         path.parent.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".words.json").write_bytes(words.read_bytes())
     return write_artifact(path, packed(narrator.kept()), card)
+
+
+def start_from(narrator: Narrator, start: Artifact, model: FrozenModel) -> None:
+    """Copies all weights of a fitted narrator. Raises `ExplanationError` if this one lacks some of them, or has them in
+    another shape."""
+    _, fitted = read_narrator(start, model)
+    own, given = narrator.kept(), fitted.kept()
+    if any(name not in own or own[name].shape != weight.shape for name, weight in given.items()):
+        raise ExplanationError(
+            f"{start.method} has weights of other shapes. Choose one with the same language model that reads the same, "
+            "or omit --set start."
+        )
+    narrator.load_state_dict(given, strict=False)
 
 
 def _card(

@@ -181,6 +181,9 @@ def with_prefix(embeds: Tensor, memory: TokenMemory, past: Any) -> dict[str, Ten
 class Narrator(nn.Module):
     """`psi`: d → the language model's width; `aggregator`: its vocabulary → d; `c2`: the head's shape, new weights.
 
+    Where φ's embeddings do not learn, `aggregator` reads their mean over the vocabulary: SmolLM2's 49,152 words would
+    take 19 million weights.
+
     With a middle `layer` of the frozen model, φ also attends to the tokens of that layer and of the last one.
     """
 
@@ -208,7 +211,9 @@ class Narrator(nn.Module):
             )
         self.has_reader = losses != "phi"
         if self.has_reader:
-            self.aggregator = nn.Linear(self.embedding_of(phi).num_embeddings, width)
+            words = self.embedding_of(phi)
+            self.aggregates_words = words.weight.requires_grad
+            self.aggregator = nn.Linear(words.num_embeddings if self.aggregates_words else embedding, width)
             self.c2 = copy.deepcopy(head).requires_grad_(True)
             for part in linear_layers(self.c2):
                 part.reset_parameters()
@@ -224,10 +229,17 @@ class Narrator(nn.Module):
 
         With a random A, C2 learns to read the class from other traces of the state in φ's output.
         """
-        if self.has_reader:
+        if not self.has_reader:
+            return
+        first = [pieces[0] for pieces in labels]
+        if self.aggregates_words:
             self.aggregator.bias.zero_()
-            for pieces, mean in zip(labels, means, strict=True):
-                self.aggregator.weight[:, pieces[0]] = mean
+            self.aggregator.weight[:, first] = means.T
+            return
+        words, means = self.embedding_of(self.phi).weight[first].double(), means.to(self.aggregator.weight).double()
+        turned = torch.linalg.pinv(words - words.mean(0)) @ (means - means.mean(0))  # (e, d), the smallest that does
+        self.aggregator.weight.copy_(turned.T)
+        self.aggregator.bias.copy_(means.mean(0) - words.mean(0) @ turned)
 
     @property
     def tied_names(self) -> set[str]:
@@ -276,10 +288,14 @@ class Narrator(nn.Module):
                 output = self.phi(inputs_embeds=embeds, past_key_values=past, use_cache=cached)
             return output.logits.float(), output.past_key_values
         hidden, past = self._read(embeds, memory, past, cached=cached)
-        with self._precision(embeds):
+        return self._logits(hidden, memory), past
+
+    def _logits(self, hidden: Tensor, memory: TokenMemory) -> Tensor:
+        """(B, T, V) after φ's last hidden states (B, T, e)."""
+        with self._precision(hidden):
             logits = output_head(self.phi)(hidden)
-        rows = self.token_reader.pointer(hidden.float(), logits.float(), memory.keys, memory.pieces)
-        return rows, past
+        rows: Tensor = self.token_reader.pointer(hidden.float(), logits.float(), memory.keys, memory.pieces)
+        return rows
 
     def _precision(self, embeds: Tensor) -> torch.autocast:
         return torch.autocast(embeds.device.type, torch.bfloat16, enabled=self.half_precision)
@@ -299,21 +315,27 @@ class Narrator(nn.Module):
             output = self.phi.base_model(**given)
         return output.last_hidden_state[:, -embeds.shape[1] :], output.past_key_values
 
-    def sentence_loss(self, inputs: NarratorInput, ids: Tensor, real: Tensor, memory: TokenMemory | None) -> Tensor:
-        """L_φ: the mean of -log p over the real tokens of `ids` (B, T).
+    def sentence_loss(
+        self, inputs: NarratorInput, ids: Tensor, real: Tensor, memory: TokenMemory | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """L_φ, the mean of -log p over the real tokens of `ids` (B, T), and where φ has no dropout and each sentence
+        begins with "The answer is" also `class_token_logits`, which cost a pass of their own elsewhere.
 
         As from `token_logits`, without the probabilities of all other tokens, which cost more than φ itself where the
         vocabulary is large.
         """
         if memory is None:
-            return F.cross_entropy(self.token_logits(inputs, ids)[real], ids[real])
+            return F.cross_entropy(self.token_logits(inputs, ids)[real], ids[real]), None
         hidden, _ = self._read(self._embedded(inputs, ids), memory)
+        place = len(self.language.opening)
+        named = self.reads_states_as_prefix and self.has_reader
+        class_logits = self._logits(hidden[:, place : place + 1], memory)[:, 0] if named else None
         with self._precision(hidden):
             logits = output_head(self.phi)(hidden[real])  # (N, V)
         own = torch.zeros_like(ids, dtype=torch.float32)
         own = own.masked_scatter(real, (-F.cross_entropy(logits.float(), ids[real], reduction="none")).exp())
         known: Tensor = self.token_reader.pointer.likelihood(own, hidden.float(), ids, memory.keys, memory.pieces)
-        return -known[real].mean()
+        return -known[real].mean(), class_logits
 
     def token_logits(self, inputs: NarratorInput, ids: Tensor, memory: TokenMemory | None = None) -> Tensor:
         """φ's logits (B, T, V) at each position of `ids` (B, T), given the input and the positions before."""
@@ -327,12 +349,14 @@ class Narrator(nn.Module):
     def class_token_logits(self, inputs: NarratorInput, memory: TokenMemory | None = None) -> Tensor:
         """φ's logits (B, V) after "The answer is", where the class comes."""
         opening = torch.tensor([*self.language.opening, self.language.end_id], device=inputs.states.device)
-        ids = opening.expand(len(inputs), -1)
-        return self.token_logits(inputs, ids, memory)[:, -1]  # the last id is predicted, not read
+        embeds, memory = self._embedded(inputs, opening.expand(len(inputs), -1)), memory or self.token_memory(inputs)
+        if memory is None:
+            return self.next_tokens(embeds, memory)[0][:, -1]  # the last id is predicted, not read
+        return self._logits(self._read(embeds, memory)[0][:, -1:], memory)[:, 0]
 
     def aggregate_token(self, logits: Tensor) -> Tensor:
         """A of one token's logits (B, V), to states (B, d)."""
-        return cast(Tensor, self.aggregator(logits.softmax(-1)))
+        return self._aggregate(logits.softmax(-1))
 
     def aggregate_sentence(self, logits: Tensor, real: Tensor) -> Tensor:
         """A of the mean probabilities over the real positions, from logits (B, T, V) to states (B, d)."""
@@ -341,4 +365,9 @@ class Narrator(nn.Module):
     def aggregate_positions(self, shares: Tensor, counted: Tensor) -> Tensor:
         """A of the mean of shares (B, T, V) over the counted positions (B, T)."""
         weights = counted[:, :, None].to(shares.dtype)
-        return cast(Tensor, self.aggregator((shares * weights).sum(1) / weights.sum(1).clamp(min=1)))
+        return self._aggregate((shares * weights).sum(1) / weights.sum(1).clamp(min=1))
+
+    def _aggregate(self, shares: Tensor) -> Tensor:
+        """A of shares (B, V) of the vocabulary, to states (B, d)."""
+        read = shares if self.aggregates_words else shares @ self.embedding_of(self.phi).weight.float()
+        return cast(Tensor, self.aggregator(read))

@@ -73,6 +73,12 @@ class NarratorRecipe:
         ),
     ] = 0
     half_precision: Annotated[bool, Field(description="Multiply φ's matrices in bfloat16 while it learns.")] = False
+    start: Annotated[
+        str,
+        Field(
+            description="A narrator that was fitted to this model, and whose weights this one starts from; empty: none."
+        ),
+    ] = ""
     epochs: Annotated[int, Field(ge=1, description="How often every item is read.")] = 3
     phi_epochs: Annotated[int, Field(ge=0, description="Epochs of L_φ alone, before the other losses join.")] = 0
     keep: Annotated[

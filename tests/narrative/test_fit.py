@@ -166,6 +166,17 @@ def test_what_a_narrator_reads_is_no_setting() -> None:
         recipe_for(replace(spec, settings=(("reads", "states"),)))
 
 
+def test_a_narrator_to_start_from_must_have_been_fitted(model: FrozenModel, data: Path) -> None:
+    settings = (("start", "cause_phi"), ("epochs", "1"), ("batch", "8"))
+    with pytest.raises(ExplanationError, match="it has not been fitted to small"):
+        make(fit_spec(data, settings=settings), model, Path("run"), None, resume=False)
+    make(fit_spec(data, "cause_phi"), model, Path("phi"), None, resume=False)
+    card = make(fit_spec(data, settings=settings), model, Path("run"), None, resume=False)
+    assert card["recipe"]["start"] == "cause_phi"
+    with pytest.raises(ExplanationError, match="Unknown narrator 'phi'"):
+        make(fit_spec(data, settings=(("start", "phi"),)), model, Path("run"), None, resume=False)
+
+
 def test_adapters_are_for_pretrained_language_models() -> None:
     with pytest.raises(ExplanationError, match="Adapters are for pretrained language models; small is trained here"):
         recipe_for(FitSpec("cause_phi", "nli", settings=(("adapter_rank", "4"),)))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
@@ -12,11 +13,12 @@ from torch import nn
 from transformers import BertConfig, BertLMHeadModel, GPT2LMHeadModel, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from explainers.datasets.example import Example
-from explainers.errors import ModelUnavailable
+from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
-from explainers.narrative import pretrained
+from explainers.narrative import fit, pretrained
 from explainers.narrative.cause import Parts, train
+from explainers.narrative.fit import start_from
 from explainers.narrative.generation import generate
 from explainers.narrative.language import Language, pad_rows
 from explainers.narrative.narrator import Narrator
@@ -25,6 +27,7 @@ from explainers.narrative.pretrained import SMOLLM2, pretrained_language_model
 from explainers.narrative.reader_start import read_states_as_words, token_pieces
 from explainers.narrative.recipe import NarratorRecipe
 from explainers.narrative.sentences import narrator_items, stack_inputs
+from explainers.training.artifacts import Artifact
 
 WORDS = ["The", "answer", "is", "neutral", "entailment", "contradiction", "because", "film", "good"]
 SIZES = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
@@ -68,11 +71,13 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def narrator_of(model: FrozenModel, name: str, rank: int = 0, seed: int = 1) -> Narrator:
+def narrator_of(
+    model: FrozenModel, name: str, rank: int = 0, seed: int = 1, losses: Literal["phi", "cause"] = "phi"
+) -> Narrator:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         phi, language = pretrained_language_model(name, reads_tokens=True, rank=rank)
-        narrator = Narrator(classifier_head(model), phi, language, "phi", layer=1)
+        narrator = Narrator(classifier_head(model), phi, language, losses, layer=1)
         for weight in narrator.token_reader.parameters():
             if weight.dim() > 1:
                 nn.init.normal_(weight)
@@ -124,14 +129,59 @@ def test_the_loss_of_a_sentence_is_that_of_its_tokens(model: FrozenModel, folder
     memory = narrator.token_memory(inputs)
     expected = F.cross_entropy(narrator.token_logits(inputs, ids, memory)[real], ids[real])
     assert not bool(real.all())
-    assert narrator.sentence_loss(inputs, ids, real, memory).item() == pytest.approx(expected.item(), rel=1e-4)
+    loss, _ = narrator.sentence_loss(inputs, ids, real, memory)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-4)
     word = narrator.language.pieces_within("film")[0]
     assert memory is not None
     assert word in memory.pieces.ids
     with torch.no_grad():
         narrator.token_reader.pointer.gate.bias.fill_(4.0)  # nearly every token is pointed to
     expected = F.cross_entropy(narrator.token_logits(inputs, ids, memory)[real], ids[real])
-    assert narrator.sentence_loss(inputs, ids, real, memory).item() == pytest.approx(expected.item(), rel=1e-4)
+    loss, class_logits = narrator.sentence_loss(inputs, ids, real, memory)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-4)
+    assert class_logits is None  # nothing reads them
+
+
+@pytest.mark.parametrize("folder", [LlamaForCausalLM], indirect=True)
+def test_the_pass_of_a_sentence_also_gives_the_class(model: FrozenModel, folder: str) -> None:
+    narrator = narrator_of(model, folder, rank=2, losses="cause").train()
+    inputs = stack_inputs(narrator_items(model, PAIRS, 1))
+    texts = ("The answer is neutral because the film was good", "The answer is entailment")
+    ids, real = pad_rows([narrator.language.ids(text) for text in texts], narrator.language.pad_id, torch.device("cpu"))
+    _, class_logits = narrator.sentence_loss(inputs, ids, real, narrator.token_memory(inputs))
+    assert class_logits is not None
+    assert torch.allclose(class_logits, narrator.class_token_logits(inputs), atol=1e-5)
+
+
+@pytest.mark.parametrize("folder", [LlamaForCausalLM], indirect=True)
+def test_the_aggregator_reads_mean_embeddings_where_these_do_not_learn(model: FrozenModel, folder: str) -> None:
+    narrator = narrator_of(model, folder, rank=2, losses="cause")
+    width = narrator.embedding_of(narrator.phi).embedding_dim
+    states = narrator.psi.in_features
+    assert narrator.aggregator.weight.shape == (states, width)
+    names = [narrator.language.pieces_within(name)[-1:] for name in ("neutral", "entailment", "contradiction")]
+    means = torch.randn(3, states, generator=torch.Generator().manual_seed(0))
+    narrator.initialise_aggregator(names, means)
+    certain = torch.full((3, narrator.language.size), -1e4)
+    certain[range(3), [pieces[0] for pieces in names]] = 0.0
+    assert torch.allclose(narrator.aggregate_token(certain), means, atol=1e-3)
+    full = narrator_of(model, folder, losses="cause")  # whose embeddings learn
+    assert full.aggregator.weight.shape == (states, full.language.size)
+
+
+@pytest.mark.parametrize("folder", [LlamaForCausalLM], indirect=True)
+def test_a_narrator_starts_from_one_that_was_fitted(
+    model: FrozenModel, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted = narrator_of(model, folder, rank=2, seed=1)
+    monkeypatch.setattr(fit, "read_narrator", lambda _artifact, _model: (None, fitted))
+    narrator, start = narrator_of(model, folder, rank=2, losses="cause", seed=2), Artifact("cause_phi", "", Path())
+    inputs = stack_inputs(narrator_items(model, PAIRS, 1))
+    assert not torch.allclose(logits_of(narrator, inputs), logits_of(fitted, inputs), atol=1e-3)
+    start_from(narrator, start, model)
+    assert torch.equal(logits_of(narrator, inputs), logits_of(fitted, inputs))
+    with pytest.raises(ExplanationError, match=r"cause_phi has weights of other shapes\. Choose one with the same"):
+        start_from(narrator_of(model, folder, rank=4, losses="cause"), start, model)
 
 
 @pytest.mark.parametrize("folder", [LlamaForCausalLM], indirect=True)
