@@ -19,7 +19,8 @@ options = controls.controls(engine.pool, question.example, line)
 drawing = drawing_options.drawing_options(question.example, line)
 run = session.run_for(engine, question, options)
 state.ask(question.example)
-for problem in state.problems.values():
-    plain_text.warning(problem)
+with st.container():  # one place among the page's elements, whatever is in it: what follows is not drawn anew
+    for problem in state.problems.values():
+        plain_text.warning(problem)
 
 views.live(engine, run, drawing)

@@ -117,11 +117,13 @@ def _upper_half(engine: Engine, run: Run, drawing: DrawingOptions, drawn: Drawn)
     if run.whole is not None:
         state.drop_unknown_units(len(run.whole.encoding.units))
     visible = displayed(run)
-    _problems(run, visible)
+    with st.container():
+        _problems(run, visible)
     waiting = visible is not None and guess.waiting(visible)
-    if visible is not None and not waiting:
-        _follow(drawn)
-        answer_head.show(visible)
+    with st.container():
+        if visible is not None and not waiting:
+            _follow(drawn)
+            answer_head.show(visible)
     _prediction(engine, run, visible)
     if visible is not None and waiting:
         guess.show_guess(visible)
@@ -155,12 +157,13 @@ def _prediction(engine: Engine, run: Run, visible: Run | None) -> None:
                 panels.prediction(visible)
     with right:
         _status(engine, run)
-    if visible is not None:
-        panels.about_prediction(visible, _correct_class(visible))
-    if run.whole is not None:
-        doubt = class_words_warning(run.whole, run.probabilities) if run.probabilities else ""
-        for sentence in filter(None, (doubt, run.whole.encoding.warning)):
-            plain_text.warning(sentence)
+    with st.container():
+        if visible is not None:
+            panels.about_prediction(visible, _correct_class(visible))
+        if run.whole is not None:
+            doubt = class_words_warning(run.whole, run.probabilities) if run.probabilities else ""
+            for sentence in filter(None, (doubt, run.whole.encoding.warning)):
+                plain_text.warning(sentence)
 
 
 def _correct_class(run: Run) -> int | None:
