@@ -83,7 +83,7 @@ def _of_bundle(name: str) -> ModelInfo:
 
 def model_box(state: PageState[Any]) -> str:
     """Draw the box for the model of a page, and return its name."""
-    offered = list(dict.fromkeys(filter(None, (*bundle_names(), *_language_models(), state.controls.model))))
+    offered = offered_models(state.controls.model)
     name = st.selectbox(
         "Model",
         offered,
@@ -94,6 +94,11 @@ def model_box(state: PageState[Any]) -> str:
         **state.widget("model", listed=offered),
     )
     return (name or "").strip()
+
+
+def offered_models(chosen: str) -> list[str]:
+    """Return the names of the models that are here, and of the one that was chosen."""
+    return list(dict.fromkeys(filter(None, (*bundle_names(), *_language_models(), chosen))))
 
 
 def _language_models() -> tuple[str, ...]:

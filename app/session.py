@@ -185,7 +185,7 @@ class PageState(Generic[Controls]):
             value = default_of(self.controls, name)
         value = _or_default(tuple(value) if isinstance(value, list) else value, default)
         self.unchecked.discard(name)
-        self.change(**{name: value.strip() if name == "model" else value})
+        self.change(**{name: value.strip() if name in ("model", "beside") else value})
         if then is not None:
             then()
 

@@ -17,6 +17,7 @@ from app.compare import (
     panels,
     row_numbers,
     row_order,
+    two_models,
 )
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
@@ -118,6 +119,7 @@ def show(engine: Engine, run: Run, drawing: DrawingOptions, *, disabled: bool) -
     row_numbers.show(_curves(run, single.result if single is not None else None, drawing, reverse=reverse))
     st.header("Do the methods agree?", anchor=False)
     panels.agreement(run)
+    waits = two_models.show(engine, run, drawing) or waits
     show_downloads(run.comparison(), disabled=disabled)
     return waits or follow_ups.pending(run)
 

@@ -114,6 +114,7 @@ class CompareControls:
     evidence: bool = field(default=False, metadata=carried(FLAG, "evidence", undo=False, download=True))
     view: str = field(default="rows", metadata=carried(MATRIX, "view", undo=False, download=True))
     duel: str = field(default="", metadata=carried(TEXT, "duel", undo=False, download=True))
+    beside: str = field(default="", metadata=carried(TEXT, "beside", "second model", undo=False, download=True))
     erased: str = field(default=BOTH_KINDS, metadata=carried(TEXT, "erased", "erased units", undo=False, download=True))
     reverse: bool = field(default=False, metadata=carried(FLAG, "reverse", undo=False, download=True))
     agree: bool = field(default=False, metadata=carried(FLAG, "agree", undo=False, download=True))
@@ -184,6 +185,7 @@ class CompareState(PageState[CompareControls]):
     long_texts: LongTexts = field(default_factory=LongTexts)
     run: Run | None = None
     last_good_run: Run | None = None
+    beside_run: Run | None = None  # of the second model
     row_order: tuple[object, RowOrder] | None = None  # for which question, and the order
     narrow: bool = False  # the page is as narrow as a phone
     last_click: object = None

@@ -18,6 +18,7 @@ from app.compare import (
     panels,
     score_sheet,
     session,
+    two_models,
 )
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
@@ -89,7 +90,7 @@ def live(engine: Engine, run: Run, drawing: DrawingOptions) -> None:
     state = compare_state()
     drawn = Drawn(run.active, run.settled, tick(engine, run), time.monotonic(), state.narrow, state.controls.view)
     st.fragment(run_every=drawn.tick)(_upper_half)(engine, run, drawing, drawn)
-    pending = follow_ups.pending(displayed(run))
+    pending = follow_ups.pending(displayed(run)) or two_models.pending()
     st.fragment(run_every=WAITING if pending else None)(_measurements)(engine, run, drawing, pending)
 
 

@@ -99,6 +99,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "unit",
     ),
     "app/compare/question_form.py": ("curated.why", "display.content", "noun", "title", "help"),
+    "app/compare/two_models.py": ("*_progress(second)",),
     "app/compare/views.py": (
         "settled",
         "max(len(run.columns), 1)",

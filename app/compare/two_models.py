@@ -1,0 +1,247 @@
+"""The section "Another model": the same input and methods for a second model, row by row below those of the first.
+
+The second model has a run of its own, which begins when the first one is over. It explains the class that the first one
+explains, where it has one of that name.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import plain_text
+from app.compare.controls import not_fitted
+from app.compare.drawing_options import DrawingOptions
+from app.compare.engine import Engine
+from app.compare.runs import Lease, Request, Run, answer_of
+from app.compare.state import compare_state
+from app.model_info import ModelInfo, model_info, offered_models
+from app.streamlit_shims import connection
+from explainers.errors import ExplanationError, without_folders
+from explainers.methods.registry import method_spec, select
+from explainers.report import answer as wording
+from explainers.report.text import decimals, escaped, join_names, one_line, quoted_among, target_name
+from explainers.results.manifest import strict_json
+
+if TYPE_CHECKING:
+    from explainers.comparison.two_models import MethodPair, ModelPair
+    from explainers.results.comparison import Comparison
+
+TITLE = "Another model"
+IDEA = "The same input and methods for a second model, or for another version of this one: where do they differ?"
+WAITING = "The second model begins when all methods are done."
+PREDICTS = "Asking the second model what it predicts …"
+STYLE = """<style>
+.two-models { display: flex; flex-direction: column; gap: 0.9rem; max-width: 80rem; }
+.two-models h3 { font-size: 1rem; font-weight: 600; margin: 0; padding: 0; overflow-wrap: anywhere; }
+.two-models h3 small { font-weight: 400; opacity: 0.85; margin-inline-start: 0.6rem; }
+.two-models .line { display: grid; grid-template-columns: 9rem minmax(0, 1fr); gap: 0 0.8rem; align-items: baseline; }
+.two-models .line > small { opacity: 0.8; overflow-wrap: anywhere; }
+@media (max-width: 640px) { .two-models .line { grid-template-columns: minmax(0, 1fr); } }
+</style>"""
+
+
+def pending() -> bool:
+    """Return whether the run of the second model is on its way."""
+    second = compare_state().beside_run
+    return second is not None and second.active
+
+
+def show(engine: Engine, run: Run, drawing: DrawingOptions) -> bool:
+    """Draw the section, and return whether something of it was still to come."""
+    state = compare_state()
+    st.header(TITLE, anchor=False)
+    st.caption(IDEA)
+    model = _box(engine, run)
+    second = state.beside_run
+    if second is not None and (not model or run.active):
+        second.stop()
+        state.beside_run = second = None
+    if not model or run.decision is None:
+        return False
+    if run.active:
+        st.caption(WAITING)
+        return False
+    second = _second_run(engine, run, model)
+    waits = second.active or _asks_more(engine, run, second)  # before it is drawn: results may come meanwhile
+    _draw(run, second, drawing)
+    return waits
+
+
+def _box(engine: Engine, run: Run) -> str:
+    """Draw the box for the second model, and return its name; empty for none."""
+    state, first = compare_state(), run.request.model
+    others = [name for name in offered_models(state.controls.beside) if name != first and _fits(engine, run, name)]
+    chosen = [] if state.controls.beside in ("", *others) else [state.controls.beside]
+    options = ["", *others, *chosen]
+    st.selectbox(
+        "Second model",
+        options,
+        format_func=lambda name: name or "none",
+        accept_new_options=True,
+        help="A model of this machine, an id on the Hugging Face hub, or a folder.",
+        width=480,
+        **state.widget("beside", listed=options),
+    )
+    return state.controls.beside if state.controls.beside != first else ""
+
+
+def _fits(engine: Engine, run: Run, name: str) -> bool:
+    """Return whether the model reads such an input, as far as that is known."""
+    info, example = model_info(engine.pool, name), run.request.example
+    if not info.labels:
+        return True
+    return info.multimodal == (example.image is not None) and info.pairs == (example.pair is not None)
+
+
+def _second_run(engine: Engine, run: Run, model: str) -> Run:
+    """Return the run of the second model. Where its classes are not known, its first run only asks for its
+    prediction: which class to explain is known after that."""
+    state = compare_state()
+    request = _request(run, model, model_info(engine.pool, model))
+    current = state.beside_run
+    if current is not None and current.request == request and not current.abandoned:
+        current.lease.renew()
+        return current
+    if current is not None:
+        current.stop()
+    state.beside_run = second = engine.submit(request, lease=Lease(connection()))
+    return second
+
+
+def _asks_more(engine: Engine, run: Run, second: Run) -> bool:
+    """Return whether the classes of the second model, and with them what to ask, became known meanwhile."""
+    model = second.request.model
+    return second.status == "done" and second.request != _request(run, model, model_info(engine.pool, model))
+
+
+def _request(run: Run, model: str, info: ModelInfo) -> Request:
+    """Ask of the second model what the first was asked, as far as it can answer: methods that were fitted to it, and
+    the class that the first one explains, where it has that."""
+    first, decision = run.request, run.comparison().decision
+    labels, settings = decision.card.labels, first.settings
+    absent = {spec.weights_of for spec in not_fitted(model, info.version)}
+    methods = tuple(spec.id for spec in select(first.methods) if spec.weights_of not in absent)
+    label = labels[decision.label] if labels[decision.label] in info.labels else None
+    versus = labels[decision.target.versus] if decision.target.versus is not None else None
+    if settings.erasure not in info.erasures:
+        settings = replace(settings, erasure=info.default_erasure)
+    return replace(
+        first,
+        model=model,
+        methods=methods if info.labels else (),
+        label=label,
+        versus=versus if label is not None and versus in info.labels else None,
+        settings=settings,
+        narrators=(),
+        guess=(),
+    )
+
+
+def _draw(run: Run, second: Run, drawing: DrawingOptions) -> None:
+    from explainers.comparison.two_models import two_models
+
+    if second.status == "failed":
+        plain_text.error(without_folders(second.error))
+        return
+    if second.active:
+        st.progress(*_progress(second))
+    if second.current is None:
+        return
+    first, other = run.comparison(), second.comparison()
+    try:
+        pair = second.view("two models", (run.settled, second.settled), lambda: two_models(first, other))
+    except ExplanationError as error:
+        plain_text.error(str(error))
+        return
+    key = run.settled, second.settled, second.active, drawing.preset, drawing.percent
+    st.html(second.view("two models drawn", key, lambda: html(pair, run, second, drawing)))
+    _notes(pair, run)
+    st.download_button(
+        "Both models, JSON",
+        data=partial(_json, pair),
+        file_name="crosslight-two-models.json",
+        mime="application/json",
+        on_click="ignore",
+        disabled=second.active,
+        key="file two models",
+    )
+
+
+def _progress(second: Run) -> tuple[float, str]:
+    """Return how far the run is, from 0 to 1 and in words."""
+    done, count = len(second.settled_methods), len(second.columns)
+    return done / max(count, 1), f"{done} of {count} methods done" if count else PREDICTS
+
+
+def _json(pair: "ModelPair") -> str:
+    return strict_json(pair.as_dict())
+
+
+def _notes(pair: "ModelPair", run: Run) -> None:
+    """Say what is not compared, and why."""
+    names = _names(pair)
+    if not pair.same_target:
+        explained = [target_name(comparison.decision) for comparison in (pair.first, pair.second)]
+        plain_text.warning(
+            f"{names[0]} explains {explained[0]}; {names[1]} has no such class and explains {explained[1]}, so their "
+            "rows answer different questions."
+        )
+    for name, methods in zip(names, pair.alone, strict=True):
+        if methods:
+            plain_text.caption(f"Only for {name}: {join_names([method_spec(method).name for method in methods])}.")
+    missing = len(pair.first.decision.encoding.units) - len(pair.units)
+    if missing:
+        plain_text.caption(f"{missing} of the units that {names[0]} reads are not read by {names[1]}.")
+
+
+def html(pair: "ModelPair", run: Run, second: Run, drawing: DrawingOptions) -> str:
+    """What either model says of the input, and each method for both, the one that differs most first."""
+    names = _names(pair)
+    heads = [_head(name, each) for name, each in zip(names, (run, second), strict=True)]
+    blocks = [_block(pair, method, names, drawing) for method in pair.methods]
+    return f'{STYLE}<div class="two-models"><div>{"".join(heads)}</div>{"".join(blocks)}</div>'
+
+
+def _names(pair: "ModelPair") -> tuple[str, str]:
+    first, second = (one_line(without_folders(each.decision.card.name)) for each in (pair.first, pair.second))
+    return first, second
+
+
+def _head(name: str, run: Run) -> str:
+    """The prediction and the answer of one model."""
+    comparison = run.comparison()
+    label = comparison.decision.card.labels[comparison.predicted]
+    p = decimals(comparison.probabilities[comparison.predicted])
+    answer = wording.heading(answer_of(run), comparison, brief=True) if comparison.results else ""
+    text = f"predicts {one_line(label)} ({p}). {answer}".strip()
+    return f'<div class="line"><small>{escaped(name)}</small><div dir="auto">{escaped(text)}</div></div>'
+
+
+def _block(pair: "ModelPair", method: "MethodPair", names: tuple[str, str], drawing: DrawingOptions) -> str:
+    rows = "".join(
+        f'<div class="line"><small>{escaped(name)}</small>'
+        f"<div>{_heat_map(comparison, method.method, drawing)}</div></div>"
+        for name, comparison in zip(names, (pair.first, pair.second), strict=True)
+    )
+    name = method_spec(method.method).display_name
+    return f"<section><h3>{escaped(name)}<small>{escaped(_difference(pair, method))}</small></h3>{rows}</section>"
+
+
+def _difference(pair: "ModelPair", method: "MethodPair") -> str:
+    """Such as: ρ = 0.71; furthest apart: “dull”, rank 1 and 5 of 8."""
+    rho = f"ρ = {decimals(method.agreement)}" if len(pair.units) > 1 else "one unit, so there is no order"
+    apart = method.apart
+    if apart is None:
+        return f"{rho}; all ranks are equal"
+    word = quoted_among(pair.first, pair.units[apart.unit][0])
+    return f"{rho}; furthest apart: {word}, rank {apart.first} and {apart.second} of {len(pair.units)}"
+
+
+def _heat_map(comparison: "Comparison", method: str, drawing: DrawingOptions) -> str:
+    from explainers.report.heatmap import heatmap
+
+    result = comparison.result(method)
+    assert result is not None
+    return heatmap(result.attribution, target_name(comparison.decision), preset=drawing.preset, percent=drawing.percent)

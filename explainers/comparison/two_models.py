@@ -1,0 +1,118 @@
+"""The same input explained for two models, or for two versions of one: where do they use different units?
+
+Each method is compared with itself by the ranks that it gives to the units that both models read. Scores are not
+compared: their scale is that of each model's probabilities. Importing this module does not load torch.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from explainers.errors import ExplanationError
+from explainers.metrics.agreement import Scores, spearman
+from explainers.models.inputs.encoding import Encoding
+from explainers.results.answer import CONSENSUS
+from explainers.results.attribution import ranking
+from explainers.results.comparison import Comparison
+
+
+@dataclass(frozen=True)
+class Apart:
+    """The unit, by its number among the shared ones, whose two ranks differ most; 1 is the most important."""
+
+    unit: int
+    first: int
+    second: int
+
+
+@dataclass(frozen=True)
+class MethodPair:
+    """One method's scores of the shared units, for the first model and for the second, and Spearman's ρ of the two;
+    NaN with a single unit."""
+
+    method: str
+    first: Scores
+    second: Scores
+    agreement: float
+
+    @property
+    def apart(self) -> Apart | None:
+        """None where all ranks are equal."""
+        first, second = _ranks(self.first), _ranks(self.second)
+        unit = max(range(len(first)), key=lambda number: abs(first[number] - second[number]))
+        return Apart(unit, first[unit], second[unit]) if first[unit] != second[unit] else None
+
+
+@dataclass(frozen=True)
+class ModelPair:
+    """Two comparisons of one input. `units` are the numbers that a unit has in the first and in the second; `methods`
+    begins with the one that differs most; `alone` are the methods that only one of them has a result of, by model."""
+
+    first: Comparison
+    second: Comparison
+    units: tuple[tuple[int, int], ...]
+    methods: tuple[MethodPair, ...]
+    alone: tuple[tuple[str, ...], tuple[str, ...]]
+
+    @property
+    def same_target(self) -> bool:
+        """Return whether both explain the same class, by its name, against the same other one."""
+        one, other = (self._target(comparison) for comparison in (self.first, self.second))
+        return one == other
+
+    @staticmethod
+    def _target(comparison: Comparison) -> tuple[str, ...]:
+        decision = comparison.decision
+        labels, versus = decision.card.labels, decision.target.versus
+        return (labels[decision.label], *([] if versus is None else [labels[versus]]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return both comparisons as JSON, and what differs between them."""
+        methods = [
+            {"method": pair.method, "spearman": pair.agreement, "first": list(pair.first), "second": list(pair.second)}
+            for pair in self.methods
+        ]
+        return {
+            "same_target": self.same_target,
+            "units": [list(pair) for pair in self.units],
+            "methods": methods,
+            "only_first": list(self.alone[0]),
+            "only_second": list(self.alone[1]),
+            "first": self.first.as_dict(),
+            "second": self.second.as_dict(),
+        }
+
+
+def two_models(first: Comparison, second: Comparison) -> ModelPair:
+    """Raises `ExplanationError` if they are not about the same input, or share no unit."""
+    one, other = first.decision.encoding, second.decision.encoding
+    if one.texts != other.texts:
+        raise ExplanationError("Two models are compared on one input. These comparisons are of different texts.")
+    units = shared_units(one, other)
+    if not units:
+        raise ExplanationError("The two models share no word of this input.")
+    ours, theirs = ({result.method: result for result in each.results} for each in (first, second))
+    pairs = []
+    for method in ours:
+        if method in theirs:
+            scores = (
+                tuple(ours[method].attribution.scores[number] for number, _ in units),
+                tuple(theirs[method].attribution.scores[number] for _, number in units),
+            )
+            pairs.append(MethodPair(method, *scores, spearman(*scores)))
+    pairs.sort(key=lambda pair: (pair.method != CONSENSUS, pair.agreement))  # the order of all methods first
+    alone = tuple(name for name in ours if name not in theirs), tuple(name for name in theirs if name not in ours)
+    return ModelPair(first, second, units, tuple(pairs), alone)
+
+
+def shared_units(first: Encoding, second: Encoding) -> tuple[tuple[int, int], ...]:
+    """Return the numbers in both of the units that stand at the same place of the same text, or of the image."""
+    places = {(unit.segment, unit.start, unit.end, unit.box): number for number, unit in enumerate(second.units)}
+    keys = ((unit.segment, unit.start, unit.end, unit.box) for unit in first.units)
+    return tuple((number, places[key]) for number, key in enumerate(keys) if key in places)
+
+
+def _ranks(scores: Scores) -> list[int]:
+    ranks = [0] * len(scores)
+    for rank, number in enumerate(ranking(scores).tolist(), 1):
+        ranks[number] = rank
+    return ranks
