@@ -17,6 +17,7 @@ from app.train.jobs import Jobs
 from explainers.comparison.price import expected_passes
 from explainers.datasets.labelled_rows import InputRow
 from explainers.errors import ExplanationError
+from explainers.evaluation.names import FEWEST
 from explainers.evaluation.set_spec import PRESETS, SetSpec, offered_methods
 from explainers.methods.registry import select
 from explainers.methods.spec import MethodSpec
@@ -99,12 +100,13 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
     line = (
         f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}: about {passes:,} passes of the model per input"
     )
+    few = f" No method can be recommended from fewer than {FEWEST} inputs." if inputs < FEWEST else ""
     model = pool.loaded(spec.model)
     if model is None:
-        return f"{line}. The time is known when the model is loaded."
+        return f"{line}. The time is known when the model is loaded.{few}"
     # a pass has all cores here, and each of the processes one of them
     seconds = _seconds_per_pass(model.name, model.version, model, typical.text, typical.pair)
-    return f"{line}, about {duration(inputs * passes * seconds)} on this machine."
+    return f"{line}, about {duration(inputs * passes * seconds)} on this machine.{few}"
 
 
 def _words(row: InputRow) -> int:

@@ -12,14 +12,13 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from explainers.evaluation.names import CONTROLS, RANDOM
+from explainers.evaluation.names import CONTROLS, FEWEST, RANDOM
 from explainers.evaluation.set_frames import EVIDENCE, metric_column
 from explainers.methods.registry import method_spec
 from explainers.metrics.bootstrap import Floats, Interval, interval_of_rows, item_weights
 from explainers.results.attribution import ranking, top_count
 
 MOST_ITEMS = 1_000  # that are drawn one by one; of more, groups of them
-FEWEST = 10  # inputs over which methods are compared
 MOST_POINTS = 5_000  # of the trust map that are drawn one by one
 BINS = 40  # of it in each direction otherwise
 CHEAPER = 0.9  # of the cost: what costs more is no cheaper

@@ -1,0 +1,38 @@
+"""What an evaluation costs, as the page says before it starts."""
+
+from collections.abc import Callable
+
+import pytest
+
+from app.evaluate.data_form import SubmittedData
+from app.evaluate.form import cost
+from app.model_info import ModelInfo
+from app.model_pool import ModelPool
+from explainers.datasets.labelled_rows import InputRow
+from explainers.evaluation.set_spec import SetSpec
+from explainers.models import catalog
+from explainers.models.frozen_model import FrozenModel
+
+INFO = ModelInfo(("negative", "positive"), ("text",), version="1")
+
+
+def rows(count: int) -> SubmittedData:
+    return SubmittedData(rows=tuple(InputRow(str(number), f"a good film {number}") for number in range(count)))
+
+
+@pytest.mark.parametrize(("count", "few"), [(9, True), (10, False)])
+def test_too_few_inputs_are_said_before_the_start(count: int, few: bool) -> None:
+    line = cost(ModelPool(), SetSpec("bag", ""), rows(count), INFO)
+    assert line.startswith(f"{count} inputs × ")
+    assert ("No method can be recommended from fewer than 10 inputs." in line) == few
+
+
+def test_the_time_is_said_once_the_model_is_loaded(
+    bag: Callable[..., FrozenModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, pool = bag({"a": 0.0, "good": 2.0, "film": 0.25}), ModelPool()
+    monkeypatch.setattr(catalog, "load", lambda name, *, device, roots: model)
+    assert cost(pool, SetSpec("bag", ""), rows(12), INFO).endswith("The time is known when the model is loaded.")
+    pool.model("bag")
+    assert cost(pool, SetSpec("bag", ""), rows(12), INFO).endswith(" on this machine.")
+    pool.wait()
