@@ -7,6 +7,7 @@ the tokens as a prefix.
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 import torch
 from tokenizers import Tokenizer
@@ -50,7 +51,22 @@ def with_adapters(phi: PreTrainedModel, rank: int, missing: Collection[str]) -> 
     for name, weight in phi.named_parameters():
         weight.requires_grad_(name in missing)
     setattr(phi, phi.base_model_prefix, adapted(phi.base_model, rank))
+    share_frozen(phi)
     return phi
+
+
+_frozen: WeakValueDictionary[str, nn.Parameter] = WeakValueDictionary()  # of the model loaded last, by name
+
+
+def share_frozen(phi: nn.Module) -> None:
+    """Let the weights that do not learn take the memory of equal ones that are loaded already: a second narrator on
+    SmolLM2 needs 10 MB in place of 540."""
+    for name, weight in phi.named_parameters():
+        if not weight.requires_grad:
+            known = _frozen.get(name)
+            if known is not None and known.shape == weight.shape and torch.equal(known, weight):
+                weight.data = known.data
+            _frozen[name] = weight
 
 
 def encoder_as_decoder(*, reads_tokens: bool = False) -> Loaded:

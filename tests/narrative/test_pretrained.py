@@ -251,6 +251,28 @@ def test_adapters_learn_and_the_language_model_stays(model: FrozenModel, folder:
     assert torch.allclose(logits_of(again.eval(), inputs), logits_of(narrator, inputs), atol=1e-6)
 
 
+@pytest.mark.parametrize("folder", [LlamaForCausalLM], indirect=True)
+def test_two_narrators_share_the_weights_that_do_not_learn(model: FrozenModel, folder: str, tmp_path: Path) -> None:
+    first, second = (narrator_of(model, folder, rank=2, seed=seed) for seed in (1, 2))
+    ours, theirs = (dict(narrator.named_parameters()) for narrator in (first, second))
+    shared = {name for name in ours if ours[name].data_ptr() == theirs[name].data_ptr()}
+    assert shared == {name for name, weight in ours.items() if not weight.requires_grad}
+    assert shared
+    inputs = stack_inputs(narrator_items(model, PAIRS, 1))
+    before = logits_of(first, inputs)
+    items = narrator_items(model, [Example(pair.text, pair.pair, label=0) for pair in PAIRS * 4], 1)
+    recipe = NarratorRecipe("phi", layer=1, adapter_rank=2, half_precision=True, epochs=1, batch=4, learning_rate=1e-2)
+    train(recipe, second, classifier_head(model), model.labels, Parts(items, items[:2]), tmp_path / "run")
+    assert torch.equal(logits_of(first, inputs), before)
+    whole = narrator_of(model, folder)  # all of its weights learn
+    assert not {weight.data_ptr() for weight in whole.parameters()} & {ours[name].data_ptr() for name in shared}
+    with torch.no_grad():
+        for name in shared:
+            ours[name].data = ours[name].data + 1.0
+    other = dict(narrator_of(model, folder, rank=2).named_parameters())
+    assert all(torch.equal(other[name], theirs[name]) for name in shared)  # other values are not taken
+
+
 @pytest.mark.parametrize("folder", [GPT2LMHeadModel], indirect=True)  # its layers are convolutions of width one
 def test_a_model_without_linear_layers_takes_no_adapters(folder: str) -> None:
     with pytest.raises(ModelUnavailable, match="no linear layers for adapters"):
