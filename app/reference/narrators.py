@@ -1,6 +1,5 @@
 """The Methods page about explanations in words: what every narrator is, and its metrics, from the registry."""
 
-import json
 from typing import Any
 
 import streamlit as st
@@ -10,7 +9,14 @@ from app.reference.methods import DIFFERENCES, describe
 from explainers.methods import narrator_specs
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.models.bundle_cards import BUNDLES, bundle_names
-from explainers.report.narrator_overview import advice, judged_reasons, notes, overview_cells
+from explainers.report.narrator_overview import (
+    advice,
+    judged_reasons,
+    names_of,
+    notes,
+    overview_cells,
+    stored_evaluations,
+)
 from explainers.report.narrator_tables import (
     TITLE,
     gain_lines,
@@ -20,7 +26,6 @@ from explainers.report.narrator_tables import (
     tournament_tables,
 )
 
-EVALUATION = "narrative/evaluation.json"
 NOTE = (
     "Each example is put into words five times; the majority decides which class was stated. Agreement and CCMR are F1 "
     "over the sentences that state a class, so the share that does stands beside them. BLEU and the other text metrics "
@@ -35,7 +40,7 @@ def cards() -> None:
         "Narrators generate a sentence instead of scoring words. They were trained to do so, and the sentence can "
         "sound right and be wrong."
     )
-    tables = {model: table["rows"] for model, table in _tables().items()}
+    tables = {model: tables[0]["rows"] for model, tables in _tables().items()}
     st.dataframe(overview_cells(tables), hide_index=True, height="content")
     plain_text.bullets(advice(tables))
     for spec in NARRATORS:
@@ -54,21 +59,27 @@ def metric() -> None:
 
 def evaluations() -> None:
     """Draw the tables of the embedded models' narrators, as the command below each of them wrote them."""
-    for model, table in _tables().items():
-        st.header(f"In words, on {table['data']['pairs']:,} held-out examples of {model}", anchor=False)
-        for cells in (narrator_cells(table["rows"]), *sentence_cells(table["rows"], table.get("baselines", ()))):
-            st.dataframe(cells, hide_index=True, height="content")
-        plain_text.bullets(gain_lines(table["rows"]))
-        judged = f"Reasons are judged on {judged_reasons(table['data']):,} examples."
-        plain_text.caption(" ".join([NOTE, judged, *notes(table["rows"])]))
-        _tournament(table.get("tournament", {}))
-        st.code(table["command"], "sh", wrap_lines=True)
+    for model, tables in _tables().items():
+        for number, table in enumerate(tables):
+            _evaluation(model, table, further=number > 0)
 
 
-def _tables() -> dict[str, dict[str, Any]]:
+def _evaluation(model: str, table: dict[str, Any], *, further: bool) -> None:
+    which = f": {names_of(table['rows'])}" if further else ""
+    st.header(f"In words, on {table['data']['pairs']:,} held-out examples of {model}{which}", anchor=False)
+    for cells in (narrator_cells(table["rows"]), *sentence_cells(table["rows"], table.get("baselines", ()))):
+        st.dataframe(cells, hide_index=True, height="content")
+    plain_text.bullets(gain_lines(table["rows"]))
+    judged = f"Reasons are judged on {judged_reasons(table['data']):,} examples."
+    plain_text.caption(" ".join([NOTE, judged, *notes(table["rows"])]))
+    _tournament(table.get("tournament", {}))
+    st.code(table["command"], "sh", wrap_lines=True)
+
+
+def _tables() -> dict[str, list[dict[str, Any]]]:
     """Return the stored evaluations by model."""
-    paths = {model: BUNDLES / model / EVALUATION for model in bundle_names()}
-    return {model: json.loads(path.read_text(encoding="utf-8")) for model, path in paths.items() if path.is_file()}
+    tables = {model: stored_evaluations(BUNDLES / model / "narrative") for model in bundle_names()}
+    return {model: found for model, found in tables.items() if found}
 
 
 def _tournament(tournament: dict[str, Any]) -> None:

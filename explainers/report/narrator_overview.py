@@ -215,14 +215,18 @@ READER_NOTE = (
 COMPARED_BY = ((RIGHT, "right reasons"), ("own_minus_other", "words of its own input"))
 
 
+def stored_evaluations(folder: Path) -> list[dict[str, Any]]:
+    """Those in `evaluation.json`, and of narrators that were measured apart from these, `evaluation-<name>.json`."""
+    paths = [path for path in (folder / EVALUATION, *sorted(folder.glob("evaluation-*.json"))) if path.is_file()]
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+
+
 def narrator_evaluation(folder: Path) -> Iterator[str]:
     """The tables and unselected sentences; nothing where the folder holds neither."""
-    path = folder / EVALUATION
-    if path.is_file():
-        table = json.loads(path.read_text(encoding="utf-8"))
+    for number, table in enumerate(stored_evaluations(folder)):
         rows, baselines, data = table["rows"], table.get("baselines", []), table["data"]
         trainings = trainings_of(rows)
-        yield "## Explanations in words"
+        yield f"### {names_of(rows)}" if number else "## Explanations in words"
         yield command_block(table["command"])
         yield NARRATOR_NOTE.format(inputs=data["pairs"], split=data["split"], trainings=trainings)
         yield (TRUTH_NOTE if truth_markdown(rows) else NO_TRUTH_NOTE).format(inputs=judged_reasons(data))
@@ -237,6 +241,11 @@ def narrator_evaluation(folder: Path) -> Iterator[str]:
         yield from unselected_sentences(rows, table.get("examples", []))
     if (folder / "examples.md").is_file():
         yield "[Sentences for the first 20 of these inputs](narrative/examples.md), unselected and unedited."
+
+
+def names_of(rows: Sequence[Row]) -> str:
+    """As in "φ, φ + TS and CAuSE"."""
+    return join_names([row_name(row) for row in rows])
 
 
 def trainings_of(rows: Sequence[Row]) -> str:

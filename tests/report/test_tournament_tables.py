@@ -46,3 +46,16 @@ def test_the_model_card_has_the_tournament_where_it_was_run(tmp_path: Path) -> N
         parts = list(narrator_evaluation(tmp_path))
         assert (f"### {TITLE}" in parts) == there
         assert all((part in parts) == there for part in tournament_parts(tournament()))
+
+
+def test_narrators_that_were_measured_apart_have_a_table_and_a_command_of_their_own(tmp_path: Path) -> None:
+    value = {"mean": 0.5, "low": 0.4, "high": 0.6}
+    measured = {name: value for name, _ in COLUMNS} | {name: 0.5 for name, _ in TEXTS} | {"constraint_met": value}
+    for name, method, command in (("evaluation", "cause", "first"), ("evaluation-more", "cause_tokens", "second")):
+        row = {"method": method, "seeds": 1, **measured}
+        table = {"rows": [row], "data": {"pairs": 300, "split": "test"}, "command": command}
+        (tmp_path / f"{name}.json").write_text(json.dumps(table))
+    parts = list(narrator_evaluation(tmp_path))
+    places = [parts.index(part) for part in ("## Explanations in words", "### CAuSE (tokens)")]
+    assert ["first" in parts[places[0] + 1], "second" in parts[places[1] + 1]] == [True, True]
+    assert places[0] < places[1]
