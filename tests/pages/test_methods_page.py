@@ -65,7 +65,7 @@ def metrics(method: str) -> dict[str, Any]:
 def test_the_narrators_metrics_are_shown_where_they_were_measured(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "small" / narrators.EVALUATION
+    path = tmp_path / "small" / "narrative" / "evaluation.json"
     path.parent.mkdir(parents=True)
     rows = [metrics(spec.id) for spec in NARRATORS]
     table = {"rows": rows, "command": "python -m explainers study narratives", "data": {"pairs": 4900}}
