@@ -151,6 +151,7 @@ def test_an_answer_that_came_too_late_is_not_called_stored(annotate: Callable[..
 
 def test_an_answer_to_an_item_that_is_not_shown_any_more_gets_a_sentence(annotate: Callable[..., Annotate]) -> None:
     page = annotate().create().press("join")
+    assert page.item()["key"]  # before the item is prepared nothing can be sent
     page.send(key="another item", marked=[1], label=1)
     assert (page.item()["problem"], page.item()["stored"]) == (workbench.MOVED_ON, "")
     assert not answers.annotations(session.annotation_store(), only_project())
