@@ -114,6 +114,7 @@ class CompareControls:
     evidence: bool = field(default=False, metadata=carried(FLAG, "evidence", undo=False, download=True))
     view: str = field(default="rows", metadata=carried(MATRIX, "view", undo=False, download=True))
     duel: str = field(default="", metadata=carried(TEXT, "duel", undo=False, download=True))
+    beside_class: str = field(default="", metadata=carried(TEXT, "beside-class", "class", undo=False, download=True))
     beside: str = field(default="", metadata=carried(TEXT, "beside", "second model", undo=False, download=True))
     erased: str = field(default=BOTH_KINDS, metadata=carried(TEXT, "erased", "erased units", undo=False, download=True))
     reverse: bool = field(default=False, metadata=carried(FLAG, "reverse", undo=False, download=True))

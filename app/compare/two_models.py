@@ -1,7 +1,8 @@
-"""The section "Another model": the same input and methods for a second model, row by row below those of the first.
+"""The section "Another model or class": the same input and methods for a second model, or for another class of the
+first, row by row below those of the first.
 
-The second model has a run of its own, which begins when the first one is over. It explains the class that the first one
-explains, where it has one of that name.
+What is second has a run of its own, which begins when the first one is over. A second model explains the class that the
+first one explains, where it has one of that name, unless another is chosen.
 """
 
 from dataclasses import replace
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from explainers.comparison.two_models import MethodPair, ModelPair
     from explainers.results.comparison import Comparison
 
-TITLE = "Another model"
-IDEA = "The same input and methods for a second model, or for another version of this one: where do they differ?"
-WAITING = "The second model begins when all methods are done."
+TITLE = "Another model or class"
+IDEA = "The same input and methods for a second model, another version of it, or another class: where do they differ?"
+WAITING = "It begins when all methods are done."
 PREDICTS = "Asking the second model what it predicts …"
 STYLE = """<style>
 .two-models { display: flex; flex-direction: column; gap: 0.9rem; max-width: 80rem; }
@@ -53,23 +54,25 @@ def show(engine: Engine, run: Run, drawing: DrawingOptions) -> bool:
     state = compare_state()
     st.header(TITLE, anchor=False)
     st.caption(IDEA)
-    model = _box(engine, run)
-    second = state.beside_run
-    if second is not None and (not model or run.active):
+    with st.container(horizontal=True):
+        model = _model_box(engine, run)
+        label = _class_box(engine, run, model)
+    asked, second = bool(model or label), state.beside_run
+    if second is not None and (not asked or run.active):
         second.stop()
         state.beside_run = second = None
-    if not model or run.decision is None:
+    if not asked or run.decision is None:
         return False
     if run.active:
         st.caption(WAITING)
         return False
-    second = _second_run(engine, run, model)
-    waits = second.active or _asks_more(engine, run, second)  # before it is drawn: results may come meanwhile
+    second = _second_run(engine, run, model or run.request.model, label)
+    waits = second.active or _asks_more(engine, run, second, label)  # before it is drawn: results may come meanwhile
     _draw(run, second, drawing)
     return waits
 
 
-def _box(engine: Engine, run: Run) -> str:
+def _model_box(engine: Engine, run: Run) -> str:
     """Draw the box for the second model, and return its name; empty for none."""
     state, first = compare_state(), run.request.model
     others = [name for name in offered_models(state.controls.beside) if name != first and _fits(engine, run, name)]
@@ -87,6 +90,25 @@ def _box(engine: Engine, run: Run) -> str:
     return state.controls.beside if state.controls.beside != first else ""
 
 
+def _class_box(engine: Engine, run: Run, model: str) -> str:
+    """Draw the box for the class of the second run, where there are more than two; return it, empty for that of the
+    first. Of two classes each is explained against the other anyway."""
+    state, labels = compare_state(), model_info(engine.pool, model or run.request.model).labels
+    options = ["", *labels]
+    if len(labels) <= 2:
+        return ""
+    st.selectbox(
+        "Its class",
+        options,
+        format_func=lambda label: label or "the same",
+        width=240,
+        **state.widget("beside_class", options=options, listed=options),
+    )
+    label = state.controls.beside_class
+    explained = run.decision.card.labels[run.decision.label] if run.decision is not None else ""
+    return "" if label == explained and not model else label
+
+
 def _fits(engine: Engine, run: Run, name: str) -> bool:
     """Return whether the model reads such an input, as far as that is known."""
     info, example = model_info(engine.pool, name), run.request.example
@@ -95,11 +117,11 @@ def _fits(engine: Engine, run: Run, name: str) -> bool:
     return info.multimodal == (example.image is not None) and info.pairs == (example.pair is not None)
 
 
-def _second_run(engine: Engine, run: Run, model: str) -> Run:
-    """Return the run of the second model. Where its classes are not known, its first run only asks for its
+def _second_run(engine: Engine, run: Run, model: str, label: str) -> Run:
+    """Return the second run. Where the classes of its model are not known, its first run only asks for its
     prediction: which class to explain is known after that."""
     state = compare_state()
-    request = _request(run, model, model_info(engine.pool, model))
+    request = _request(run, model, model_info(engine.pool, model), label)
     current = state.beside_run
     if current is not None and current.request == request and not current.abandoned:
         current.lease.renew()
@@ -110,21 +132,22 @@ def _second_run(engine: Engine, run: Run, model: str) -> Run:
     return second
 
 
-def _asks_more(engine: Engine, run: Run, second: Run) -> bool:
+def _asks_more(engine: Engine, run: Run, second: Run, label: str) -> bool:
     """Return whether the classes of the second model, and with them what to ask, became known meanwhile."""
     model = second.request.model
-    return second.status == "done" and second.request != _request(run, model, model_info(engine.pool, model))
+    return second.status == "done" and second.request != _request(run, model, model_info(engine.pool, model), label)
 
 
-def _request(run: Run, model: str, info: ModelInfo) -> Request:
+def _request(run: Run, model: str, info: ModelInfo, chosen: str) -> Request:
     """Ask of the second model what the first was asked, as far as it can answer: methods that were fitted to it, and
-    the class that the first one explains, where it has that."""
+    the `chosen` class, or that which the first one explains, where it has it."""
     first, decision = run.request, run.comparison().decision
     labels, settings = decision.card.labels, first.settings
     absent = {spec.weights_of for spec in not_fitted(model, info.version)}
     methods = tuple(spec.id for spec in select(first.methods) if spec.weights_of not in absent)
-    label = labels[decision.label] if labels[decision.label] in info.labels else None
-    versus = labels[decision.target.versus] if decision.target.versus is not None else None
+    wanted = chosen or labels[decision.label]
+    label = wanted if wanted in info.labels else None
+    versus = labels[decision.target.versus] if decision.target.versus is not None and not chosen else None
     if settings.erasure not in info.erasures:
         settings = replace(settings, erasure=info.default_erasure)
     return replace(
@@ -182,11 +205,11 @@ def _json(pair: "ModelPair") -> str:
 def _notes(pair: "ModelPair", run: Run) -> None:
     """Say what is not compared, and why."""
     names = _names(pair)
-    if not pair.same_target:
-        explained = [target_name(comparison.decision) for comparison in (pair.first, pair.second)]
+    explained = pair.first.decision.card.labels[pair.first.decision.label]
+    if explained not in pair.second.decision.card.labels and not compare_state().controls.beside_class:
         plain_text.warning(
-            f"{names[0]} explains {explained[0]}; {names[1]} has no such class and explains {explained[1]}, so their "
-            "rows answer different questions."
+            f"{one_line(pair.second.decision.card.name)} has no class {one_line(explained)} and explains the one that "
+            "it predicts, so the rows answer different questions."
         )
     for name, methods in zip(names, pair.alone, strict=True):
         if methods:
@@ -205,7 +228,12 @@ def html(pair: "ModelPair", run: Run, second: Run, drawing: DrawingOptions) -> s
 
 
 def _names(pair: "ModelPair") -> tuple[str, str]:
-    first, second = (one_line(without_folders(each.decision.card.name)) for each in (pair.first, pair.second))
+    """Return what the rows are called: by the model, and by what is explained where that differs."""
+    decisions = pair.first.decision, pair.second.decision
+    first, second = (
+        one_line(without_folders(each.card.name)) + ("" if pair.same_target else f", {target_name(each)}")
+        for each in decisions
+    )
     return first, second
 
 

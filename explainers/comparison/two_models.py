@@ -7,6 +7,7 @@ compared: their scale is that of each model's probabilities. Importing this modu
 from dataclasses import dataclass
 from typing import Any
 
+from explainers.comparison.consensus import abstains
 from explainers.errors import ExplanationError
 from explainers.metrics.agreement import Scores, spearman
 from explainers.models.inputs.encoding import Encoding
@@ -45,7 +46,9 @@ class MethodPair:
 @dataclass(frozen=True)
 class ModelPair:
     """Two comparisons of one input. `units` are the numbers that a unit has in the first and in the second; `methods`
-    begins with the one that differs most; `alone` are the methods that only one of them has a result of, by model."""
+    begins with the one that differs most; `alone` are the methods that only one of them has a result of, the first's
+    and the second's. A method that explains another class than the one in question has none.
+    """
 
     first: Comparison
     second: Comparison
@@ -90,7 +93,9 @@ def two_models(first: Comparison, second: Comparison) -> ModelPair:
     units = shared_units(one, other)
     if not units:
         raise ExplanationError("The two models share no word of this input.")
-    ours, theirs = ({result.method: result for result in each.results} for each in (first, second))
+    ours, theirs = (
+        {result.method: result for result in each.results if not abstains(result, each)} for each in (first, second)
+    )
     pairs = []
     for method in ours:
         if method in theirs:

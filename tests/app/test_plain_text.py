@@ -170,6 +170,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
     "app/reference/narrators.py": (
         "spec.name",
         "model",
+        "which",
     ),
     "app/train/form.py": (
         "_expected_time(jobs, spec, len(submitted.texts))",

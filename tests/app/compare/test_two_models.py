@@ -27,10 +27,15 @@ WEIGHTS = {"a": 0.0, "good": 2.0, "film": 0.25, "but": 0.0, "dull": -1.0}
 
 
 @pytest.fixture
-def models(bag: Callable[..., FrozenModel], model: FrozenModel) -> dict[str, FrozenModel]:
-    """For "other" "film" decides and "good" hardly counts; "renamed" calls its classes otherwise."""
+def models(bag: Callable[..., FrozenModel], model: FrozenModel, bert: FrozenModel) -> dict[str, FrozenModel]:
+    """For "other" "film" decides and "good" hardly counts; "renamed" calls its classes otherwise; "small" has three."""
     other = replace(bag({**WEIGHTS, "good": 0.1, "film": 3.0}), name="other")
-    return {"bag": model, "other": other, "renamed": replace(bag(WEIGHTS), name="renamed", labels=("bad", "fine"))}
+    return {
+        "bag": model,
+        "other": other,
+        "renamed": replace(bag(WEIGHTS), name="renamed", labels=("bad", "fine")),
+        "small": bert,
+    }
 
 
 @pytest.fixture
@@ -151,10 +156,44 @@ def test_a_chosen_model_explains_the_same_class_below_the_first(page: Callable[.
     assert "beside" not in again.query_params
 
 
+def test_another_class_of_the_same_model_stands_below_the_first(
+    page: Callable[..., AppTest],
+    engine: Engine,
+    over: Callable[[Run], Run],
+    request_for: Callable[..., Request],
+) -> None:
+    run = over(engine.submit(replace(request_for("good film"), model="small", label="positive")))
+    at = page(run, model="small")
+    assert [box.label for box in at.selectbox] == ["Second model", "Its class"]
+    assert at.selectbox[1].options == ["the same", "negative", "neutral", "positive"]
+    at.selectbox[1].set_value("positive")
+    assert at.run().session_state["CompareState"].beside_run is None  # it is the one that is explained
+    at.selectbox[1].set_value("neutral")
+    at = until_over(at.run())
+    second = at.session_state["CompareState"].beside_run
+    assert (second.request.model, second.request.label) == ("small", "neutral")
+    assert "small, positive" in drawn(at)
+    assert "small, neutral" in drawn(at)
+    assert "plain-warning" not in drawn(at)
+    assert at.query_params["beside-class"] in ("neutral", ["neutral"])
+
+
+def test_a_method_that_explains_the_predicted_class_alone_is_not_compared(
+    engine: Engine, over: Callable[[Run], Run], request_for: Callable[..., Request]
+) -> None:
+    request = replace(request_for("good film", methods=("occlusion", "cimi")), model="small")
+    predicted = over(engine.submit(request)).comparison()
+    other = next(label for label in predicted.decision.card.labels if label != predicted.label)
+    pair = two_models(predicted, over(engine.submit(replace(request, label=other))).comparison())
+    assert "cimi" not in [method.method for method in pair.methods]
+    assert pair.alone[0] == (CONSENSUS, "cimi")  # two methods make a consensus
+    assert not pair.same_target
+
+
 def test_a_model_with_other_classes_explains_its_own(page: Callable[..., AppTest]) -> None:
     at = until_over(page(beside="renamed"))
     assert at.session_state["CompareState"].beside_run.request.label is None
-    assert "bag explains positive; renamed has no such class and explains fine" in drawn(at)
+    assert "renamed has no class positive and explains the one that it predicts" in drawn(at)
 
 
 def test_a_model_that_cannot_be_loaded_gets_a_sentence(
