@@ -180,7 +180,15 @@ def read_user_table(content: bytes, name: str, choose: Choice, *, lenient: bool 
         cells = list(frame.itertuples(index=False, name=None))
         return UserTable(tuple(map(str, frame.columns)), cells, range(1, len(cells) + 1))
     decode = decode_leniently if lenient else decode_text
-    return _read_delimited(decode(content, name), DELIMITERS[suffix], choose)
+    text = decode(content, name)
+    return _read_delimited(text, delimiter_of(text, DELIMITERS[suffix]), choose)
+
+
+def delimiter_of(text: str, usual: str) -> str:
+    """Return what separates the columns: the usual delimiter, or where the header has none of it a semicolon, as
+    spreadsheets write in half of Europe, or a tab."""
+    header = text.partition(END)[0]
+    return next((delimiter for delimiter in (usual, ";", "\t") if delimiter in header), usual)
 
 
 def _read_delimited(content: str, delimiter: str, choose: Choice) -> UserTable:

@@ -213,3 +213,17 @@ def test_what_is_no_json_is_a_sentence(text: str) -> None:
 
 def test_whole_characters_are_read() -> None:
     assert parsed_json(r'{"text": "\ud83d\ude00 \\ud83d"}') == {"text": "😀 \\ud83d"}
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_the_header_tells_what_separates_the_columns_of_a_csv_file(delimiter: str) -> None:
+    content = f"text{delimiter}label\nSlow, but good; a bit long.{delimiter}good\n"
+    if delimiter != "\t":
+        content = content.replace("Slow, but good; a bit long.", '"Slow, but good; a bit long."')
+    table = read_user_table(content.encode(), "mine.csv", list)
+    assert (table.columns, table.rows) == (("text", "label"), [("Slow, but good; a bit long.", "good")])
+
+
+def test_a_comma_in_the_header_decides_and_one_column_has_no_delimiter() -> None:
+    assert read_user_table(b"text,a;b\nx,y\n", "mine.csv", list).columns == ("text", "a;b")
+    assert read_user_table(b"text\nSlow; good\n", "mine.csv", list).rows == [("Slow; good",)]
