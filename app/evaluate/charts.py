@@ -18,7 +18,7 @@ from explainers.report.text import escaped, one_line
 ROW = 26  # pixels of a line of the dot plot
 GREY = "#8a8a8a"
 ANSWERS = {"right": ("#2166ac", "circle"), "wrong": ("#d1610a", "x"), "no label": ("#7b5fb5", "circle-open")}
-MAP_HEIGHT, CURVES_HEIGHT = 420, 420
+MAP_HEIGHT, CURVES_HEIGHT = 420, 720
 
 
 def evidence_dots(table: Sequence[MethodSummary], operator: str) -> go.Figure:
@@ -89,15 +89,16 @@ def cost_chart(table: Sequence[MethodSummary], operator: str) -> go.Figure:
 
 
 def curve_chart(curves: Sequence[MeanCurves], operator: str) -> go.Figure:
-    """Return the mean curves of the methods with their bands: the first units removed, and only they kept."""
+    """Return the mean curves of the methods with their bands: the first units removed, and below it only they
+    kept; one below the other, since the page may be as narrow as a phone."""
     titles = (f"first units removed ({operator})", "only the first units kept")
-    figure = make_subplots(1, 2, subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.04)
+    figure = make_subplots(2, 1, subplot_titles=titles, shared_xaxes=True, vertical_spacing=0.08)
     percents = [100 * share for share in CURVE_SHARES]
     for method in curves:
         random = method.method in CONTROLS
         style = LineStyle(GREY, "dot") if random else line_of(method.method)
-        for column, intervals in enumerate((method.removed, method.kept), 1):
-            name, shown = name_of(method.method), column == 1
+        for row, intervals in enumerate((method.removed, method.kept), 1):
+            name, shown = name_of(method.method), row == 1
             figure.add_scatter(
                 x=percents,
                 y=[interval.mean for interval in intervals],
@@ -107,8 +108,8 @@ def curve_chart(curves: Sequence[MeanCurves], operator: str) -> go.Figure:
                 mode="lines",
                 line={"color": style.colour, "dash": style.dash, "width": 2},
                 hovertemplate=f"{name}: %{{y:.3f}} at %{{x:.0f}} %<extra></extra>",
-                row=1,
-                col=column,
+                row=row,
+                col=1,
             )
             figure.add_scatter(
                 x=[*percents, *reversed(percents)],
@@ -121,15 +122,15 @@ def curve_chart(curves: Sequence[MeanCurves], operator: str) -> go.Figure:
                 fillcolor=style.colour,
                 opacity=0.12,
                 hoverinfo="skip",
-                row=1,
-                col=column,
+                row=row,
+                col=1,
             )
-    figure.update_xaxes(title_text="% of the units", title_standoff=4)
-    figure.update_yaxes(title_text="mean p(class)", range=[0, 1.02], col=1)
+    figure.update_xaxes(title_text="% of the units", title_standoff=4, row=2)
+    figure.update_yaxes(title_text="mean p(class)", range=[0, 1.02])
     figure.update_layout(
         height=CURVES_HEIGHT,
         margin={"l": 8, "r": 8, "t": 28, "b": 8},
-        legend={"orientation": "h", "y": -0.22, "x": 0},
+        legend={"orientation": "h", "y": -0.1, "x": 0},
         hovermode="closest",
     )
     return figure

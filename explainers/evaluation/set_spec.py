@@ -87,7 +87,7 @@ def offered_methods(model: str, version: str, *, pairs: bool) -> tuple[MethodSpe
 
 
 QUICK = SetPreset(
-    "quick", "one-pass methods, gradients, occlusion, and LIME with 100 samples, on 50 inputs", 50, 100, True
+    "quick", "one-pass methods, gradients, occlusion, and LIME with 100 samples, on at most 50 inputs", 50, 100, True
 )
 FULL = SetPreset("full", "all methods on all inputs, with samples until they settle", 0, UNTIL_SETTLED, False)
 PRESETS = (QUICK, FULL)

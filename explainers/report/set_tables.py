@@ -33,8 +33,8 @@ EVIDENCE_MEANING = (
 )
 NOTE = (
     "Means with 95 % bootstrap intervals over inputs. Behind: how much less evidence a method has than the best one on "
-    "the same inputs; where the interval holds 0 the two are level. † was optimised on these metrics, so it is listed "
-    "and not compared."
+    "the same inputs; where the interval holds 0 the two are level. The consensus is made of the others and is not "
+    "recommended. † was optimised on these metrics, so it is listed and not compared."
 )
 
 
