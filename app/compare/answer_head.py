@@ -176,7 +176,8 @@ def _bars(shown: Run, answer: Answer | None) -> str:
         comparison = shown.comparison()
         label, units = target_name(comparison.decision, 24), plural(name_of_units(comparison.decision))
         full = comparison.probability
-        bars = [_bar("", f"{label}, all {units}", full, f"p({label}) of the input")]
+        whole = f"all other {units}" if comparison.removed else f"all {units}"
+        bars = [_bar("", f"{label}, {whole}", full, f"p({label}) of the input")]
         if answer is None or answer.status == "pending":
             bars += [_bar("", f"without the decisive {units}", None, ""), _bar("", f"without random {units}", None, "")]
         elif answer.status == "supported" and answer.effect is not None:

@@ -63,7 +63,7 @@ def start(engine: Engine, request: Request, *, fresh: bool = False) -> Run:
             run.whole = run.whole or before.whole
             run.previous = before if before.settled[0] or before.previous is None else before.previous
         before.previous = None  # one step back is enough
-        if before.status == "done":
+        if before.finished or before.settled_methods:  # also what was stopped has something to show
             state.last_good_run = before
     state.run = run
     return run

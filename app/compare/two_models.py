@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 TITLE = "Another model or class"
 IDEA = "The same input and methods for a second model, another version of it, or another class: where do they differ?"
-WAITING = "It begins when all methods are done."
+WAITING = "It begins when all methods above are done."
+SAME = "This is the model above. Choose another one, or another class."
+STOPPED = "Stopped. Finished results stay."
+RHO = "ρ compares the two rows by rank: 1 the same order, 0 no relation, −1 the opposite. The least alike come first."
 PREDICTS = "Asking the second model what it predicts …"
 STYLE = """<style>
 .two-models { display: flex; flex-direction: column; gap: 0.9rem; max-width: 80rem; }
@@ -57,14 +60,15 @@ def show(engine: Engine, run: Run, drawing: DrawingOptions) -> bool:
     with st.container(horizontal=True):
         model = _model_box(engine, run)
         label = _class_box(engine, run, model)
-    asked, second = bool(model or label), state.beside_run
-    if second is not None and (not asked or run.active):
+    asked, second, over = bool(model or label), state.beside_run, run.finished and run.decision is not None
+    if second is not None and not (asked and over):
         second.stop()
         state.beside_run = second = None
-    if not asked or run.decision is None:
-        return False
-    if run.active:
-        st.caption(WAITING)
+    if not asked or not over:
+        if asked:
+            st.caption(WAITING)
+        elif state.controls.beside:
+            st.caption(SAME)
         return False
     second = _second_run(engine, run, model or run.request.model, label)
     waits = second.active or _asks_more(engine, run, second, label)  # before it is drawn: results may come meanwhile
@@ -83,7 +87,7 @@ def _model_box(engine: Engine, run: Run) -> str:
         options,
         format_func=lambda name: name or "none",
         accept_new_options=True,
-        help="A model of this machine, an id on the Hugging Face hub, or a folder.",
+        help="One of the list, or typed: an id on the Hugging Face hub, or a folder.",
         width=480,
         **state.widget("beside", listed=options),
     )
@@ -168,8 +172,7 @@ def _draw(run: Run, second: Run, drawing: DrawingOptions) -> None:
     if second.status == "failed":
         plain_text.error(without_folders(second.error))
         return
-    if second.active:
-        st.progress(*_progress(second))
+    _state(second)
     if second.current is None:
         return
     first, other = run.comparison(), second.comparison()
@@ -180,7 +183,7 @@ def _draw(run: Run, second: Run, drawing: DrawingOptions) -> None:
         return
     key = run.settled, second.settled, second.active, drawing.preset, drawing.percent
     st.html(second.view("two models drawn", key, lambda: html(pair, run, second, drawing)))
-    _notes(pair, run)
+    _notes(pair, complete=second.finished)
     st.download_button(
         "Both models, JSON",
         data=partial(_json, pair),
@@ -190,6 +193,23 @@ def _draw(run: Run, second: Run, drawing: DrawingOptions) -> None:
         disabled=second.active,
         key="file two models",
     )
+
+
+def _state(second: Run) -> None:
+    """Draw how far the second run is, with a button to stop it, or that it was stopped."""
+    if second.active:
+        with st.container(horizontal=True, vertical_alignment="center", width=480):
+            st.progress(*_progress(second))
+            st.button("Stop", on_click=second.stop, key="stop second")
+    elif second.status == "stopped":
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(STOPPED)
+            st.button("Continue", on_click=_go_on, key="go on with second")
+
+
+def _go_on() -> None:
+    """Forget the stopped run, so that another begins; what was finished is remembered."""
+    compare_state().beside_run = None
 
 
 def _progress(second: Run) -> tuple[float, str]:
@@ -202,7 +222,7 @@ def _json(pair: "ModelPair") -> str:
     return strict_json(pair.as_dict())
 
 
-def _notes(pair: "ModelPair", run: Run) -> None:
+def _notes(pair: "ModelPair", *, complete: bool) -> None:
     """Say what is not compared, and why."""
     names = _names(pair)
     explained = pair.first.decision.card.labels[pair.first.decision.label]
@@ -212,7 +232,7 @@ def _notes(pair: "ModelPair", run: Run) -> None:
             "it predicts, so the rows answer different questions."
         )
     for name, methods in zip(names, pair.alone, strict=True):
-        if methods:
+        if methods and complete:
             plain_text.caption(f"Only for {name}: {join_names([method_spec(method).name for method in methods])}.")
     missing = len(pair.first.decision.encoding.units) - len(pair.units)
     if missing:
@@ -224,7 +244,11 @@ def html(pair: "ModelPair", run: Run, second: Run, drawing: DrawingOptions) -> s
     names = _names(pair)
     heads = [_head(name, each) for name, each in zip(names, (run, second), strict=True)]
     blocks = [_block(pair, method, names, drawing) for method in pair.methods]
-    return f'{STYLE}<div class="two-models"><div>{"".join(heads)}</div>{"".join(blocks)}</div>'
+    about = f"For {target_name(pair.first.decision)}. {RHO}" if pair.same_target else RHO
+    return (
+        f'{STYLE}<div class="two-models"><div>{"".join(heads)}</div><small>{escaped(about)}</small>'
+        f"{''.join(blocks)}</div>"
+    )
 
 
 def _names(pair: "ModelPair") -> tuple[str, str]:
@@ -242,7 +266,7 @@ def _head(name: str, run: Run) -> str:
     comparison = run.comparison()
     label = comparison.decision.card.labels[comparison.predicted]
     p = decimals(comparison.probabilities[comparison.predicted])
-    answer = wording.heading(answer_of(run), comparison, brief=True) if comparison.results else ""
+    answer = wording.heading(answer_of(run), comparison, brief=True) if run.finished else ""
     text = f"predicts {one_line(label)} ({p}). {answer}".strip()
     return f'<div class="line"><small>{escaped(name)}</small><div dir="auto">{escaped(text)}</div></div>'
 

@@ -69,6 +69,7 @@ def table(run: Run) -> list[dict[str, str | float]]:
 
 
 QUICKEST, WAITING, SLOWEST = 0.5, 1.0, 3.0  # seconds between two redraws of a run that is on its way
+TO_COME = "Curves, agreement, a second model and downloads stand here as soon as the model has answered."
 WORTH_SAYING = 5.0  # seconds that are left
 PER_RUN = 0.1  # more seconds for each run on its way, so that many tabs do not keep the server busy with drawing
 TICKS_PER_PLOT = 4  # plots and tables, which cost more, are redrawn less often
@@ -201,6 +202,8 @@ def _explanations(visible: Run, drawing: DrawingOptions, drawn: Drawn) -> None:
 def _measurements(engine: Engine, run: Run, drawing: DrawingOptions, was_pending: bool) -> None:
     visible = displayed(run)
     if visible is None or visible.decision is None or guess.waiting(visible):
+        if visible is not None and visible.decision is None and run.active:
+            st.caption(TO_COME)
         return
     compare_state().finish()
     run.lease.renew()

@@ -7,13 +7,14 @@ compared: their scale is that of each model's probabilities. Importing this modu
 from dataclasses import dataclass
 from typing import Any
 
-from explainers.comparison.consensus import abstains
+from explainers.comparison.consensus import abstains, spec_of
 from explainers.errors import ExplanationError
 from explainers.metrics.agreement import Scores, spearman
 from explainers.models.inputs.encoding import Encoding
 from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import ranking
 from explainers.results.comparison import Comparison
+from explainers.results.events import MethodResult
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def two_models(first: Comparison, second: Comparison) -> ModelPair:
     if not units:
         raise ExplanationError("The two models share no word of this input.")
     ours, theirs = (
-        {result.method: result for result in each.results if not abstains(result, each)} for each in (first, second)
+        {result.method: result for result in each.results if compared(result, each)} for each in (first, second)
     )
     pairs = []
     for method in ours:
@@ -107,6 +108,11 @@ def two_models(first: Comparison, second: Comparison) -> ModelPair:
     pairs.sort(key=lambda pair: (pair.method != CONSENSUS, pair.agreement))  # the order of all methods first
     alone = tuple(name for name in ours if name not in theirs), tuple(name for name in theirs if name not in ours)
     return ModelPair(first, second, units, tuple(pairs), alone)
+
+
+def compared(result: MethodResult, comparison: Comparison) -> bool:
+    """Return whether the method is compared: not a random order, nor one that explains another class than is asked."""
+    return not abstains(result, comparison) and not spec_of(result).is_random
 
 
 def shared_units(first: Encoding, second: Encoding) -> tuple[tuple[int, int], ...]:

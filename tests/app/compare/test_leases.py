@@ -1,11 +1,13 @@
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from app.compare import runs
+from app.compare import runs, session
 from app.compare.engine import Engine, longest_queue
-from app.compare.runs import Lease
+from app.compare.runs import Lease, Request, Run
+from app.compare.state import compare_state
 
 
 @pytest.mark.parametrize(
@@ -142,3 +144,16 @@ def test_the_snapshot_has_numbers_and_nothing_that_was_typed(
     hold.go.set()
     for run in runs:
         over(run)
+
+
+def test_a_stopped_comparison_with_results_is_what_stays_on_screen(
+    page: Any, engine: Engine, ran: Callable[..., Run], request_for: Callable[..., Request]
+) -> None:
+    state = compare_state()
+    state.run = first = ran("a good film")
+    state.run.status = "stopped"
+    session.start(engine, request_for("a dull film"))
+    assert state.last_good_run is first
+    state.run = empty = Run(request_for("a film"), {}, status="stopped")  # stopped before anything was known
+    session.start(engine, request_for("a good film but dull"))
+    assert state.last_good_run is not empty

@@ -20,6 +20,7 @@ from explainers.errors import ExplanationError
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.answer import CONSENSUS
+from tests.app.conftest import Hold
 
 TEXT = "a good film but dull"
 Ran = Callable[..., Run]
@@ -215,11 +216,33 @@ def test_as_long_as_the_first_is_on_its_way_the_second_waits(page: Callable[...,
     run = ran(TEXT)
     at = until_over(page(run, beside="other"))
     second = at.session_state["CompareState"].beside_run
-    run.status = "running"
+    for status in ("running", "stopped"):
+        run.status = status  # type: ignore[assignment]
+        at.run()
+        assert at.session_state["CompareState"].beside_run is None
+        assert second.meter.cancel.is_set()
+        assert section.WAITING in [caption.value for caption in at.caption]
+
+
+def test_the_second_is_stopped_and_goes_on(page: Callable[..., AppTest], models: dict[str, FrozenModel]) -> None:
+    at, hold = page(), Hold(lambda: True)
+    models["other"].module.register_forward_pre_hook(hold)
+    at.selectbox[0].set_value("other")
     at.run()
+    assert hold.reached.wait(20)
+    at.run().button(key="stop second").click()
+    hold.go.set()
+    at = until_over(at.run())
+    assert section.STOPPED in [caption.value for caption in at.caption]
+    at.button(key="go on with second").click()
+    at = until_over(at.run())
+    assert drawn(at).count("<section>") == 3
+
+
+def test_the_model_above_is_no_second_model(page: Callable[..., AppTest]) -> None:
+    at = page(beside="bag")
+    assert section.SAME in [caption.value for caption in at.caption]
     assert at.session_state["CompareState"].beside_run is None
-    assert second.meter.cancel.is_set()
-    assert section.WAITING in [caption.value for caption in at.caption]
 
 
 def test_words_that_were_removed_are_removed_for_both(page: Callable[..., AppTest], ran: Ran) -> None:
