@@ -296,4 +296,5 @@ def _heat_map(comparison: "Comparison", method: str, drawing: DrawingOptions) ->
 
     result = comparison.result(method)
     assert result is not None
-    return heatmap(result.attribution, target_name(comparison.decision), preset=drawing.preset, percent=drawing.percent)
+    label, names = target_name(comparison.decision), tuple(comparison.names)
+    return heatmap(result.attribution, label, preset=drawing.preset, percent=drawing.percent, names=names)
