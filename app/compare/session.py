@@ -57,6 +57,9 @@ def start(engine: Engine, request: Request, *, fresh: bool = False) -> Run:
     """Starts a run, and keeps on screen what the one before knew about the same input."""
     state = compare_state()
     before = state.run
+    if state.beside_run is not None:  # it was about the run before
+        state.beside_run.stop()
+        state.beside_run = None
     run = engine.submit(request, fresh=fresh, lease=Lease(connection()))
     if before is not None and before.whole is not None:
         if units_of(before.request) == units_of(request):

@@ -16,6 +16,7 @@ from app.compare.controls import not_fitted
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
 from app.compare.runs import Lease, Request, Run, answer_of
+from app.compare.session import gives_more_time
 from app.compare.state import compare_state
 from app.model_info import ModelInfo, model_info, offered_models
 from app.streamlit_shims import connection
@@ -33,6 +34,11 @@ TITLE = "Another model or class"
 IDEA = "The same input and methods for a second model, another version of it, or another class: where do they differ?"
 WAITING = "It begins when all methods above are done."
 SAME = "This is the model above. Choose another one, or another class."
+CUT_OTHERWISE = (
+    "The second model cuts this input into other units, so what was removed for the first cannot be removed for it. "
+    "Restore what was removed, or choose words as units."
+)
+SHORT = "Not all methods had time."
 STOPPED = "Stopped. Finished results stay."
 RHO = "ρ compares the two rows by rank: 1 the same order, 0 no relation, −1 the opposite. The least alike come first."
 PREDICTS = "Asking the second model what it predicts …"
@@ -72,7 +78,7 @@ def show(engine: Engine, run: Run, drawing: DrawingOptions) -> bool:
         return False
     second = _second_run(engine, run, model or run.request.model, label)
     waits = second.active or _asks_more(engine, run, second, label)  # before it is drawn: results may come meanwhile
-    _draw(run, second, drawing)
+    _draw(engine, run, second, drawing, label)
     return waits
 
 
@@ -97,12 +103,12 @@ def _model_box(engine: Engine, run: Run) -> str:
 def _class_box(engine: Engine, run: Run, model: str) -> str:
     """Draw the box for the class of the second run, where there are more than two; return it, empty for that of the
     first. Of two classes each is explained against the other anyway."""
-    state, labels = compare_state(), model_info(engine.pool, model or run.request.model).labels
+    state, labels = compare_state(), _info(engine, run, model or run.request.model).labels
     options = ["", *labels]
     if len(labels) <= 2:
         return ""
     st.selectbox(
-        "Its class",
+        "Class",
         options,
         format_func=lambda label: label or "the same",
         width=240,
@@ -111,6 +117,16 @@ def _class_box(engine: Engine, run: Run, model: str) -> str:
     label = state.controls.beside_class
     explained = run.decision.card.labels[run.decision.label] if run.decision is not None else ""
     return "" if label == explained and not model else label
+
+
+def _info(engine: Engine, run: Run, name: str) -> ModelInfo:
+    """Return what is known of a model that one of the two runs has read, also where it was released since."""
+    info = model_info(engine.pool, name)
+    for known in (run, compare_state().beside_run):
+        if not info.labels and known is not None and known.request.model == name and known.whole is not None:
+            card = known.whole.card
+            info = replace(info, labels=card.labels, input_names=card.input_names, version=card.version)
+    return info
 
 
 def _fits(engine: Engine, run: Run, name: str) -> bool:
@@ -125,9 +141,10 @@ def _second_run(engine: Engine, run: Run, model: str, label: str) -> Run:
     """Return the second run. Where the classes of its model are not known, its first run only asks for its
     prediction: which class to explain is known after that."""
     state = compare_state()
-    request = _request(run, model, model_info(engine.pool, model), label)
+    request = _request(run, model, _info(engine, run, model), label)
     current = state.beside_run
-    if current is not None and current.request == request and not current.abandoned:
+    same = current is not None and current.request == request and not current.abandoned
+    if current is not None and same and not gives_more_time(request, current):
         current.lease.renew()
         return current
     if current is not None:
@@ -139,7 +156,7 @@ def _second_run(engine: Engine, run: Run, model: str, label: str) -> Run:
 def _asks_more(engine: Engine, run: Run, second: Run, label: str) -> bool:
     """Return whether the classes of the second model, and with them what to ask, became known meanwhile."""
     model = second.request.model
-    return second.status == "done" and second.request != _request(run, model, model_info(engine.pool, model), label)
+    return second.status == "done" and second.request != _request(run, model, _info(engine, run, model), label)
 
 
 def _request(run: Run, model: str, info: ModelInfo, chosen: str) -> Request:
@@ -163,27 +180,29 @@ def _request(run: Run, model: str, info: ModelInfo, chosen: str) -> Request:
         settings=settings,
         narrators=(),
         guess=(),
+        given=(),  # what a file says is about the first
+        budget=compare_state().controls.budget or None,
     )
 
 
-def _draw(run: Run, second: Run, drawing: DrawingOptions) -> None:
+def _draw(engine: Engine, run: Run, second: Run, drawing: DrawingOptions, label: str) -> None:
     from explainers.comparison.two_models import two_models
 
-    if second.status == "failed":
-        plain_text.error(without_folders(second.error))
+    _state(engine, second)
+    if second.status == "failed" or second.current is None:
         return
-    _state(second)
-    if second.current is None:
+    if not _same_input(run, second):
+        plain_text.error(CUT_OTHERWISE)
         return
-    first, other = run.comparison(), second.comparison()
+    known = id(run), run.settled, second.settled, second.status  # before the comparisons, which may grow meanwhile
     try:
-        pair = second.view("two models", (run.settled, second.settled), lambda: two_models(first, other))
+        pair = second.view("two models", known, lambda: two_models(run.comparison(), second.comparison()))
     except ExplanationError as error:
         plain_text.error(str(error))
         return
-    key = run.settled, second.settled, second.active, drawing.preset, drawing.percent
+    key = known, drawing.preset, drawing.percent
     st.html(second.view("two models drawn", key, lambda: html(pair, run, second, drawing)))
-    _notes(pair, complete=second.finished)
+    _notes(pair, run, second, label)
     st.download_button(
         "Both models, JSON",
         data=partial(_json, pair),
@@ -195,21 +214,43 @@ def _draw(run: Run, second: Run, drawing: DrawingOptions) -> None:
     )
 
 
-def _state(second: Run) -> None:
-    """Draw how far the second run is, with a button to stop it, or that it was stopped."""
-    if second.active:
-        with st.container(horizontal=True, vertical_alignment="center", width=480):
+def _same_input(run: Run, second: Run) -> bool:
+    """Return whether the same parts of the input were removed for both: numbers are those of each model's units."""
+    from explainers.comparison.two_models import place
+
+    if run.whole is None or second.whole is None or not run.request.removed:
+        return True
+    one, other = run.whole.encoding.units, second.whole.encoding.units
+    numbers = [number for number in run.request.removed if number < len(one)]
+    return all(number < len(other) and place(one[number]) == place(other[number]) for number in numbers)
+
+
+def _state(engine: Engine, second: Run) -> None:
+    """Draw how far the second run is, with a button to stop it; or how it ended before all was done, with one to go
+    on."""
+    with st.container(horizontal=True, vertical_alignment="center", width=480 if second.active else "stretch"):
+        if second.active:
             st.progress(*_progress(second))
             st.button("Stop", on_click=second.stop, key="stop second")
-    elif second.status == "stopped":
-        with st.container(horizontal=True, vertical_alignment="center"):
+        elif second.is_short:
+            st.caption(SHORT)
+            st.button("Compute the rest", on_click=_complete, args=(engine, second), key="go on with second")
+        elif second.status == "failed":
+            plain_text.error(without_folders(second.error))
+            st.button("Try again", on_click=_go_on, key="go on with second")
+        elif second.status == "stopped":
             st.caption(STOPPED)
             st.button("Continue", on_click=_go_on, key="go on with second")
 
 
 def _go_on() -> None:
-    """Forget the stopped run, so that another begins; what was finished is remembered."""
+    """Forget the run, so that another begins; what was finished is remembered."""
     compare_state().beside_run = None
+
+
+def _complete(engine: Engine, second: Run) -> None:
+    """Compute what did not fit into the second run's budget; what is done is remembered."""
+    compare_state().beside_run = engine.submit(replace(second.request, budget=None), lease=Lease(connection()))
 
 
 def _progress(second: Run) -> tuple[float, str]:
@@ -222,27 +263,34 @@ def _json(pair: "ModelPair") -> str:
     return strict_json(pair.as_dict())
 
 
-def _notes(pair: "ModelPair", *, complete: bool) -> None:
+def _notes(pair: "ModelPair", run: Run, second: Run, label: str) -> None:
     """Say what is not compared, and why."""
-    names = _names(pair)
-    explained = pair.first.decision.card.labels[pair.first.decision.label]
-    if explained not in pair.second.decision.card.labels and not compare_state().controls.beside_class:
+    names, card = _names(pair, run, second), pair.second.decision.card
+    explained = label or pair.first.decision.card.labels[pair.first.decision.label]
+    if explained not in card.labels:
         plain_text.warning(
-            f"{one_line(pair.second.decision.card.name)} has no class {one_line(explained)} and explains the one that "
-            "it predicts, so the rows answer different questions."
+            f"{_name(second)} has no class {one_line(explained)} and explains the one that it predicts, so the rows "
+            "answer different questions."
         )
-    for name, methods in zip(names, pair.alone, strict=True):
-        if methods and complete:
-            plain_text.caption(f"Only for {name}: {join_names([method_spec(method).name for method in methods])}.")
-    missing = len(pair.first.decision.encoding.units) - len(pair.units)
-    if missing:
-        plain_text.caption(f"{missing} of the units that {names[0]} reads are not read by {names[1]}.")
+    if pair.second.decision.encoding.warning:
+        plain_text.warning(f"{_name(second)}: {pair.second.decision.encoding.warning}")
+    if second.finished and not second.is_short:
+        failed = {method: reason for method in pair.alone[0] if (reason := second.failure(method))}
+        for method, reason in failed.items():
+            plain_text.caption(f"{method_spec(method).name} failed for {names[1]}: {without_folders(reason)}")
+        for name, methods in zip(names, pair.alone, strict=True):
+            others = [method_spec(method).name for method in methods if method not in failed]
+            if others:
+                plain_text.caption(f"Only for {name}: {join_names(others)}.")
+    units = len(pair.first.decision.encoding.units)
+    if len(pair.units) < units:
+        plain_text.caption(f"Compared are the {len(pair.units)} of {units} units that both models have.")
 
 
 def html(pair: "ModelPair", run: Run, second: Run, drawing: DrawingOptions) -> str:
-    """What either model says of the input, and each method for both, the one that differs most first."""
-    names = _names(pair)
-    heads = [_head(name, each) for name, each in zip(names, (run, second), strict=True)]
+    """What either model says of the input, and each method for both: the consensus, then what differs most."""
+    names = _names(pair, run, second)
+    heads = [_head(name, one) for name, one in zip(names, (run, second), strict=True)]
     blocks = [_block(pair, method, names, drawing) for method in pair.methods]
     about = f"For {target_name(pair.first.decision)}. {RHO}" if pair.same_target else RHO
     return (
@@ -251,14 +299,17 @@ def html(pair: "ModelPair", run: Run, second: Run, drawing: DrawingOptions) -> s
     )
 
 
-def _names(pair: "ModelPair") -> tuple[str, str]:
+def _names(pair: "ModelPair", run: Run, second: Run) -> tuple[str, str]:
     """Return what the rows are called: by the model, and by what is explained where that differs."""
-    decisions = pair.first.decision, pair.second.decision
-    first, second = (
-        one_line(without_folders(each.card.name)) + ("" if pair.same_target else f", {target_name(each)}")
-        for each in decisions
-    )
-    return first, second
+    if pair.same_target:
+        return _name(run), _name(second)
+    targets = [target_name(comparison.decision) for comparison in (pair.first, pair.second)]
+    return f"{_name(run)}, {targets[0]}", f"{_name(second)}, {targets[1]}"
+
+
+def _name(run: Run) -> str:
+    """Return the model's name as it was asked for."""
+    return one_line(run.request.model)
 
 
 def _head(name: str, run: Run) -> str:
@@ -283,8 +334,11 @@ def _block(pair: "ModelPair", method: "MethodPair", names: tuple[str, str], draw
 
 def _difference(pair: "ModelPair", method: "MethodPair") -> str:
     """Such as: ρ = 0.71; furthest apart: “dull”, rank 1 and 5 of 8."""
-    rho = f"ρ = {decimals(method.agreement)}" if len(pair.units) > 1 else "one unit, so there is no order"
-    apart = method.apart
+    if len(pair.units) < 2:
+        return "one unit, so there is no order"
+    if method.ranks_nothing:
+        return "all scores of one row are equal, so there is no order"
+    rho, apart = f"ρ = {decimals(method.agreement)}", method.apart
     if apart is None:
         return f"{rho}; all ranks are equal"
     word = quoted_among(pair.first, pair.units[apart.unit][0])

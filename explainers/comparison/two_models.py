@@ -10,16 +10,16 @@ from typing import Any
 from explainers.comparison.consensus import abstains, spec_of
 from explainers.errors import ExplanationError
 from explainers.metrics.agreement import Scores, spearman
-from explainers.models.inputs.encoding import Encoding
+from explainers.models.inputs.encoding import Encoding, Unit
 from explainers.results.answer import CONSENSUS
-from explainers.results.attribution import ranking
 from explainers.results.comparison import Comparison
 from explainers.results.events import MethodResult
 
 
 @dataclass(frozen=True)
 class Apart:
-    """The unit, by its number among the shared ones, whose two ranks differ most; 1 is the most important."""
+    """The unit, by its number among the shared ones, whose two ranks differ most; 1 is the most important, and equal
+    scores have the same rank."""
 
     unit: int
     first: int
@@ -37,6 +37,11 @@ class MethodPair:
     agreement: float
 
     @property
+    def ranks_nothing(self) -> bool:
+        """Return whether all scores of one of the two are equal."""
+        return len(set(self.first)) == 1 or len(set(self.second)) == 1
+
+    @property
     def apart(self) -> Apart | None:
         """None where all ranks are equal."""
         first, second = _ranks(self.first), _ranks(self.second)
@@ -47,8 +52,8 @@ class MethodPair:
 @dataclass(frozen=True)
 class ModelPair:
     """Two comparisons of one input. `units` are the numbers that a unit has in the first and in the second; `methods`
-    begins with the one that differs most; `alone` are the methods that only one of them has a result of, the first's
-    and the second's. A method that explains another class than the one in question has none.
+    begins with the consensus, then the one that differs most; `alone` are the methods that only one of them has a
+    result of, the first's and the second's. A method that explains another class than the one in question has none.
     """
 
     first: Comparison
@@ -111,19 +116,25 @@ def two_models(first: Comparison, second: Comparison) -> ModelPair:
 
 
 def compared(result: MethodResult, comparison: Comparison) -> bool:
-    """Return whether the method is compared: not a random order, nor one that explains another class than is asked."""
-    return not abstains(result, comparison) and not spec_of(result).is_random
+    """Return whether the method explains what is asked by asking the model: a random order, a single part, scores from
+    a file and people's marks do not, and some methods explain the predicted class alone."""
+    spec = spec_of(result)
+    asks = not spec.is_random and not spec.is_single_part and (spec.is_joint or not spec.supplied)
+    return asks and not abstains(result, comparison)
 
 
 def shared_units(first: Encoding, second: Encoding) -> tuple[tuple[int, int], ...]:
     """Return the numbers in both of the units that stand at the same place of the same text, or of the image."""
-    places = {(unit.segment, unit.start, unit.end, unit.box): number for number, unit in enumerate(second.units)}
-    keys = ((unit.segment, unit.start, unit.end, unit.box) for unit in first.units)
+    places = {place(unit): number for number, unit in enumerate(second.units)}
+    keys = (place(unit) for unit in first.units)
     return tuple((number, places[key]) for number, key in enumerate(keys) if key in places)
 
 
+def place(unit: Unit) -> tuple[object, ...]:
+    """Return where the unit stands in the input."""
+    return unit.segment, unit.start, unit.end, unit.box
+
+
 def _ranks(scores: Scores) -> list[int]:
-    ranks = [0] * len(scores)
-    for rank, number in enumerate(ranking(scores).tolist(), 1):
-        ranks[number] = rank
-    return ranks
+    falling = sorted(scores, reverse=True)
+    return [falling.index(score) + 1 for score in scores]

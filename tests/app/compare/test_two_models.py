@@ -14,7 +14,7 @@ from app.compare.engine import Engine
 from app.compare.runs import Request, Run
 from app.compare.state import CompareState
 from app.model_pool import ModelPool
-from explainers.comparison.two_models import Apart, two_models
+from explainers.comparison.two_models import Apart, MethodPair, two_models
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
 from explainers.models import catalog
@@ -165,7 +165,7 @@ def test_another_class_of_the_same_model_stands_below_the_first(
 ) -> None:
     run = over(engine.submit(replace(request_for("good film"), model="small", label="positive")))
     at = page(run, model="small")
-    assert [box.label for box in at.selectbox] == ["Second model", "Its class"]
+    assert [box.label for box in at.selectbox] == ["Second model", "Class"]
     assert at.selectbox[1].options == ["the same", "negative", "neutral", "positive"]
     at.selectbox[1].set_value("positive")
     assert at.run().session_state["CompareState"].beside_run is None  # it is the one that is explained
@@ -250,3 +250,42 @@ def test_words_that_were_removed_are_removed_for_both(page: Callable[..., AppTes
     second = at.session_state["CompareState"].beside_run
     assert second.request.removed == (1,)
     assert second.request.example == Example(TEXT)
+
+
+def test_a_model_that_was_released_meanwhile_is_not_asked_again(page: Callable[..., AppTest], pool: ModelPool) -> None:
+    at = until_over(page(beside="other"))
+    second = at.session_state["CompareState"].beside_run
+    pool.models.clear()
+    assert until_over(at.run()).session_state["CompareState"].beside_run is second
+
+
+def test_what_did_not_fit_into_the_time_is_computed_on_demand(page: Callable[..., AppTest]) -> None:
+    at = until_over(page(beside="other"))
+    second = at.session_state["CompareState"].beside_run
+    second.current = replace(second.current, postponed=("lime",))
+    at.run()
+    assert section.SHORT in [caption.value for caption in at.caption]
+    assert "Only for" not in drawn(at)
+    at.button(key="go on with second").click()
+    at = until_over(at.run())
+    again = at.session_state["CompareState"].beside_run
+    assert again is not second
+    assert again.request.budget is None
+    assert section.SHORT not in [caption.value for caption in at.caption]
+
+
+def test_parts_that_the_second_model_cuts_otherwise_cannot_be_removed_for_both(
+    page: Callable[..., AppTest], ran: Ran
+) -> None:
+    at = until_over(page(ran(TEXT, removed=(1,)), beside="other"))
+    second = at.session_state["CompareState"].beside_run
+    units = second.whole.encoding.units
+    cut = (units[0], replace(units[1], end=units[1].end + 1), *units[2:])
+    second.whole = replace(second.whole, encoding=replace(second.whole.encoding, units=cut))
+    assert section.CUT_OTHERWISE in drawn(at.run())
+
+
+def test_equal_scores_have_equal_ranks() -> None:
+    assert MethodPair("lime", (0.5, 0.5, 0.1), (0.1, 0.5, 0.5), 0.0).apart == Apart(0, 1, 3)
+    assert MethodPair("lime", (0.5, 0.5), (0.1, 0.5), 0.0).ranks_nothing
+    assert not MethodPair("lime", (0.4, 0.5), (0.1, 0.5), 1.0).ranks_nothing
