@@ -185,7 +185,7 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
             [language.pieces_within(label) for label in model.labels], class_means(parts.training, len(model.labels))
         )
     if start is not None:
-        start_from(narrator, start, model)
+        start_from(narrator, recipe, start, model)
     elif words is None and narrator.reads_states_as_prefix:
         read_states_as_words(narrator, parts.training)
     training = train(recipe, narrator, head, model.labels, parts, folder, resume=resume)
@@ -193,6 +193,8 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
         raise RuntimeError("the frozen model has changed during the training")
     seconds = {"training": round(training.loop.seconds, 1), "all": round(time.perf_counter() - began, 1)}
     card = _card(spec, model, training, seconds, warmed_up=words is not None)
+    if start is not None:
+        card["started from"] = {"method": start.method, "sha256": start.card["sha256"]}
     path = (out or own_folder(model.name, model.version, "narrative")) / f"{spec.method}.safetensors"
     if words is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -200,17 +202,22 @@ def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, r
     return write_artifact(path, packed(narrator.kept()), card)
 
 
-def start_from(narrator: Narrator, start: Artifact, model: FrozenModel) -> None:
-    """Copies all weights of a fitted narrator. Raises `ExplanationError` if this one lacks some of them, or has them in
-    another shape."""
-    _, fitted = read_narrator(start, model)
-    own, given = narrator.kept(), fitted.kept()
-    if any(name not in own or own[name].shape != weight.shape for name, weight in given.items()):
+SAME_START = ("layer", "reads", "language", "adapter_rank")  # settings that both must have alike
+
+
+def start_from(narrator: Narrator, recipe: NarratorRecipe, start: Artifact, model: FrozenModel) -> None:
+    """Copies all weights of a fitted narrator. Raises `ExplanationError` if it reads something else, or has another
+    language model or vocabulary."""
+    start_recipe, fitted = read_narrator(start, model)
+    differing = [name for name in SAME_START if getattr(recipe, name) != getattr(start_recipe, name)]
+    if narrator.language.tokenizer.get_vocab() != fitted.language.tokenizer.get_vocab():
+        differing.append("vocabulary")
+    if differing:
         raise ExplanationError(
-            f"{start.method} has weights of other shapes. Choose one with the same language model that reads the same, "
-            "or omit --set start."
+            f"{start.method} has another {' and '.join(differing)}. Choose a narrator that has the same, or omit "
+            "--set start."
         )
-    narrator.load_state_dict(given, strict=False)
+    narrator.load_state_dict(fitted.kept(), strict=False)
 
 
 def _card(

@@ -236,7 +236,7 @@ class Narrator(nn.Module):
             self.aggregator.bias.zero_()
             self.aggregator.weight[:, first] = means.T
             return
-        words, means = self.embedding_of(self.phi).weight[first].double(), means.to(self.aggregator.weight).double()
+        words, means = self.embedding_of(self.phi).weight[first].cpu().double(), means.cpu().double()  # not all have it
         turned = torch.linalg.pinv(words - words.mean(0)) @ (means - means.mean(0))  # (e, d), the smallest that does
         self.aggregator.weight.copy_(turned.T)
         self.aggregator.bias.copy_(means.mean(0) - words.mean(0) @ turned)
@@ -318,8 +318,8 @@ class Narrator(nn.Module):
     def sentence_loss(
         self, inputs: NarratorInput, ids: Tensor, real: Tensor, memory: TokenMemory | None
     ) -> tuple[Tensor, Tensor | None]:
-        """L_φ, the mean of -log p over the real tokens of `ids` (B, T), and where φ has no dropout and each sentence
-        begins with "The answer is" also `class_token_logits`, which cost a pass of their own elsewhere.
+        """L_φ, the mean of -log p over the real tokens of `ids` (B, T), and for a φ that reads states as a prefix also
+        `class_token_logits`, which cost a pass of their own elsewhere: each sentence begins with "The answer is".
 
         As from `token_logits`, without the probabilities of all other tokens, which cost more than φ itself where the
         vocabulary is large.

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 import torch
 from tokenizers import Tokenizer
-from torch import nn
+from torch import Tensor, nn
 from transformers import BertConfig, BertLMHeadModel, PreTrainedModel
 
 from explainers.errors import ModelUnavailable
@@ -63,10 +63,15 @@ def share_frozen(phi: nn.Module) -> None:
     SmolLM2 needs 10 MB in place of 540."""
     for name, weight in phi.named_parameters():
         if not weight.requires_grad:
-            known = _frozen.get(name)
-            if known is not None and known.shape == weight.shape and torch.equal(known, weight):
-                weight.data = known.data
-            _frozen[name] = weight
+            loaded = _frozen.get(name)
+            if loaded is not None and _alike(loaded, weight) and torch.equal(loaded, weight):
+                weight.data = loaded.data
+            else:
+                _frozen[name] = weight
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    return (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)
 
 
 def encoder_as_decoder(*, reads_tokens: bool = False) -> Loaded:

@@ -13,6 +13,7 @@ from explainers.comparison import stored_results as files
 from explainers.comparison.answer import answer, consensus_members
 from explainers.comparison.stored_results import StoredResult, read_stored, storable, stored_path, weights
 from explainers.datasets.curated_examples import CuratedExample, curated_examples, example_of
+from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import applicable, default_methods, select
 from explainers.models.bundle_cards import BUNDLES, bundle_names, read_card
@@ -21,7 +22,7 @@ from explainers.results.answer import CONSENSUS
 from explainers.results.packing import OMITTED, packed, unpacked
 from explainers.results.settings import Settings
 from explainers.studies.stored_results import command as command
-from explainers.studies.stored_results.command import computed, differences
+from explainers.studies.stored_results.command import computed, differences, with_narrator
 from explainers.training.artifacts import runnable_narrators
 
 MODELS = ("sst2", "nli", "scenes")
@@ -164,3 +165,18 @@ def test_the_command_writes_checks_and_names_what_differs(tmp_path: object, monk
     unknown = CliRunner().invoke(app, ["study", "stored-results", "--example", "No such title"])
     assert unknown.exit_code == 2
     assert "There is no such example. Choose one of: 'Mixed feelings'" in unknown.stderr
+
+
+def test_one_narrator_is_added_to_what_is_stored_and_replaces_its_old_sentence() -> None:
+    curated = next(example for example in curated_examples() if example.model == "nli")
+    before, again = stored(curated), with_narrator(curated, "cause_phi_tokens")
+    old, new = before.comparison, again.comparison
+    assert packed(new.results) == packed(old.results)
+    assert sorted(one.method for one in new.narratives) == sorted(one.method for one in old.narratives)
+    said = {one.method: one.text for one in new.narratives}
+    assert said == {one.method: one.text for one in old.narratives}
+    assert {one.method for one in new.narrative_checks} == {one.method for one in old.narrative_checks}
+    assert again.weights == before.weights
+    sst2 = next(example for example in curated_examples() if example.model == "sst2")
+    with pytest.raises(ExplanationError, match="cause_phi_tokens has no sentence for"):
+        with_narrator(sst2, "cause_phi_tokens")

@@ -172,7 +172,7 @@ def test_a_narrator_to_start_from_must_have_been_fitted(model: FrozenModel, data
         make(fit_spec(data, settings=settings), model, Path("run"), None, resume=False)
     make(fit_spec(data, "cause_phi"), model, Path("phi"), None, resume=False)
     card = make(fit_spec(data, settings=settings), model, Path("run"), None, resume=False)
-    assert card["recipe"]["start"] == "cause_phi"
+    assert card["recipe"]["start"] == card["started from"]["method"] == "cause_phi"
     with pytest.raises(ExplanationError, match="Unknown narrator 'phi'"):
         make(fit_spec(data, settings=(("start", "phi"),)), model, Path("run"), None, resume=False)
 

@@ -174,14 +174,21 @@ def test_a_narrator_starts_from_one_that_was_fitted(
     model: FrozenModel, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fitted = narrator_of(model, folder, rank=2, seed=1)
-    monkeypatch.setattr(fit, "read_narrator", lambda _artifact, _model: (None, fitted))
+    recipe = NarratorRecipe("cause", layer=1, language=folder, adapter_rank=2)
+    monkeypatch.setattr(fit, "read_narrator", lambda _artifact, _model: (replace(recipe, losses="phi"), fitted))
     narrator, start = narrator_of(model, folder, rank=2, losses="cause", seed=2), Artifact("cause_phi", "", Path())
     inputs = stack_inputs(narrator_items(model, PAIRS, 1))
     assert not torch.allclose(logits_of(narrator, inputs), logits_of(fitted, inputs), atol=1e-3)
-    start_from(narrator, start, model)
+    start_from(narrator, recipe, start, model)
     assert torch.equal(logits_of(narrator, inputs), logits_of(fitted, inputs))
-    with pytest.raises(ExplanationError, match=r"cause_phi has weights of other shapes\. Choose one with the same"):
-        start_from(narrator_of(model, folder, rank=4, losses="cause"), start, model)
+    other = replace(recipe, adapter_rank=4, layer=2)
+    with pytest.raises(ExplanationError, match=r"cause_phi has another layer and adapter_rank\. Choose a"):
+        start_from(narrator_of(model, folder, rank=4, losses="cause"), other, start, model)
+    words = Tokenizer.from_str(narrator.language.tokenizer.to_str())
+    words.add_tokens(["unheard"])
+    narrator.language = replace(narrator.language, tokenizer=words)
+    with pytest.raises(ExplanationError, match="cause_phi has another vocabulary"):
+        start_from(narrator, recipe, start, model)
 
 
 @pytest.mark.parametrize("folder", [LlamaForCausalLM], indirect=True)

@@ -30,6 +30,9 @@ MOST_SHOWN = 10  # differences of one example
 def stored_results_command(
     model: Annotated[str, typer.Option(help="Only the examples of this bundle.")] = "",
     example: Annotated[str, typer.Option(help="Only the example with this title.")] = "",
+    narrator: Annotated[
+        str, typer.Option(help="Only add the sentence of this narrator to what is stored, or replace it there.")
+    ] = "",
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit with 1 if a stored result is missing or differs.")
     ] = False,
@@ -39,7 +42,7 @@ def stored_results_command(
         differing = False
         for curated in chosen(model, example):
             started = time.perf_counter()
-            stored = computed(curated)
+            stored = with_narrator(curated, narrator) if narrator else computed(curated)
             seconds = f"{time.perf_counter() - started:.1f} s"
             if check:
                 lines = list(changes(curated, stored))
@@ -88,6 +91,34 @@ def computed(curated: "CuratedExample", methods: "Sequence[str] | None" = None) 
     comparison = compare(model, given, methods, label=None, settings=settings)
     fought = separable_duel(comparison, MaskedPredictor(model, comparison.decision.encoding, settings.erasure))
     return storable(curated, replace(comparison, duels=() if fought is None else (fought,)))
+
+
+def with_narrator(curated: "CuratedExample", narrator: str) -> "StoredResult":
+    """What is stored of the example, with a new sentence of the narrator and its checks. Raises `ExplanationError`
+    where nothing is stored for the model as it is, or the narrator fails."""
+    from explainers.comparison.decision import checked_encoding
+    from explainers.comparison.runner import check, run_narrators
+    from explainers.comparison.stored_results import read_stored, storable
+    from explainers.datasets.curated_examples import example_of
+    from explainers.metrics.erasure import MaskedPredictor
+    from explainers.models.catalog import load
+    from explainers.results.narrative import Narrative
+
+    stored, model = read_stored(curated), load(curated.model, device="cpu")
+    if stored is None or stored.card.version != model.version:
+        raise ExplanationError(f"Nothing is stored of {curated.title!r} for this model. Omit --narrator.")
+    comparison, settings = stored.comparison, stored.comparison.decision.settings
+    encoding = checked_encoding(model, example_of(curated), settings)
+    answers = MaskedPredictor(model, encoding, settings.erasure)
+    (event,) = run_narrators(model, replace(comparison.decision, encoding=encoding), (narrator,))
+    if not isinstance(event, Narrative):
+        raise ExplanationError(f"{narrator} has no sentence for {curated.title!r}.")
+    others = replace(
+        comparison,
+        narratives=tuple(one for one in comparison.narratives if one.method != narrator),
+        narrative_checks=tuple(one for one in comparison.narrative_checks if one.method != narrator),
+    )
+    return storable(curated, others.with_event(event).with_event(check(event, answers, settings.seed)))
 
 
 def changes(curated: "CuratedExample", new: "StoredResult") -> Iterator[str]:
