@@ -191,6 +191,8 @@ def _draw(engine: Engine, run: Run, second: Run, drawing: DrawingOptions, label:
     _state(engine, second)
     if second.status == "failed" or second.current is None:
         return
+    if second.active and second.current.decision.encoding.multimodal:
+        return  # each row holds the image, too much to send again with every method
     if not _same_input(run, second):
         plain_text.error(CUT_OTHERWISE)
         return

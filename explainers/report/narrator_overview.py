@@ -43,14 +43,15 @@ class TrackRecord:
 def track_record(model: str, narrator: str) -> TrackRecord | None:
     """None for weights that are not the shipped ones, and for narrators that the stored evaluation lacks."""
     folder = BUNDLES / model / "narrative"
-    if model not in bundle_names() or not (folder / EVALUATION).is_file():
+    tables = stored_evaluations(folder) if model in bundle_names() else []
+    if not tables:
         return None
     used = next(
         (artifact for artifact in available_artifacts(model, "", "narrative") if artifact.method == narrator), None
     )
     if used is None or used.path.parent != folder:
         return None
-    table = _table(folder / EVALUATION, (folder / EVALUATION).stat().st_mtime_ns)
+    table = next((table for table in tables if any(row["method"] == narrator for row in table["rows"])), tables[0])
     if table["model"]["version"] != used.card["model"]["version"]:
         return None
     row = next((row for row in table["rows"] if row["method"] == narrator), None)
@@ -218,7 +219,7 @@ COMPARED_BY = ((RIGHT, "right reasons"), ("own_minus_other", "words of its own i
 def stored_evaluations(folder: Path) -> list[dict[str, Any]]:
     """Those in `evaluation.json`, and of narrators that were measured apart from these, `evaluation-<name>.json`."""
     paths = [path for path in (folder / EVALUATION, *sorted(folder.glob("evaluation-*.json"))) if path.is_file()]
-    return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return [_table(path, path.stat().st_mtime_ns) for path in paths]
 
 
 def narrator_evaluation(folder: Path) -> Iterator[str]:

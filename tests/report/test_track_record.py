@@ -90,3 +90,14 @@ def test_where_readers_judged_the_sentences_of_these_weights_they_are_told(
     record = track_record("made", "cause")
     assert record is not None
     assert record.right == 0.82  # rules have judged more of them
+
+
+def test_a_narrator_that_was_measured_apart_has_its_record_too(folder: Path) -> None:
+    written(folder, reason_right=SHARE, reason_true=SHARE)
+    other = {"method": "cause_phi", "reason_right": SHARE, "reason_true": SHARE}
+    table = {"rows": [other], "data": {"pairs": 60}, "model": {"version": "1"}}
+    (folder / "evaluation-more.json").write_text(json.dumps(table))
+    first, second = track_record("made", "cause"), track_record("made", "cause_phi")
+    assert first is not None
+    assert second is not None
+    assert ("1,300" in first.detail, "60" in second.detail) == (True, True)
