@@ -85,7 +85,7 @@ OF_START = (
     "together.",
     "A is a linear layer on the embeddings of all 49,152 words, averaged by φ's probabilities of the next word; the "
     "paper sums logits over time, its code sums probabilities and counts padding.",
-    "One epoch at a learning rate of 0.001; the paper's GPT-2 learns for 5 at 0.0001.",
+    "The number of epochs is 1, at a learning rate of 0.001; the paper's GPT-2 learns for 5 at 0.0001.",
 )
 OF_WORD_READER = (
     "φ attends to the embeddings of the words, with their numbers and the number of their text, as φ (tokens) does to "

@@ -108,6 +108,7 @@ _NARRATOR: Mapping[str, PaperSetting] = {
     "language": PaperSetting(("gpt2",), "language model is"),
     "adapter_rank": PaperSetting((0,), "adapters"),
     "half_precision": PaperSetting((False,), "half precision"),
+    "start": PaperSetting(("",), "starts from"),
     "epochs": PaperSetting((5,), "epochs", number=True),
     "phi_epochs": PaperSetting((0,), "with L_φ alone", number=True),
     "keep": PaperSetting(("last",), "keep=best"),

@@ -60,13 +60,13 @@ def test_its_command_makes_this_recipe_on_this_model(
 
 def test_all_bundles_together_stay_small() -> None:
     assert (
-        sum(path.stat().st_size for path in BUNDLES.rglob("*") if path.is_file()) < 80e6
+        sum(path.stat().st_size for path in BUNDLES.rglob("*") if path.is_file()) < 90e6
     )  # a package index takes 100 MB
 
 
 def test_all_narrators_together_stay_small() -> None:
     files = [path for folder in BUNDLES.glob("*/narrative") for path in folder.glob("cause*")]
-    assert 1e6 < sum(path.stat().st_size for path in files) < 30e6
+    assert 1e6 < sum(path.stat().st_size for path in files) < 40e6  # each of the two on SmolLM2 takes 6
 
 
 @pytest.fixture(scope="module", params=["sst2", "nli"])
