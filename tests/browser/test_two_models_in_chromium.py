@@ -20,7 +20,10 @@ def test_a_second_model_is_chosen_and_explained_word_by_word(
     text = "A slow and lifeless film with one moving scene."
     window = visit(text=text, samples="50", few=False, **FEW).done()
     page = window.page
-    page.get_by_role("combobox", name="Second model").click()
+    box = page.get_by_role("combobox", name="Second model")
+    box.scroll_into_view_if_needed()  # scrolling closes a list that is open
+    settled(page)
+    box.click()
     page.get_by_role("option", name="sst2-ivra-comp", exact=True).click()
     expect(page.get_by_role("button", name="Both models, JSON")).to_be_enabled()
     assert "beside=sst2-ivra-comp" in page.url
