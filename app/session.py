@@ -29,10 +29,12 @@ LONGEST_NAMED = 60  # characters of a value in a sentence
 
 
 class Codec(NamedTuple):
-    """A value as the texts of its parameter, and back; `decode` raises `ValueError` or `LookupError`."""
+    """A value as the texts of its parameter, and back; `decode` raises `ValueError` or `LookupError`. `clean` makes the
+    value of what a person typed or chose."""
 
     encode: Callable[[Any], list[str]]
     decode: Callable[[list[str]], Any]
+    clean: Callable[[Any], Any] = lambda value: value
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ class PageState(Generic[Controls]):
             value = default_of(self.controls, name)
         value = _or_default(tuple(value) if isinstance(value, list) else value, default)
         self.unchecked.discard(name)
-        self.change(**{name: value.strip() if name in ("model", "beside") else value})
+        self.change(**{name: controls_of(type(self.controls))[name].codec.clean(value)})
         if then is not None:
             then()
 
@@ -255,6 +257,7 @@ def write_address(parameters: Mapping[str, list[str]]) -> None:
 
 NOT_CARRIED = Codec(lambda _: [], lambda _: None)
 TEXT = Codec(lambda text: [text], lambda texts: texts[-1])
+MODEL_NAME = Codec(TEXT.encode, TEXT.decode, str.strip)
 FLAG = Codec(lambda flag: [str(flag).lower()], lambda texts: {"true": True, "false": False}[texts[-1].lower()])
 NAMES = Codec(lambda names: list(names) or [""], lambda texts: tuple(filter(None, texts)))  # empty: none of them
 

@@ -8,7 +8,7 @@ from app.annotate.decisions import Decided, OwnerDecision, decide
 from app.annotate.disputes import Dispute
 from app.annotate.payload import TaskQuestion
 from app.annotate.projects import Project
-from app.session import NOT_CARRIED, TEXT, PageState, carried, held
+from app.session import MODEL_NAME, NOT_CARRIED, PageState, carried, held
 from app.store import Store
 
 WORK, PEOPLE, RESULTS, SETTINGS = "Annotate", "People", "Results", "Settings"  # views of a project
@@ -18,7 +18,7 @@ WORK, PEOPLE, RESULTS, SETTINGS = "Annotate", "People", "Results", "Settings"  #
 class AnnotateControls:
     """What an owner chooses. Only the model of a new project is in the address."""
 
-    model: str = field(default="", metadata=carried(TEXT, "model", undo=False, download=False))
+    model: str = field(default="", metadata=carried(MODEL_NAME, "model", undo=False, download=False))
     annotation_project: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     annotation_view: str = field(default=WORK, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     decided_task: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))

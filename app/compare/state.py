@@ -68,7 +68,7 @@ Chosen = tuple[str, ...] | None  # names; None: those that are chosen unless a p
 class CompareControls:
     """Every control of the page, in the order of the address."""
 
-    model: str = field(default="", metadata=carried(TEXT, "model", undo=True, download=True))
+    model: str = field(default="", metadata=carried(session.MODEL_NAME, "model", undo=True, download=True))
     example: str = field(default="", metadata=carried(TEXT, "example", undo=True, download=True))
     class_: str = field(default=PREDICTED, metadata=carried(TEXT, "class", undo=True, download=True))
     versus: str = field(default=NO_OTHER, metadata=carried(TEXT, "versus", "class", undo=True, download=True))
@@ -115,7 +115,9 @@ class CompareControls:
     view: str = field(default="rows", metadata=carried(MATRIX, "view", undo=False, download=True))
     duel: str = field(default="", metadata=carried(TEXT, "duel", undo=False, download=True))
     beside_class: str = field(default="", metadata=carried(TEXT, "beside-class", "class", undo=False, download=True))
-    beside: str = field(default="", metadata=carried(TEXT, "beside", "second model", undo=False, download=True))
+    beside: str = field(
+        default="", metadata=carried(session.MODEL_NAME, "beside", "second model", undo=False, download=True)
+    )
     erased: str = field(default=BOTH_KINDS, metadata=carried(TEXT, "erased", "erased units", undo=False, download=True))
     reverse: bool = field(default=False, metadata=carried(FLAG, "reverse", undo=False, download=True))
     agree: bool = field(default=False, metadata=carried(FLAG, "agree", undo=False, download=True))

@@ -40,7 +40,10 @@ CUT_OTHERWISE = (
 )
 SHORT = "Not all methods had time."
 STOPPED = "Stopped. Finished results stay."
-RHO = "ρ compares the two rows by rank: 1 the same order, 0 no relation, −1 the opposite. The least alike come first."
+RHO = (
+    "ρ compares the two rows by rank: 1 the same order, 0 no relation, −1 the opposite. After the consensus the least "
+    "alike come first."
+)
 PREDICTS = "Asking the second model what it predicts …"
 STYLE = """<style>
 .two-models { display: flex; flex-direction: column; gap: 0.9rem; max-width: 80rem; }

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from app.session import NOT_CARRIED, TEXT, carried, held
+from app.session import MODEL_NAME, NOT_CARRIED, TEXT, carried, held
 from app.train.job_list import JobListState
 from explainers.evaluation.set_spec import QUICK
 
@@ -15,7 +15,7 @@ SOURCES = (FILE, EXAMPLES)
 class EvaluateControls:
     """What stands in the form, and what is looked at in a result. A column of None is the one that is guessed."""
 
-    model: str = field(default="", metadata=carried(TEXT, "model", undo=False, download=False))
+    model: str = field(default="", metadata=carried(MODEL_NAME, "model", undo=False, download=False))
     evaluate_preset: str = field(default=QUICK.id, metadata=carried(TEXT, "preset", undo=False, download=False))
     evaluate_source: str = field(default=FILE, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     text_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))

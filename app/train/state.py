@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from app.session import NOT_CARRIED, TEXT, carried, held
+from app.session import MODEL_NAME, NOT_CARRIED, carried, held
 from app.train.job_list import JobListState
 
 
@@ -10,7 +10,7 @@ from app.train.job_list import JobListState
 class TrainControls:
     """What stands in the form besides the settings of a method. Only the model is in the address."""
 
-    model: str = field(default="", metadata=carried(TEXT, "model", undo=False, download=False))
+    model: str = field(default="", metadata=carried(MODEL_NAME, "model", undo=False, download=False))
     train_variant: str = field(default="mine", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     train_method: str = field(default="", metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     train_seed: int = field(default=0, metadata=carried(NOT_CARRIED, "", undo=False, download=False))

@@ -102,6 +102,7 @@ def with_narrator(curated: "CuratedExample", narrator: str) -> "StoredResult":
     from explainers.datasets.curated_examples import example_of
     from explainers.metrics.erasure import MaskedPredictor
     from explainers.models.catalog import load
+    from explainers.results.events import Failure
     from explainers.results.narrative import Narrative
 
     stored, model = read_stored(curated), load(curated.model, device="cpu")
@@ -111,8 +112,9 @@ def with_narrator(curated: "CuratedExample", narrator: str) -> "StoredResult":
     encoding = checked_encoding(model, example_of(curated), settings)
     answers = MaskedPredictor(model, encoding, settings.erasure)
     (event,) = run_narrators(model, replace(comparison.decision, encoding=encoding), (narrator,))
-    if not isinstance(event, Narrative):
-        raise ExplanationError(f"{narrator} has no sentence for {curated.title!r}.")
+    if isinstance(event, Failure):
+        raise ExplanationError(f"{narrator} has no sentence for {curated.title!r}. {event.reason}")
+    assert isinstance(event, Narrative)  # nothing is postponed without a budget
     others = replace(
         comparison,
         narratives=tuple(one for one in comparison.narratives if one.method != narrator),
