@@ -1,7 +1,7 @@
 """Plotly figures of an explained set. Pure functions of its summaries."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -131,6 +131,30 @@ def curve_chart(curves: Sequence[MeanCurves], operator: str) -> go.Figure:
         height=CURVES_HEIGHT,
         margin={"l": 8, "r": 8, "t": 28, "b": 8},
         legend={"orientation": "h", "y": -0.1, "x": 0},
+        hovermode="closest",
+    )
+    return figure
+
+
+def cascade_chart(curves: Mapping[str, Sequence[tuple[str, Interval]]]) -> go.Figure:
+    """Return a line per method: ρ with the explanation of the model, the more of its weights are random."""
+    figure = go.Figure()
+    for method, steps in curves.items():
+        style = line_of(method)
+        figure.add_scatter(
+            x=["none", *(name for name, _ in steps)],
+            y=[1.0, *(interval.mean for _, interval in steps)],
+            name=name_of(method),
+            mode="lines+markers",
+            line={"color": style.colour, "dash": style.dash, "width": 2},
+            hovertemplate=f"{name_of(method)}: ρ %{{y:.2f}}<br>random down to: %{{x}}<extra></extra>",
+        )
+    figure.update_xaxes(title_text="weights that are random, from the output down to", title_standoff=4)
+    figure.update_yaxes(title_text="ρ with the model's explanation", range=[-1.05, 1.05])
+    figure.update_layout(
+        height=MAP_HEIGHT,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        legend={"orientation": "h", "y": -0.3, "x": 0},
         hovermode="closest",
     )
     return figure

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
 
 ALL_ROWS = 1_000_000
+MOST_CHECKED = 1_000
+EXPLAINED_AGAIN = 8  # times for the sanity checks: five steps of random weights, seed, class, planted word
+SANITY_HELP = (
+    "Every method is checked on so many of the inputs: does its explanation change when the weights of the model are "
+    "random, stay with another seed, differ for another class, and find a planted word? An input is explained about "
+    "eight times for that."
+)
 TICK = 2.0  # seconds between two looks at whether the model is loaded
 TRIED = 8  # masks of which the seconds of a pass are measured; a large model takes seconds for each
 IMAGES = "This model reads images, and a table has only texts. Choose another model."
@@ -97,6 +104,7 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
     typical = by_length[len(by_length) // 2]
     specs = _specs(spec, info)
     passes = expected_passes(specs, spec.settings, _words(typical), len(info.erasures))
+    again = 1 + EXPLAINED_AGAIN * min(spec.checked, inputs) / max(inputs, 1)
     line = (
         f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}: about {passes:,} passes of the model per input"
     )
@@ -106,7 +114,7 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
         return f"{line}. The time is known when the model is loaded.{few}"
     # a pass has all cores here, and each of the processes one of them
     seconds = _seconds_per_pass(model.name, model.version, model, typical.text, typical.pair)
-    return f"{line}, about {duration(inputs * passes * seconds)} on this machine.{few}"
+    return f"{line}, about {duration(inputs * passes * seconds * again)} on this machine.{few}"
 
 
 def _words(row: InputRow) -> int:
@@ -136,8 +144,23 @@ def _preset(model: str, info: ModelInfo) -> SetSpec:
             step=10,
             **state.widget("evaluate_n", default=preset.n),
         )
+        sanity = st.number_input(
+            "Inputs for sanity checks, 0 for none",
+            0,
+            MOST_CHECKED,
+            step=5,
+            help=SANITY_HELP,
+            **state.widget("evaluate_sanity", default=preset.sanity),
+        )
     methods = () if set(picked or default) == set(default) else tuple(names[name] for name in picked)
-    return SetSpec(model, "", preset=preset.id, methods=methods, n=None if n == preset.n else int(n))
+    return SetSpec(
+        model,
+        "",
+        preset=preset.id,
+        methods=methods,
+        n=None if n == preset.n else int(n),
+        sanity=None if sanity == preset.sanity else int(sanity),
+    )
 
 
 def _specs(spec: SetSpec, info: ModelInfo) -> tuple[MethodSpec, ...]:

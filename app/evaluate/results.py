@@ -9,25 +9,28 @@ import streamlit as st
 
 from app import plain_text
 from app.compare.state import LONGEST_IN_ADDRESS
-from app.evaluate.charts import cost_chart, curve_chart, evidence_dots, trust_map
+from app.evaluate.charts import cascade_chart, cost_chart, curve_chart, evidence_dots, trust_map
 from app.evaluate.state import evaluate_state
 from app.evaluate.stored import SetResult
 from app.plain_text import Bold
+from explainers.evaluation.sanity_summary import cascade, sentence
 from explainers.evaluation.set_frames import without_lists
 from explainers.evaluation.set_summary import inputs_with, worth_a_look
 from explainers.methods.registry import method_spec
 from explainers.report.set_tables import (
     NOTE,
+    SANITY_NOTE,
     STATUSES,
     WORDS,
     latex_caption,
     method_columns,
+    sanity_table,
     set_document,
     top_words,
     word_methods,
 )
 from explainers.report.tables import csv_text
-from explainers.report.text import one_line
+from explainers.report.text import counted, one_line
 from explainers.results.manifest import strict_json
 
 WORDS_SHOWN = 25
@@ -56,6 +59,7 @@ def draw(result: SetResult, number: int) -> None:
         _words(result, number)
     with right:
         _trust(result, number)
+    _sanity(result, number)
     _left_out(result)
     if result.finished:
         _files(result, number)
@@ -204,6 +208,53 @@ def _lists(result: SetResult, number: int) -> None:
     _one_of(result, rows, "Input", f"listed {number} {chosen}")
 
 
+def _sanity(result: SetResult, number: int) -> None:
+    """Draw what the sanity checks found; nothing without them."""
+    if not result.checks:
+        return
+    st.subheader("Sanity checks", anchor=False)
+    inputs = result.sanity[result.sanity["check"] != ""]["id"].nunique()
+    plain_text.paragraph(
+        f"Does an explanation follow what it should follow? On {counted(inputs, 'input')}: the correlation (ρ) with "
+        "the explanation of the model itself, or a share of the inputs."
+    )
+    st.dataframe(
+        pd.DataFrame(sanity_table().cells(result.checks.items())),
+        hide_index=True,
+        key=f"sanity {number}",
+        column_config={
+            column.header: st.column_config.Column(help=column.meaning) for column in sanity_table().columns
+        },
+        alt="Sanity checks by method",
+    )
+    st.caption(SANITY_NOTE)
+    left, right = st.columns(2)
+    with left:
+        curves = {method: steps for method in result.checks if (steps := cascade(result.sanity, method))}
+        if curves:
+            st.plotly_chart(
+                cascade_chart(curves), key=f"cascade {number}", config=CHART_BUTTONS, alt="Random weights, step by step"
+            )
+    with right:
+        plain_text.bullets([sentence(method, results) for method, results in result.checks.items()])
+        _inapplicable(result)
+
+
+def _inapplicable(result: SetResult) -> None:
+    """Draw why methods have no value in a check, and inputs that were not checked."""
+    reasons = {
+        f"{outcome.check.name}: {outcome.reason}"
+        for results in result.checks.values()
+        for outcome in results
+        if outcome.value is None
+    }
+    skipped = result.sanity[result.sanity["check"] == ""]
+    lines = [*sorted(reasons), *(f"{row['id']}: {row['reason']}" for _, row in skipped.iterrows())]
+    if lines:
+        with st.expander("Not applicable"):
+            plain_text.bullets(lines)
+
+
 def _left_out(result: SetResult) -> None:
     data, failed = result.manifest["data"], result.rows[result.rows["status"] == "failed"]
     if data["left_out"] or len(failed):
@@ -214,7 +265,7 @@ def _left_out(result: SetResult) -> None:
 def _files(result: SetResult, number: int) -> None:
     """Draw the downloads; a file is made when it is asked for."""
     st.subheader("Take it with you", anchor=False)
-    page = partial(set_document, result.manifest, result.rows, result.methods)
+    page = partial(set_document, result.manifest, result.rows, result.methods, result.sanity)
     files: list[tuple[str, Callable[[], str | bytes], str, str]] = [
         ("Inputs, CSV", lambda: csv_text(without_lists(result.rows)), "inputs.csv", "text/csv"),
         ("Methods, CSV", lambda: csv_text(without_lists(result.methods)), "methods.csv", "text/csv"),
@@ -231,6 +282,7 @@ def _files(result: SetResult, number: int) -> None:
             "methods.tex",
             "application/x-tex",
         ),
+        *([("Sanity checks, CSV", lambda: csv_text(result.sanity), "sanity.csv", "text/csv")] if result.checks else []),
         ("Manifest, JSON", lambda: strict_json(result.manifest), "manifest.json", "application/json"),
         ("Page, HTML", page, "evaluation.html", "text/html"),
     ]

@@ -23,6 +23,7 @@ class EvaluateControls:
     label_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     id_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     evaluate_n: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    evaluate_sanity: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     evaluate_methods: tuple[str, ...] | None = field(
         default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False)
     )

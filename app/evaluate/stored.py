@@ -9,6 +9,7 @@ import pandas as pd
 
 from app.store import Job
 from explainers.evaluation.record_file import read_signed
+from explainers.evaluation.sanity_summary import SanityOutcome, outcomes, sanity_frame
 from explainers.evaluation.set_spec import Shard
 from explainers.evaluation.set_summary import (
     GROUPINGS,
@@ -27,7 +28,7 @@ from explainers.memoized import memoized
 from explainers.report.set_tables import metric_columns
 
 MOST_PARTIAL = 20_000_000  # bytes of a running evaluation that are read again and again; then its result is awaited
-PART = Shard().file
+PART, SANITY = Shard().file, "sanity.jsonl"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class SetResult:
     manifest: dict[str, Any]
     rows: pd.DataFrame
     methods: pd.DataFrame
+    sanity: pd.DataFrame
     finished: bool
 
     @property
@@ -65,6 +67,10 @@ class SetResult:
         return trust_points(self.rows, self.methods, self.operators[0])
 
     @memoized
+    def checks(self) -> dict[str, list[SanityOutcome]]:
+        return outcomes(self.sanity)
+
+    @memoized
     def _words(self) -> dict[str, pd.DataFrame]:
         return {}
 
@@ -82,6 +88,20 @@ def done(job: Job) -> int:
         return _lines(path, path.stat().st_size) - 1
     except OSError:
         return 0
+
+
+def checked(job: Job) -> int:
+    """Return on how many inputs the sanity checks have run."""
+    path = job.run_folder / SANITY
+    try:
+        return _lines(path, path.stat().st_size) - 1
+    except OSError:
+        return 0
+
+
+def checking(job: Job) -> bool:
+    """Return whether the sanity checks run, or have run."""
+    return (job.run_folder / SANITY).is_file()
 
 
 def moment(job: Job) -> float:
@@ -114,9 +134,9 @@ def _lines(path: Path, _size: int) -> int:
 
 @lru_cache(maxsize=4)
 def _finished(folder: Path, _moment: int) -> SetResult:
-    from explainers.evaluation.set_job import read_set
+    from explainers.evaluation.set_job import read_sanity, read_set
 
-    return SetResult(*read_set(folder), finished=True)
+    return SetResult(*read_set(folder), read_sanity(folder), finished=True)
 
 
 @lru_cache(maxsize=2)
@@ -126,4 +146,4 @@ def _partial(part: Path, _size: int) -> SetResult:
 
     about, records = read_signed(part)
     manifest = {"command": about["command"], "data": about["data"], **about["plan"], "inputs": len(records)}
-    return SetResult(manifest, *frames_of(StoredSet(about, records)), finished=False)
+    return SetResult(manifest, *frames_of(StoredSet(about, records)), sanity_frame([], []), finished=False)

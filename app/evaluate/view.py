@@ -5,7 +5,7 @@ import streamlit as st
 from app import plain_text
 from app.evaluate import results
 from app.evaluate.state import evaluate_state
-from app.evaluate.stored import done, moment, result
+from app.evaluate.stored import checked, checking, done, moment, result
 from app.login.gate import Account
 from app.plain_text import Bold
 from app.store import Job
@@ -94,7 +94,7 @@ def _share(job: Job) -> tuple[float, str]:
     if not inputs:
         return 0.0, "Explaining the first input" if moment(job) else "Loading the model"
     if inputs >= job.texts:
-        return 1.0, "Writing the result"
+        return 1.0, f"Sanity checks: {counted(checked(job), 'input')} done" if checking(job) else "Writing the result"
     first, since = evaluate_state().paces.setdefault((job.id, job.started), (inputs, moment(job)))
     start = (first, since) if inputs > first else (0, job.started or since)
     seconds = (moment(job) - start[1]) / max(inputs - start[0], 1)

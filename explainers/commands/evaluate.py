@@ -34,7 +34,7 @@ NARRATIVES_TITLE = "Narratives for the same texts, by the fitted narrators:"
 
 
 TABLE = "Rows of a table"  # the options that make it an evaluation of rows
-ROWS = ("column", "pair_column", "label_column", "id_column", "preset", "shard")
+ROWS = ("column", "pair_column", "label_column", "id_column", "preset", "sanity", "smooth", "shard")
 
 
 def evaluate_command(
@@ -76,6 +76,23 @@ def evaluate_command(
         str, typer.Option(help="Column of the ids; by default they follow from the texts.", rich_help_panel=TABLE)
     ] = "",
     preset: Annotated[str, typer.Option(help="quick or full.", rich_help_panel=TABLE)] = "full",
+    sanity: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Inputs on which the methods' sanity is checked: random weights, another seed, another class, a "
+            "planted word, the reversed order. By default none in quick, 20 in full.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    smooth: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Average the explanations of random weights over so many noisy copies; takes as many times as long.",
+            rich_help_panel=TABLE,
+        ),
+    ] = 0,
     shard: Annotated[
         str, typer.Option(help="Explain part i of n, as i/n: on several machines.", rich_help_panel=TABLE)
     ] = "1/1",
@@ -175,6 +192,8 @@ def row_spec(context: typer.Context) -> "SetSpec":
         str(values["data"]),
         Columns(values["column"], values["pair_column"], values["label_column"], values["id_column"]),
         preset=values["preset"],
+        sanity=values["sanity"],
+        smooth=values["smooth"],
         methods=tuple(filter(None, split_ids(values["methods"]))),
         shard=values["shard"],
         processes=values["processes"],
@@ -227,7 +246,7 @@ def merged(out: Path, *, as_json: bool) -> str:
 
 def set_tables(out: Path) -> str:
     """Return what a finished set says, as Markdown."""
-    from explainers.evaluation.set_job import read_set
+    from explainers.evaluation.set_job import read_sanity, read_set
     from explainers.report.set_tables import set_markdown
 
-    return set_markdown(*read_set(out))
+    return set_markdown(*read_set(out), read_sanity(out))

@@ -1,7 +1,8 @@
 """Carries out the evaluation of a set; its result.
 
-The result in the folder of the set never changes: `inputs.parquet` and `methods.parquet` (see `set_frames`), and
-`manifest.json` with checksums of model, weights and data, versions, settings and the command.
+The result in the folder of the set never changes: `inputs.parquet` and `methods.parquet` (see `set_frames`), with
+sanity checks also `sanity.parquet` (see `sanity_summary`), and `manifest.json` with checksums of model, weights and
+data, versions, settings and the command.
 """
 
 import hashlib
@@ -18,6 +19,8 @@ import torch
 from explainers.datasets.labelled_rows import InputRow, ReadRows, read_file
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.explain_batch import SetPlan
+from explainers.evaluation.record_file import read_records
+from explainers.evaluation.sanity_summary import sanity_frame
 from explainers.evaluation.set_frames import method_frame, row_frame
 from explainers.evaluation.set_spec import WHOLE, SetSpec, offered_methods, parse_shard
 from explainers.evaluation.shards import StoredSet, merge, run_shard
@@ -30,6 +33,7 @@ from explainers.results.manifest import strict_json
 from explainers.training.artifacts import check_fitted
 
 INPUTS_FILE, METHODS_FILE, MANIFEST_FILE = "inputs.parquet", "methods.parquet", "manifest.json"
+SANITY_FILE = "sanity.parquet"
 NAMED = 200  # rows that are left out and named in the manifest
 
 
@@ -56,8 +60,22 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
         left = seconds / (done - first) * (own - done) if done > first else None
         progress(f"{done} of {own} inputs, {seconds:.0f} s" + (f", about {left:.0f} s left" if left else ""))
     if spec.shard == WHOLE:
-        return write_set(merge(out), out)
+        return write_set(merge(out), out, _checked(spec, model, plan, rows, progress))
     return {"shard": spec.shard, "inputs": own, "file": shard.file}
+
+
+def _checked(
+    spec: SetSpec, model: FrozenModel, plan: SetPlan, rows: Sequence[InputRow], progress: Callable[[str], None]
+) -> pd.DataFrame | None:
+    """Run the sanity checks and return what they found; None where none are wanted."""
+    if not spec.checked:
+        return None
+    from explainers.evaluation.sanity import FILE, altered_models, run_checks
+
+    chosen, models = taken(rows, spec.checked, spec.seed), altered_models(model, spec.seed, spec.smooth)
+    for done in run_checks(models, plan, chosen, Path(spec.out), spec.processes):
+        progress(f"sanity checks: {done} of {len(chosen)} inputs")
+    return sanity_frame(read_records(Path(spec.out) / FILE), models.steps)
 
 
 def taken(rows: Sequence[InputRow], n: int, seed: int) -> tuple[InputRow, ...]:
@@ -87,11 +105,12 @@ def plan_of(spec: SetSpec, model: FrozenModel, rows: Sequence[InputRow]) -> SetP
     return SetPlan(methods or spec.chosen_preset.methods(specs), spec.settings)
 
 
-def write_set(stored: StoredSet, out: Path) -> dict[str, Any]:
-    """Write the two frames and the manifest; return the manifest. What is there is replaced in one step each."""
+def write_set(stored: StoredSet, out: Path, sanity: pd.DataFrame | None = None) -> dict[str, Any]:
+    """Write the frames and the manifest; return the manifest. What is there is replaced in one step each."""
     plan = stored.about["plan"]
     rows, methods = frames_of(stored)
-    for name, frame in ((INPUTS_FILE, rows), (METHODS_FILE, methods)):
+    frames = {INPUTS_FILE: rows, METHODS_FILE: methods} | ({} if sanity is None else {SANITY_FILE: sanity})
+    for name, frame in frames.items():
         fresh = out / f"{name}.new"
         frame.to_parquet(fresh, index=False)
         fresh.replace(out / name)
@@ -100,7 +119,7 @@ def write_set(stored: StoredSet, out: Path) -> dict[str, Any]:
         **plan,
         "inputs": len(rows),
         "failed": int((rows["status"] == "failed").sum()),
-        "files": {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in (INPUTS_FILE, METHODS_FILE)},
+        "files": {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in frames},
     }
     fresh = out / f"{MANIFEST_FILE}.new"
     fresh.write_text(strict_json(manifest) + "\n", encoding="utf-8")
@@ -121,6 +140,14 @@ def read_set(out: Path) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
         return manifest, pd.read_parquet(out / INPUTS_FILE), pd.read_parquet(out / METHODS_FILE)
     except (OSError, ValueError) as error:
         raise DataUnavailable(f"{out} holds no finished evaluation. Run it, or put its parts together.") from error
+
+
+def read_sanity(out: Path) -> pd.DataFrame:
+    """Return what the sanity checks of a finished set found; without rows where there were none."""
+    try:
+        return pd.read_parquet(out / SANITY_FILE)
+    except FileNotFoundError:
+        return sanity_frame([], [])
 
 
 def _about(spec: SetSpec, read: ReadRows) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from explainers.training.artifacts import available_artifacts
 from explainers.training.settings import validated
 
 AUTO = "auto"
+MOST_SMOOTH = 50  # noisy copies
 WHOLE = "1/1"  # the only part of a set
 COMMAND = ("python", "-m", "explainers", "evaluate")
 SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
@@ -58,14 +59,15 @@ def parse_shard(text: str) -> Shard:
 
 @dataclass(frozen=True)
 class SetPreset:
-    """How thorough an evaluation is: at most `n` inputs, 0 for all; `samples` of LIME and KernelSHAP. A `quick` one
-    omits methods that need hundreds of passes, except LIME."""
+    """How thorough an evaluation is: at most `n` inputs, 0 for all; `samples` of LIME and KernelSHAP; sanity checks on
+    `sanity` inputs. A `quick` one omits methods that need hundreds of passes, except LIME."""
 
     id: str
     meaning: str
     n: int
     samples: int
     quick: bool
+    sanity: int
 
     def methods(self, specs: Sequence[MethodSpec]) -> tuple[str, ...]:
         """Return the ids of those of the methods that it runs."""
@@ -87,17 +89,19 @@ def offered_methods(model: str, version: str, *, pairs: bool) -> tuple[MethodSpe
 
 
 QUICK = SetPreset(
-    "quick", "one-pass methods, gradients, occlusion, and LIME with 100 samples, on at most 50 inputs", 50, 100, True
+    "quick", "one-pass methods, gradients, occlusion, and LIME with 100 samples, on at most 50 inputs", 50, 100, True, 0
 )
-FULL = SetPreset("full", "all methods on all inputs, with samples until they settle", 0, UNTIL_SETTLED, False)
+FULL = SetPreset(
+    "full", "all methods on all inputs, with samples until they settle; sanity checks", 0, UNTIL_SETTLED, False, 20
+)
 PRESETS = (QUICK, FULL)
 
 
 @validated
 @dataclass(frozen=True)
 class SetSpec:
-    """An evaluation of the rows of the table `data`. Without `methods` those of the preset run; `n` and `samples` of
-    None are the preset's. `name` is that of the file that a person gave, where `data` is a copy of it."""
+    """An evaluation of the rows of the table `data`. Without `methods` those of the preset run; `n`, `samples` and
+    `sanity` of None are the preset's. `name` is that of the file that a person gave, where `data` is a copy of it."""
 
     model: str
     data: str
@@ -112,6 +116,8 @@ class SetSpec:
     steps: int = 50
     sampling: str = DEFAULT_SAMPLING
     seed: int = 0
+    sanity: int | None = None  # inputs of the sanity checks
+    smooth: int = 0  # noisy copies over which their explanations of random weights are averaged
     shard: str = WHOLE
     processes: int = 1
     device: str = AUTO
@@ -133,6 +139,13 @@ class SetSpec:
         return self.chosen_preset.n if self.n is None else self.n
 
     @property
+    def checked(self) -> int:
+        """Return on how many inputs the sanity checks run; 0 for none, as in every part of a set."""
+        if self.shard != WHOLE:
+            return 0
+        return self.chosen_preset.sanity if self.sanity is None else self.sanity
+
+    @property
     def settings(self) -> Settings:
         """Raises `ExplanationError` with what is possible."""
         samples = self.chosen_preset.samples if self.samples is None else self.samples
@@ -142,6 +155,12 @@ class SetSpec:
         """Return the spec. Raises `ExplanationError` for what can be checked before the model is loaded."""
         if self.most < 0:
             raise ExplanationError(f"--n must be 0 (all rows) or more, not {self.n}.")
+        if self.shard != WHOLE and self.sanity:
+            raise ExplanationError("The sanity checks need the whole set. Omit --sanity for a part of it.")
+        if not 0 <= self.smooth <= MOST_SMOOTH:
+            raise ExplanationError(f"--smooth must be 0 to {MOST_SMOOTH}, not {self.smooth}.")
+        if self.checked < 0:
+            raise ExplanationError(f"--sanity must be 0 (no checks) or more, not {self.sanity}.")
         select(self.methods)
         if not self.out:
             raise ExplanationError("Name the folder for the results with --out DIR.")
@@ -165,6 +184,8 @@ class SetSpec:
         words += [
             word for name, value in settings.items() if value != default[name] for word in (f"--{name}", str(value))
         ]
+        words += ["--sanity", str(self.sanity)] if self.sanity is not None else []
+        words += ["--smooth", str(self.smooth)] if self.smooth else []
         return shlex.join([*COMMAND, *words])
 
 

@@ -111,6 +111,12 @@ class FrozenModel:
         other.target = target
         return other
 
+    def with_module(self, module: nn.Module) -> "FrozenModel":
+        """A model of the same kind with other weights, whose answers are shared with no other."""
+        other = copy.copy(self)
+        other.module, other.lock, other.pool = module, RLock(), PredictionCache()
+        return other
+
     def encode(self, example: str | Example, unit: UnitKind = "word") -> Encoding:
         if isinstance(example, str):
             example = Example(example)

@@ -5,7 +5,7 @@ the word embeddings, and answers to changed states. Hooks hang only during the c
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -201,9 +201,12 @@ def mean_states(internals: Internals, inputs: PaddedBatch) -> Tensor:
     return (states * inputs.attention[:, :, None]).sum(1).detach() / inputs.lengths[:, None]
 
 
-def shared_copy(module: nn.Module) -> nn.Module:
-    """A copy that shares every parameter and buffer with `module` but no hook: cheap, and safe to take apart."""
-    shared = {id(tensor): tensor for tensor in (*module.parameters(), *module.buffers())}
+def shared_copy(module: nn.Module, replaced: Mapping[int, Tensor] | None = None) -> nn.Module:
+    """A copy that shares every parameter and buffer with `module` but no hook: cheap, and safe to take apart.
+
+    `replaced` has other tensors in the places of some, by the `id` of the one that they replace.
+    """
+    shared = {id(tensor): tensor for tensor in (*module.parameters(), *module.buffers())} | dict(replaced or {})
     copied = copy.deepcopy(module, shared)
     for part in copied.modules():  # hooks of another thread's pass must not be copied
         part._forward_hooks.clear()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from explainers.evaluation.sanity_summary import SANITY_CHECKS, SanityCheck, SanityOutcome, outcomes, sentence
 from explainers.evaluation.set_frames import EVIDENCE, metric_column
 from explainers.evaluation.set_summary import (
     GROUPINGS,
@@ -22,7 +23,7 @@ from explainers.methods.registry import method_spec
 from explainers.metrics.faithfulness import decisive_metrics
 from explainers.metrics.spec import MetricSpec
 from explainers.report.document import FRAGMENT_STYLE, standalone_page
-from explainers.report.tables import Table, TableColumn, as_percent, bounds
+from explainers.report.tables import Table, TableColumn, as_percent, bounds, interval_cell
 from explainers.report.text import decimals, escaped
 from explainers.results.manifest import strict_json
 
@@ -81,6 +82,40 @@ WORDS: Table[Mapping[str, Any]] = Table(
 )
 
 
+Checked = tuple[str, Sequence[SanityOutcome]]  # a method, and its outcomes in the order of `SANITY_CHECKS`
+SANITY_MARKS = {"passed": "✓", "failed": "✗", "open": "?"}
+SANITY_NOTE = (
+    "✓ passed, ✗ failed, ? open: a check is passed or failed where the whole 95 % interval over the inputs is on one "
+    "side of its aim. A random order and single parts of the input are controls: what they pass too proves little."
+)
+
+
+def sanity_table() -> Table[Checked]:
+    """Return the table of sanity checks: a row per method."""
+    return Table(
+        (
+            TableColumn("method", lambda row: name_of(row[0]), align="left"),
+            *(_sanity_column(place, check) for place, check in enumerate(SANITY_CHECKS)),
+        )
+    )
+
+
+def _sanity_column(place: int, check: SanityCheck) -> TableColumn[Checked]:
+    def written(outcome: SanityOutcome) -> str:
+        assert outcome.value is not None
+        return f"{SANITY_MARKS[outcome.verdict]} {interval_cell(outcome.value, places=2)}"
+
+    aim = f"aim {'at most' if check.low else 'at least'} {check.aim:g}"
+    return TableColumn(
+        f"{check.name.lower()} ({'≤' if check.low else '≥'} {check.aim:g})",
+        lambda row: row[1][place] if row[1][place].value is not None else None,
+        written,
+        align="right",
+        undefined="",
+        meaning=f"{check.question} {aim.capitalize()}.{f' {check.source}.' if check.source else ''}",
+    )
+
+
 def metric_columns(operators: Sequence[str]) -> list[str]:
     """Return the columns of the frame that the table of methods shows."""
     metrics = [metric.id for metric in decisive_metrics()]
@@ -100,8 +135,9 @@ def top_words(words: pd.DataFrame, predicted: str, number: int = WORDS_SHOWN) ->
     return rows
 
 
-def set_markdown(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.DataFrame) -> str:
+def set_markdown(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.DataFrame, sanity: pd.DataFrame) -> str:
     """Return the tables of a set for the terminal."""
+    checked = outcomes(sanity)
     operators = manifest["operators"]
     table = method_table(methods, metric_columns(operators), operators[0])
     sections = [
@@ -109,13 +145,15 @@ def set_markdown(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
         method_columns(operators).markdown(table),
         STATUSES.markdown(_all_shares(rows)),
         *(f"{title}:\n\n{WORDS.markdown(words)}" for title, words in _words(rows, methods, operators[0])),
+        f"Sanity checks:\n\n{sanity_table().markdown(checked.items())}" if checked else "",
+        "\n".join(sentence(method, results) for method, results in checked.items()),
     ]
     left_out = manifest["data"]["left_out"]
     sections += [f"{left_out:,} rows are left out: {' '.join(manifest['data']['problems'][:5])}"] if left_out else []
     return "\n\n".join(filter(None, sections))
 
 
-def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.DataFrame) -> str:
+def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.DataFrame, sanity: pd.DataFrame) -> str:
     """Return a page without scripts, which loads nothing."""
     operators = manifest["operators"]
     table = method_table(methods, metric_columns(operators), operators[0])
@@ -124,11 +162,19 @@ def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
         f"<h3>{escaped(title)}</h3><div class='wide'>{WORDS.html(rows)}</div>"
         for title, rows in _words(rows, methods, operators[0])
     )
+    checked = outcomes(sanity)
+    checks = (
+        f"<h2>Sanity checks</h2><div class='wide'>{sanity_table().html(checked.items())}</div>"
+        f'<p class="note">{escaped(SANITY_NOTE)}</p>'
+        if checked
+        else ""
+    )
     body = f"""<div class="crosslight">
 <p class="summary">{escaped(recommendation(methods, operators[0]).sentence)}</p>
 <h2>Methods</h2><div class="wide">{method_columns(operators).html(table)}</div><p class="note">{escaped(NOTE)}</p>
 <h2>How often an answer is supported</h2><div class="wide">{STATUSES.html(_all_shares(rows))}</div>
 <h2>Words</h2>{words}
+{checks}
 <h2>Manifest</h2><pre>{escaped(strict_json(manifest))}</pre>
 </div>"""
     return standalone_page(title, body, style=FRAGMENT_STYLE)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from app.evaluate import form
 from app.evaluate.data_form import SubmittedData
 from app.evaluate.form import cost
 from app.model_info import ModelInfo
@@ -18,6 +19,17 @@ INFO = ModelInfo(("negative", "positive"), ("text",), version="1")
 
 def rows(count: int) -> SubmittedData:
     return SubmittedData(rows=tuple(InputRow(str(number), f"a good film {number}") for number in range(count)))
+
+
+def test_sanity_checks_cost_time(bag: Callable[..., FrozenModel], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(form, "_seconds_per_pass", lambda *_: 1.0)
+    monkeypatch.setattr(catalog, "load", lambda name, *, device, roots: bag({"a": 0.0, "good": 2.0, "film": 0.25}))
+    pool = ModelPool()
+    pool.model("bag")
+    lines = [cost(pool, SetSpec("bag", "", sanity=number), rows(12), INFO) for number in (0, 6)]
+    without, with_checks = (float(line.split("about ")[2].split()[0]) for line in lines)
+    assert with_checks == pytest.approx(5 * without, rel=0.1)  # six of twelve inputs, eight times more
+    pool.wait()
 
 
 @pytest.mark.parametrize(("count", "few"), [(9, True), (10, False)])

@@ -18,7 +18,7 @@ from explainers.__main__ import app
 from explainers.datasets.labelled_rows import Columns, InputRow
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.set_frames import without_lists
-from explainers.evaluation.set_job import read_set, taken
+from explainers.evaluation.set_job import read_sanity, read_set, taken
 from explainers.evaluation.set_spec import FULL, QUICK, SetSpec, read_set_spec
 from explainers.methods.registry import METHODS
 from explainers.report.set_tables import set_document
@@ -32,7 +32,7 @@ TEXTS = (
 )
 ROOT = Path(__file__).parents[2]
 PATIENCE = 90  # seconds
-OPTIONS = ("--methods", "occlusion,gradient_x_input,lime", "--samples", "50", "--device", "cpu")
+OPTIONS = ("--methods", "occlusion,gradient_x_input,lime", "--samples", "50", "--device", "cpu", "--sanity", "0")
 
 
 def ran(*arguments: str) -> Result:
@@ -73,6 +73,35 @@ def test_a_table_is_explained_and_read_back(arguments: tuple[str, ...], tmp_path
     assert len(manifest["model"]["sha256"]) == 64
     command = "--data mine.csv --column review --label-column stars --id-column key --preset full"
     assert f"{command} --methods occlusion,gradient_x_input,lime --samples 50" in manifest["command"]
+
+
+def test_sanity_checks_follow_the_rows_and_are_read_back(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = ran(*arguments, "--sanity", "3", "--out", str(out))
+    assert result.exit_code == 0, result.stderr
+    assert "| method | random weights (≤ 0.3) | other seed (≥ 0.8) |" in result.stdout
+    assert "Occlusion: random weights, other seed, other class, planted word and reversed order are open." in (
+        result.stdout
+    )  # three inputs are too few
+    assert "sanity checks: 3 of 3 inputs" in result.stderr
+    manifest, rows, methods = read_set(out)
+    sanity = read_sanity(out)
+    assert sanity["id"].nunique() == 3
+    assert set(sanity["id"]) <= set(rows["id"])
+    assert "--sanity 3" in manifest["command"]
+    assert set(manifest["files"]) == {"inputs.parquet", "methods.parquet", "sanity.parquet"}
+    page = set_document(manifest, rows, methods, sanity)
+    assert "<h2>Sanity checks</h2>" in page
+    assert "Does the explanation change when all weights of the model are random?" in page
+    assert ran(*arguments, "--sanity", "3", "--out", str(out)).stdout == result.stdout  # everything is there already
+
+
+def test_sanity_checks_need_the_whole_set(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    result = ran(*arguments, "--sanity", "3", "--shard", "1/2", "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2
+    assert "The sanity checks need the whole set. Omit --sanity for a part of it." in " ".join(result.stderr.split())
+    too_smooth = ran(*arguments, "--smooth", "51", "--out", str(tmp_path / "out"))
+    assert "--smooth must be 0 to 50, not 51." in " ".join(too_smooth.stderr.split())
 
 
 def test_parts_put_together_are_the_whole_to_the_last_digit(arguments: tuple[str, ...], tmp_path: Path) -> None:
@@ -167,7 +196,8 @@ def test_downloads_are_guarded_and_stand_alone(arguments: tuple[str, ...], table
     content: tuple[dict[str, Any], pd.DataFrame, pd.DataFrame] = read_set(tmp_path / "out")
     csv = csv_text(without_lists(content[1]))
     assert csv.splitlines()[1].startswith("'=1+1,2,'=HYPERLINK")
-    page = set_document(*content)
+    page = set_document(*content, read_sanity(tmp_path / "out"))
+    assert "Sanity checks" not in page
     assert "<script" not in page
     assert "<b>good" not in page
     assert "Open: 1 input is too few" in page

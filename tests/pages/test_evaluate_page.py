@@ -13,6 +13,9 @@ from app.store import Job
 from app.train import processes, view
 from explainers.datasets.labelled_rows import read_file
 from explainers.evaluation.explain_batch import SetPlan
+from explainers.evaluation.record_file import read_records
+from explainers.evaluation.sanity import FILE, altered_models, run_checks
+from explainers.evaluation.sanity_summary import sanity_frame
 from explainers.evaluation.set_job import write_set
 from explainers.evaluation.shards import merge, run_shard
 from explainers.installation import STORE_VARIABLE
@@ -77,7 +80,11 @@ def explained(job: Job, model: FrozenModel, *, inputs: int | None = None) -> Non
         if done == inputs:
             steps.close()
             return
-    write_set(merge(job.run_folder), job.run_folder)
+    models = altered_models(model, 0, 0)
+    for _ in run_checks(models, plan, rows, job.run_folder, 1):
+        pass
+    checks = sanity_frame(read_records(job.run_folder / FILE), models.steps)
+    write_set(merge(job.run_folder), job.run_folder, checks)
 
 
 def test_bad_rows_are_named_and_the_others_can_be_evaluated(evaluate: Evaluate) -> None:
@@ -129,7 +136,10 @@ def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evalua
     assert "Open: 4 inputs are too few to compare methods. Take at least 10." in evaluate.texts
     assert "Words over the set" in evaluate.texts
     assert "Trust map" in evaluate.texts
+    assert "Does an explanation follow what it should follow?" in evaluate.texts
+    assert "Occlusion: " in evaluate.texts
     assert [each.proto.label for each in evaluate.at.get("download_button")][:2] == ["Inputs, CSV", "Methods, CSV"]
+    assert "Sanity checks, CSV" in [each.proto.label for each in evaluate.at.get("download_button")]
     assert "Methods, LaTeX" in [each.proto.label for each in evaluate.at.get("download_button")]
     assert [tab.label for tab in evaluate.at.tabs] == ["Evidence", "Against cost", "Curves"]
     worth_a_look = next(box for box in evaluate.at.selectbox if box.label == "Worth a look")

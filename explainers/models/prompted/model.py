@@ -5,7 +5,7 @@ from threading import RLock
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from explainers.models.batching import rows_per_batch
 from explainers.models.frozen_model import FrozenModel
@@ -56,6 +56,13 @@ class PromptedModel(FrozenModel):
         """What is shown beside an answer."""
         words = tuple(self.prompt.classes.values())
         return PromptCard(self.prompt.template, words, self.tokens, self.prior, self.prompt.chat, self.prompt.adapter)
+
+    def with_module(self, module: nn.Module) -> "PromptedModel":
+        """With a kept prefix of its own."""
+        other = super().with_module(module)
+        assert isinstance(other, PromptedModel)
+        other.cache = PrefixCache(other.words, self.cache.prefix)
+        return other
 
     def without_text(self) -> tuple[float, ...]:
         """p(class) of the template with empty texts."""
