@@ -19,6 +19,7 @@ ROW = 26  # pixels of a line of the dot plot
 GREY = "#8a8a8a"
 ANSWERS = {"right": ("#2166ac", "circle"), "wrong": ("#d1610a", "x"), "no label": ("#7b5fb5", "circle-open")}
 MAP_HEIGHT, CURVES_HEIGHT = 420, 720
+LEGEND_ROW = 20  # pixels; on a narrow page the legend has a row per method
 
 
 def evidence_dots(table: Sequence[MethodSummary], operator: str) -> go.Figure:
@@ -149,12 +150,12 @@ def cascade_chart(curves: Mapping[str, Sequence[tuple[str, Interval]]]) -> go.Fi
             line={"color": style.colour, "dash": style.dash, "width": 2},
             hovertemplate=f"{name_of(method)}: ρ %{{y:.2f}}<br>random down to: %{{x}}<extra></extra>",
         )
-    figure.update_xaxes(title_text="weights that are random, from the output down to", title_standoff=4)
+    figure.update_xaxes(tickangle=-30)
     figure.update_yaxes(title_text="ρ with the model's explanation", range=[-1.05, 1.05])
     figure.update_layout(
-        height=MAP_HEIGHT,
+        height=MAP_HEIGHT + LEGEND_ROW * len(curves),
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        legend={"orientation": "h", "y": -0.3, "x": 0},
+        legend={"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0},
         hovermode="closest",
     )
     return figure

@@ -14,7 +14,7 @@ from app.login.gate import Account
 from app.model_info import ModelInfo, model_box, model_info
 from app.model_pool import ModelPool
 from app.train.jobs import Jobs
-from explainers.comparison.price import expected_passes
+from explainers.comparison.price import expected_passes, explaining_passes
 from explainers.datasets.labelled_rows import InputRow
 from explainers.errors import ExplanationError
 from explainers.evaluation.names import FEWEST
@@ -104,7 +104,7 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
     typical = by_length[len(by_length) // 2]
     specs = _specs(spec, info)
     passes = expected_passes(specs, spec.settings, _words(typical), len(info.erasures))
-    again = 1 + EXPLAINED_AGAIN * min(spec.checked, inputs) / max(inputs, 1)
+    again = min(spec.checked, inputs) * EXPLAINED_AGAIN * explaining_passes(specs, spec.settings, _words(typical))
     line = (
         f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}: about {passes:,} passes of the model per input"
     )
@@ -114,7 +114,7 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
         return f"{line}. The time is known when the model is loaded.{few}"
     # a pass has all cores here, and each of the processes one of them
     seconds = _seconds_per_pass(model.name, model.version, model, typical.text, typical.pair)
-    return f"{line}, about {duration(inputs * passes * seconds * again)} on this machine.{few}"
+    return f"{line}, about {duration((inputs * passes + again) * seconds)} on this machine.{few}"
 
 
 def _words(row: InputRow) -> int:

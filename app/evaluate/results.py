@@ -221,6 +221,7 @@ def _sanity(result: SetResult, number: int) -> None:
     st.dataframe(
         pd.DataFrame(sanity_table().cells(result.checks.items())),
         hide_index=True,
+        height="content",
         key=f"sanity {number}",
         column_config={
             column.header: st.column_config.Column(help=column.meaning) for column in sanity_table().columns
@@ -235,6 +236,7 @@ def _sanity(result: SetResult, number: int) -> None:
             st.plotly_chart(
                 cascade_chart(curves), key=f"cascade {number}", config=CHART_BUTTONS, alt="Random weights, step by step"
             )
+            st.caption("Random weights: from the output, the head, down to the part that is named.")
     with right:
         plain_text.bullets([sentence(method, results) for method, results in result.checks.items()])
         _inapplicable(result)

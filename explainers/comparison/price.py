@@ -21,10 +21,14 @@ def expected_passes(
     keeping, under every operator. Sampling that settles early and masks that were asked before make it fewer, sentences
     and their checks more.
     """
-    samples = settings.samples or SETTLED_BY
     orders = len(specs) + known + 2 + RANDOM_ORDERS
-    explaining = sum(spec.passes(units, samples, settings.steps) for spec in specs)
-    return explaining + orders * 2 * len(metric_counts(units)) * operators
+    return explaining_passes(specs, settings, units) + orders * 2 * len(metric_counts(units)) * operators
+
+
+def explaining_passes(specs: Sequence[MethodSpec], settings: Settings, units: int) -> int:
+    """As `expected_passes`, without measuring."""
+    samples = settings.samples or SETTLED_BY
+    return sum(spec.passes(units, samples, settings.steps) for spec in specs)
 
 
 def seconds_left(expected: int, meter: Meter, elapsed: float) -> float | None:
