@@ -17,6 +17,14 @@ from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
 
 
+def computes_in_bfloat16(device: torch.device) -> bool:
+    """Return whether matrix products in bfloat16 are quicker than in float32 there. On a processor without vector units
+    for it they take ten times as long."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    return device.type == "cpu" and torch.backends.cpu.get_cpu_capability() not in ("DEFAULT", "AVX2")
+
+
 def optimiser_step(loss: Tensor, weights: Sequence[nn.Parameter], optimiser: torch.optim.Optimizer) -> None:
     """One step down the loss; no gradient reaches anything but `weights`."""
     optimiser.zero_grad()

@@ -29,6 +29,7 @@ from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
 from explainers.models.lora import frozen_in_half_precision
+from explainers.models.optimisation import computes_in_bfloat16
 from explainers.narrative.generation import generate
 from explainers.narrative.interchange import (
     activations,
@@ -241,7 +242,8 @@ class NarratorTraining:
         self.classifier = Classifier(head, names, parts.continued)
         steps = recipe.steps(len(self.items))
         optimiser, schedule = new_optimiser(narrator, recipe.learning_rate, steps)
-        narrator.half_precision, narrator.points_once = recipe.half_precision, recipe.point_once
+        self.half_precision = recipe.half_precision and computes_in_bfloat16(names.device)
+        narrator.half_precision, narrator.points_once = self.half_precision, recipe.point_once
         weights = [weight for weight in narrator.parameters() if weight.requires_grad]
         self.loop = TrainingLoop(folder, weights, optimiser, schedule, seed=recipe.seed, steps=steps)
         self.metrics: dict[str, float] = {}
@@ -338,7 +340,7 @@ def train(
         training = NarratorTraining(recipe, narrator, head, labels, parts, folder)
         narrator.train()
         header = {"items": len(parts.training), "steps": training.loop.steps, "recipe": asdict(recipe)}
-        with frozen_in_half_precision(narrator.phi) if recipe.half_precision else nullcontext():
+        with frozen_in_half_precision(narrator.phi) if training.half_precision else nullcontext():
             training.loop.run(training, recipe.epochs, header=header, resume=resume, log_every=LOG_EVERY)
         narrator.half_precision = False
     training.keep_best()

@@ -72,7 +72,9 @@ class NarratorRecipe:
             description="Rank of low-rank adapters on a pretrained language model; 0 trains all its weights.",
         ),
     ] = 0
-    half_precision: Annotated[bool, Field(description="Multiply φ's matrices in bfloat16 while it learns.")] = False
+    half_precision: Annotated[
+        bool, Field(description="Multiply φ's matrices in bfloat16 while it learns, where that is quicker.")
+    ] = False
     start: Annotated[
         str,
         Field(

@@ -16,7 +16,7 @@ from explainers.datasets.example import Example
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
-from explainers.narrative import fit, pretrained
+from explainers.narrative import cause, fit, pretrained
 from explainers.narrative.cause import Parts, train
 from explainers.narrative.fit import start_from
 from explainers.narrative.generation import generate
@@ -241,7 +241,11 @@ def test_a_step_with_the_cache_equals_the_whole_sentence(model: FrozenModel, fol
 
 
 @pytest.mark.parametrize("folder", [LlamaForCausalLM], indirect=True)
-def test_adapters_learn_and_the_language_model_stays(model: FrozenModel, folder: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("quick", [True, False], ids=["bfloat16", "float32"])
+def test_adapters_learn_and_the_language_model_stays(
+    model: FrozenModel, folder: str, quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cause, "computes_in_bfloat16", lambda _device: quick)
     items = narrator_items(model, [Example(pair.text, pair.pair, label=0) for pair in PAIRS * 4], 1)
     narrator = narrator_of(model, folder, rank=2)
     before = {name: weight.clone() for name, weight in narrator.state_dict().items()}
@@ -259,7 +263,10 @@ def test_adapters_learn_and_the_language_model_stays(model: FrozenModel, folder:
 
 
 @pytest.mark.parametrize("folder", [LlamaForCausalLM], indirect=True)
-def test_two_narrators_share_the_weights_that_do_not_learn(model: FrozenModel, folder: str, tmp_path: Path) -> None:
+def test_two_narrators_share_the_weights_that_do_not_learn(
+    model: FrozenModel, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cause, "computes_in_bfloat16", lambda _device: True)
     first, second = (narrator_of(model, folder, rank=2, seed=seed) for seed in (1, 2))
     ours, theirs = (dict(narrator.named_parameters()) for narrator in (first, second))
     shared = {name for name in ours if ours[name].data_ptr() == theirs[name].data_ptr()}

@@ -31,7 +31,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.data import DataLoader
 
 from explainers.errors import ExplanationError
-from explainers.models.optimisation import clipped_step, load_checkpoint
+from explainers.models.optimisation import clipped_step, computes_in_bfloat16, load_checkpoint
 from explainers.models.scenes.network import SceneNetwork
 from explainers.models.scenes.recipe import SceneModelRecipe
 from explainers.models.scenes.samples import (
@@ -149,14 +149,16 @@ class SceneTraining:
         )
 
     def step(self, batches: Sequence[SceneBatch]) -> Tensor:
-        """(7,): the losses, computed with weights of 16 bits; the step changes those of 32 bits."""
+        """(7,): the losses, computed with weights of 16 bits where the processor is quick with them; the step changes
+        those of 32 bits."""
         self.learner.train()
         self.learner.zero_grad()
-        half_precision = {name: weight.bfloat16() for name, weight in self.learner.named_parameters()}
+        dtype = torch.bfloat16 if computes_in_bfloat16(torch.device("cpu")) else torch.float32
+        weights = {name: weight.to(dtype) for name, weight in self.learner.named_parameters()}
         losses = torch.zeros(7)
         for batch in batches:
             share = len(batch.ids) / self.recipe.batch
-            losses = losses + functional_call(self.learner, half_precision, (batch, self.recipe.smoothing)) * share
+            losses = losses + functional_call(self.learner, weights, (batch, self.recipe.smoothing)) * share
         losses.sum().backward()  # type: ignore[no-untyped-call]
         losses = losses.detach()
         if distributed.is_initialized():

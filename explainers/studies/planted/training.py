@@ -24,6 +24,7 @@ from explainers.learned.fitting_loop import fit
 from explainers.methods.registry import learning_methods
 from explainers.models.bundle_cards import BUNDLES, CARD
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.optimisation import computes_in_bfloat16
 from explainers.models.text.base_weights import base_folder, sha256
 from explainers.models.text.bundle import WEIGHTS, base_tokenizer, load_bundle, trained_network
 from explainers.models.text.recipe import TextModelRecipe
@@ -46,6 +47,7 @@ STEPS = 350
 RECIPE = TextModelRecipe(epochs=1, learning_rate=2e-4, batch=32, averaging=0.98, longest=64)
 FITTED_ON, WATCHED = 400, 40  # texts of the learned methods
 CHECKED_ON = 300  # held-out texts for the accuracy on the card
+PRECISION = "bfloat16" if computes_in_bfloat16(torch.device("cpu")) else "float32"  # of the trainings
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def _train(model: str, seed: int, sources: PlantedTexts, target: Path, note: Cal
     training.average.module.load_state_dict(state)
     losses: list[float] = []
     for items in batches(_encoded(tokenizer, train), recipe.batch, random.Random(seed)):
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=PRECISION == "bfloat16"):
             losses.append(training.step(collate(items), mask_token))
         if len(losses) % 50 == 0:
             note(f"{target.name}: step {len(losses)} of {STEPS}, loss {sum(losses[-50:]) / 50:.3f}")
@@ -154,7 +156,7 @@ def fit_learned(
     sources = read_sources(model, data)
     store = own_folder(frozen.name, frozen.version)
     for method in learning_methods():
-        spec = FitSpec(method, frozen.name, seed=seed, settings=(("precision", "bfloat16"),))
+        spec = FitSpec(method, frozen.name, seed=seed, settings=(("precision", PRECISION),))
         if (store / f"{method}-{spec.name}.json").is_file():
             continue
         began = time.perf_counter()
