@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import pandas as pd
@@ -12,11 +12,22 @@ from app import plain_text
 from app.evaluate.state import EXAMPLES, FILE, NO_COLUMN, SOURCES, evaluate_state
 from app.model_info import ModelInfo
 from explainers.datasets.curated_examples import curated_examples
-from explainers.datasets.labelled_rows import SUFFIXES, Columns, InputRow, ReadRows, column_names, read_rows
+from explainers.datasets.labelled_rows import (
+    SUFFIXES,
+    Columns,
+    InputRow,
+    ReadRows,
+    column_names,
+    probable_class,
+    read_rows,
+    unknown_labels,
+)
 from explainers.errors import DataUnavailable
+from explainers.report.text import one_line
 
 MEGABYTES = 10  # larger tables on the command line
 PREVIEW = 5  # rows
+MOST_UNKNOWN = 12  # labels without a class; with more it is probably no column of labels
 LISTED = 5  # bad rows that are named one by one
 NO_DATA = "No data yet. Choose a file, or the embedded examples."
 NAMES = {  # of columns, in lower case, by what they probably hold
@@ -79,7 +90,8 @@ def _from_file(info: ModelInfo) -> SubmittedData:
             raise DataUnavailable(f"{file.name} is empty. Choose another file.")
     except DataUnavailable as error:
         return SubmittedData(problem=str(error), name=file.name)
-    return _parsed(file.name, content, _column_boxes(present, info), info)
+    columns = _column_boxes(present, info)
+    return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
 
 
 def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
@@ -87,7 +99,7 @@ def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
     boxes = [("text_column", "text", "Texts" if not info.pairs else info.input_names[0].capitalize(), present)]
     boxes += [("pair_column", "pair", info.input_names[1].capitalize(), none)] if info.pairs else []
     boxes += [("label_column", "label", "Labels", none), ("id_column", "id", "Ids", none)]
-    chosen = {}
+    chosen: dict[str, str] = {}
     for cell, (name, kind, title, options) in zip(st.columns(len(boxes)), boxes, strict=True):
         with cell:
             widget = state.widget(name, options=options, listed=options, default=guessed(kind, present))
@@ -95,11 +107,39 @@ def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
             chosen[kind] = "" if column in (None, NO_COLUMN) else str(column)
     if not info.labels and chosen["label"]:
         st.caption("The labels are checked when the model is loaded.")
-    return Columns(**chosen)
+    return Columns(chosen["text"], chosen.get("pair", ""), chosen["label"], chosen["id"])
+
+
+def _class_boxes(content: bytes, name: str, columns: Columns, info: ModelInfo) -> tuple[tuple[str, str], ...]:
+    """Draw a box for each label that the model calls otherwise; return those that have a class."""
+    if not columns.label or not info.labels:
+        return ()
+    try:
+        unknown = _unknown(content, name, columns.label, info.labels)
+    except DataUnavailable:  # said where the rows are read
+        return ()
+    if not 0 < len(unknown) <= MOST_UNKNOWN:
+        return ()
+    st.caption("The model has other names for these labels:")
+    chosen = {}
+    for start in range(0, len(unknown), 3):
+        for cell, label in zip(st.columns(3), unknown[start : start + 3], strict=False):
+            with cell:
+                probable = probable_class(label, info.labels)
+                plain_text.caption(f"“{one_line(label, 30)}” is")
+                chosen[label] = st.selectbox(
+                    plain_text.label(f"The label {label} is", "The label is"),
+                    info.labels,
+                    index=info.labels.index(probable) if probable else None,
+                    placeholder="left out",
+                    label_visibility="collapsed",
+                    key=f"class {columns.label} {label}",
+                )
+    return tuple((label, str(called)) for label, called in chosen.items() if called)
 
 
 def _parsed(name: str, content: bytes, columns: Columns, info: ModelInfo) -> SubmittedData:
-    labelled = columns if info.labels else Columns(columns.text, columns.pair, "", columns.id)
+    labelled = columns if info.labels else replace(columns, label="", classes=())
     try:
         read = _rows(content, name, labelled, info.labels, info.input_names)
     except DataUnavailable as error:
@@ -133,6 +173,11 @@ def _examples(model: str) -> bytes:
         json.dumps({"text": example.text, **({"pair": example.pair} if example.pair else {})}) for example in chosen
     ]
     return "\n".join(lines).encode()
+
+
+@lru_cache(maxsize=4)
+def _unknown(content: bytes, name: str, column: str, labels: tuple[str, ...]) -> tuple[str, ...]:
+    return unknown_labels(content, name, column, labels)
 
 
 @lru_cache(maxsize=4)

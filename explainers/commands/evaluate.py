@@ -34,7 +34,7 @@ NARRATIVES_TITLE = "Narratives for the same texts, by the fitted narrators:"
 
 
 TABLE = "Rows of a table"  # the options that make it an evaluation of rows
-ROWS = ("column", "pair_column", "label_column", "id_column", "preset", "sanity", "smooth", "shard")
+ROWS = ("column", "pair_column", "label_column", "id_column", "label_class", "preset", "sanity", "smooth", "shard")
 
 
 def evaluate_command(
@@ -75,6 +75,13 @@ def evaluate_command(
     id_column: Annotated[
         str, typer.Option(help="Column of the ids; by default they follow from the texts.", rich_help_panel=TABLE)
     ] = "",
+    label_class: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A label of the table that the model calls otherwise, as pos=positive; once for each.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
     preset: Annotated[str, typer.Option(help="quick or full.", rich_help_panel=TABLE)] = "full",
     sanity: Annotated[
         int | None,
@@ -177,6 +184,14 @@ def chosen(context: typer.Context, *names: str) -> bool:
     return any(source is not None and source.name == "COMMANDLINE" for source in sources)
 
 
+def label_class(text: str) -> tuple[str, str]:
+    """Return the label and the class of "pos=positive". Raises `ExplanationError` for anything else."""
+    label, sign, called = text.rpartition("=")
+    if not (label.strip() and sign and called.strip()):
+        raise ExplanationError(f"--label-class needs LABEL=CLASS, such as pos=positive, not {text!r}.")
+    return label.strip(), called.strip()
+
+
 def row_spec(context: typer.Context) -> "SetSpec":
     """Return what was typed as the evaluation of a table's rows. Raises `ExplanationError` without a file."""
     from explainers.evaluation.set_spec import SetSpec
@@ -190,7 +205,13 @@ def row_spec(context: typer.Context) -> "SetSpec":
     spec = SetSpec(
         values["model"],
         str(values["data"]),
-        Columns(values["column"], values["pair_column"], values["label_column"], values["id_column"]),
+        Columns(
+            values["column"],
+            values["pair_column"],
+            values["label_column"],
+            values["id_column"],
+            tuple(map(label_class, values["label_class"] or ())),
+        ),
         preset=values["preset"],
         sanity=values["sanity"],
         smooth=values["smooth"],

@@ -33,12 +33,14 @@ class InputRow:
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns; empty ones are not read."""
+    """Names of the columns; empty ones are not read. `classes` are labels of the table that are called otherwise by the
+    model, each with the name of its class: ("pos", "positive")."""
 
     text: str = "text"
     pair: str = ""
     label: str = ""
     id: str = ""
+    classes: tuple[tuple[str, str], ...] = ()
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -87,10 +89,14 @@ def read_rows(
 ) -> ReadRows:
     """Return the rows of a table for a model with these `labels` and inputs.
 
-    A label is the name of a class, whatever its case, or its number; an empty cell is none. Raises `DataUnavailable` if
-    no row can be used.
+    A label is the name of a class, whatever its case, or its number, or stands in `columns.classes`; an empty cell is
+    none. Raises `DataUnavailable` if no row can be used, and for a class in `columns.classes` that the model does not
+    have.
     """
     _check_suffix(name)
+    for label, called in columns.classes:
+        if called not in labels:
+            raise DataUnavailable(f"{label!r} cannot be the class {called!r}: there are {_listed_classes(labels)}.")
     if len(input_names) == 2 and not columns.pair:
         raise DataUnavailable(
             f"The model reads pairs, {' and '.join(input_names)}. Name the column of the second text."
@@ -140,7 +146,10 @@ def _row(
     length = len(text) + len(pair or "")
     if length > LONGEST:
         raise DataUnavailable(f"Line {line:,} has {length:,} characters; each input may have at most {LONGEST:,}.")
-    label = _label(cells[columns.label].strip(), labels, line) if columns.label else None
+    label = None
+    if columns.label:
+        cell = cells[columns.label].strip()
+        label = _label(dict(columns.classes).get(cell, cell), labels, line)
     return InputRow(_id(cells, columns, text, pair, line, copies), text, pair, label, line)
 
 
@@ -156,14 +165,38 @@ def _id(cells: dict[str, str], columns: Columns, text: str, pair: str | None, li
 
 def _label(cell: str, labels: Sequence[str], line: int) -> int | None:
     """Return the number of the class. Raises `DataUnavailable` for a class that the model does not have."""
+    if not cell:
+        return None
+    number = class_number(cell, labels)
+    if number is None:
+        raise DataUnavailable(f"Line {line:,} has the label {cell[:40]!r}; the classes are {_listed_classes(labels)}.")
+    return number
+
+
+def class_number(cell: str, labels: Sequence[str]) -> int | None:
+    """Return the number of the class that a label names, whatever its case, or gives as a number; None for no class."""
     by_name = {label.casefold(): number for number, label in enumerate(labels)}
-    if not cell or cell.casefold() in by_name:
-        return by_name.get(cell.casefold())
+    if cell.casefold() in by_name:
+        return by_name[cell.casefold()]
     number = cell.removesuffix(".0")
-    if number.isascii() and number.isdecimal() and int(number) < len(labels):
-        return int(number)
-    classes = ", ".join(f"{name} ({number})" for number, name in enumerate(labels[:SHOWN]))
-    raise DataUnavailable(f"Line {line:,} has the label {cell[:40]!r}; the classes are {classes}.")
+    return int(number) if number.isascii() and number.isdecimal() and int(number) < len(labels) else None
+
+
+def unknown_labels(content: bytes, name: str, column: str, labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels in the column that name no class, in the order of the table."""
+    cells = (row[column].strip() for _, row in _records(content, name, Columns(column)) if isinstance(row, dict))
+    return tuple(cell for cell in dict.fromkeys(cells) if cell and class_number(cell, labels) is None)
+
+
+def probable_class(label: str, labels: Sequence[str]) -> str | None:
+    """Return the only class whose name begins with the label, or with which the label begins; None without one."""
+    short = label.casefold()
+    like = [name for name in labels if name.casefold().startswith(short) or short.startswith(name.casefold())]
+    return like[0] if short and len(like) == 1 else None
+
+
+def _listed_classes(labels: Sequence[str]) -> str:
+    return ", ".join(f"{name} ({number})" for number, name in enumerate(labels[:SHOWN]))
 
 
 def _records(content: bytes, name: str, columns: Columns) -> Iterator[Record]:

@@ -178,6 +178,7 @@ class SetSpec:
         default["erasure"] = "" if self.erasure else settings["erasure"]  # without one it is that of the model
         words = ["--model", self.model, "--data", self.name or Path(self.data).name]
         words += [word for flag, column in columns.items() if column for word in (flag, column)]
+        words += [word for pair in self.columns.classes for word in ("--label-class", "=".join(pair))]
         words += ["--preset", self.preset]
         words += ["--methods", ",".join(self.methods)] if self.methods else []
         words += ["--n", str(self.n)] if self.n is not None else []

@@ -4,12 +4,52 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from explainers.datasets.labelled_rows import Columns, InputRow, column_names, read_file, read_rows, text_id
+from explainers.datasets.labelled_rows import (
+    Columns,
+    InputRow,
+    column_names,
+    probable_class,
+    read_file,
+    read_rows,
+    text_id,
+    unknown_labels,
+)
 from explainers.errors import DataUnavailable
 
 LABELS = ("negative", "positive")
 ALL = Columns("review", label="stars", id="key")
 CSV = b"key,review,stars\na,good film,positive\nb,bad film,0\nc,no label,\n"
+
+
+NAMED = b"text,label\na good film,pos\na bad film,neg\na film,mixed\nthe plot,1\nthe end,\n"
+
+
+def test_labels_with_other_names_are_mapped_to_classes() -> None:
+    columns = Columns("text", label="label", classes=(("pos", "positive"), ("neg", "negative")))
+    read = read_rows(NAMED, "mine.csv", columns, LABELS)
+    assert [(row.text, row.label) for row in read.rows] == [
+        ("a good film", 1),
+        ("a bad film", 0),
+        ("the plot", 1),
+        ("the end", None),
+    ]
+    assert read.problems == (
+        "Line 4 has the label 'mixed'; the classes are negative (0), positive (1). The row is left out.",
+    )
+    with pytest.raises(DataUnavailable, match=r"'pos' cannot be the class 'good': there are negative \(0\)"):
+        read_rows(NAMED, "mine.csv", Columns("text", label="label", classes=(("pos", "good"),)), LABELS)
+
+
+def test_labels_without_a_class_are_named_once_and_a_likely_class_is_found() -> None:
+    assert unknown_labels(NAMED, "mine.csv", "label", LABELS) == ("pos", "neg", "mixed")
+    assert [probable_class(label, LABELS) for label in ("pos", "NEG", "positively", "mixed", "")] == [
+        "positive",
+        "negative",
+        "positive",
+        None,
+        None,
+    ]
+    assert probable_class("n", ("negative", "neutral")) is None  # either
 
 
 def test_rows_have_id_text_label_and_line() -> None:

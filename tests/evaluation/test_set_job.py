@@ -96,6 +96,20 @@ def test_sanity_checks_follow_the_rows_and_are_read_back(arguments: tuple[str, .
     assert ran(*arguments, "--sanity", "3", "--out", str(out)).stdout == result.stdout  # everything is there already
 
 
+def test_labels_with_other_names_are_given_their_class(hub_folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "named.csv"
+    path.write_text("text,label\nthe good film was very good,pos\na bad plot was not good,neg\n")
+    named = ("--label-class", "pos=positive", "--label-class", "neg=negative")
+    arguments = ("--model", str(hub_folder), "--data", str(path), "--label-column", "label", *OPTIONS)
+    result = ran(*arguments, *named, "--out", str(tmp_path / "out"))
+    assert result.exit_code == 0, result.stderr
+    manifest, rows, _ = read_set(tmp_path / "out")
+    assert rows["label"].tolist() == ["positive", "negative"]
+    assert "--label-class pos=positive --label-class neg=negative" in manifest["command"]
+    wrong = ran(*arguments, "--label-class", "pos", "--out", str(tmp_path / "wrong"))
+    assert "--label-class needs LABEL=CLASS, such as pos=positive, not 'pos'." in " ".join(wrong.stderr.split())
+
+
 def test_sanity_checks_need_the_whole_set(arguments: tuple[str, ...], tmp_path: Path) -> None:
     result = ran(*arguments, "--sanity", "3", "--shard", "1/2", "--out", str(tmp_path / "out"))
     assert result.exit_code == 2

@@ -115,6 +115,24 @@ def test_a_file_that_cannot_be_used_is_a_sentence(evaluate: Evaluate, content: b
     assert evaluate.at.button(key="start evaluation").disabled
 
 
+def test_labels_that_the_model_calls_otherwise_get_a_class(evaluate: Evaluate) -> None:
+    evaluate.give(b"text,label\nthe good film,pos\na bad film,neg\nthe plot,mixed\n")
+    assert "The model has other names for these labels:" in evaluate.texts
+    boxes = {name: evaluate.at.selectbox(key=f"class label {name}") for name in ("pos", "neg", "mixed")}
+    assert {name: box.value for name, box in boxes.items()} == {"pos": "positive", "neg": "negative", "mixed": None}
+    assert "**2 rows**, 2 with a label." in evaluate.texts
+    assert "--label-class pos=positive --label-class neg=negative" in evaluate.texts
+    boxes["mixed"].set_value("negative")
+    evaluate.run()
+    assert "**3 rows**, 3 with a label." in evaluate.texts
+    evaluate.press("start evaluation")
+    assert evaluate.job().set_spec.columns.classes == (
+        ("pos", "positive"),
+        ("neg", "negative"),
+        ("mixed", "negative"),
+    )
+
+
 def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evaluate, model: FrozenModel) -> None:
     evaluate.give(CSV).press("start evaluation")
     job = evaluate.job()
