@@ -175,10 +175,10 @@ def status_shares(rows: pd.DataFrame, by: By) -> list[StatusShare]:
 
 
 def words_over_set(rows: pd.DataFrame, methods: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Return a row per predicted class and word: its mean `score` by the method, the `spread` between inputs, the
-    number of `inputs`, the share of them in which it is among the `top` 20 %, and `least`.
+    """Return a row per predicted class and word: its mean `score` by the method, the `spread` between inputs (NaN in
+    one input alone), the number of `inputs`, the share of them in which it is among the `top` 20 %, and `least`.
 
-    `least` is the lower bound of the 95 % interval of the mean with the spread of all words of the class, so that a
+    `least` is the lower bound of the 95 % interval of the mean with the spread of all scores of the class, so that a
     rare word does not come first by luck; the rows are in its order. A word counts once per input.
     """
     single = _words_by_input(rows, methods[(methods["method"] == method) & methods["scores"].notna()])
@@ -186,11 +186,9 @@ def words_over_set(rows: pd.DataFrame, methods: pd.DataFrame, method: str) -> pd
     table = grouped.agg(
         score=("score", "mean"), spread=("score", _spread), inputs=("score", "size"), top=("top", "mean")
     ).reset_index()
-    variance = table["spread"] ** 2 * table["inputs"]
-    classes = table["class"]
-    repeated = table["inputs"].where(table["inputs"] > 1, 0).groupby(classes).transform("sum")
-    pooled = np.sqrt(variance.groupby(classes).transform("sum") / repeated.clip(lower=1))
-    table["least"] = table["score"] - 1.96 * pooled / np.sqrt(table["inputs"])
+    table["spread"] = table["spread"].where(table["inputs"] > 1)
+    every = table["class"].map(single.groupby("class")["score"].agg(_spread))
+    table["least"] = table["score"] - 1.96 * every / np.sqrt(table["inputs"])
     return table.sort_values(["class", "least"], ascending=[True, False], ignore_index=True)
 
 

@@ -24,6 +24,7 @@ from explainers.evaluation.set_summary import (
     worth_a_look,
 )
 from explainers.models.frozen_model import FrozenModel
+from explainers.report.set_tables import WORDS
 from explainers.results.settings import Settings
 
 LABELS = ("negative", "positive")
@@ -182,11 +183,21 @@ def test_words_have_mean_spread_inputs_and_share_among_the_first() -> None:
     # good: (0.6 + 0.2) / 2 = 0.4 in the first input and 0.1 in the second; first in one of two
     assert words.loc["good", ["score", "spread", "inputs", "top"]].tolist() == pytest.approx([0.25, 0.15, 2, 0.5])
     assert words.loc["film", ["score", "spread", "inputs", "top"]].tolist() == pytest.approx([0.2, 0.1, 2, 0.5])
-    # pooled variance (0.15² + 0.1²) / 2, over two inputs each
-    pooled = np.sqrt((0.15**2 + 0.1**2) / 2)
-    assert words.loc["good", "least"] == pytest.approx(0.25 - 1.96 * pooled / np.sqrt(2))
+    spread = np.std([0.4, 0.1, 0.1, 0.3])  # of all scores, each word in two inputs
+    assert words.loc["good", "least"] == pytest.approx(0.25 - 1.96 * spread / np.sqrt(2))
     assert inputs_with(frames(records)[0], "film", "positive")["id"].tolist() == ["0", "1"]
     assert inputs_with(frames(records)[0], "film", "negative").empty
+
+
+def test_a_word_of_one_input_has_no_spread_and_does_not_come_before_one_that_is_seen_again() -> None:
+    records = [record(n, "good film", methods={"lime": content(0.1, scores=[0.5, 0.0])}) for n in range(4)]
+    records.append(record(4, "odd film", methods={"lime": content(0.1, scores=[0.6, 0.0])}))
+    words = words_over_set(*frames(records), "lime")
+    assert list(words["word"])[:1] == ["good"]
+    spreads = dict(zip(words["word"], words["spread"], strict=True))
+    assert np.isnan(spreads["odd"])
+    assert spreads["good"] == 0
+    assert [cells["spread"] for cells in WORDS.cells(words.to_dict("records")) if cells["word"] == "odd"] == ["–"]
 
 
 def test_a_planted_shortcut_is_the_first_word_of_its_class(bag: Callable[..., FrozenModel]) -> None:
