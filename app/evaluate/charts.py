@@ -138,20 +138,20 @@ def curve_chart(curves: Sequence[MeanCurves], operator: str) -> go.Figure:
 
 
 def cascade_chart(curves: Mapping[str, Sequence[tuple[str, Interval]]]) -> go.Figure:
-    """Return a line per method: ρ with the explanation of the model, the more of its weights are random."""
+    """Return a line per method: |ρ| with the explanation of the model, the more of its weights are random."""
     figure = go.Figure()
     for method, steps in curves.items():
         style = line_of(method)
         figure.add_scatter(
-            x=["none", *(name for name, _ in steps)],
-            y=[1.0, *(interval.mean for _, interval in steps)],
+            x=[name for name, _ in steps],
+            y=[interval.mean for _, interval in steps],
             name=name_of(method),
             mode="lines+markers",
             line={"color": style.colour, "dash": style.dash, "width": 2},
-            hovertemplate=f"{name_of(method)}: ρ %{{y:.2f}}<br>random down to: %{{x}}<extra></extra>",
+            hovertemplate=f"{name_of(method)}: %{{y:.2f}}<br>random down to: %{{x}}<extra></extra>",
         )
     figure.update_xaxes(tickangle=-30)
-    figure.update_yaxes(title_text="ρ with the model's explanation", range=[-1.05, 1.05])
+    figure.update_yaxes(title_text="|ρ| beyond chance", range=[-0.3, 1.0])
     figure.update_layout(
         height=MAP_HEIGHT + LEGEND_ROW * len(curves),
         margin={"l": 8, "r": 8, "t": 8, "b": 8},

@@ -27,6 +27,7 @@ from explainers.report.text import one_line
 
 MEGABYTES = 10  # larger tables on the command line
 PREVIEW = 5  # rows
+LEFT_OUT = "– left out –"
 MOST_UNKNOWN = 12  # labels without a class; with more it is probably no column of labels
 LISTED = 5  # bad rows that are named one by one
 NO_DATA = "No data yet. Choose a file, or the embedded examples."
@@ -120,7 +121,7 @@ def _class_boxes(content: bytes, name: str, columns: Columns, info: ModelInfo) -
         return ()
     if not 0 < len(unknown) <= MOST_UNKNOWN:
         return ()
-    st.caption("The model has other names for these labels:")
+    st.caption("These labels are not classes of the model. Choose a class for each:")
     chosen = {}
     for start in range(0, len(unknown), 3):
         for cell, label in zip(st.columns(3), unknown[start : start + 3], strict=False):
@@ -129,13 +130,12 @@ def _class_boxes(content: bytes, name: str, columns: Columns, info: ModelInfo) -
                 plain_text.caption(f"“{one_line(label, 30)}” is")
                 chosen[label] = st.selectbox(
                     plain_text.label(f"The label {label} is", "The label is"),
-                    info.labels,
-                    index=info.labels.index(probable) if probable else None,
-                    placeholder="left out",
+                    (LEFT_OUT, *info.labels),
+                    index=info.labels.index(probable) + 1 if probable else 0,
                     label_visibility="collapsed",
                     key=f"class {columns.label} {label}",
                 )
-    return tuple((label, str(called)) for label, called in chosen.items() if called)
+    return tuple((label, called) for label, called in chosen.items() if called != LEFT_OUT)
 
 
 def _parsed(name: str, content: bytes, columns: Columns, info: ModelInfo) -> SubmittedData:

@@ -13,7 +13,7 @@ from app.evaluate.charts import cascade_chart, cost_chart, curve_chart, evidence
 from app.evaluate.state import evaluate_state
 from app.evaluate.stored import SetResult
 from app.plain_text import Bold
-from explainers.evaluation.sanity_summary import cascade, sentence
+from explainers.evaluation.sanity_summary import cascade, notes, sentence
 from explainers.evaluation.set_frames import without_lists
 from explainers.evaluation.set_summary import inputs_with, worth_a_look
 from explainers.methods.registry import method_spec
@@ -210,14 +210,18 @@ def _lists(result: SetResult, number: int) -> None:
 
 def _sanity(result: SetResult, number: int) -> None:
     """Draw what the sanity checks found; nothing without them."""
-    if not result.checks:
+    if result.sanity.empty:
         return
     st.subheader("Sanity checks", anchor=False)
     inputs = result.sanity[result.sanity["check"] != ""]["id"].nunique()
     plain_text.paragraph(
-        f"Does an explanation follow what it should follow? On {counted(inputs, 'input')}: the correlation (ρ) with "
-        "the explanation of the model itself, or a share of the inputs."
+        f"On {counted(inputs, 'input')}: does an explanation change when the weights of the model are random, stay "
+        "with another seed, differ for another class, put a planted word first, and order the units better than its "
+        "reverse?"
     )
+    if not result.checks:
+        _inapplicable(result)
+        return
     st.dataframe(
         pd.DataFrame(sanity_table().cells(result.checks.items())),
         hide_index=True,
@@ -236,7 +240,7 @@ def _sanity(result: SetResult, number: int) -> None:
             st.plotly_chart(
                 cascade_chart(curves), key=f"cascade {number}", config=CHART_BUTTONS, alt="Random weights, step by step"
             )
-            st.caption("Random weights: from the output, the head, down to the part that is named.")
+            st.caption("Weights are random from the head down to the part named below.")
     with right:
         plain_text.bullets([sentence(method, results) for method, results in result.checks.items()])
         _inapplicable(result)
@@ -244,16 +248,9 @@ def _sanity(result: SetResult, number: int) -> None:
 
 def _inapplicable(result: SetResult) -> None:
     """Draw why methods have no value in a check, and inputs that were not checked."""
-    reasons = {
-        f"{outcome.check.name}: {outcome.reason}"
-        for results in result.checks.values()
-        for outcome in results
-        if outcome.value is None
-    }
-    skipped = result.sanity[result.sanity["check"] == ""]
-    lines = [*sorted(reasons), *(f"{row['id']}: {row['reason']}" for _, row in skipped.iterrows())]
+    lines = notes(result.sanity)
     if lines:
-        with st.expander("Not applicable"):
+        with st.expander("What could not be checked, and why"):
             plain_text.bullets(lines)
 
 
@@ -284,10 +281,11 @@ def _files(result: SetResult, number: int) -> None:
             "methods.tex",
             "application/x-tex",
         ),
-        *([("Sanity checks, CSV", lambda: csv_text(result.sanity), "sanity.csv", "text/csv")] if result.checks else []),
         ("Manifest, JSON", lambda: strict_json(result.manifest), "manifest.json", "application/json"),
         ("Page, HTML", page, "evaluation.html", "text/html"),
     ]
+    if len(result.sanity):
+        files.insert(2, ("Sanity checks, CSV", lambda: csv_text(result.sanity), "sanity.csv", "text/csv"))
     with st.container(horizontal=True, key=f"files {number}"):
         for label, make, name, kind in files:
             st.download_button(label, make, name, kind, key=f"file {number} {name}", on_click="ignore")

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from app.store import Job
+from explainers.evaluation.names import SANITY_RECORDS
 from explainers.evaluation.record_file import read_signed
 from explainers.evaluation.sanity_summary import SanityOutcome, outcomes, sanity_frame
 from explainers.evaluation.set_spec import Shard
@@ -28,7 +29,7 @@ from explainers.memoized import memoized
 from explainers.report.set_tables import metric_columns
 
 MOST_PARTIAL = 20_000_000  # bytes of a running evaluation that are read again and again; then its result is awaited
-PART, SANITY = Shard().file, "sanity.jsonl"
+PART = Shard().file
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def done(job: Job) -> int:
 
 def checked(job: Job) -> int:
     """Return on how many inputs the sanity checks have run."""
-    path = job.run_folder / SANITY
+    path = job.run_folder / SANITY_RECORDS
     try:
         return _lines(path, path.stat().st_size) - 1
     except OSError:
@@ -101,7 +102,7 @@ def checked(job: Job) -> int:
 
 def checking(job: Job) -> bool:
     """Return whether the sanity checks run, or have run."""
-    return (job.run_folder / SANITY).is_file()
+    return (job.run_folder / SANITY_RECORDS).is_file()
 
 
 def moment(job: Job) -> float:

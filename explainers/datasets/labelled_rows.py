@@ -6,8 +6,9 @@ that it does not depend on where the row stands.
 """
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from explainers.errors import DataUnavailable
 
 JSON_LINES = (".jsonl", ".ndjson")
 SUFFIXES = (*tables.SUFFIXES, *JSON_LINES)  # of the files that can be given
+LEADING = re.compile(r"\d+")  # of a class's name
 SHOWN = 12  # columns or classes that a sentence lists at most
 
 
@@ -103,13 +105,14 @@ def read_rows(
         )
     if len(input_names) == 1 and columns.pair:
         raise DataUnavailable("The model reads single texts. Omit the column of the second text.")
+    unsure = set(unknown_labels(content, name, columns.label, labels)) if columns.label else set()
     rows: list[InputRow] = []
     problems: list[str] = []
     lines: dict[str, int] = {}  # by id
     copies: Counter[str] = Counter()
     for line, cells in _records(content, name, columns):
         try:
-            row = _row(line, cells, columns, labels, copies)
+            row = _row(line, cells, columns, labels, copies, unsure)
             if row.id in lines:
                 raise DataUnavailable(f"Line {line:,} has the id {row.id!r} of line {lines[row.id]:,}.")
         except DataUnavailable as error:
@@ -134,8 +137,10 @@ def _row(
     columns: Columns,
     labels: Sequence[str],
     copies: Counter[str],
+    unsure: Collection[str],
 ) -> InputRow:
-    """Return the row; `copies` counts texts that were read before. Raises `DataUnavailable` with its line."""
+    """Return the row; `copies` counts texts that were read before, and labels in `unsure` need a class in `columns`.
+    Raises `DataUnavailable` with its line."""
     if isinstance(cells, DataUnavailable):
         raise cells
     if any(map(tables.has_surrogates, cells.values())):
@@ -149,7 +154,8 @@ def _row(
     label = None
     if columns.label:
         cell = cells[columns.label].strip()
-        label = _label(dict(columns.classes).get(cell, cell), labels, line)
+        given = dict(columns.classes).get(cell)
+        label = labels.index(given) if given else _label(cell, () if cell in unsure else labels, labels, line)
     return InputRow(_id(cells, columns, text, pair, line, copies), text, pair, label, line)
 
 
@@ -163,36 +169,61 @@ def _id(cells: dict[str, str], columns: Columns, text: str, pair: str | None, li
     return id if copies[id] == 1 else f"{id}-{copies[id]}"
 
 
-def _label(cell: str, labels: Sequence[str], line: int) -> int | None:
-    """Return the number of the class. Raises `DataUnavailable` for a class that the model does not have."""
+def _label(cell: str, known: Sequence[str], labels: Sequence[str], line: int) -> int | None:
+    """Return the number of the class among those that are known. Raises `DataUnavailable` for another one."""
     if not cell:
         return None
-    number = class_number(cell, labels)
+    number = class_number(cell, known)
     if number is None:
         raise DataUnavailable(f"Line {line:,} has the label {cell[:40]!r}; the classes are {_listed_classes(labels)}.")
     return number
 
 
 def class_number(cell: str, labels: Sequence[str]) -> int | None:
-    """Return the number of the class that a label names, whatever its case, or gives as a number; None for no class."""
+    """Return the number of the class that a label names, whatever its case, or gives as a number; None for no class.
+
+    Where names of classes begin with numbers, as in "1 star", a number is that of a name.
+    """
     by_name = {label.casefold(): number for number, label in enumerate(labels)}
     if cell.casefold() in by_name:
         return by_name[cell.casefold()]
-    number = cell.removesuffix(".0")
-    return int(number) if number.isascii() and number.isdecimal() and int(number) < len(labels) else None
+    number = _number(cell)
+    if number is None:
+        return None
+    leading = [int(digits[0]) if (digits := LEADING.match(label)) else None for label in labels]
+    if any(digits is not None for digits in leading):
+        return leading.index(number) if leading.count(number) == 1 else None
+    return number if number < len(labels) else None
 
 
 def unknown_labels(content: bytes, name: str, column: str, labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels in the column that name no class, in the order of the table."""
+    """Return the labels in the column that name no class, in the order of the table.
+
+    Where several of them are numbers, or one is and there is no 0, no number is sure to be that of a class: ratings
+    from 1 to 5, or classes that are counted from 1, are not.
+    """
     cells = (row[column].strip() for _, row in _records(content, name, Columns(column)) if isinstance(row, dict))
-    return tuple(cell for cell in dict.fromkeys(cells) if cell and class_number(cell, labels) is None)
+    found = [cell for cell in dict.fromkeys(cells) if cell]
+    unknown = {cell for cell in found if class_number(cell, labels) is None}
+    numbers = {cell for cell in found if _number(cell) is not None}
+    strange = numbers & unknown
+    if not any(map(LEADING.match, labels)) and (len(strange) > 1 or (strange and 0 not in map(_number, numbers))):
+        unknown |= numbers
+    return tuple(cell for cell in found if cell in unknown)
 
 
 def probable_class(label: str, labels: Sequence[str]) -> str | None:
-    """Return the only class whose name begins with the label, or with which the label begins; None without one."""
+    """Return the only class whose name begins with the label, or with which the label begins; None without one, and for
+    numbers."""
     short = label.casefold()
     like = [name for name in labels if name.casefold().startswith(short) or short.startswith(name.casefold())]
-    return like[0] if short and len(like) == 1 else None
+    return like[0] if short and _number(label) is None and len(like) == 1 else None
+
+
+def _number(cell: str) -> int | None:
+    """Return the number that a cell is, also as written by a program that holds numbers as "1.0"."""
+    digits = cell.removesuffix(".0")
+    return int(digits) if digits.isascii() and digits.isdecimal() else None
 
 
 def _listed_classes(labels: Sequence[str]) -> str:

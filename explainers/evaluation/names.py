@@ -6,4 +6,5 @@ RANDOM, POSITION, AVGSEN = "random", "position", "avgsen"
 UNIFORM, NO_EXPLANATION = "uniform", "no-explanation"  # controls of SIM
 CONTROLS = {RANDOM: f"Random, mean of {EVALUATED_ORDERS} orders", POSITION: "Position only (first words first)"}
 CURVE_SHARES = tuple(step / 20 for step in range(21))  # of the units, at which the curves of a set are compared
+SANITY_RECORDS = "sanity.jsonl"  # the file of the records of sanity checks
 FEWEST = 10  # inputs over which methods are compared

@@ -24,7 +24,7 @@ def resume_records(
     signature, because its records would not belong with the new ones.
     """
     lines = list(_whole_lines(path)) if path.is_file() else []
-    head = [] if signature is None else [dict(signature)]
+    head = [] if signature is None else [json.loads(json.dumps(dict(signature)))]  # tuples are lists in the file
     if lines and lines[: len(head)] != head:
         raise ExplanationError(f"{path} belongs to another run. Choose another folder or delete it.")
     kept = [record for record in lines[len(head) :] if is_complete(record)]

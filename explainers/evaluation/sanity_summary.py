@@ -38,8 +38,9 @@ SANITY_CHECKS = (
     SanityCheck(
         "weights",
         "Random weights",
-        "Does the explanation change when all weights of the model are random? ρ with the explanation of the model.",
-        0.3,
+        "Does the explanation change when all weights of the model are random? |ρ| with the explanation of the model, "
+        "less that of unrelated orders.",
+        0.2,
         low=True,
         is_share=False,
         source="Adebayo et al., 2018",
@@ -56,11 +57,12 @@ SANITY_CHECKS = (
     SanityCheck(
         "class",
         "Other class",
-        "Does the explanation of the second most likely class differ? ρ with that of the predicted class.",
+        "Does the explanation of the second most likely class differ? ρ with that of the predicted class; −1 with two "
+        "classes for every method that reads the probability of the class.",
         0.3,
         low=True,
         is_share=False,
-        source="Adebayo et al., 2018",
+        source="Sixt et al., 2020",
     ),
     SanityCheck(
         "planted",
@@ -69,12 +71,12 @@ SANITY_CHECKS = (
         0.5,
         low=False,
         is_share=True,
-        source="Bastings et al., 2022",
+        source="after Bastings et al., 2022",
     ),
     SanityCheck(
         "reverse",
         "Reversed order",
-        "Is the order better than its own reverse by AOPC-C − AOPC-S? Share of inputs.",
+        "Has the order more evidence, AOPC-C − AOPC-S, than its own reverse? Share of inputs.",
         0.5,
         low=False,
         is_share=True,
@@ -130,10 +132,23 @@ def outcomes(frame: pd.DataFrame) -> dict[str, list[SanityOutcome]]:
 
 
 def cascade(frame: pd.DataFrame, method: str) -> list[tuple[str, Interval]]:
-    """Return ρ with the explanation of the model after every step in which weights became random."""
+    """Return |ρ| with the explanation of the model, less that of unrelated orders, after every step in which weights
+    became random."""
     rows = frame[(frame["check"] == "weights") & (frame["method"] == method)].dropna(subset=["value"])
     steps = [step for step in dict.fromkeys(rows["step"]) if step]
     return [(str(step), mean_interval(rows[rows["step"] == step]["value"].to_numpy(float))) for step in steps]
+
+
+def notes(frame: pd.DataFrame) -> list[str]:
+    """Return why methods have no value in a check, and why inputs were not checked."""
+    reasons = {
+        f"{outcome.check.name}: {outcome.reason}"
+        for results in outcomes(frame).values()
+        for outcome in results
+        if outcome.value is None
+    }
+    skipped = frame[frame["check"] == ""]
+    return [*sorted(reasons), *(f"{row['id']}: {row['reason']}" for _, row in skipped.iterrows())]
 
 
 def sentence(method: str, results: Sequence[SanityOutcome]) -> str:
@@ -142,14 +157,8 @@ def sentence(method: str, results: Sequence[SanityOutcome]) -> str:
     for outcome in results:
         by_verdict.setdefault(outcome.verdict, []).append(outcome.check.name.lower())
     parts = {verdict: _listed(by_verdict[verdict]) for verdict in ("passed", "failed", "open") if verdict in by_verdict}
-    said = []
-    if "passed" in parts:
-        said.append(f"passed {parts['passed']}")
-    if "failed" in parts:
-        said.append(f"failed {parts['failed']}")
-    if "open" in parts:
-        said.append(f"{parts['open']} {'is' if len(by_verdict['open']) == 1 else 'are'} open")
-    return f"{method_spec(method).name}: {'; '.join(said) or 'no check applies'}."
+    said = [f"{verdict}: {checks}" for verdict, checks in parts.items()]
+    return f"{method_spec(method).name} – {'; '.join(said) or 'no check applies'}."
 
 
 def _outcome(frame: pd.DataFrame, method: str, check: SanityCheck) -> SanityOutcome:

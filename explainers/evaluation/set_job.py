@@ -19,6 +19,7 @@ import torch
 from explainers.datasets.labelled_rows import InputRow, ReadRows, read_file
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.explain_batch import SetPlan
+from explainers.evaluation.names import SANITY_RECORDS
 from explainers.evaluation.record_file import read_records
 from explainers.evaluation.sanity_summary import sanity_frame
 from explainers.evaluation.set_frames import method_frame, row_frame
@@ -60,22 +61,30 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
         left = seconds / (done - first) * (own - done) if done > first else None
         progress(f"{done} of {own} inputs, {seconds:.0f} s" + (f", about {left:.0f} s left" if left else ""))
     if spec.shard == WHOLE:
-        return write_set(merge(out), out, _checked(spec, model, plan, rows, progress))
+        manifest = write_set(merge(out), out)
+        return _with_checks(spec, model, plan, rows, about, progress) if spec.checked else manifest
     return {"shard": spec.shard, "inputs": own, "file": shard.file}
 
 
-def _checked(
-    spec: SetSpec, model: FrozenModel, plan: SetPlan, rows: Sequence[InputRow], progress: Callable[[str], None]
-) -> pd.DataFrame | None:
-    """Run the sanity checks and return what they found; None where none are wanted."""
-    if not spec.checked:
-        return None
-    from explainers.evaluation.sanity import FILE, altered_models, run_checks
+def _with_checks(
+    spec: SetSpec,
+    model: FrozenModel,
+    plan: SetPlan,
+    rows: Sequence[InputRow],
+    about: dict[str, Any],
+    progress: Callable[[str], None],
+) -> dict[str, Any]:
+    """Run the sanity checks of a set that is written already, and write it with what they found; return the manifest.
 
-    chosen, models = taken(rows, spec.checked, spec.seed), altered_models(model, spec.seed, spec.smooth)
-    for done in run_checks(models, plan, chosen, Path(spec.out), spec.processes):
+    The command in the manifest is then that with the checks.
+    """
+    from explainers.evaluation.sanity import SanityPlan, checked_rows, run_checks, steps_of
+
+    out, chosen = Path(spec.out), checked_rows(model, plan, rows, spec.checked)
+    for done in run_checks(model, SanityPlan(plan, spec.smooth), chosen, about["data"], out, spec.processes):
         progress(f"sanity checks: {done} of {len(chosen)} inputs")
-    return sanity_frame(read_records(Path(spec.out) / FILE), models.steps)
+    frame = sanity_frame(read_records(out / SANITY_RECORDS), steps_of(model))
+    return write_set(merge(out), out, frame, command=spec.shell_command())
 
 
 def taken(rows: Sequence[InputRow], n: int, seed: int) -> tuple[InputRow, ...]:
@@ -105,8 +114,9 @@ def plan_of(spec: SetSpec, model: FrozenModel, rows: Sequence[InputRow]) -> SetP
     return SetPlan(methods or spec.chosen_preset.methods(specs), spec.settings)
 
 
-def write_set(stored: StoredSet, out: Path, sanity: pd.DataFrame | None = None) -> dict[str, Any]:
-    """Write the frames and the manifest; return the manifest. What is there is replaced in one step each."""
+def write_set(stored: StoredSet, out: Path, sanity: pd.DataFrame | None = None, command: str = "") -> dict[str, Any]:
+    """Write the frames and the manifest; return the manifest. What is there is replaced in one step each. The command
+    is the one that is stored, unless another one is given."""
     plan = stored.about["plan"]
     rows, methods = frames_of(stored)
     frames = {INPUTS_FILE: rows, METHODS_FILE: methods} | ({} if sanity is None else {SANITY_FILE: sanity})
@@ -117,6 +127,7 @@ def write_set(stored: StoredSet, out: Path, sanity: pd.DataFrame | None = None) 
     manifest = {
         **{name: value for name, value in stored.about.items() if name not in ("ids", "plan")},
         **plan,
+        **({"command": command} if command else {}),
         "inputs": len(rows),
         "failed": int((rows["status"] == "failed").sum()),
         "files": {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in frames},
@@ -151,7 +162,8 @@ def read_sanity(out: Path) -> pd.DataFrame:
 
 
 def _about(spec: SetSpec, read: ReadRows) -> dict[str, Any]:
-    """Return where the rows are from, and the command."""
+    """Return where the rows are from, and the command; without the sanity checks, which change no record."""
+    spec = replace(spec, sanity=None, smooth=0)
     data = {
         "name": spec.name or Path(spec.data).name,
         "sha256": read.sha256,

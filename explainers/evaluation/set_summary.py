@@ -178,8 +178,9 @@ def words_over_set(rows: pd.DataFrame, methods: pd.DataFrame, method: str) -> pd
     """Return a row per predicted class and word: its mean `score` by the method, the `spread` between inputs (NaN in
     one input alone), the number of `inputs`, the share of them in which it is among the `top` 20 %, and `least`.
 
-    `least` is the lower bound of the 95 % interval of the mean with the spread of all scores of the class, so that a
-    rare word does not come first by luck; the rows are in its order. A word counts once per input.
+    `least` is the lower bound of the 95 % interval of the mean, so that a rare word does not come first by luck; the
+    rows are in its order. Words that repeat share the spread within a word, pooled over the class; a word of one input
+    has that of all scores of the class. A word counts once per input.
     """
     single = _words_by_input(rows, methods[(methods["method"] == method) & methods["scores"].notna()])
     grouped = single.groupby(["class", "word"], sort=False)
@@ -187,8 +188,12 @@ def words_over_set(rows: pd.DataFrame, methods: pd.DataFrame, method: str) -> pd
         score=("score", "mean"), spread=("score", _spread), inputs=("score", "size"), top=("top", "mean")
     ).reset_index()
     table["spread"] = table["spread"].where(table["inputs"] > 1)
-    every = table["class"].map(single.groupby("class")["score"].agg(_spread))
-    table["least"] = table["score"] - 1.96 * every / np.sqrt(table["inputs"])
+    repeated, classes = table[table["inputs"] > 1], table["class"]
+    squares = (repeated["spread"] ** 2 * repeated["inputs"]).groupby(repeated["class"]).sum()
+    within = np.sqrt(squares / (repeated["inputs"] - 1).groupby(repeated["class"]).sum())
+    every = classes.map(single.groupby("class")["score"].agg(_spread))
+    spread = classes.map(within).fillna(every).where(table["inputs"] > 1, every)
+    table["least"] = table["score"] - 1.96 * spread / np.sqrt(table["inputs"])
     return table.sort_values(["class", "least"], ascending=[True, False], ignore_index=True)
 
 

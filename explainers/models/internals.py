@@ -23,6 +23,7 @@ from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
 Precision = Literal["float32", "bfloat16"]
 
 LAYERS = ("layer", "layers", "h")
+LIBRARY_HOOKS = "_output_capturing_hooks_installed"
 QUERIES, KEYS = ("query", "q_lin", "query_proj", "q_proj", "q"), ("key", "k_lin", "key_proj", "k_proj", "k")
 
 
@@ -211,6 +212,8 @@ def shared_copy(module: nn.Module, replaced: Mapping[int, Tensor] | None = None)
     for part in copied.modules():  # hooks of another thread's pass must not be copied
         part._forward_hooks.clear()
         part._forward_pre_hooks.clear()
+        if hasattr(part, LIBRARY_HOOKS):  # then transformers adds its own again, with which it returns attentions
+            setattr(part, LIBRARY_HOOKS, False)
     return copied
 
 

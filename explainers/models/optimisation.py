@@ -18,11 +18,11 @@ from explainers.models.frozen_model import FrozenModel
 
 
 def computes_in_bfloat16(device: torch.device) -> bool:
-    """Return whether matrix products in bfloat16 are quicker than in float32 there. On a processor without vector units
-    for it they take ten times as long."""
+    """Return whether matrix products in bfloat16 are quick there. On a processor without vectors of 512 bits they take
+    more than ten times as long as in float32."""
     if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported())
-    return device.type == "cpu" and torch.backends.cpu.get_cpu_capability() not in ("DEFAULT", "AVX2")
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return device.type == "cpu" and torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
 def optimiser_step(loss: Tensor, weights: Sequence[nn.Parameter], optimiser: torch.optim.Optimizer) -> None:

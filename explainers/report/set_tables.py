@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from explainers.evaluation.sanity_summary import SANITY_CHECKS, SanityCheck, SanityOutcome, outcomes, sentence
+from explainers.evaluation.sanity_summary import SANITY_CHECKS, SanityCheck, SanityOutcome, notes, outcomes, sentence
 from explainers.evaluation.set_frames import EVIDENCE, metric_column
 from explainers.evaluation.set_summary import (
     GROUPINGS,
@@ -86,7 +86,8 @@ Checked = tuple[str, Sequence[SanityOutcome]]  # a method, and its outcomes in t
 SANITY_MARKS = {"passed": "✓", "failed": "✗", "open": "?"}
 SANITY_NOTE = (
     "✓ passed, ✗ failed, ? open: a check is passed or failed where the whole 95 % interval over the inputs is on one "
-    "side of its aim. A random order and single parts of the input are controls: what they pass too proves little."
+    "side of the bound beside its name. A random order and single parts of the input are controls: a check that they "
+    "pass too says little."
 )
 
 
@@ -105,14 +106,14 @@ def _sanity_column(place: int, check: SanityCheck) -> TableColumn[Checked]:
         assert outcome.value is not None
         return f"{SANITY_MARKS[outcome.verdict]} {interval_cell(outcome.value, places=2)}"
 
-    aim = f"aim {'at most' if check.low else 'at least'} {check.aim:g}"
+    bound = f"Passed {'up to' if check.low else 'from'} {check.aim:g}{' on' if not check.low else ''}."
     return TableColumn(
         f"{check.name.lower()} ({'≤' if check.low else '≥'} {check.aim:g})",
         lambda row: row[1][place] if row[1][place].value is not None else None,
         written,
         align="right",
         undefined="",
-        meaning=f"{check.question} {aim.capitalize()}.{f' {check.source}.' if check.source else ''}",
+        meaning=f"{check.question} {bound}{f' ({check.source})' if check.source else ''}",
     )
 
 
@@ -146,7 +147,7 @@ def set_markdown(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
         STATUSES.markdown(_all_shares(rows)),
         *(f"{title}:\n\n{WORDS.markdown(words)}" for title, words in _words(rows, methods, operators[0])),
         f"Sanity checks:\n\n{sanity_table().markdown(checked.items())}" if checked else "",
-        "\n".join(sentence(method, results) for method, results in checked.items()),
+        "\n".join([*(sentence(method, results) for method, results in checked.items()), *notes(sanity)]),
     ]
     left_out = manifest["data"]["left_out"]
     sections += [f"{left_out:,} rows are left out: {' '.join(manifest['data']['problems'][:5])}"] if left_out else []
@@ -163,10 +164,11 @@ def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
         for title, rows in _words(rows, methods, operators[0])
     )
     checked = outcomes(sanity)
+    remarks = "".join(f"<li>{escaped(note)}</li>" for note in notes(sanity))
     checks = (
         f"<h2>Sanity checks</h2><div class='wide'>{sanity_table().html(checked.items())}</div>"
-        f'<p class="note">{escaped(SANITY_NOTE)}</p>'
-        if checked
+        f'<p class="note">{escaped(SANITY_NOTE)}</p><ul>{remarks}</ul>'
+        if len(sanity)
         else ""
     )
     body = f"""<div class="crosslight">

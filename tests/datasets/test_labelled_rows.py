@@ -50,6 +50,41 @@ def test_labels_without_a_class_are_named_once_and_a_likely_class_is_found() -> 
         None,
     ]
     assert probable_class("n", ("negative", "neutral")) is None  # either
+    assert probable_class("10", ("1", "2")) is None
+
+
+STARS = ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
+
+
+def numbered(*numbers: int) -> bytes:
+    return b"text,label\n" + b"".join(b"film %d,%d\n" % (place, number) for place, number in enumerate(numbers))
+
+
+def test_a_number_is_that_of_a_name_where_names_begin_with_numbers() -> None:
+    read = read_rows(numbered(1, 5, 6), "mine.csv", Columns("text", label="label"), STARS)
+    assert [row.label for row in read.rows] == [0, 4]
+    assert read.problems[0].startswith("Line 4 has the label '6'; the classes are 1 star (0)")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "unknown"),
+    [
+        ((0, 1, 0, 1), ()),
+        ((0, 1, 7), ("7",)),  # a slip
+        ((1, 2, 1), ("1", "2")),  # counted from 1
+        ((1, 2, 3, 4, 5), ("1", "2", "3", "4", "5")),  # ratings
+    ],
+)
+def test_numbers_that_may_not_be_classes_need_one(numbers: tuple[int, ...], unknown: tuple[str, ...]) -> None:
+    content, columns = numbered(*numbers), Columns("text", label="label")
+    assert unknown_labels(content, "mine.csv", "label", LABELS) == unknown
+    if len(unknown) == len(set(numbers)):
+        with pytest.raises(DataUnavailable, match=r"No row of mine.csv can be used. Line 2 has the label '1'"):
+            read_rows(content, "mine.csv", columns, LABELS)
+    else:
+        assert len(read_rows(content, "mine.csv", columns, LABELS).rows) == len(numbers) - len(unknown)
+    mapped = Columns("text", label="label", classes=tuple((label, "positive") for label in unknown))
+    assert len(read_rows(content, "mine.csv", mapped, LABELS).rows) == len(numbers)
 
 
 def test_rows_have_id_text_label_and_line() -> None:

@@ -79,10 +79,9 @@ def test_sanity_checks_follow_the_rows_and_are_read_back(arguments: tuple[str, .
     out = tmp_path / "out"
     result = ran(*arguments, "--sanity", "3", "--out", str(out))
     assert result.exit_code == 0, result.stderr
-    assert "| method | random weights (≤ 0.3) | other seed (≥ 0.8) |" in result.stdout
-    assert "Occlusion: random weights, other seed, other class, planted word and reversed order are open." in (
-        result.stdout
-    )  # three inputs are too few
+    assert "| method | random weights (≤ 0.2) | other seed (≥ 0.8) |" in result.stdout
+    few = "Occlusion – open: random weights, other seed, other class, planted word and reversed order."
+    assert few in result.stdout  # three inputs are too few
     assert "sanity checks: 3 of 3 inputs" in result.stderr
     manifest, rows, methods = read_set(out)
     sanity = read_sanity(out)
@@ -96,6 +95,16 @@ def test_sanity_checks_follow_the_rows_and_are_read_back(arguments: tuple[str, .
     assert ran(*arguments, "--sanity", "3", "--out", str(out)).stdout == result.stdout  # everything is there already
 
 
+def test_sanity_checks_are_added_to_a_finished_set(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert ran(*arguments, "--out", str(out)).exit_code == 0
+    plain = (out / "part-1-of-1.jsonl").read_bytes()
+    assert read_sanity(out).empty
+    assert ran(*arguments, "--sanity", "2", "--out", str(out)).exit_code == 0
+    assert read_sanity(out)["id"].nunique() == 2
+    assert (out / "part-1-of-1.jsonl").read_bytes() == plain
+
+
 def test_labels_with_other_names_are_given_their_class(hub_folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "named.csv"
     path.write_text("text,label\nthe good film was very good,pos\na bad plot was not good,neg\n")
@@ -106,6 +115,7 @@ def test_labels_with_other_names_are_given_their_class(hub_folder: Path, tmp_pat
     manifest, rows, _ = read_set(tmp_path / "out")
     assert rows["label"].tolist() == ["positive", "negative"]
     assert "--label-class pos=positive --label-class neg=negative" in manifest["command"]
+    assert ran(*arguments, *named, "--out", str(tmp_path / "out")).exit_code == 0  # goes on, with nothing left to do
     wrong = ran(*arguments, "--label-class", "pos", "--out", str(tmp_path / "wrong"))
     assert "--label-class needs LABEL=CLASS, such as pos=positive, not 'pos'." in " ".join(wrong.stderr.split())
 

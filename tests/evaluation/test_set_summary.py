@@ -183,8 +183,9 @@ def test_words_have_mean_spread_inputs_and_share_among_the_first() -> None:
     # good: (0.6 + 0.2) / 2 = 0.4 in the first input and 0.1 in the second; first in one of two
     assert words.loc["good", ["score", "spread", "inputs", "top"]].tolist() == pytest.approx([0.25, 0.15, 2, 0.5])
     assert words.loc["film", ["score", "spread", "inputs", "top"]].tolist() == pytest.approx([0.2, 0.1, 2, 0.5])
-    spread = np.std([0.4, 0.1, 0.1, 0.3])  # of all scores, each word in two inputs
-    assert words.loc["good", "least"] == pytest.approx(0.25 - 1.96 * spread / np.sqrt(2))
+    # pooled within the words: two squares of 0.15 and two of 0.1, with one degree of freedom for each word
+    pooled = np.sqrt((2 * 0.15**2 + 2 * 0.1**2) / 2)
+    assert words.loc["good", "least"] == pytest.approx(0.25 - 1.96 * pooled / np.sqrt(2))
     assert inputs_with(frames(records)[0], "film", "positive")["id"].tolist() == ["0", "1"]
     assert inputs_with(frames(records)[0], "film", "negative").empty
 

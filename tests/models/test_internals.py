@@ -412,3 +412,11 @@ def small_family(kind: str) -> FrozenModel:
         config = CONFIG_MAPPING[kind](**family.settings, vocab_size=VOCABULARY, num_labels=2)
         network = AutoModelForSequenceClassification.from_config(config)
     return wrap(network, architectures.tokenizer_of(family), labels=["no", "yes"])
+
+
+def test_a_copy_of_a_model_that_was_asked_for_its_attention_returns_its_own(bert: FrozenModel) -> None:
+    encoding = bert.encode("a good film")
+    own = bert.states(encoding).attentions
+    copied = bert.with_module(shared_copy(bert.module))
+    assert all(torch.equal(one, other) for one, other in zip(own, copied.states(encoding).attentions, strict=True))
+    assert len(own) == 2

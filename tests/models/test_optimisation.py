@@ -7,7 +7,7 @@ from explainers.models.optimisation import computes_in_bfloat16
 
 
 @pytest.mark.parametrize(
-    ("capability", "quick"), [("AVX512", True), ("AVX512_BF16", True), ("AVX2", False), ("DEFAULT", False)]
+    ("capability", "quick"), [("AVX512", True), ("AVX2", False), ("NO AVX", False), ("DEFAULT", False)]
 )
 def test_a_processor_without_wide_vectors_learns_in_float32(
     capability: str, quick: bool, monkeypatch: pytest.MonkeyPatch
@@ -17,6 +17,6 @@ def test_a_processor_without_wide_vectors_learns_in_float32(
 
 
 def test_what_a_gpu_can_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: not including_emulation)
     assert computes_in_bfloat16(torch.device("cuda"))
     assert not computes_in_bfloat16(torch.device("mps"))

@@ -13,8 +13,9 @@ from app.store import Job
 from app.train import processes, view
 from explainers.datasets.labelled_rows import read_file
 from explainers.evaluation.explain_batch import SetPlan
+from explainers.evaluation.names import SANITY_RECORDS
 from explainers.evaluation.record_file import read_records
-from explainers.evaluation.sanity import FILE, altered_models, run_checks
+from explainers.evaluation.sanity import SanityPlan, run_checks, steps_of
 from explainers.evaluation.sanity_summary import sanity_frame
 from explainers.evaluation.set_job import write_set
 from explainers.evaluation.shards import merge, run_shard
@@ -80,10 +81,9 @@ def explained(job: Job, model: FrozenModel, *, inputs: int | None = None) -> Non
         if done == inputs:
             steps.close()
             return
-    models = altered_models(model, 0, 0)
-    for _ in run_checks(models, plan, rows, job.run_folder, 1):
+    for _ in run_checks(model, SanityPlan(plan), rows, about, job.run_folder):
         pass
-    checks = sanity_frame(read_records(job.run_folder / FILE), models.steps)
+    checks = sanity_frame(read_records(job.run_folder / SANITY_RECORDS), steps_of(model))
     write_set(merge(job.run_folder), job.run_folder, checks)
 
 
@@ -117,9 +117,13 @@ def test_a_file_that_cannot_be_used_is_a_sentence(evaluate: Evaluate, content: b
 
 def test_labels_that_the_model_calls_otherwise_get_a_class(evaluate: Evaluate) -> None:
     evaluate.give(b"text,label\nthe good film,pos\na bad film,neg\nthe plot,mixed\n")
-    assert "The model has other names for these labels:" in evaluate.texts
+    assert "These labels are not classes of the model." in evaluate.texts
     boxes = {name: evaluate.at.selectbox(key=f"class label {name}") for name in ("pos", "neg", "mixed")}
-    assert {name: box.value for name, box in boxes.items()} == {"pos": "positive", "neg": "negative", "mixed": None}
+    assert {name: box.value for name, box in boxes.items()} == {
+        "pos": "positive",
+        "neg": "negative",
+        "mixed": "– left out –",
+    }
     assert "**2 rows**, 2 with a label." in evaluate.texts
     assert "--label-class pos=positive --label-class neg=negative" in evaluate.texts
     boxes["mixed"].set_value("negative")
@@ -154,8 +158,8 @@ def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evalua
     assert "Open: 4 inputs are too few to compare methods. Take at least 10." in evaluate.texts
     assert "Words over the set" in evaluate.texts
     assert "Trust map" in evaluate.texts
-    assert "Does an explanation follow what it should follow?" in evaluate.texts
-    assert "Occlusion: " in evaluate.texts
+    assert "does an explanation change when the weights of the model are random" in evaluate.texts
+    assert "Occlusion – open: " in evaluate.texts
     assert [each.proto.label for each in evaluate.at.get("download_button")][:2] == ["Inputs, CSV", "Methods, CSV"]
     assert "Sanity checks, CSV" in [each.proto.label for each in evaluate.at.get("download_button")]
     assert "Methods, LaTeX" in [each.proto.label for each in evaluate.at.get("download_button")]

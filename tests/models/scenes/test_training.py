@@ -73,7 +73,6 @@ def test_each_target_counts_in_one_loss(small_network: SceneNetwork, batch: Scen
     assert (plain != changed).nonzero().flatten().tolist() == [index]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("quick", [True, False], ids=["bfloat16", "float32"])
 def test_weights_of_32_bits_are_changed_in_either_precision(
     tokenizer: Tokenizer, samples: list[SceneSample], quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -87,6 +86,7 @@ def test_weights_of_32_bits_are_changed_in_either_precision(
     assert any(not torch.equal(one, other) for one, other in zip(before, training.weights, strict=True))
 
 
+@pytest.mark.slow
 def test_the_loss_falls(tokenizer: Tokenizer, samples: list[SceneSample], tmp_path: Path) -> None:
     recipe = replace(RECIPE, steps=100, batch=len(samples), erased=0.0, thinned=0.0, learning_rate=1e-2)
     training = SceneTraining(tokenizer, 3, recipe, tmp_path)
