@@ -88,7 +88,7 @@ def evaluate_command(
         typer.Option(
             min=0,
             help="Inputs on which the methods' sanity is checked: random weights, another seed, another class, a "
-            "planted word, the reversed order. By default none in quick, 20 in full.",
+            "planted word, the reversed order. By default none in quick, 10 in full.",
             rich_help_panel=TABLE,
         ),
     ] = None,

@@ -92,7 +92,7 @@ QUICK = SetPreset(
     "quick", "one-pass methods, gradients, occlusion, and LIME with 100 samples, on at most 50 inputs", 50, 100, True, 0
 )
 FULL = SetPreset(
-    "full", "all methods on all inputs, with samples until they settle; sanity checks", 0, UNTIL_SETTLED, False, 20
+    "full", "all methods on all inputs, with samples until they settle; sanity checks", 0, UNTIL_SETTLED, False, 10
 )
 PRESETS = (QUICK, FULL)
 
