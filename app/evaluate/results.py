@@ -240,7 +240,7 @@ def _sanity(result: SetResult, number: int) -> None:
             st.plotly_chart(
                 cascade_chart(curves), key=f"cascade {number}", config=CHART_BUTTONS, alt="Random weights, step by step"
             )
-            st.caption("Weights are random from the head down to the part named below.")
+            st.caption("Weights are random from the head down to the part on the axis.")
     with right:
         plain_text.bullets([sentence(method, results) for method, results in result.checks.items()])
         _inapplicable(result)
