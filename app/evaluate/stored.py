@@ -84,20 +84,12 @@ class SetResult:
 
 def done(job: Job) -> int:
     """Return how many inputs have a record."""
-    path = job.run_folder / PART
-    try:
-        return _lines(path, path.stat().st_size) - 1
-    except OSError:
-        return 0
+    return _records(job.run_folder / PART)
 
 
 def checked(job: Job) -> int:
     """Return on how many inputs the sanity checks have run."""
-    path = job.run_folder / SANITY_RECORDS
-    try:
-        return _lines(path, path.stat().st_size) - 1
-    except OSError:
-        return 0
+    return _records(job.run_folder / SANITY_RECORDS)
 
 
 def checking(job: Job) -> bool:
@@ -125,6 +117,14 @@ def result(job: Job) -> SetResult | None:
         return _partial(part, size) if size <= MOST_PARTIAL and done(job) > 0 else None
     except OSError:
         return None
+
+
+def _records(path: Path) -> int:
+    """Return the number of lines below the signature; 0 without the file."""
+    try:
+        return _lines(path, path.stat().st_size) - 1
+    except OSError:
+        return 0
 
 
 @lru_cache(maxsize=64)
