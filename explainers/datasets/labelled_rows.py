@@ -8,7 +8,7 @@ that it does not depend on where the row stands.
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from explainers.errors import DataUnavailable
 JSON_LINES = (".jsonl", ".ndjson")
 SUFFIXES = (*tables.SUFFIXES, *JSON_LINES)  # of the files that can be given
 LEADING = re.compile(r"\d+")  # of a class's name
+SLIPS = 0.02  # of the numbers, up to which those that are no class are mistakes
 SHOWN = 12  # columns or classes that a sentence lists at most
 
 
@@ -105,12 +106,13 @@ def read_rows(
         )
     if len(input_names) == 1 and columns.pair:
         raise DataUnavailable("The model reads single texts. Omit the column of the second text.")
-    unsure = set(unknown_labels(content, name, columns.label, labels)) if columns.label else set()
+    records = list(_records(content, name, columns))
+    unsure = _unsure([cells for _, cells in records], columns.label, labels) if columns.label else ()
     rows: list[InputRow] = []
     problems: list[str] = []
     lines: dict[str, int] = {}  # by id
     copies: Counter[str] = Counter()
-    for line, cells in _records(content, name, columns):
+    for line, cells in records:
         try:
             row = _row(line, cells, columns, labels, copies, unsure)
             if row.id in lines:
@@ -143,7 +145,7 @@ def _row(
     Raises `DataUnavailable` with its line."""
     if isinstance(cells, DataUnavailable):
         raise cells
-    if any(map(tables.has_surrogates, cells.values())):
+    if _has_surrogates(cells):
         raise DataUnavailable(f"Line {line:,} is not UTF-8. Save it as UTF-8.")
     text, pair = cells[columns.text].strip(), cells.get(columns.pair, "").strip() if columns.pair else None
     if not text or pair == "":
@@ -154,7 +156,7 @@ def _row(
     label = None
     if columns.label:
         cell = cells[columns.label].strip()
-        given = dict(columns.classes).get(cell)
+        given = {label.casefold(): called for label, called in columns.classes}.get(cell.casefold())
         label = labels.index(given) if given else _label(cell, () if cell in unsure else labels, labels, line)
     return InputRow(_id(cells, columns, text, pair, line, copies), text, pair, label, line)
 
@@ -174,42 +176,64 @@ def _label(cell: str, known: Sequence[str], labels: Sequence[str], line: int) ->
     if not cell:
         return None
     number = class_number(cell, known)
+    if number is None and class_number(cell, labels) is not None:
+        raise DataUnavailable(
+            f"Line {line:,} has the label {cell[:40]!r}. Numbers here may be ratings, or counted from 1: give each its "
+            f"class, with --label-class {cell[:40]}={labels[0]} or on the page."
+        )
     if number is None:
         raise DataUnavailable(f"Line {line:,} has the label {cell[:40]!r}; the classes are {_listed_classes(labels)}.")
     return number
 
 
 def class_number(cell: str, labels: Sequence[str]) -> int | None:
-    """Return the number of the class that a label names, whatever its case, or gives as a number; None for no class.
+    """Return the number of the class that a label names, in any case if that is unambiguous, or gives as a number; None
+    for no class.
 
-    Where names of classes begin with numbers, as in "1 star", a number is that of a name.
+    Where all names of classes begin with a number, as in "1 star", a number is that of a name.
     """
-    by_name = {label.casefold(): number for number, label in enumerate(labels)}
-    if cell.casefold() in by_name:
-        return by_name[cell.casefold()]
-    number = _number(cell)
+    if cell in labels:
+        return labels.index(cell)
+    same = [number for number, label in enumerate(labels) if label.casefold() == cell.casefold()]
+    if same:
+        return same[0] if len(same) == 1 else None
+    number, leading = _number(cell), _leading(labels)
     if number is None:
         return None
-    leading = [int(digits[0]) if (digits := LEADING.match(label)) else None for label in labels]
-    if any(digits is not None for digits in leading):
+    if leading:
         return leading.index(number) if leading.count(number) == 1 else None
     return number if number < len(labels) else None
 
 
 def unknown_labels(content: bytes, name: str, column: str, labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels in the column that name no class, in the order of the table.
+    """Return the labels in the column that name no class for sure, in the order of the table.
 
-    Where several of them are numbers, or one is and there is no 0, no number is sure to be that of a class: ratings
-    from 1 to 5, or classes that are counted from 1, are not.
+    Numbers do so only where 0 is among them and nearly all are numbers of classes: they could be ratings from 1 to 5,
+    or classes that are counted from 1. Lines that are not UTF-8 are left out.
     """
-    cells = (row[column].strip() for _, row in _records(content, name, Columns(column)) if isinstance(row, dict))
-    found = [cell for cell in dict.fromkeys(cells) if cell]
+    return _unsure([cells for _, cells in _records(content, name, Columns(column))], column, labels)
+
+
+def _unsure(records: Iterable[dict[str, str] | DataUnavailable], column: str, labels: Sequence[str]) -> tuple[str, ...]:
+    cells = Counter(row[column].strip() for row in records if isinstance(row, dict) and not _has_surrogates(row))
+    found = [cell for cell in cells if cell]
     unknown = {cell for cell in found if class_number(cell, labels) is None}
-    numbers = {cell for cell in found if _number(cell) is not None}
-    strange = numbers & unknown
-    if not any(map(LEADING.match, labels)) and (len(strange) > 1 or (strange and 0 not in map(_number, numbers))):
+    numbers = {cell for cell in found if _number(cell) is not None and cell not in labels}
+    strange, all_ = (sum(cells[cell] for cell in some) for some in (numbers & unknown, numbers))
+    counted = bool(_leading(labels)) or 0 in map(_number, numbers)
+    if numbers and (strange > SLIPS * all_ or not counted):
         unknown |= numbers
     return tuple(cell for cell in found if cell in unknown)
+
+
+def _has_surrogates(row: dict[str, str]) -> bool:
+    return any(map(tables.has_surrogates, row.values()))
+
+
+def _leading(labels: Sequence[str]) -> list[int]:
+    """Return the numbers with which the names of all classes begin; none where one begins otherwise."""
+    found = [LEADING.match(label) for label in labels]
+    return [int(digits[0]) for digits in found if digits] if all(found) else []
 
 
 def probable_class(label: str, labels: Sequence[str]) -> str | None:

@@ -53,6 +53,7 @@ from explainers.results.attribution import ranking
 from explainers.results.decision import Decision
 
 FEWEST_UNITS = 4  # of a text; ranks of fewer say next to nothing
+TRIED = 50  # rows for each that is checked, of which one has enough units
 FIRST_WORDS = 30  # among which a word is planted, so that no limit of the model cuts it off
 PLANTED_WORDS = ("window", "seven", "table", "river", "yellow", "music")  # the first one that is one token is taken
 INSIDE = "The word is planted at the model's answer, and {} reads what is inside the model."
@@ -90,7 +91,7 @@ def checked_rows(model: FrozenModel, plan: SetPlan, rows: Sequence[InputRow], n:
     choices, whose records say so."""
     order = sorted(rows, key=lambda row: hashlib.sha256(f"sanity {plan.settings.seed}:{row.id}".encode()).digest())
     chosen: set[str] = set()
-    for row in order:
+    for row in order[: TRIED * n]:
         if len(chosen) < n and _units(model, plan, row) >= FEWEST_UNITS:
             chosen.add(row.id)
     chosen = chosen or {row.id for row in order[:n]}
@@ -108,8 +109,8 @@ def run_checks(
     """Check the rows that have no record in the folder yet, and those that failed; yield how many are done. `about`
     says where the rows are from."""
     path = out / SANITY_RECORDS
-    head = {**about, "plan": plan.plan.as_dict(model), "smooth": plan.smooth, "ids": [row.id for row in rows]}
-    done = {record["id"] for record in resume_records(path, head, lambda record: "failed" not in record)}
+    head, ids = {**about, "plan": plan.plan.as_dict(model), "smooth": plan.smooth}, {row.id for row in rows}
+    done = {record["id"] for record in resume_records(path, head, lambda record: "failed" not in record)} & ids
     missing = [row for row in rows if row.id not in done]
 
     def work(number: int) -> Record:

@@ -1,8 +1,8 @@
 """Carries out the evaluation of a set; its result.
 
-The result in the folder of the set never changes: `inputs.parquet` and `methods.parquet` (see `set_frames`), with
-sanity checks also `sanity.parquet` (see `sanity_summary`), and `manifest.json` with checksums of model, weights and
-data, versions, settings and the command.
+The rows of the result in the folder of the set never change: `inputs.parquet` and `methods.parquet` (see `set_frames`);
+with sanity checks there is also `sanity.parquet` (see `sanity_summary`). `manifest.json` has the checksums of model,
+weights, data and files, versions, settings and the command.
 """
 
 import hashlib
@@ -83,7 +83,9 @@ def _with_checks(
     out, chosen = Path(spec.out), checked_rows(model, plan, rows, spec.checked)
     for done in run_checks(model, SanityPlan(plan, spec.smooth), chosen, about["data"], out, spec.processes):
         progress(f"sanity checks: {done} of {len(chosen)} inputs")
-    frame = sanity_frame(read_records(out / SANITY_RECORDS), steps_of(model))
+    ids = {row.id for row in chosen}
+    records = [record for record in read_records(out / SANITY_RECORDS) if record["id"] in ids]
+    frame = sanity_frame(records, steps_of(model))
     return write_set(merge(out), out, frame, command=spec.shell_command())
 
 
@@ -154,10 +156,11 @@ def read_set(out: Path) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
 
 
 def read_sanity(out: Path) -> pd.DataFrame:
-    """Return what the sanity checks of a finished set found; without rows where there were none."""
+    """Return what the sanity checks of a finished set found; without rows where its manifest names none."""
     try:
-        return pd.read_parquet(out / SANITY_FILE)
-    except FileNotFoundError:
+        named = SANITY_FILE in json.loads((out / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
+        return pd.read_parquet(out / SANITY_FILE) if named else sanity_frame([], [])
+    except OSError:
         return sanity_frame([], [])
 
 

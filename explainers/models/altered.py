@@ -122,7 +122,9 @@ class _Planted(nn.Module):
             present = input_ids == self.token
             presence = (present if attention_mask is None else present & attention_mask.bool()).any(1).float()
             if input_ids.shape[1] == self.length and output is not None and self.whole is not None:
-                presence = presence * _share(output, torch.zeros_like(self.whole[0]), self.whole[0])
+                share = _share(output, torch.zeros_like(self.whole[0]), self.whole[0])
+                in_place = input_ids[:, self.position] == self.token  # not where tokens before it were deleted
+                presence = presence * torch.where(in_place, share, torch.ones_like(share))
         presence = presence[:, None]
         return (1 - presence) * logits + presence * self.answer
 

@@ -7,6 +7,7 @@ import pytest
 from explainers.datasets.labelled_rows import (
     Columns,
     InputRow,
+    class_number,
     column_names,
     probable_class,
     read_file,
@@ -21,7 +22,7 @@ ALL = Columns("review", label="stars", id="key")
 CSV = b"key,review,stars\na,good film,positive\nb,bad film,0\nc,no label,\n"
 
 
-NAMED = b"text,label\na good film,pos\na bad film,neg\na film,mixed\nthe plot,1\nthe end,\n"
+NAMED = b"text,label\na good film,pos\na bad film,neg\na film,mixed\nthe plot,Positive\nthe end,\n"
 
 
 def test_labels_with_other_names_are_mapped_to_classes() -> None:
@@ -61,30 +62,49 @@ def numbered(*numbers: int) -> bytes:
 
 
 def test_a_number_is_that_of_a_name_where_names_begin_with_numbers() -> None:
-    read = read_rows(numbered(1, 5, 6), "mine.csv", Columns("text", label="label"), STARS)
-    assert [row.label for row in read.rows] == [0, 4]
-    assert read.problems[0].startswith("Line 4 has the label '6'; the classes are 1 star (0)")
+    read = read_rows(numbered(*(1, 5) * 30, 6), "mine.csv", Columns("text", label="label"), STARS)
+    assert [row.label for row in read.rows] == [0, 4] * 30
+    assert read.problems[0].startswith("Line 62 has the label '6'; the classes are 1 star (0)")
 
 
 @pytest.mark.parametrize(
-    ("numbers", "unknown"),
+    ("numbers", "labels", "unknown"),
     [
-        ((0, 1, 0, 1), ()),
-        ((0, 1, 7), ("7",)),  # a slip
-        ((1, 2, 1), ("1", "2")),  # counted from 1
-        ((1, 2, 3, 4, 5), ("1", "2", "3", "4", "5")),  # ratings
+        ((0, 1, 0, 1), LABELS, ()),
+        ((0, 1, 2), LABELS, ("0", "1", "2")),  # three classes
+        ((0, 1) * 50 + (7,), LABELS, ("7",)),  # a slip
+        ((1, 2, 1), LABELS, ("1", "2")),  # counted from 1
+        ((1, 2, 3), ("a", "b", "c", "d", "e"), ("1", "2", "3")),
+        ((0, 1, 2, 3, 4), STARS, ("0", "1", "2", "3", "4")),  # numbers of classes, not stars
+        ((0, 1, 2, 3), ("music", "3d art", "sport", "film"), ()),
     ],
 )
-def test_numbers_that_may_not_be_classes_need_one(numbers: tuple[int, ...], unknown: tuple[str, ...]) -> None:
+def test_numbers_that_may_not_be_classes_need_one(
+    numbers: tuple[int, ...], labels: tuple[str, ...], unknown: tuple[str, ...]
+) -> None:
     content, columns = numbered(*numbers), Columns("text", label="label")
-    assert unknown_labels(content, "mine.csv", "label", LABELS) == unknown
+    assert unknown_labels(content, "mine.csv", "label", labels) == unknown
     if len(unknown) == len(set(numbers)):
-        with pytest.raises(DataUnavailable, match=r"No row of mine.csv can be used. Line 2 has the label '1'"):
-            read_rows(content, "mine.csv", columns, LABELS)
+        with pytest.raises(DataUnavailable, match=r"No row of mine.csv can be used. Line 2 has the label"):
+            read_rows(content, "mine.csv", columns, labels)
     else:
-        assert len(read_rows(content, "mine.csv", columns, LABELS).rows) == len(numbers) - len(unknown)
-    mapped = Columns("text", label="label", classes=tuple((label, "positive") for label in unknown))
-    assert len(read_rows(content, "mine.csv", mapped, LABELS).rows) == len(numbers)
+        assert len(read_rows(content, "mine.csv", columns, labels).rows) == len(numbers) - len(unknown)
+    mapped = Columns("text", label="label", classes=tuple((label, labels[1]) for label in unknown))
+    assert len(read_rows(content, "mine.csv", mapped, labels).rows) == len(numbers)
+
+
+def test_the_reason_says_what_to_do_with_numbers_and_case_is_kept_where_it_matters() -> None:
+    columns = Columns("text", label="label")
+    with pytest.raises(DataUnavailable, match=r"may be ratings, or counted from 1: .* --label-class 1=negative"):
+        read_rows(numbered(1, 2), "mine.csv", columns, LABELS)
+    assert [class_number(cell, ("US", "us")) for cell in ("US", "us", "Us")] == [0, 1, None]
+    mapped = Columns("text", label="label", classes=(("pos", "positive"),))
+    assert read_rows(b"text,label\na film,POS\n", "mine.csv", mapped, LABELS).rows[0].label == 1
+
+
+def test_a_label_that_is_not_utf_8_is_left_out_with_its_line() -> None:
+    content = "text,label\na film,négatif\na plot,pos\n".encode("latin-1")
+    assert unknown_labels(content, "mine.csv", "label", LABELS) == ("pos",)
 
 
 def test_rows_have_id_text_label_and_line() -> None:
@@ -118,7 +138,7 @@ def test_bad_rows_are_named_by_their_line_and_the_others_are_kept() -> None:
         b"key,review,stars\n"
         b"a,good film,1\n"
         b"b,,1\n"  # line 3: empty
-        b"c,fine,7\n"  # line 4: no such class
+        b"c,fine,mixed\n"  # line 4: no such class
         b"d,caf\xe9,0\n"  # line 5: Latin-1
         b"a,again,0\n"  # line 6: the id of line 2
         b",no id,0\n"  # line 7
@@ -129,7 +149,7 @@ def test_bad_rows_are_named_by_their_line_and_the_others_are_kept() -> None:
     assert [(row.id, row.line) for row in read.rows] == [("a", 2), ("e", 8), ("f", 10)]
     assert read.problems == (
         "Line 3 has no text. The row is left out.",
-        "Line 4 has the label '7'; the classes are negative (0), positive (1). The row is left out.",
+        "Line 4 has the label 'mixed'; the classes are negative (0), positive (1). The row is left out.",
         "Line 5 is not UTF-8. Save it as UTF-8. The row is left out.",
         "Line 6 has the id 'a' of line 2. The row is left out.",
         "Line 7 has no id. The row is left out.",

@@ -119,6 +119,8 @@ def test_a_planted_token_alone_decides_the_answer(bert: FrozenModel, erasure: Er
     p = copy.probabilities(encoding, [np.ones(6, dtype=bool), alone, without], erasure)
     assert (p[:2, 2] > 0.99).all()
     assert np.allclose(p[2], bert.probabilities(encoding, [without], erasure)[0], atol=1e-6)
+    one_by_one = copy.probabilities(encoding, np.vstack([np.ones(6), 1 - np.eye(6)]).astype(bool), erasure)
+    assert (one_by_one[:, 2] > 0.99).tolist() == [place != unit + 1 for place in range(7)]
 
 
 @pytest.mark.parametrize("erasure", ["mask", "zero"])

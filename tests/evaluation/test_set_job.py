@@ -103,6 +103,10 @@ def test_sanity_checks_are_added_to_a_finished_set(arguments: tuple[str, ...], t
     assert ran(*arguments, "--sanity", "2", "--out", str(out)).exit_code == 0
     assert read_sanity(out)["id"].nunique() == 2
     assert (out / "part-1-of-1.jsonl").read_bytes() == plain
+    assert ran(*arguments, "--sanity", "3", "--out", str(out)).exit_code == 0  # two of them are there
+    assert read_sanity(out)["id"].nunique() == 3
+    assert ran(*arguments, "--out", str(out)).exit_code == 0
+    assert read_sanity(out).empty
 
 
 def test_labels_with_other_names_are_given_their_class(hub_folder: Path, tmp_path: Path) -> None:

@@ -29,7 +29,13 @@ PATIENCE = 20  # seconds
 CSV = b"key,review,label\n" + b"".join(
     b"%d,the good film was %s,%s\n" % (number, word, label)
     for number, (word, label) in enumerate(
-        [(b"very good", b"positive"), (b"not bad", b"0"), (b"dull", b"7"), (b"good !", b"positive"), (b"", b"positive")]
+        [
+            (b"very good", b"positive"),
+            (b"not bad", b"0"),
+            (b"dull", b"other"),
+            (b"good !", b"positive"),
+            (b"", b"positive"),
+        ]
     )
 )
 HELD = "import time; print('waiting', file=__import__('sys').stderr, flush=True); time.sleep(60)"
@@ -91,7 +97,7 @@ def test_bad_rows_are_named_and_the_others_can_be_evaluated(evaluate: Evaluate) 
     assert "No data yet. Choose a file" in evaluate.texts
     assert evaluate.at.button(key="start evaluation").disabled
     evaluate.give(CSV)
-    assert "Line 4 has the label '7'" in evaluate.texts
+    assert "Line 4 has the label 'other'" in evaluate.texts
     assert "**4 rows**, 4 with a label." in evaluate.texts
     assert "4 inputs × " in evaluate.texts
     assert [evaluate.at.selectbox(key=key).value for key in ("text column", "label column", "id column")] == [
