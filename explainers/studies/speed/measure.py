@@ -100,13 +100,9 @@ def wait_for(port: int) -> None:
     raise ExplanationError("The app did not start.")
 
 
-BROWSERS = ("/usr/bin/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/chromium-browser")
-
-
 def chromium() -> str | None:
-    """The path of the system's browser, first of the one that has no window; None for the one installed by
-    playwright."""
-    return next((path for path in BROWSERS if os.path.exists(path)), None)
+    """The path of the system's browser; None for the one installed by playwright."""
+    return next((path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if os.path.exists(path)), None)
 
 
 def peak_memory(process: int) -> float | None:
