@@ -150,7 +150,7 @@ def test_the_link_holds_every_method_and_the_correct_answer_is_shown(visit: Visi
     expect(
         page.get_by_text(re.compile(r"Correct answer \(from the generator's rules\): .*The model (agrees|predicts)"))
     ).to_be_visible()
-    page.get_by_role("button", name="Link to this view").click()
+    settled(page).get_by_role("button", name="Link to this view").click()
     link = page.get_by_test_id("stPopoverBody").get_by_test_id("stCode").inner_text().strip()
     assert parse_qs(urlsplit(link).query)["perturbation"] == ["LIME", "Occlusion"]
     assert urlsplit(link).netloc == urlsplit(page.url).netloc
