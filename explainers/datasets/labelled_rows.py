@@ -97,6 +97,8 @@ def read_rows(
     have.
     """
     _check_suffix(name)
+    if columns.classes and not columns.label:
+        raise DataUnavailable("Classes are given to labels. Name the column of the labels.")
     for label, called in columns.classes:
         if called not in labels:
             raise DataUnavailable(f"{label!r} cannot be the class {called!r}: there are {_listed_classes(labels)}.")

@@ -41,6 +41,11 @@ def test_labels_with_other_names_are_mapped_to_classes() -> None:
         read_rows(NAMED, "mine.csv", Columns("text", label="label", classes=(("pos", "good"),)), LABELS)
 
 
+def test_classes_of_labels_need_their_column() -> None:
+    with pytest.raises(DataUnavailable, match="Name the column of the labels"):
+        read_rows(NAMED, "mine.csv", Columns("text", classes=(("pos", "positive"),)), LABELS)
+
+
 def test_labels_without_a_class_are_named_once_and_a_likely_class_is_found() -> None:
     assert unknown_labels(NAMED, "mine.csv", "label", LABELS) == ("pos", "neg", "mixed")
     assert [probable_class(label, LABELS) for label in ("pos", "NEG", "positively", "mixed", "")] == [

@@ -16,11 +16,11 @@ def planted_measure_command(
     folder: Annotated[Path, typer.Option(help="Folder for models and rows; an interrupted run goes on.")] = Path(
         "runs/planted"
     ),
-    inputs: Annotated[int, typer.Option(min=1, help="Inputs of each planted model.")] = 150,
+    inputs: Annotated[int, typer.Option(min=1, help="Inputs of each planted model.")] = 130,
     seeds: Annotated[int, typer.Option(min=1, max=2, help="Planted models of each embedded one.")] = 2,
     fitted: Annotated[
         int, typer.Option(min=0, max=2, help="Of how many of them the learned methods are fitted to each.")
-    ] = 1,
+    ] = 2,
     scenes: Annotated[int, typer.Option(min=0, help="Scenes to explain.")] = 100,
 ) -> None:
     """Train planted models, fit the learned methods to them, and explain inputs whose truth is known."""

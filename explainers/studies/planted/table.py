@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COMMAND = "python -m explainers study planted-table"
+MEASURED_BY = "python -m explainers study planted-measure --data DIR"
 RIVALS = ("kernel_shap", "lime", "occlusion")
 WEIGHTINGS = ("consensus without gradient × input and attention", "consensus, families alike")
 
@@ -242,7 +243,7 @@ def planted_document(results: Results) -> str:
     rows = results.rows
     parts = [
         "# Planted shortcuts: explanations where the truth is known",
-        command_block(COMMAND),
+        command_block(f"{MEASURED_BY}\n{COMMAND}"),
         HEAD.format(trainings=len(results.cards)),
         KINDS_TEXT,
         models_table(results.cards),
