@@ -127,7 +127,7 @@ class PageState(Generic[Controls]):
             self.note(spec.address, problem)
 
     def note(self, parameter: str, problem: str) -> None:
-        """Keeps a sentence until the question changes."""
+        """Keeps a sentence until more of the question changes than what is removed."""
         self.problems = {**self.problems, parameter: problem}
         self.earlier_problems -= {parameter}
 
@@ -238,6 +238,11 @@ def without_first_model(controls: Controls) -> Controls:
 def undoable(controls: "DataclassInstance") -> dict[str, Any]:
     """Return the values that Undo brings back, by name."""
     return {name: getattr(controls, name) for name, spec in controls_of(type(controls)).items() if spec.undo}
+
+
+def changes(before: "DataclassInstance", after: "DataclassInstance") -> set[str]:
+    """Return the names of the values that Undo brings back and that differ."""
+    return {name for name, value in undoable(after).items() if getattr(before, name) != value}
 
 
 def described(controls: "DataclassInstance") -> dict[str, Any]:

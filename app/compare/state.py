@@ -238,8 +238,9 @@ class CompareState(PageState[CompareControls]):
         a new step of Undo, and the address follows."""
         self.asked = example
         before, self.present = self.present, self.controls
-        if before is not None and session.undoable(before) != session.undoable(self.controls):
-            self.forget_problems()
+        if before is not None and (changed := session.changes(before, self.controls)):
+            if changed - RESET.keys():  # words may be removed: a sentence above them that went would move them
+                self.forget_problems()
             self.steps = bounded([*self.steps, before][-STEPS_KEPT:])
         self.finish()
 
