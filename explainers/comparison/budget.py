@@ -28,11 +28,15 @@ OVERHEAD = 1.2  # the time of the passes with that of what lies between them
 
 @dataclass(frozen=True)
 class Budget:
-    """`seconds` of work from `began` (time.perf_counter()) on, without those for which the meter's run waited."""
+    """`seconds` of work from `began` (time.perf_counter()) on, without those for which the meter's run waited.
+
+    `windows`: how many passes of the model the answer to one mask takes at most.
+    """
 
     seconds: float
     meter: Meter = field(repr=False)
     began: float = field(default_factory=time.perf_counter)
+    windows: int = 1
 
     @property
     def spent(self) -> float:
@@ -45,7 +49,7 @@ class Budget:
     def takes(self, passes: float) -> float:
         """Return about how many seconds so many passes take; 0 as long as the pace is not known."""
         meter = self.meter
-        return OVERHEAD * passes * meter.seconds / meter.calls if meter.calls >= FEWEST else 0.0
+        return OVERHEAD * passes * self.windows * meter.seconds / meter.calls if meter.calls >= FEWEST else 0.0
 
     def allows(self, passes: float) -> bool:
         """Return whether so many passes fit into what is left."""
@@ -54,7 +58,7 @@ class Budget:
     def seconds_left(self, expected: int) -> float | None:
         """Return about how many seconds the run takes from here on, where it needs so many passes in all and has the
         time for them; None before that is known."""
-        left = seconds_left(expected, self.meter, self.spent)
+        left = seconds_left(expected * self.windows, self.meter, self.spent)
         return None if left is None else min(left, max(self.left, 0.0))
 
     def until(self, seconds: float) -> Callable[[], bool]:

@@ -93,18 +93,18 @@ def checked_encoding(model: FrozenModel, example: Example, settings: Settings) -
     requirements.check_text_count(model.name, model.input_names, example)
     encoding = encode_units(model, example, settings)
     requirements.check_words_present(model.name, model.input_names, example, {unit.segment for unit in encoding.units})
-    read = model.encode(example) if settings.unit == "sentence" else encoding  # of which the words are looked at
-    warning = input_warnings(model.name, read, model.unknown, english_only=model.english_only)
+    words = model.encode(example, windows=True) if settings.unit == "sentence" else encoding
+    warning = input_warnings(model.name, words, model.unknown, english_only=model.english_only)
     return replace(encoding, warning=warning)
 
 
 def encode_units(model: FrozenModel, example: Example, settings: Settings) -> Encoding:
     """Return the input in the units of the settings. Raises `ExplanationError` for sentences that cannot be opened."""
     if not settings.opened:
-        return model.encode(example, settings.unit)
+        return model.encode(example, settings.unit, windows=True)
     if model.multimodal:
         raise ExplanationError("The sentences of a text with an image are not opened. Choose the unit word.")
-    encoding = model.encode(example, "word")
+    encoding = model.encode(example, "word", windows=True)
     count = len(encoding.sentences)
     unknown = next((number for number in settings.opened if not 0 <= number < count), None)
     if unknown is not None:

@@ -20,6 +20,7 @@ from explainers.attribution.controls import RANDOM, control_orders
 from explainers.comparison.budget import UNLIMITED, Budget, curve_passes, first_passes, measuring
 from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, takes_part
 from explainers.comparison.decision import ablated_inputs
+from explainers.comparison.windows import attributions
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import applicable, method_spec
@@ -325,11 +326,7 @@ def estimates(spec: MethodSpec, model: FrozenModel, decision: Decision, meter: M
     method = spec.made_with(settings)
     model = model.metered(meter).aimed(decision.target)
     used, new, seconds, started, waited = meter.used, meter.calls, 0.0, time.perf_counter(), meter.waited
-    refine = getattr(method, "refine", None)
-    steps = refine(model, decision.encoding, decision.label) if refine else iter(
-        [method.attribute(model, decision.encoding, decision.label)]
-    )  # fmt: skip
-    for estimate in steps:
+    for estimate in attributions(spec, method, model, decision.encoding, decision.label):
         seconds += time.perf_counter() - started - (meter.waited - waited)
         yield estimate.costing(seconds, meter.used - used, meter.calls - new)
         started, waited = time.perf_counter(), meter.waited  # the consumer's time is not the method's

@@ -267,6 +267,8 @@ class _Row:
                 if 0 <= owner < len(words.units) and _covers(words, owner, start, len(word))
             ]
             encoding = encode_units(self.model, example, self.decision.settings)
+            if encoding.windows:
+                raise ExplanationError("Nothing is planted into a text that is read in several windows.")
             unit = next((n for n in range(len(encoding.units)) if _covers(encoding, n, start, len(word))), None)
             if len(positions) == 1 and words.ids.count(words.ids[positions[0]]) == 1 and unit is not None:
                 return encoding, unit, positions[0]

@@ -63,6 +63,7 @@ def replace_units(encoding: Encoding, other: Encoding, replacements: Mapping[int
     owners: list[int] = []
     segments: list[int] = []
     rows: list[int] = []  # the source of each token: a position in `encoding`, or after its end one in `other`
+    places: list[int] = []  # the position in `encoding` at which each token stands
     done: set[int] = set()
     for position, (owner, segment) in enumerate(zip(encoding.owners, encoding.segments, strict=True)):
         if owner == NO_UNIT or owner not in replacements:
@@ -76,6 +77,7 @@ def replace_units(encoding: Encoding, other: Encoding, replacements: Mapping[int
             tokens = tokens[: replaced + room]
             room -= max(0, len(tokens) - replaced)
         rows += tokens
+        places += [position] * len(tokens)
         owners += [owner] * len(tokens)
         segments += [segment] * len(tokens)
     both, patches = (*encoding.ids, *other.ids), encoding.patch_embeddings
@@ -87,4 +89,5 @@ def replace_units(encoding: Encoding, other: Encoding, replacements: Mapping[int
         zeroed=frozenset(position for position, row in enumerate(rows) if row in encoding.zeroed),
         patch_embeddings=patches and other.patch_embeddings and patches.combined(other.patch_embeddings, rows),
         canvas=encoding.canvas and other.canvas and encoding.canvas.with_patches_of(other.canvas, replacements),
+        windows=encoding.windows_from(places),
     )

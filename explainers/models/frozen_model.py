@@ -28,6 +28,7 @@ from explainers.models.inputs.encoding import (
     Erasure,
     TextTokenizer,
     UnitKind,
+    check_windows,
     encode,
 )
 from explainers.models.inputs.erasure import check_erasure, erased_inputs, nonzero_mask, unit_masks
@@ -38,6 +39,7 @@ from explainers.models.states import States, attention_per_unit, quick_attention
 from explainers.models.target import Rows, Target
 
 Floats = NDArray[np.float64]
+LEAST = 1e-12  # a probability whose logarithm is asked for
 
 
 @dataclass
@@ -117,10 +119,12 @@ class FrozenModel:
         other.module, other.lock, other.pool = module, RLock(), PredictionCache()
         return other
 
-    def encode(self, example: str | Example, unit: UnitKind = "word") -> Encoding:
+    def encode(self, example: str | Example, unit: UnitKind = "word", *, windows: bool = False) -> Encoding:
+        """Return what the model reads. One text that is longer than it reads at once is cut or, with `windows`, read in
+        several."""
         if isinstance(example, str):
             example = Example(example)
-        return encode(self.tokenizer, example.texts, unit)
+        return encode(self.tokenizer, example.texts, unit, windows=windows)
 
     def without(self, encoding: Encoding, removed: Sequence[int], erasure: Erasure) -> Encoding:
         """The encoding with some units erased for good."""
@@ -138,14 +142,21 @@ class FrozenModel:
         check_erasure(erasure, self.erasures)
         if not len(masks):
             return np.zeros((0, len(self.labels)))
+        return self.about_target(self._answers(encoding, masks, erasure))
+
+    def _answers(self, encoding: Encoding, masks: NDArray[np.bool_], erasure: Erasure) -> Floats:
+        """`probabilities` of all classes, whatever the target."""
+        if windows := encoding.window_inputs:
+            parts = (self._answers(part.encoding, masks[:, list(part.units)], erasure) * part.share for part in windows)
+            return cast(Floats, sum(parts))
         unique, back = np.unique(masks, axis=0, return_inverse=True)
         compute = partial(self._computed, encoding, erasure)
         if self.pool is None:
             rows = compute(unique)
         else:
             asked = AskedInput(self.name, self.version, str(self.device), encoding.content_key, erasure)
-            rows = self.pool.answers(asked, unique, compute, self.meter)  # of all classes, whatever the target
-        return self.about_target(rows[back.reshape(-1)])
+            rows = self.pool.answers(asked, unique, compute, self.meter)
+        return rows[back.reshape(-1)]
 
     def about_target(self, rows: Rows) -> Rows:
         """Probabilities of all classes (…, C) as those of the target's classes only, where it is aimed at one."""
@@ -166,6 +177,13 @@ class FrozenModel:
         "mask" blends each word embedding with the mask token's, m·e + (1-m)·e_[MASK]; "zero" multiplies the embedding
         after LayerNorm by m. "delete" cannot be soft; it is read as "mask".
         """
+        if windows := encoding.window_inputs:
+            parts = (
+                self._normalised(self.soft(part.encoding, mask[:, list(part.units)], erasure)) * part.share
+                for part in windows
+            )
+            mean = torch.stack(list(parts)).sum(dim=0).clamp(min=LEAST)
+            return mean.logit(eps=LEAST) if self.multi_label else mean.log()
         owners = torch.tensor(encoding.owners, device=self.device)
         wide = torch.cat([mask.to(self.device), mask.new_ones(len(mask), 1).to(self.device)], dim=1)
         multiplier = wide[:, owners]  # (B, L); fixed tokens read the last column, which is 1
@@ -197,13 +215,19 @@ class FrozenModel:
 
         With `last_layer` only there, and only from the token from which the class is read, where it is one.
         """
+        received = np.zeros(len(encoding.units))
+        for part in encoding.window_inputs:
+            received[list(part.units)] += part.share * self.attention_received(part.encoding, last_layer=last_layer)
+        if encoding.windows:
+            return received
         states = self.states(encoding)
         if not states.attentions:
             raise ExplanationError(f"{self.name} does not return its attention.")
         return attention_per_unit(states, encoding, last_layer=last_layer)
 
     def states(self, encoding: Encoding) -> States:
-        """Hidden states and attentions of the unmasked input; no gradient."""
+        """Hidden states and attentions of the unmasked input; no gradient. Raises `ExplanationError` for windows."""
+        check_windows(encoding)
         with (
             memory_errors(),
             self._batch(1),

@@ -45,9 +45,11 @@ def tokenizer(request: pytest.FixtureRequest, pieces_tokenizer: Callable[[tuple[
     return tokenizer
 
 
-@given(texts=PAIRS, kind=st.sampled_from(UNIT_KINDS))
-def test_units_lie_in_the_text_in_order_and_apart(tokenizer: Tokenizer, texts: tuple[str, ...], kind: UnitKind) -> None:
-    encoding = encode(tokenizer, texts, kind)
+@given(texts=PAIRS, kind=st.sampled_from(UNIT_KINDS), windows=st.booleans())
+def test_units_lie_in_the_text_in_order_and_apart(
+    tokenizer: Tokenizer, texts: tuple[str, ...], kind: UnitKind, windows: bool
+) -> None:
+    encoding = encode(tokenizer, texts, kind, windows=windows)
     assert [len(text) for text in encoding.texts] == [len(text) for text in texts]
     "".join(encoding.texts).encode()  # can be shown and stored
     ends = [0] * len(texts)
@@ -59,11 +61,11 @@ def test_units_lie_in_the_text_in_order_and_apart(tokenizer: Tokenizer, texts: t
     assert [unit.segment for unit in encoding.units] == sorted(unit.segment for unit in encoding.units)
 
 
-@given(texts=PAIRS, kind=st.sampled_from(UNIT_KINDS))
+@given(texts=PAIRS, kind=st.sampled_from(UNIT_KINDS), windows=st.booleans())
 def test_every_token_has_a_unit_or_none_and_every_unit_a_token(
-    tokenizer: Tokenizer, texts: tuple[str, ...], kind: UnitKind
+    tokenizer: Tokenizer, texts: tuple[str, ...], kind: UnitKind, windows: bool
 ) -> None:
-    encoding = encode(tokenizer, texts, kind)
+    encoding = encode(tokenizer, texts, kind, windows=windows)
     assert len(encoding.ids) == len(encoding.owners) == len(encoding.segments)
     owners = [owner for owner in encoding.owners if owner != NO_UNIT]
     assert sorted(set(owners)) == list(range(len(encoding.units)))

@@ -18,7 +18,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Lock, Timer
 from typing import Any
@@ -26,7 +26,7 @@ from typing import Any
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.installation import IMPORTED_FROM
 from explainers.models.foreign.file_checks import check_file_size, first_sentence, read_config
-from explainers.models.inputs.encoding import Tokens
+from explainers.models.inputs.encoding import MOST_WINDOWS, Tokens
 
 GRACE = 2.0  # seconds that a process has to end by its own alarm, before it is killed
 LONGEST_ANSWER = 2**28  # characters; a tokenizer of a million pieces takes a quarter
@@ -149,15 +149,10 @@ class IsolatedTokenizer:
             self._owner, self._process, self._lock = os.getpid(), None, Lock()
         with self._lock:
             answer = self._answer(list(texts))
-        tokens = Tokens(
-            tuple(answer["ids"]),
-            tuple(answer["type_ids"]),
-            tuple(answer["sequence_ids"]),
-            tuple((start, end) for start, end in answer["offsets"]),
-            answer["truncated"],
-        )
-        self._check(tokens)
-        return tokens
+        following = tuple(map(_tokens, answer["following"]))
+        for part in (first := _tokens(answer), *following):
+            self._check(part)
+        return replace(first, following=following)
 
     def close(self) -> None:
         """Ends the process; the next text starts another."""
@@ -170,7 +165,7 @@ class IsolatedTokenizer:
             if self._process is None:
                 self._process = LineProcess(TOKENIZER_PROCESS)
                 self._process.ask({"tokenizer": self.serialised, "longest": self.longest}, self.seconds)
-            return self._process.ask({"texts": texts}, self.seconds)
+            return self._process.ask({"texts": texts, "windows": MOST_WINDOWS}, self.seconds)
         except BaseException as error:
             self.close()
             if isinstance(error, ProcessTimeout):
@@ -197,6 +192,16 @@ class IsolatedTokenizer:
         else:
             why = f"gives {len(tokens.ids):,} tokens, but at most {self.longest:,} are read."
         raise ExplanationError(f"The tokenizer of {self.name!r} does not fit the model: it {why} Choose another model.")
+
+
+def _tokens(answer: dict[str, Any]) -> Tokens:
+    return Tokens(
+        tuple(answer["ids"]),
+        tuple(answer["type_ids"]),
+        tuple(answer["sequence_ids"]),
+        tuple((start, end) for start, end in answer["offsets"]),
+        answer["truncated"],
+    )
 
 
 MODULE = "explainers.models.foreign.opening_process"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from explainers.models.foreign.process_limits import limit_memory, serve
 
@@ -10,7 +10,7 @@ MEMORY = 2**31  # bytes; the largest vocabularies in use take a quarter, and a t
 
 
 class TokenizerRequests:
-    """{"tokenizer", "longest"} opens one; {"texts"} then encodes a text or a pair."""
+    """{"tokenizer", "longest"} opens one; {"texts", "windows"} then encodes a pair, or a text in so many windows."""
 
     def __init__(self) -> None:
         self.tokenizer: Tokenizer | None = None
@@ -22,13 +22,22 @@ class TokenizerRequests:
             self.tokenizer.enable_truncation(request["longest"], strategy="longest_first")
             return {}
         tokens = self.tokenizer.encode(*request["texts"])
-        return {
-            "ids": tokens.ids,
-            "type_ids": tokens.type_ids,
-            "offsets": tokens.offsets,
-            "sequence_ids": tokens.sequence_ids,
-            "truncated": bool(tokens.overflowing),
-        }
+        rest = tokens.overflowing if len(request["texts"]) == 1 else []
+        following = [
+            _plain(part, truncated=len(rest) > number == request["windows"] - 1)
+            for number, part in enumerate(rest[: request["windows"] - 1], 1)
+        ]
+        return {**_plain(tokens, truncated=bool(tokens.overflowing)), "following": following}
+
+
+def _plain(tokens: Encoding, *, truncated: bool) -> dict[str, Any]:
+    return {
+        "ids": tokens.ids,
+        "type_ids": tokens.type_ids,
+        "offsets": tokens.offsets,
+        "sequence_ids": tokens.sequence_ids,
+        "truncated": truncated,
+    }
 
 
 if __name__ == "__main__":

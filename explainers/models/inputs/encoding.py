@@ -10,11 +10,11 @@ Unicode word boundaries (UAX #29), which hold for accents, emoji and every scrip
 
 import hashlib
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Literal, Protocol, get_args
+from itertools import accumulate, pairwise
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 import regex
@@ -23,6 +23,7 @@ from tokenizers import Encoding as LibraryTokens
 from tokenizers import Tokenizer
 
 from explainers.datasets.image import InputImage
+from explainers.errors import ExplanationError
 from explainers.memoized import memoized
 from explainers.models.inputs.canvas import Canvas, PatchEmbeddings
 from explainers.models.inputs.sentences import sentences_of
@@ -30,13 +31,16 @@ from explainers.models.inputs.sentences import sentences_of
 
 @dataclass(frozen=True)
 class Tokens:
-    """Per token its id, the number of its text by the model and by position, and its characters (start, end)."""
+    """Per token its id, the number of its text by the model and by position, and its characters (start, end).
+
+    `following` are the tokens of what was truncated, cut in the same way, in order; empty for a pair."""
 
     ids: tuple[int, ...]
     type_ids: tuple[int, ...]
     sequence_ids: tuple[int | None, ...]  # None for special tokens
     offsets: tuple[tuple[int, int], ...]
     truncated: bool
+    following: tuple["Tokens", ...] = ()
 
 
 class TextTokenizer(Protocol):
@@ -50,12 +54,22 @@ def tokens_of(tokenizer: Tokenizer | TextTokenizer, texts: Sequence[str]) -> Tok
     if not isinstance(tokenizer, Tokenizer):
         return tokenizer.tokens(texts)
     tokens: LibraryTokens = tokenizer.encode(texts[0], texts[1] if len(texts) > 1 else None)
+    rest = tokens.overflowing if len(texts) == 1 else []
+    following = [
+        _of_library(part, truncated=len(rest) > number == MOST_WINDOWS - 1)
+        for number, part in enumerate(rest[: MOST_WINDOWS - 1], 1)
+    ]
+    return _of_library(tokens, truncated=bool(tokens.overflowing), following=tuple(following))
+
+
+def _of_library(tokens: LibraryTokens, *, truncated: bool, following: tuple[Tokens, ...] = ()) -> Tokens:
     return Tokens(
         tuple(tokens.ids),
         tuple(tokens.type_ids),
         tuple(tokens.sequence_ids),
         tuple(tokens.offsets),
-        bool(tokens.overflowing),
+        truncated,
+        following,
     )
 
 
@@ -87,6 +101,7 @@ Erasure = Literal["mask", "delete", "zero", "blur"]
 UNIT_KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
 ERASURES: tuple[Erasure, ...] = ("mask", "delete", "zero")
 MULTIMODAL_ERASURES: tuple[Erasure, ...] = get_args(Erasure)  # "blur" masks words and takes detail from patches
+MOST_WINDOWS = 16  # of one text; what is behind them is not read
 NO_UNIT = -1  # the owner of a token that belongs to no unit: special tokens and those removed for good
 
 
@@ -109,9 +124,31 @@ class Unit:
         return "word" if self.box is None else "patch"
 
 
+class Window(NamedTuple):
+    """A part of the tokens that the model reads at once: the position of its first token, and how many tokens of the
+    text there were before any was removed."""
+
+    start: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class WindowInput:
+    """A window as an input of its own: `units` are the numbers in the whole input of its units, `share` is its part of
+    the answer."""
+
+    encoding: "Encoding"
+    units: tuple[int, ...]
+    share: float
+
+
 @dataclass(frozen=True)
 class Encoding:
-    """Token ids and, for each token, the index of the unit that owns it (or `NO_UNIT`)."""
+    """Token ids and, for each token, the index of the unit that owns it (or `NO_UNIT`).
+
+    A text that is longer than what the model reads at once may have several `windows`. The model's answer is then the
+    mean of its answers to them, weighted by their tokens. Otherwise there are none.
+    """
 
     texts: tuple[str, ...]
     units: tuple[Unit, ...]
@@ -123,16 +160,23 @@ class Encoding:
     image: InputImage | None = None  # the original
     patch_embeddings: PatchEmbeddings | None = None  # where the image's patches are tokens
     canvas: Canvas | None = None  # where they are not
+    windows: tuple[Window, ...] = ()
 
     @property
     def multimodal(self) -> bool:
         """Return whether there is an image with the text."""
         return self.image is not None
 
+    @property
+    def passes(self) -> int:
+        """Return how many passes of the model one answer takes at most."""
+        return max(1, len(self.windows))
+
     @memoized
     def content_key(self) -> bytes:
         """Equal for inputs of which the model reads the same under every mask over the units."""
-        parts = (self.ids, self.segments, self.owners, sorted(self.zeroed), len(self.units))
+        parts = [self.ids, self.segments, self.owners, sorted(self.zeroed), len(self.units)]
+        parts += [self.windows] if self.windows else []
         digest = hashlib.blake2b(repr(parts).encode(), digest_size=16)
         for part in (self.patch_embeddings, self.canvas):
             for array in part.arrays() if part is not None else ():
@@ -148,6 +192,34 @@ class Encoding:
         kept[:, owned] = keeps[:, owners[owned]]
         kept[:, sorted(self.zeroed)] = False
         return kept
+
+    @memoized
+    def window_inputs(self) -> tuple[WindowInput, ...]:
+        """Return the windows of which anything is left; none where the model reads the input at once."""
+        ends = [*(window.start for window in self.windows[1:]), len(self.ids)]
+        read = [(window, end) for window, end in zip(self.windows, ends, strict=False) if end > window.start]
+        whole = sum(window.tokens for window, _ in read)
+        return tuple(self._window(range(window.start, end), window.tokens / whole) for window, end in read)
+
+    def _window(self, positions: range, share: float) -> WindowInput:
+        owners = [self.owners[position] for position in positions]
+        units = sorted({owner for owner in owners if owner != NO_UNIT})
+        numbers = {old: new for new, old in enumerate(units)} | {NO_UNIT: NO_UNIT}
+        part = slice(positions.start, positions.stop)
+        encoding = Encoding(
+            texts=self.texts,
+            units=tuple(self.units[unit] for unit in units),
+            ids=self.ids[part],
+            segments=self.segments[part],
+            owners=tuple(numbers[owner] for owner in owners),
+            zeroed=frozenset(position - positions.start for position in self.zeroed if position in positions),
+        )
+        return WindowInput(encoding, tuple(units), share)
+
+    def windows_from(self, sources: Sequence[int]) -> tuple[Window, ...]:
+        """Return the windows where each token has its place from the position `sources` (tokens,), in order, of this
+        input."""
+        return tuple(Window(bisect_left(sources, window.start), window.tokens) for window in self.windows)
 
     @memoized
     def sentences(self) -> tuple[tuple[int, tuple[int, int]], ...]:
@@ -201,13 +273,19 @@ class Encoding:
             zeroed=frozenset(new for new, old in enumerate(positions) if old in zeroed),
             patch_embeddings=patches and patches.without(erased, positions, erasure),
             canvas=self.canvas and self.canvas.without(removed, new_numbers, erasure),
+            windows=self.windows_from(positions),
         )
 
 
-def encode(tokenizer: Tokenizer | TextTokenizer, texts: tuple[str, ...], kind: UnitKind) -> Encoding:
-    """One text, or a pair. Inputs beyond the tokenizer's truncation are cut, and the warning says where."""
+def encode(
+    tokenizer: Tokenizer | TextTokenizer, texts: tuple[str, ...], kind: UnitKind, *, windows: bool = False
+) -> Encoding:
+    """One text, or a pair. Inputs beyond the tokenizer's truncation are cut, or, with `windows`, one text becomes
+    several windows; the warning says where, or how many."""
     texts = tuple(text.encode("utf-8", "replace").decode() for text in texts)  # lone surrogates cannot be shown
     tokens = tokens_of(tokenizer, texts)
+    parts = (tokens, *tokens.following) if windows and tokens.following else ()
+    tokens = _joined(parts) if parts else tokens
     owners, units = _units(texts, tokens, kind)
     encoding = Encoding(
         texts=texts,
@@ -215,9 +293,45 @@ def encode(tokenizer: Tokenizer | TextTokenizer, texts: tuple[str, ...], kind: U
         ids=tokens.ids,
         segments=tokens.type_ids,
         owners=owners,
-        warning=_truncation(texts, tokens),
+        warning=" ".join(filter(None, (_several(parts), _truncation(texts, tokens)))),
+        windows=_starts(parts),
     )
     return encoding.by_sentence() if kind == "sentence" else encoding
+
+
+def check_windows(encoding: Encoding) -> None:
+    """Raises `ExplanationError` where there are several: no layer has states of all of them."""
+    if encoding.windows:
+        raise ExplanationError(
+            f"This method reads the model's inner states of the whole text, and the text is read in "
+            f"{len(encoding.windows)} windows. Shorten the text or choose another method."
+        )
+
+
+def _joined(parts: Sequence[Tokens]) -> Tokens:
+    """Windows as one row of tokens."""
+    return Tokens(
+        tuple(number for part in parts for number in part.ids),
+        tuple(number for part in parts for number in part.type_ids),
+        tuple(number for part in parts for number in part.sequence_ids),
+        tuple(span for part in parts for span in part.offsets),
+        parts[-1].truncated,
+    )
+
+
+def _starts(parts: Sequence[Tokens]) -> tuple[Window, ...]:
+    starts = accumulate((len(part.ids) for part in parts), initial=0)
+    read = (sum(number is not None for number in part.sequence_ids) for part in parts)
+    return tuple(map(Window, starts, read))
+
+
+def _several(parts: Sequence[Tokens]) -> str:
+    if not parts:
+        return ""
+    return (
+        f"The text is longer than the {len(parts[0].ids):,} tokens that this model reads at once. It is read in "
+        f"{len(parts)} windows, one after the other; the answer is the mean of theirs, weighted by their tokens."
+    )
 
 
 def _spans(tokens: Tokens) -> list[tuple[int, int, int] | None]:

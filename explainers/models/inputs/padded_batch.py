@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError
-from explainers.models.inputs.encoding import NO_UNIT, Encoding
+from explainers.models.inputs.encoding import NO_UNIT, Encoding, check_windows
 
 Pooling = Literal["max", "sum"]
 
@@ -74,8 +74,10 @@ class PaddedBatch:
 def pad_batch(encodings: Sequence[Encoding], pad_token: int, device: torch.device) -> PaddedBatch:
     """Encodings as one batch; `pad_token` is the id that fills the rows up.
 
-    Raises `ExplanationError` for images whose patches are no tokens.
+    Raises `ExplanationError` for images whose patches are no tokens, and for texts in several windows.
     """
+    for encoding in encodings:
+        check_windows(encoding)
     if any(encoding.canvas is not None for encoding in encodings):
         raise ExplanationError(
             "Learned methods need a model that reads patches and words as tokens of one sequence. "

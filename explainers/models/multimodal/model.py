@@ -69,7 +69,7 @@ class MultimodalModel(FrozenModel):
         other.patching = cutting
         return other
 
-    def encode(self, example: str | Example, unit: UnitKind = "word") -> Encoding:
+    def encode(self, example: str | Example, unit: UnitKind = "word", *, windows: bool = False) -> Encoding:
         """Raises `ExplanationError` if image or text is missing, or there is a second text."""
         example = Example(example) if isinstance(example, str) else example
         check_image(self.name, example, multimodal=True)

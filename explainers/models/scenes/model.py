@@ -40,7 +40,7 @@ class SceneModel(FrozenModel):
     def multimodal(self) -> bool:
         return True
 
-    def encode(self, example: str | Example, unit: UnitKind = "word") -> Encoding:
+    def encode(self, example: str | Example, unit: UnitKind = "word", *, windows: bool = False) -> Encoding:
         """Raises `ExplanationError` if image or text is missing, `DataUnavailable` if the image cannot be read."""
         example = Example(example) if isinstance(example, str) else example
         check_image(self.name, example, multimodal=True)

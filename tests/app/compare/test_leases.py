@@ -114,7 +114,7 @@ class Panic(BaseException):
 def test_a_panic_leaves_no_run_without_an_end(
     engine: Engine, request_for: Any, over: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(*_args: object) -> None:
+    def refuse(*_args: object, **_options: object) -> None:
         raise Panic
 
     monkeypatch.setattr("explainers.models.frozen_model.FrozenModel.encode", refuse)

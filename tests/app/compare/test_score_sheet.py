@@ -17,6 +17,7 @@ from explainers.datasets.example import Example
 from explainers.methods.registry import METHODS, method_spec, select
 from explainers.metrics.faithfulness import METRICS
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import MOST_WINDOWS
 from explainers.report.text import visible
 from explainers.results.answer import CONSENSUS
 from explainers.results.attribution import Attribution
@@ -327,7 +328,8 @@ def test_a_long_text_is_not_repeated_in_every_card_where_it_was_not_read(ran: Ra
     model.tokenizer.enable_truncation(6)  # two of them are special
     run = ran("good film but dull " * 5000)
     (pieces,) = payload(run, DrawingOptions())["segments"]
-    assert [piece for piece, index in pieces if index >= 0] == ["good", "film", "but", "dull"]
+    read = [piece for piece, index in pieces if index >= 0]
+    assert read == ["good", "film", "but", "dull"] * MOST_WINDOWS
     assert sum(len(piece) for piece, _ in pieces) < 10_000
 
 

@@ -42,13 +42,21 @@ def isolated(tokenizer: Tokenizer) -> Iterator[Isolated]:
 
 @pytest.mark.parametrize(
     "texts",
-    [("good unwatchable film",), ("bad 🎬 film", "good\tnaïve"), ("",), ("good " * 20,), ("x" * 999, "good")],
+    [
+        ("good unwatchable film",),
+        ("bad 🎬 film", "good\tnaïve"),
+        ("",),
+        ("good " * 20,),
+        ("good " * 200,),
+        ("x" * 999, "good"),
+    ],
 )
 def test_it_says_what_the_tokenizer_says(isolated: Isolated, tokenizer: Tokenizer, texts: tuple[str, ...]) -> None:
     tokenizer.enable_truncation(8, strategy="longest_first")
     ours = isolated()
     for unit in ("word", "token"):
-        assert encode(ours, texts, unit) == encode(tokenizer, texts, unit)
+        for windows in (False, True):
+            assert encode(ours, texts, unit, windows=windows) == encode(tokenizer, texts, unit, windows=windows)
 
 
 def endless(tokenizer: Tokenizer) -> None:
