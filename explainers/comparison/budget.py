@@ -49,7 +49,10 @@ class Budget:
     def takes(self, passes: float) -> float:
         """Return about how many seconds so many passes take; 0 as long as the pace is not known."""
         meter = self.meter
-        return OVERHEAD * passes * self.windows * meter.seconds / meter.calls if meter.calls >= FEWEST else 0.0
+        if meter.calls < FEWEST:
+            return 0.0
+        asked = meter.calls if self.windows == 1 else meter.used  # a mask leaves most windows as they are known
+        return OVERHEAD * passes * self.windows * meter.seconds / asked
 
     def allows(self, passes: float) -> bool:
         """Return whether so many passes fit into what is left."""

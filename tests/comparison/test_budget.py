@@ -185,8 +185,10 @@ def test_a_notebook_may_give_a_budget(bert: FrozenModel) -> None:
     assert all(isinstance(result, MethodResult) for result in comparison.results)
 
 
-def test_a_text_in_windows_costs_a_pass_for_each() -> None:
+def test_a_text_in_windows_costs_a_pass_for_each_that_is_not_known() -> None:
     meter = Meter(calls=100, seconds=1.0)
     whole, windows = Budget(60.0, meter), Budget(60.0, meter, windows=3)
     assert windows.takes(10) == pytest.approx(3 * whole.takes(10))
     assert windows.takes(10) > 0
+    meter.pooled = 100
+    assert windows.takes(10) == pytest.approx(1.5 * whole.takes(10))

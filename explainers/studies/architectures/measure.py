@@ -34,7 +34,10 @@ WORDS = (
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<|endoftext|>")
 PAD, CLS, SEP, MASK, END = 0, 2, 3, 4, 5
 LABELS = {0: "without", 1: "with"}
-METHODS = ("integrated_gradients", "gradient_x_input", "lime", "kernel_shap", "occlusion", "attention_mean")
+METHODS = (
+    *("integrated_gradients", "gradient_x_input", "lime", "kernel_shap", "occlusion", "attention_mean"),
+    *("decompx", "globenc", "alti"),
+)
 LEARNED = ("aml", "cimi", "ciem", "ivra")
 CONTROL = "random"
 FEWEST, MOST = 6, 12  # words of a text

@@ -10,6 +10,7 @@ from explainers.methods.registry import method_spec
 from explainers.report.tables import Table, TableColumn, command_block
 from explainers.studies.architectures.measure import FEWEST, LEARNED, METHODS, MOST
 
+METHODS_AND_LEARNED = (*METHODS, *LEARNED)
 HEAD = (
     "# Which architectures can be explained\n\n"
     "Small models of two layers, one per family of `transformers`, each trained until one planted word decides its "
@@ -30,17 +31,18 @@ def documented(stored: Record) -> str:
     for title, decoder in (("Encoders", False), ("Decoders", True)):
         some = [row for row in opened if row["decoder"] == decoder]
         parts += [f"## {title}", RANKS.markdown(some)]
-    reasons = [
-        (row["family"], method_spec(method).name, reason) for row in opened for method, reason in reasons_of(row)
-    ]
+    reasons = [(row["family"], ", ".join(names), reason) for row in opened for reason, names in reasons_of(row).items()]
     refused = [(row["family"], "all", row["refused"]) for row in rows if "refused" in row]
     parts += ["## What does not work, and why", REASONS.markdown([*reasons, *refused])]
     return "\n\n".join(parts) + "\n"
 
 
-def reasons_of(row: Record) -> list[tuple[str, str]]:
-    """Return method and reason, for methods without ranks."""
-    return [(method, reason) for method, reason in row["reasons"].items() if method not in row["ranks"]]
+def reasons_of(row: Record) -> dict[str, list[str]]:
+    """Return the names of the methods without ranks by reason."""
+    names: dict[str, list[str]] = {}
+    for method in sorted(row["reasons"].keys() - row["ranks"].keys(), key=METHODS_AND_LEARNED.index):
+        names.setdefault(row["reasons"][method], []).append(method_spec(method).name)
+    return names
 
 
 def _rank(method: str) -> Callable[[Record], Any]:
@@ -52,7 +54,7 @@ RANKS: Table[Record] = Table(
         TableColumn("family", lambda row: f"`{row['family']}`"),
         TableColumn("accuracy", lambda row: row["accuracy"], ".2f"),
         TableColumn("operator", lambda row: row["erasure"]),
-        *(TableColumn(method_spec(method).name, _rank(method), ".1f") for method in (*METHODS, *LEARNED)),
+        *(TableColumn(method_spec(method).name, _rank(method), ".1f") for method in METHODS_AND_LEARNED),
     )
 )
 REASONS: Table[tuple[str, str, str]] = Table(
