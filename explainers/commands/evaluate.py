@@ -34,7 +34,10 @@ NARRATIVES_TITLE = "Narratives for the same texts, by the fitted narrators:"
 
 
 TABLE = "Rows of a table"  # the options that make it an evaluation of rows
-ROWS = ("column", "pair_column", "label_column", "id_column", "label_class", "preset", "sanity", "smooth", "shard")
+ROWS = (
+    *("column", "pair_column", "label_column", "id_column", "label_class", "preset", "sanity", "smooth", "shard"),
+    *("engine", "address"),
+)
 
 
 def evaluate_command(
@@ -100,6 +103,17 @@ def evaluate_command(
             rich_help_panel=TABLE,
         ),
     ] = 0,
+    engine: Annotated[
+        str,
+        typer.Option(help="local, or ray: --processes actors of a cluster explain the rows.", rich_help_panel=TABLE),
+    ] = "local",
+    address: Annotated[
+        str,
+        typer.Option(
+            help="A Ray cluster: HOST:PORT, or auto for that of this machine; by default one is started here.",
+            rich_help_panel=TABLE,
+        ),
+    ] = "",
     shard: Annotated[
         str, typer.Option(help="Explain part i of n, as i/n: on several machines.", rich_help_panel=TABLE)
     ] = "1/1",
@@ -218,6 +232,8 @@ def row_spec(context: typer.Context) -> "SetSpec":
         methods=tuple(filter(None, split_ids(values["methods"]))),
         shard=values["shard"],
         processes=values["processes"],
+        engine=values["engine"],
+        address=values["address"],
         device=values["device"],
         out=str(values["out"]),
     )

@@ -23,8 +23,8 @@ from explainers.evaluation.names import SANITY_RECORDS
 from explainers.evaluation.record_file import read_records
 from explainers.evaluation.sanity_summary import sanity_frame
 from explainers.evaluation.set_frames import method_frame, row_frame
-from explainers.evaluation.set_spec import WHOLE, SetSpec, offered_methods, parse_shard
-from explainers.evaluation.shards import StoredSet, merge, run_shard
+from explainers.evaluation.set_spec import LOCAL, WHOLE, SetSpec, offered_methods, parse_shard
+from explainers.evaluation.shards import Engine, StoredSet, merge, run_shard
 from explainers.methods.registry import check_applicable, select
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
@@ -46,7 +46,8 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
     spec.check()
     shard = parse_shard(spec.shard)
     model = load(spec.model, device=spec.device)
-    check_processes(spec.processes, model.device)
+    if spec.engine == LOCAL:
+        check_processes(spec.processes, model.device)
     read = read_file(Path(spec.data), spec.columns, model.labels, model.input_names)
     rows = taken(read.rows, spec.most, spec.seed)
     plan = plan_of(spec, model, rows)
@@ -55,7 +56,8 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
         torch.set_num_threads(1)
     started, first = time.monotonic(), 0
     about, own = _about(spec, read), len(shard.of(rows))
-    for number, done in enumerate(run_shard(model, plan, rows, about, out, shard, spec.processes)):
+    engine = None if spec.engine == LOCAL else _ray_engine(spec, model, plan)
+    for number, done in enumerate(run_shard(model, plan, rows, about, out, shard, spec.processes, engine)):
         first = done if number == 0 else first
         seconds = time.monotonic() - started
         left = seconds / (done - first) * (own - done) if done > first else None
@@ -64,6 +66,13 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
         manifest = write_set(merge(out), out)
         return _with_checks(spec, model, plan, rows, about, progress) if spec.checked else manifest
     return {"shard": spec.shard, "inputs": own, "file": shard.file}
+
+
+def _ray_engine(spec: SetSpec, model: FrozenModel, plan: SetPlan) -> Engine:
+    from explainers.evaluation.ray_engine import explain_with_ray
+
+    name = str(Path(spec.model).resolve()) if Path(spec.model).is_dir() else spec.model
+    return lambda rows: explain_with_ray(name, model, plan, rows, spec.processes, spec.address)
 
 
 def _with_checks(

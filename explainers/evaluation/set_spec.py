@@ -29,6 +29,7 @@ from explainers.training.settings import validated
 AUTO = "auto"
 MOST_SMOOTH = 50  # noisy copies
 WHOLE = "1/1"  # the only part of a set
+LOCAL, RAY = ENGINES = ("local", "ray")
 COMMAND = ("python", "-m", "explainers", "evaluate")
 SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
@@ -120,6 +121,8 @@ class SetSpec:
     smooth: int = 0  # noisy copies over which their explanations of random weights are averaged
     shard: str = WHOLE
     processes: int = 1
+    engine: str = LOCAL
+    address: str = ""  # of a Ray cluster; empty: one is started on this machine
     device: str = AUTO
     out: str = ""
 
@@ -161,6 +164,12 @@ class SetSpec:
             raise ExplanationError(f"--smooth must be 0 to {MOST_SMOOTH}, not {self.smooth}.")
         if self.checked < 0:
             raise ExplanationError(f"--sanity must be 0 (no checks) or more, not {self.sanity}.")
+        if self.engine not in ENGINES:
+            raise ExplanationError(f"Unknown engine {self.engine!r}. Choose one of: {', '.join(ENGINES)}.")
+        if self.address and self.engine != RAY:
+            raise ExplanationError("--address names a Ray cluster. Add --engine ray, or omit it.")
+        if self.processes < 1:
+            raise ExplanationError(f"There must be at least 1 process, not {self.processes}.")
         select(self.methods)
         if not self.out:
             raise ExplanationError("Name the folder for the results with --out DIR.")
@@ -171,7 +180,7 @@ class SetSpec:
         return _adapter().dump_json(self, indent=2).decode()
 
     def shell_command(self) -> str:
-        """Return what a person types for the same numbers: without folder, part, processes and device."""
+        """Return what a person types for the same numbers: without folder, part, processes, engine and device."""
         columns = {"--column": self.columns.text, "--pair-column": self.columns.pair}
         columns |= {"--label-column": self.columns.label, "--id-column": self.columns.id}
         settings, default = self.settings.as_dict(), Settings(samples=self.chosen_preset.samples).as_dict()

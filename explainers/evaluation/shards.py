@@ -6,7 +6,7 @@ nothing in common but the folder in which they are put together: `merge` checks 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from explainers.models.worker_processes import map_in_processes
 
 PART = re.compile(r"part-(\d+)-of-(\d+)\.jsonl")
 LISTED = 5  # ids in a sentence
+Engine = Callable[[Sequence[InputRow]], Generator[list[Record]]]  # the records of the rows, in any order
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,12 @@ def run_shard(
     out: Path,
     shard: Shard | None = None,
     processes: int = 1,
+    engine: Engine | None = None,
 ) -> Iterator[int]:
     """Explain those of all `rows` that belong to the shard and have no record yet; yield how many of it are done.
 
-    `about` says where the rows are from. Raises `ExplanationError` if the folder has records of another set or plan.
+    `about` says where the rows are from. With an `engine` that one explains them, instead of `processes` of this
+    machine. Raises `ExplanationError` if the folder has records of another set or plan.
     """
     shard = shard or Shard()
     own = shard.of(rows)
@@ -56,7 +59,8 @@ def run_shard(
         return list(explain_batch(model, plan, missing[number : number + 1]))
 
     yield len(done)
-    with appending(path) as append, closing(map_in_processes(work, len(missing), processes)) as batches:
+    explained = engine(missing) if engine else map_in_processes(work, len(missing), processes)
+    with appending(path) as append, closing(explained) as batches:
         for number, records in enumerate(batches, start=1):
             for record in records:
                 append(record)

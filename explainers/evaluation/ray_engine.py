@@ -1,0 +1,111 @@
+"""Rows explained by the workers of a Ray cluster (extra `ray`), as one process explains them.
+
+Ray Data distributes the rows over a pool of actors, each with the model and one thread, or one GPU; it starts an actor
+anew that dies, and gives its rows to another one. The records come back to this process, which stores them, so that an
+evaluation that was interrupted goes on as without Ray. Nothing is reported to Ray's makers.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Generator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from explainers.datasets.labelled_rows import InputRow
+from explainers.errors import ExplanationError
+from explainers.evaluation.explain_batch import SetPlan, explain_batch
+from explainers.evaluation.record_file import Record
+from explainers.models.catalog import load
+from explainers.models.frozen_model import FrozenModel
+
+MISSING = "Ray is not installed. Install it with: pip install 'crosslight[ray]'"
+AUTO, REACHED = "auto", 5.0  # the address of the cluster that this machine belongs to; seconds
+LOOPBACK = "127.0.0.1"  # no other machine reaches a cluster that is started here
+
+
+class RowExplainer:
+    """An actor. `plan` is what decides the numbers; `expected` is that in the process that stores the records."""
+
+    def __init__(self, model: str, plan: SetPlan, expected: dict[str, Any], device: str) -> None:
+        import torch
+
+        torch.set_num_threads(1)
+        self.model, self.plan = load(model, device=device), plan
+        own = plain(plan.as_dict(self.model))
+        differs = sorted(name for name in expected if own.get(name) != expected[name])
+        self.problem = f"A worker of the cluster has another {', '.join(differs)}." if differs else ""
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """From rows to records, both as JSON."""
+        if self.problem:
+            return {"record": [json.dumps({"problem": self.problem}) for _ in batch["row"]]}
+        rows = [InputRow(**json.loads(row)) for row in batch["row"]]
+        return {"record": [json.dumps(record) for record in explain_batch(self.model, self.plan, rows)]}
+
+
+def explain_with_ray(
+    name: str, model: FrozenModel, plan: SetPlan, rows: Sequence[InputRow], workers: int, address: str
+) -> Generator[list[Record]]:
+    """Yield the records of the rows as they are made, in any order. `name` is what the workers load; `address` is that
+    of a cluster, or empty for one of so many workers on this machine, which ends with the last record.
+
+    Raises `ExplanationError` where Ray or the cluster is not there, and where a worker has another model or version.
+    """
+    if not rows:
+        return
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise ExplanationError(MISSING) from error
+    if address and address != AUTO:
+        check_reachable(address)
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "ignore_reinit_error": True}
+    try:
+        if address:
+            ray.init(address=address, **quiet)
+        else:
+            ray.init(num_cpus=workers, include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise ExplanationError(f"The Ray cluster {address or 'on this machine'} does not answer: {error}") from error
+    try:
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = context.print_on_execution_start = False
+        kind = model.device.type
+        given = ray.data.from_items([{"row": json.dumps(asdict(row))} for row in rows], override_num_blocks=len(rows))
+        explained = given.map_batches(
+            RowExplainer,
+            fn_constructor_args=(name, plan, plain(plan.as_dict(model)), kind),
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(size=workers),
+            num_cpus=1,
+            num_gpus=1 if kind == "cuda" else None,
+        )
+        for made in explained.iter_rows():
+            record = json.loads(made["record"])
+            if "problem" in record:
+                raise ExplanationError(f"{record['problem']} Give all of them the same model, weights and version.")
+            yield [record]
+    except ray.exceptions.RayError as error:
+        raise ExplanationError(f"The Ray cluster failed: {str(error).splitlines()[0]}") from error
+    finally:
+        ray.shutdown()
+
+
+def check_reachable(address: str) -> None:
+    """Raises `ExplanationError` where nobody listens: Ray itself looks for two minutes and then ends the process."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=REACHED).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise ExplanationError(
+            f"No Ray cluster answers at {address!r}. Give the HOST:PORT of its head, or auto on one of its machines."
+        ) from error
+
+
+def plain(value: dict[str, Any]) -> dict[str, Any]:
+    """As it comes back from a file."""
+    again: dict[str, Any] = json.loads(json.dumps(value))
+    return again

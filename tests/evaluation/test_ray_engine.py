@@ -1,0 +1,117 @@
+"""The rows of a set on a local Ray cluster: the same digits as in one process, also where a worker dies."""
+
+import os
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from explainers.datasets.labelled_rows import InputRow
+from explainers.errors import ExplanationError
+from explainers.evaluation.explain_batch import SetPlan
+from explainers.evaluation.ray_engine import RowExplainer, check_reachable, explain_with_ray, plain
+from explainers.evaluation.set_job import read_set, run_set
+from explainers.evaluation.set_spec import SetSpec
+from explainers.models.catalog import load
+from explainers.models.frozen_model import FrozenModel
+
+PATIENCE = 120  # seconds
+ROWS = 12
+COSTS = ["seconds", "passes"]
+
+
+def workers() -> list[int]:
+    """The processes of Ray that have become the actor; their title says so."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            title = (folder / "cmdline").read_bytes()
+        except OSError:  # it has ended
+            continue
+        if title.startswith(b"ray::") and RowExplainer.__name__.encode() in title:
+            found.append(int(folder.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Ray Data about its own settings
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_a_worker_that_is_killed_changes_nothing(hub_folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray.data", reason="Ray is not installed")
+    table = tmp_path / "many.csv"
+    table.write_text("text\n" + "".join(f"the good film was {'very ' * n}dull\n" for n in range(1, ROWS + 1)))
+    spec = SetSpec(str(hub_folder), str(table), methods=("occlusion", "lime"), samples=500, sanity=0, device="cpu")
+    part, killed = tmp_path / "ray" / "part-1-of-1.jsonl", list[tuple[int, int]]()
+
+    def kill_one() -> None:
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            made = part.read_bytes().count(b"\n") - 1 if part.is_file() else 0
+            if made >= 2 and (found := workers()):
+                killed.append((found[0], made))
+                return os.kill(found[0], signal.SIGKILL)
+            time.sleep(0.02)
+
+    killer = Thread(target=kill_one, daemon=True)
+    killer.start()
+    run_set(replace(spec, engine="ray", processes=2, out=str(tmp_path / "ray")), lambda _sentence: None)
+    killer.join()
+    ((_, made),) = killed
+    assert made < ROWS - 2
+    run_set(replace(spec, out=str(tmp_path / "local")), lambda _sentence: None)
+    (_, rows, methods), (_, rows_, methods_) = (read_set(tmp_path / name) for name in ("ray", "local"))
+    assert len(rows) == ROWS
+    for one, other in ((rows, rows_), (methods, methods_)):
+        kept = [column for column in one.columns if column not in COSTS]
+        pd.testing.assert_frame_equal(one[kept], other[kept], check_exact=True)
+    lines = part.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1 + ROWS  # no row is there twice
+
+
+def test_a_worker_with_other_weights_says_so(hub_folder: Path) -> None:
+    plan = SetPlan(("occlusion",))
+    expected = plain(plan.as_dict(load(str(hub_folder), device="cpu")))
+    row = '{"id": "a", "line": 1, "text": "good film", "pair": null, "label": null}'
+    same = RowExplainer(str(hub_folder), plan, expected, "cpu")({"row": [row]})
+    assert '"units": ["good", "film"]' in same["record"][0]
+    strange: dict[str, Any] = {**expected, "crosslight": "0.0", "model": {}}
+    other = RowExplainer(str(hub_folder), plan, strange, "cpu")({"row": [row]})
+    assert other["record"] == ['{"problem": "A worker of the cluster has another crosslight, model."}']
+
+
+def test_without_ray_it_is_named(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    rows = [InputRow("a", "good film")]
+    with pytest.raises(ExplanationError, match=r"not installed\. Install it with: pip install 'crosslight\[ray\]'"):
+        list(explain_with_ray("small", bert, SetPlan(("occlusion",)), rows, 1, ""))
+    assert list(explain_with_ray("small", bert, SetPlan(("occlusion",)), [], 1, "")) == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nonsense", "ray://", "localhost:99999999"])
+def test_a_cluster_that_is_not_there_is_a_sentence(address: str) -> None:
+    with pytest.raises(ExplanationError, match="No Ray cluster answers at"):
+        check_reachable(address)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"engine": "dask"}, r"Unknown engine 'dask'\. Choose one of: local, ray"),
+        ({"address": "auto"}, r"--address names a Ray cluster\. Add --engine ray"),
+        ({"engine": "ray", "processes": 0}, "at least 1 process, not 0"),
+    ],
+)
+def test_a_wrong_engine_is_a_sentence(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ExplanationError, match=sentence):
+        replace(SetSpec("sst2", "mine.csv", out="runs"), **changes).check()
+
+
+def test_the_command_of_a_set_does_not_depend_on_the_engine() -> None:
+    spec = SetSpec("sst2", "mine.csv", out="runs")
+    assert replace(spec, engine="ray", address="auto").shell_command() == spec.shell_command()
