@@ -26,6 +26,7 @@ METHODS: Registry[MethodSpec] = Registry(
         "explainers.attribution.kernel_shap:KERNEL_SHAP",
         "explainers.attribution.occlusion:OCCLUSION",
         "explainers.attribution.gradient:GRADIENT_X_INPUT",
+        "explainers.attribution.gradient:GRADIENT_SHAP",
         "explainers.attribution.attention:ATTENTION_MEAN",
         "explainers.attribution.attention:ATTENTION_LAST",
         "explainers.attribution.decompx:DECOMPX",
