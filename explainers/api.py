@@ -164,7 +164,7 @@ def compare(
     order = tuple(spec.id for spec in select(spec.id for spec in specs))
     comparison = Comparison(decision, probabilities, order=order, budget=seconds)
     meter = Meter()
-    budget = Budget(math.inf if seconds is None else seconds, meter, windows=decision.encoding.passes)
+    budget = Budget(math.inf if seconds is None else seconds, meter)
     expected = expected_passes(specs, settings, len(decision.encoding.units), len(model.erasures))
     for event in run(model, decision, specs, meter, narrators=chosen.narrators, budget=budget):
         comparison = comparison.with_event(event)

@@ -145,7 +145,7 @@ def compute(
     run.expected = run.meter.used + expected
     spent = run.meter.seconds + run.meter.waited  # by the prediction
     seconds = math.inf if run.request.budget is None else run.request.budget
-    run.budget = Budget(seconds, run.meter, time.perf_counter() - spent, decision.encoding.passes)
+    run.budget = Budget(seconds, run.meter, time.perf_counter() - spent)
     operators = OperatorMemory(memory, question, keys)
     events = compare(
         model,

@@ -175,7 +175,7 @@ def _seconds_per_pass(name: str, version: str, _model: "FrozenModel", text: str,
 
     from explainers.datasets.example import Example
 
-    encoding = _model.encode(Example(text, pair))
+    encoding = _model.encode(Example(text, pair), windows=True)
     keeps = np.random.default_rng(0).random((TRIED, max(len(encoding.units), 1))) < 0.5
     _model.probabilities(encoding, keeps)
     started = time.perf_counter()

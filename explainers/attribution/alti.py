@@ -7,7 +7,8 @@ how much nearer to y_i its vector is than nothing is, in the L1 norm (Eq. 10, 11
 
 Over the layers C = C_N · … · C_1; the score of a word is the sum over its tokens in the row of the token that the class
 is read from, or in the mean of all rows where it is read from all. The feed-forward part mixes no tokens and is left
-out, and so is the class: ALTI says what was mixed in, not what it did.
+out, and so is the class: ALTI says what was mixed in, not what it did, so that only the predicted class is said to be
+explained.
 """
 
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ ALTI = MethodSpec(
     implementation=f"{__name__}:Alti",
     colour="#7d5fa0",
     default=False,
+    class_independent=True,
 )
 
 
@@ -55,7 +57,7 @@ def nearness(layer: "LayerParts", parts: "Tensor") -> "Tensor":
     """How much nearer to y_i a token's part of it is than 0, at least 0: (R, L, d) → (R, L)."""
     from explainers.attribution.decomposition import normalised
 
-    whole = parts.sum(1) + layer.bias
+    whole = parts.sum(1) + layer.output.bias
     output: Tensor = layer.attention_norm(whole)[:, None]  # (R, 1, d)
     distance = (output - normalised(parts, whole, layer.attention_norm)).abs().sum(-1)
     return (output.abs().sum(-1) - distance).clamp(min=0)

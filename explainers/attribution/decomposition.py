@@ -2,10 +2,10 @@
 
 In such a layer (Vaswani et al., 2017; normalised after every part) token i attends to the tokens j:
 
-    z_i = x_i + Σ_j Σ_h A^h_ij W_O^h W_V^h x_j + b       y_i = LN₁(z_i)       x'_i = LN₂(y_i + FFN(y_i))
+    z_i = x_i + Σ_j Σ_h A^h_ij W_O^h (W_V^h x_j + b_V^h) + b_O     y_i = LN₁(z_i)     x'_i = LN₂(y_i + FFN(y_i))
 
 With the deviation σ(z_i) of the whole sum at hand, a layer norm is linear, so that z_i and y_i are sums over j. That
-this is what a model computes is checked on every input: the states that come out must be the model's own.
+this is what a model computes is checked on the first tokens of every input: their states must be the model's own.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
+from explainers.models.batching import memory_errors
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import NO_UNIT, Encoding
 from explainers.models.internals import transformer_layers
@@ -52,9 +53,9 @@ class LayerParts:
     norm: nn.LayerNorm
 
     def attended(self, attention: Tensor, states: Tensor, rows: slice) -> Tensor:
-        """What token j adds to z_i, without the bias, for the tokens i in `rows`: (R, L, d), from (H, L, L), (L, d)."""
+        """What token j adds to z_i, but for b_O, for the tokens i in `rows`: (R, L, d), from (H, L, L), (L, d)."""
         heads = len(attention)
-        values = by_head(functional.linear(states, self.value.weight), heads)  # (L, H, d / H)
+        values = by_head(self.value(states), heads)  # (L, H, d / H)
         projection = by_head(self.output.weight, heads)  # (d, H, d / H)
         projected = torch.einsum("jhe,dhe->jhd", values, projection)
         parts = torch.einsum("hij,jhd->ijd", attention[:, rows], projected)
@@ -64,7 +65,7 @@ class LayerParts:
 
     @property
     def bias(self) -> Tensor:
-        """b of z: (d,). Every row of the attention sums to 1."""
+        """What both biases add to z, (d,), because every row of the attention sums to 1."""
         return functional.linear(self.value.bias, self.output.weight, self.output.bias)
 
     def transformed(self, states: Tensor) -> Tensor:
@@ -91,9 +92,9 @@ def taken_apart(model: FrozenModel, encoding: Encoding) -> TakenApart:
     apart = TakenApart(layers, states.hidden, states.attentions)
     for layer, attention, before, after in zip(layers, apart.attentions, apart.states, apart.states[1:], strict=False):
         with torch.no_grad():
-            whole = layer.attended(attention, before, slice(0, 1)).sum(1) + layer.bias
+            whole = layer.attended(attention, before, slice(0, ROWS)).sum(1) + layer.output.bias
             ours = layer.norm(layer.transformed(layer.attention_norm(whole)))
-        if not torch.allclose(ours, after[:1], atol=TOLERANCE * float(after.abs().max()), rtol=0):
+        if not torch.allclose(ours, after[:ROWS], atol=TOLERANCE * float(after.abs().max()), rtol=0):
             raise _different(model)
     return apart
 
@@ -104,9 +105,10 @@ def contributions(model: FrozenModel, encoding: Encoding, share: "Share") -> tup
     apart = taken_apart(model, encoding)
     tokens = len(encoding.ids)
     whole = torch.eye(tokens, device=model.device)
-    with torch.no_grad():
+    with torch.no_grad(), memory_errors():
         for layer, attention, states in zip(apart.layers, apart.attentions, apart.states, strict=False):
             model.meter.check()
+            model.meter.pause()
             blocks = [share(layer, layer.attended(attention, states, rows)) for rows in blocks_of(tokens)]
             shares = torch.cat(blocks)
             whole = shares / shares.sum(1, keepdim=True).clamp(min=torch.finfo(shares.dtype).tiny) @ whole
@@ -114,7 +116,7 @@ def contributions(model: FrozenModel, encoding: Encoding, share: "Share") -> tup
     return per_unit(encoding, read)
 
 
-Share = Callable[[LayerParts, Tensor], Tensor]  # from the summands of z_i without the bias (R, L, d) to (R, L)
+Share = Callable[[LayerParts, Tensor], Tensor]  # from the summands of z_i but for b_O (R, L, d) to (R, L)
 
 
 def normalised(parts: Tensor, whole: Tensor, norm: nn.LayerNorm) -> Tensor:

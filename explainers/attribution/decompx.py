@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
     from explainers.models.inputs.encoding import Encoding
 
-MOST_BYTES = 2**30  # of one set of vectors; some three of them exist at a time
+MOST_BYTES = 2**28  # of one set of vectors; some four of them exist at a time
 TOLERANCE = 1e-3  # of the largest logit, or of 1
 
 DECOMPX = MethodSpec(
     id="decompx",
     name="DecompX",
     group="Attention",
-    kind="one pass",
+    kind="one by one",
     signed=True,
     idea="Writes every word's state as a sum over all words and carries it through attention, feed-forward parts and "
     "head: the class's logit becomes a sum over words.",
@@ -55,17 +55,19 @@ class DecompX:
         import torch
 
         from explainers.attribution.decomposition import per_unit, taken_apart
+        from explainers.models.batching import memory_errors
 
         apart = taken_apart(model, encoding)
         tokens, width = apart.states[0].shape
         if 4 * tokens * tokens * width > MOST_BYTES:
             raise ExplanationError(f"DecompX keeps {tokens:,}² vectors, too many for the memory. Shorten the text.")
-        with torch.no_grad():
+        with torch.no_grad(), memory_errors():
             logits = model.soft(encoding, torch.ones(1, len(encoding.units)))[0]
             vectors = torch.zeros(tokens, tokens, width, device=model.device)
             own = torch.arange(tokens)
             vectors[own, own] = apart.states[0]
             for layer, attention in zip(apart.layers, apart.attentions, strict=True):
+                model.meter.pause()
                 with model.meter.batch(0):
                     vectors = through_layer(layer, attention, vectors)
             model.meter.calls += len(encoding.units)  # about what it costs

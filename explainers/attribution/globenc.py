@@ -3,10 +3,10 @@
 In each layer token j adds to token i a vector, through attention, both residuals and both layer norms; the feed-forward
 part is left out but for the deviation that the second layer norm divides by. Its Euclidean norm says how much it is:
 
-    n_ij = ‖LN₂'(LN₁'(Σ_h A^h_ij W_O^h W_V^h x_j + [i = j] x_i))‖₂           LN': without the bias
+    n_ij = ‖LN₂'(LN₁'(Σ_h A^h_ij W_O^h (W_V^h x_j + b_V^h) + [i = j] x_i))‖₂       LN': without the bias
 
 Rows are divided by their sums, and over the layers N = N_N · … · N_1; the score of a word is read as in ALTI. It does
-not depend on the class that is explained.
+not depend on the class, so that only the predicted one is said to be explained.
 """
 
 from dataclasses import dataclass
@@ -37,6 +37,7 @@ GLOBENC = MethodSpec(
     implementation=f"{__name__}:GlobEnc",
     colour="#a08c3c",
     default=False,
+    class_independent=True,
 )
 
 
@@ -56,7 +57,7 @@ def norms(layer: "LayerParts", parts: "Tensor") -> "Tensor":
 
     from explainers.attribution.decomposition import normalised
 
-    whole = parts.sum(1) + layer.bias
+    whole = parts.sum(1) + layer.output.bias
     first = normalised(parts, whole, layer.attention_norm)
     second = layer.transformed(layer.attention_norm(whole))
     sizes: Tensor = torch.linalg.vector_norm(normalised(first, second, layer.norm), dim=-1)

@@ -28,15 +28,11 @@ OVERHEAD = 1.2  # the time of the passes with that of what lies between them
 
 @dataclass(frozen=True)
 class Budget:
-    """`seconds` of work from `began` (time.perf_counter()) on, without those for which the meter's run waited.
-
-    `windows`: how many passes of the model the answer to one mask takes at most.
-    """
+    """`seconds` of work from `began` (time.perf_counter()) on, without those for which the meter's run waited."""
 
     seconds: float
     meter: Meter = field(repr=False)
     began: float = field(default_factory=time.perf_counter)
-    windows: int = 1
 
     @property
     def spent(self) -> float:
@@ -49,10 +45,7 @@ class Budget:
     def takes(self, passes: float) -> float:
         """Return about how many seconds so many passes take; 0 as long as the pace is not known."""
         meter = self.meter
-        if meter.calls < FEWEST:
-            return 0.0
-        asked = meter.calls if self.windows == 1 else meter.used  # a mask leaves most windows as they are known
-        return OVERHEAD * passes * self.windows * meter.seconds / asked
+        return OVERHEAD * passes * meter.seconds / (meter.asked or meter.calls) if meter.calls >= FEWEST else 0.0
 
     def allows(self, passes: float) -> bool:
         """Return whether so many passes fit into what is left."""
@@ -61,7 +54,7 @@ class Budget:
     def seconds_left(self, expected: int) -> float | None:
         """Return about how many seconds the run takes from here on, where it needs so many passes in all and has the
         time for them; None before that is known."""
-        left = seconds_left(expected * self.windows, self.meter, self.spent)
+        left = seconds_left(expected, self.meter, self.spent)
         return None if left is None else min(left, max(self.left, 0.0))
 
     def until(self, seconds: float) -> Callable[[], bool]:

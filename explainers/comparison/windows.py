@@ -22,7 +22,7 @@ def attributions(
     if not (encoding.windows and spec.reads_class):
         yield from _steps(method, model, encoding, label)
         return
-    parts = encoding.window_inputs
+    parts = [part for part in encoding.window_inputs if part.units]
     for estimates in zip(*(_steps(method, model, part.encoding, label) for part in parts), strict=True):
         scores = np.zeros(len(encoding.units))
         for part, estimate in zip(parts, estimates, strict=True):

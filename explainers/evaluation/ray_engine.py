@@ -7,6 +7,7 @@ evaluation that was interrupted goes on as without Ray. Nothing is reported to R
 
 import json
 import os
+import re
 import socket
 from collections.abc import Generator, Sequence
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from explainers.evaluation.record_file import Record
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 MISSING = "Ray is not installed. Install it with: pip install 'crosslight[ray]'"
 AUTO, REACHED = "auto", 5.0  # the address of the cluster that this machine belongs to; seconds
 LOOPBACK = "127.0.0.1"  # no other machine reaches a cluster that is started here
@@ -31,10 +33,16 @@ class RowExplainer:
         import torch
 
         torch.set_num_threads(1)
-        self.model, self.plan = load(model, device=device), plan
-        own = plain(plan.as_dict(self.model))
+        self.plan, self.problem = plan, ""
+        try:
+            self.model = load(model, device=device)
+            own = plain(plan.as_dict(self.model))
+        except ExplanationError as error:  # such as a model that is not on its machine
+            self.problem = f"A worker of the cluster failed: {error}"
+            return
         differs = sorted(name for name in expected if own.get(name) != expected[name])
-        self.problem = f"A worker of the cluster has another {', '.join(differs)}." if differs else ""
+        if differs:
+            self.problem = f"A worker of the cluster has another {', '.join(differs)}."
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """From rows to records, both as JSON."""
@@ -86,10 +94,11 @@ def explain_with_ray(
         for made in explained.iter_rows():
             record = json.loads(made["record"])
             if "problem" in record:
-                raise ExplanationError(f"{record['problem']} Give all of them the same model, weights and version.")
+                raise ExplanationError(f"{record['problem']} All need the same model, weights and version.")
             yield [record]
     except ray.exceptions.RayError as error:
-        raise ExplanationError(f"The Ray cluster failed: {str(error).splitlines()[0]}") from error
+        *_, last = filter(None, (line.strip() for line in COLOURS.sub("", str(error)).splitlines()))
+        raise ExplanationError(f"The Ray cluster failed: {last}") from error
     finally:
         ray.shutdown()
 

@@ -90,7 +90,8 @@ def _with_checks(
     from explainers.evaluation.sanity import SanityPlan, checked_rows, run_checks, steps_of
 
     out, chosen = Path(spec.out), checked_rows(model, plan, rows, spec.checked)
-    for done in run_checks(model, SanityPlan(plan, spec.smooth), chosen, about["data"], out, spec.processes):
+    processes = spec.processes if spec.engine == LOCAL else 1  # those of a cluster are not of this machine
+    for done in run_checks(model, SanityPlan(plan, spec.smooth), chosen, about["data"], out, processes):
         progress(f"sanity checks: {done} of {len(chosen)} inputs")
     ids = {row.id for row in chosen}
     records = [record for record in read_records(out / SANITY_RECORDS) if record["id"] in ids]

@@ -61,7 +61,8 @@ def parse_shard(text: str) -> Shard:
 @dataclass(frozen=True)
 class SetPreset:
     """How thorough an evaluation is: at most `n` inputs, 0 for all; `samples` of LIME and KernelSHAP; sanity checks on
-    `sanity` inputs. A `quick` one omits methods that need hundreds of passes, except LIME."""
+    `sanity` inputs. A `quick` one omits methods that need hundreds of passes, except LIME, and those that no page
+    chooses by itself."""
 
     id: str
     meaning: str
@@ -72,7 +73,8 @@ class SetPreset:
 
     def methods(self, specs: Sequence[MethodSpec]) -> tuple[str, ...]:
         """Return the ids of those of the methods that it runs."""
-        return tuple(spec.id for spec in specs if not self.quick or spec.kind not in SLOW or spec.id == "lime")
+        quick = (spec for spec in specs if spec.default and (spec.kind not in SLOW or spec.id == "lime"))
+        return tuple(spec.id for spec in (quick if self.quick else specs))
 
 
 def offered_methods(model: str, version: str, *, pairs: bool) -> tuple[MethodSpec, ...]:

@@ -65,6 +65,9 @@ class MethodSpec:
     has_coefficients: bool = False  # whether its weights can be shown as heat maps
     reads_class: bool = False  # whether its network is told the class, so that it explains any
     contrasts: bool = False  # whether, although it learns, it explains one class rather than another
+    class_independent: bool = (
+        False  # whether its scores are the same for every class, so that it explains the predicted
+    )
     trains_classifier: bool = False  # whether `fit --full` can train the classifier together with it
     supplied: str = ""  # how a person supplies its scores, "needs …"; empty if they are computed from the model
     is_control: bool = False  # shown for comparison; does not claim to explain
@@ -95,11 +98,11 @@ class MethodSpec:
     @property
     def explains_predicted_only(self) -> bool:
         """Return whether its scores are about the predicted class, whichever class is asked for."""
-        return self.learns and not self.reads_class
+        return self.class_independent or (self.learns and not self.reads_class)
 
     def can_explain(self, target: "Target", predicted: int) -> bool:
         """Return whether its scores are about the target, where the model predicts class number `predicted`."""
-        if not self.learns or self.contrasts:
+        if not (self.learns or self.class_independent) or self.contrasts:
             return True
         return not target.is_contrast and (self.reads_class or target.label == predicted)
 

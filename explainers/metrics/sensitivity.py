@@ -57,9 +57,11 @@ def matching_unit(encoding: Encoding, other: Encoding, unit: int, source: int) -
 def replace_units(encoding: Encoding, other: Encoding, replacements: Mapping[int, int]) -> Encoding:
     """The encoding with the tokens of some units replaced by those of units of `other`: unit → unit of `other`.
 
-    Beyond `SHORT` tokens it does not grow: a replacement is cut to the tokens that it replaces.
+    Beyond `SHORT` tokens it does not grow: a replacement is cut to the tokens that it replaces. Nor does a window: what
+    stands in several of them is replaced token by token.
     """
-    room = max(0, SHORT - len(encoding.ids))
+    room = 0 if encoding.windows else max(0, SHORT - len(encoding.ids))
+    used: dict[int, int] = {}  # tokens of each replacement that have a place in a window
     owners: list[int] = []
     segments: list[int] = []
     rows: list[int] = []  # the source of each token: a position in `encoding`, or after its end one in `other`
@@ -68,13 +70,15 @@ def replace_units(encoding: Encoding, other: Encoding, replacements: Mapping[int
     for position, (owner, segment) in enumerate(zip(encoding.owners, encoding.segments, strict=True)):
         if owner == NO_UNIT or owner not in replacements:
             tokens = [position]
+        elif encoding.windows:
+            at = used[owner] = used.get(owner, -1) + 1
+            tokens = _tokens_of(other, replacements[owner], len(encoding.ids))[at : at + 1]
         elif owner in done:
             continue
         else:
             done.add(owner)
             replaced = encoding.owners.count(owner)
-            tokens = [len(encoding.ids) + at for at, unit in enumerate(other.owners) if unit == replacements[owner]]
-            tokens = tokens[: replaced + room]
+            tokens = _tokens_of(other, replacements[owner], len(encoding.ids))[: replaced + room]
             room -= max(0, len(tokens) - replaced)
         rows += tokens
         places += [position] * len(tokens)
@@ -91,3 +95,8 @@ def replace_units(encoding: Encoding, other: Encoding, replacements: Mapping[int
         canvas=encoding.canvas and other.canvas and encoding.canvas.with_patches_of(other.canvas, replacements),
         windows=encoding.windows_from(places),
     )
+
+
+def _tokens_of(encoding: Encoding, unit: int, first: int) -> list[int]:
+    """Positions of the tokens of a unit, where the encoding begins at `first`."""
+    return [first + at for at, owner in enumerate(encoding.owners) if owner == unit]

@@ -28,6 +28,7 @@ from explainers.models.inputs.encoding import (
     Erasure,
     TextTokenizer,
     UnitKind,
+    WindowInput,
     check_windows,
     encode,
 )
@@ -39,7 +40,6 @@ from explainers.models.states import States, attention_per_unit, quick_attention
 from explainers.models.target import Rows, Target
 
 Floats = NDArray[np.float64]
-LEAST = 1e-12  # a probability whose logarithm is asked for
 
 
 @dataclass
@@ -147,7 +147,8 @@ class FrozenModel:
     def _answers(self, encoding: Encoding, masks: NDArray[np.bool_], erasure: Erasure) -> Floats:
         """`probabilities` of all classes, whatever the target."""
         if windows := encoding.window_inputs:
-            parts = (self._answers(part.encoding, masks[:, list(part.units)], erasure) * part.share for part in windows)
+            self.meter.asked += len(np.unique(masks, axis=0))
+            parts = (self._window_answers(part, masks[:, list(part.units)], erasure) * part.share for part in windows)
             return cast(Floats, sum(parts))
         unique, back = np.unique(masks, axis=0, return_inverse=True)
         compute = partial(self._computed, encoding, erasure)
@@ -157,6 +158,10 @@ class FrozenModel:
             asked = AskedInput(self.name, self.version, str(self.device), encoding.content_key, erasure)
             rows = self.pool.answers(asked, unique, compute, self.meter)
         return rows[back.reshape(-1)]
+
+    def _window_answers(self, part: WindowInput, masks: NDArray[np.bool_], erasure: Erasure) -> Floats:
+        """`_answers` to a window; one of which nothing is left reads what an input does whose words are all deleted."""
+        return self._answers(part.encoding, masks, erasure if part.encoding.ids else "delete")
 
     def about_target(self, rows: Rows) -> Rows:
         """Probabilities of all classes (…, C) as those of the target's classes only, where it is aimed at one."""
@@ -177,13 +182,10 @@ class FrozenModel:
         "mask" blends each word embedding with the mask token's, m·e + (1-m)·e_[MASK]; "zero" multiplies the embedding
         after LayerNorm by m. "delete" cannot be soft; it is read as "mask".
         """
-        if windows := encoding.window_inputs:
-            parts = (
-                self._normalised(self.soft(part.encoding, mask[:, list(part.units)], erasure)) * part.share
-                for part in windows
-            )
-            mean = torch.stack(list(parts)).sum(dim=0).clamp(min=LEAST)
-            return mean.logit(eps=LEAST) if self.multi_label else mean.log()
+        if encoding.windows:
+            least = torch.finfo(mask.dtype).eps
+            mean = self._soft_mean(encoding, mask, erasure).clamp(min=least, max=1 - least)
+            return mean.logit() if self.multi_label else mean.log()
         owners = torch.tensor(encoding.owners, device=self.device)
         wide = torch.cat([mask.to(self.device), mask.new_ones(len(mask), 1).to(self.device)], dim=1)
         multiplier = wide[:, owners]  # (B, L); fixed tokens read the last column, which is 1
@@ -200,7 +202,22 @@ class FrozenModel:
 
     def soft_probabilities(self, encoding: Encoding, mask: Tensor, erasure: Erasure = "mask") -> Tensor:
         """`soft` as probabilities (B, C), as those of `probabilities`."""
+        if encoding.windows:
+            return self.about_target(self._soft_mean(encoding, mask, erasure))
         return self.about_target(self._normalised(self.soft(encoding, mask, erasure)))
+
+    def _soft_mean(self, encoding: Encoding, mask: Tensor, erasure: Erasure) -> Tensor:
+        """The mean over windows of `soft` as probabilities of all classes (B, C)."""
+        self.meter.asked += len(mask)
+        answers = []
+        for part in encoding.window_inputs:
+            own = mask[:, list(part.units)]
+            if part.encoding.ids:
+                answers.append(part.share * self._normalised(self.soft(part.encoding, own, erasure)))
+            else:
+                rows = self._window_answers(part, np.ones((len(mask), 0), dtype=bool), erasure)
+                answers.append(part.share * torch.from_numpy(rows).to(mask))
+        return torch.stack(answers).sum(dim=0)
 
     def rows_at_once(self, encoding: Encoding) -> int:
         """How many masks of this input go through the model in one batch."""
@@ -216,7 +233,7 @@ class FrozenModel:
         With `last_layer` only there, and only from the token from which the class is read, where it is one.
         """
         received = np.zeros(len(encoding.units))
-        for part in encoding.window_inputs:
+        for part in filter(lambda part: part.encoding.ids, encoding.window_inputs):
             received[list(part.units)] += part.share * self.attention_received(part.encoding, last_layer=last_layer)
         if encoding.windows:
             return received

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class Meter:
     """`calls` counts inputs that went through the model, not batches; `seconds` is the time spent in the model.
 
+    `asked` counts answers to texts in windows, each of which takes a pass per window, less what is known already.
     `pooled` counts those whose answers were known already, because the same mask had been computed before.
     `give_way` is called between two batches and may block, so that other runs go first; `step_aside` is called before
     the run waits for what another run computes, and gives up its turn until the next batch. `waited` are the seconds
@@ -26,6 +27,7 @@ class Meter:
     cancel: Event = field(default_factory=Event)
     calls: int = 0
     pooled: int = 0
+    asked: int = 0
     seconds: float = 0.0
     give_way: Callable[[], None] | None = field(default=None, repr=False)
     step_aside: Callable[[], None] | None = field(default=None, repr=False)

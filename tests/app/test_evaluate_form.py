@@ -35,6 +35,15 @@ def test_sanity_checks_cost_time(bag: Callable[..., FrozenModel], monkeypatch: p
     pool.wait()
 
 
+def test_a_text_in_windows_is_timed_whole(bert: FrozenModel) -> None:
+    bert.tokenizer.enable_truncation(6)
+    read: list[int] = []
+    answers = bert._answers
+    bert._answers = lambda encoding, *given: read.append(len(encoding.windows)) or answers(encoding, *given)  # type: ignore
+    form._seconds_per_pass.__wrapped__("small", "1", bert, "good film but dull plot the bad very", None)
+    assert max(read) == 2
+
+
 @pytest.mark.parametrize(("count", "few"), [(9, True), (10, False)])
 def test_too_few_inputs_are_said_before_the_start(count: int, few: bool) -> None:
     line = cost(ModelPool(), SetSpec("bag", ""), rows(count), INFO)

@@ -17,13 +17,15 @@ from transformers import (
     RobertaForSequenceClassification,
 )
 
-from explainers.attribution.alti import Alti
+from explainers.attribution.alti import ALTI, Alti
 from explainers.attribution.decomposition import taken_apart
-from explainers.attribution.decompx import DecompX, head_parts, through, with_bias
-from explainers.attribution.globenc import GlobEnc
+from explainers.attribution.decompx import DECOMPX, DecompX, head_parts, through, with_bias
+from explainers.attribution.globenc import GLOBENC, GlobEnc
 from explainers.datasets.example import Example
-from explainers.errors import ExplanationError
+from explainers.errors import Cancelled, ExplanationError
+from explainers.methods.spec import IMMEDIATE, MethodSpec
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.meter import Meter
 from explainers.models.target import Target
 
 TEXT = "the unwatchable film , but a good plot"
@@ -117,10 +119,10 @@ def rolled_out(model: FrozenModel, share: Callable[[Tensor, Tensor], Tensor]) ->
             for j in range(len(states)):
                 for head, weights in enumerate(attention):
                     mine = slice(head * size, (head + 1) * size)
-                    value = layer.value.weight[mine] @ states[j]
+                    value = layer.value.weight[mine] @ states[j] + layer.value.bias[mine]
                     parts[i, j] += weights[i, j] * (layer.output.weight[:, mine] @ value)
             parts[i, i] += states[i]
-        sums = parts.sum(1) + layer.output.weight @ layer.value.bias + layer.output.bias
+        sums = parts.sum(1) + layer.output.bias
         centred = parts - parts.mean(-1, keepdim=True)
         parts = centred / sums.std(-1, unbiased=False)[:, None, None] * layer.attention_norm.weight
         shares = share(parts, layer.attention_norm(sums))
@@ -215,3 +217,30 @@ def test_a_pair_has_scores_for_both_texts(pairs: FrozenModel) -> None:
     encoding = pairs.encode(Example("the film", "a plot"))
     for method in (DecompX(), Alti(), GlobEnc()):
         assert len(method.attribute(pairs, encoding, 0).scores) == 4
+
+
+def test_others_have_their_turn_between_layers_and_a_stopped_run_ends(model: FrozenModel) -> None:
+    turns: list[int] = []
+    for method in (DecompX(), Alti(), GlobEnc()):
+        meter = Meter(give_way=lambda: turns.append(1))
+        method.attribute(model.metered(meter), model.encode(TEXT), 0)
+        assert len(turns) >= 3  # the pass, and each of two layers
+        turns.clear()
+    meter = Meter()
+    meter.give_way = meter.cancel.set
+    with pytest.raises(Cancelled):
+        DecompX().attribute(model.metered(meter), model.encode(TEXT), 0)
+
+
+@pytest.mark.parametrize("spec", [ALTI, GLOBENC], ids=lambda spec: spec.id)
+def test_what_is_the_same_for_every_class_explains_the_predicted_one_alone(spec: MethodSpec) -> None:
+    assert spec.explains_predicted_only
+    assert spec.can_explain(Target(1), 1)
+    assert not spec.can_explain(Target(0), 1)
+    assert not spec.can_explain(Target(1, 0), 1)
+    assert DECOMPX.can_explain(Target(0, 1), 1)
+
+
+def test_one_that_takes_a_pass_per_word_waits_for_the_random_orders() -> None:
+    assert DECOMPX.kind not in IMMEDIATE
+    assert ALTI.kind in IMMEDIATE

@@ -7,6 +7,7 @@ from explainers import explain
 from explainers.comparison.answer import answered
 from explainers.comparison.budget import UNLIMITED, Budget, measuring, postponed_passes
 from explainers.comparison.decision import decide
+from explainers.comparison.price import seconds_left
 from explainers.comparison.runner import WORDS_ONLY, run, run_narrators, run_operator_checks, with_pool
 from explainers.errors import ExplanationError
 from explainers.methods.registry import select
@@ -186,9 +187,8 @@ def test_a_notebook_may_give_a_budget(bert: FrozenModel) -> None:
 
 
 def test_a_text_in_windows_costs_a_pass_for_each_that_is_not_known() -> None:
-    meter = Meter(calls=100, seconds=1.0)
-    whole, windows = Budget(60.0, meter), Budget(60.0, meter, windows=3)
-    assert windows.takes(10) == pytest.approx(3 * whole.takes(10))
-    assert windows.takes(10) > 0
-    meter.pooled = 100
-    assert windows.takes(10) == pytest.approx(1.5 * whole.takes(10))
+    whole, windows = Meter(calls=90, seconds=1.0), Meter(calls=90, pooled=60, asked=45, seconds=1.0)
+    assert Budget(60.0, windows).takes(10) == pytest.approx(2 * Budget(60.0, whole).takes(10))
+    assert Budget(60.0, windows).takes(10) > 0
+    assert seconds_left(100, windows, 9.0) == pytest.approx((100 - 45) * 9.0 / 45)
+    assert seconds_left(100, whole, 9.0) == pytest.approx((100 - 90) * 9.0 / 90)

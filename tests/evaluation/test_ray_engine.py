@@ -14,7 +14,7 @@ import pytest
 
 from explainers.datasets.labelled_rows import InputRow
 from explainers.errors import ExplanationError
-from explainers.evaluation.explain_batch import SetPlan
+from explainers.evaluation.explain_batch import SetPlan, explain_batch
 from explainers.evaluation.ray_engine import RowExplainer, check_reachable, explain_with_ray, plain
 from explainers.evaluation.set_job import read_set, run_set
 from explainers.evaluation.set_spec import SetSpec
@@ -82,7 +82,30 @@ def test_a_worker_with_other_weights_says_so(hub_folder: Path) -> None:
     assert '"units": ["good", "film"]' in same["record"][0]
     strange: dict[str, Any] = {**expected, "crosslight": "0.0", "model": {}}
     other = RowExplainer(str(hub_folder), plan, strange, "cpu")({"row": [row]})
+    (gone,) = RowExplainer("runs/missing", plan, expected, "cpu")({"row": [row]})["record"]
+    assert gone.startswith('{"problem": "A worker of the cluster failed: ')
+    assert "runs/missing" in gone
     assert other["record"] == ['{"problem": "A worker of the cluster has another crosslight, model."}']
+
+
+def test_sanity_checks_run_here_and_in_one_process(
+    hub_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, processes = tmp_path / "few.csv", list[int]()
+    table.write_text("text\n" + "".join(f"the good film was {'very ' * n}dull\n" for n in range(1, 4)))
+    monkeypatch.setattr(
+        "explainers.evaluation.set_job._ray_engine",
+        lambda _spec, model, plan: lambda rows: ([record] for record in explain_batch(model, plan, rows)),
+    )
+    monkeypatch.setattr(
+        "explainers.evaluation.sanity.run_checks", lambda *given: processes.append(given[-1]) or iter(())
+    )
+    monkeypatch.setattr("explainers.evaluation.set_job.read_records", lambda _path: [])
+    spec = SetSpec(
+        str(hub_folder), str(table), methods=("occlusion",), sanity=1, device="cpu", engine="ray", processes=64
+    )
+    run_set(replace(spec, out=str(tmp_path / "out")), lambda _sentence: None)
+    assert processes == [1]
 
 
 def test_without_ray_it_is_named(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:

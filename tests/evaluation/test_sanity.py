@@ -135,6 +135,12 @@ def test_the_gradient_of_a_planted_token_points_to_its_class(bert: FrozenModel, 
     assert float(gradient[torch.arange(6) != unit].abs().max()) < 1e-3 * float(gradient[unit])
 
 
+def test_nothing_is_planted_into_windows(bert: FrozenModel) -> None:
+    bert.tokenizer.enable_truncation(6)
+    record = check_row(bert, PLAN, replace(ROWS[0], text="the film was very dull but the plot was good"))
+    assert "Nothing is planted into a text that is read in several windows." in record["reasons"]["planted"][""]
+
+
 def test_every_check_is_recorded_with_its_reason_where_it_does_not_apply(bert: FrozenModel) -> None:
     record = check_row(bert, PLAN, ROWS[0])
     methods = {*SET.methods, "random"}

@@ -215,7 +215,9 @@ def test_inputs_are_taken_by_seed_and_id_whatever_their_order() -> None:
 def test_the_quick_preset_omits_what_needs_hundreds_of_passes() -> None:
     quick, full = QUICK.methods(METHODS.declared), FULL.methods(METHODS.declared)
     assert {"lime", "occlusion", "integrated_gradients", "attention_mean"} <= set(quick)
-    assert set(full) - set(quick) == {"kernel_shap", "faml"}
+    by_choice = {spec.id for spec in METHODS.declared if not spec.default}
+    assert set(full) - set(quick) == {"kernel_shap", "faml"} | by_choice
+    assert by_choice > {"decompx", "attention_last"}
 
 
 def test_downloads_are_guarded_and_stand_alone(arguments: tuple[str, ...], table: Path, tmp_path: Path) -> None:

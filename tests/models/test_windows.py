@@ -14,11 +14,14 @@ from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
 from explainers.metrics.sensitivity import replace_units
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import ERASURES, MOST_WINDOWS, Encoding, Erasure
+from explainers.models.in_memory import wrap
+from explainers.models.inputs.encoding import ERASURES, MOST_WINDOWS, Encoding, Erasure, UnitKind
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
 from explainers.results.settings import Settings
+from explainers.studies.architectures.measure import tokenizer_of
+from tests.models.test_decoder import KINDS, network_of
 
 WORDS = ("good", "film", "but", "dull", "plot", "the", "bad", "very", "good", "film")
 
@@ -120,6 +123,44 @@ def test_replaced_words_stay_in_their_window(model: FrozenModel, long: Encoding)
     changed = replace_units(long, other, {1: 0, 5: 0})
     assert [len(part.units) for part in changed.window_inputs] == [4, 4, 2]
     assert [part.share for part in changed.window_inputs] == [part.share for part in long.window_inputs]
+
+
+@pytest.mark.parametrize("unit", ["word", "sentence"])
+def test_no_window_grows_where_what_is_replaced_lies_in_two(model: FrozenModel, unit: UnitKind) -> None:
+    text = "the bad very unwatchable film . good plot but the dull film"  # the second window begins within a word
+    encoding, other = model.encode(text, unit, windows=True), model.encode("unwatchable film dull plot good bad", unit)
+    before = [len(part.encoding.ids) for part in encoding.window_inputs]
+    changed = replace_units(encoding, other, dict.fromkeys(range(len(encoding.units)), 0))
+    after = [len(part.encoding.ids) for part in changed.window_inputs]
+    assert all(new <= old for new, old in zip(after, before, strict=True))
+    assert changed.ids != encoding.ids
+    assert any(owner == 0 for owner in changed.owners)
+
+
+@pytest.mark.parametrize("erasure", ["delete", "mask"])
+def test_what_is_removed_for_good_from_a_decoder_is_what_a_mask_removes(erasure: Erasure) -> None:
+    decoder = wrap(network_of(KINDS["gpt2"]), tokenizer_of(KINDS["gpt2"]))
+    decoder.tokenizer.enable_truncation(4)  # type: ignore[union-attr]
+    encoding = decoder.encode("the film was very long but new and quite loud", windows=True)
+    assert [len(part.units) for part in encoding.window_inputs] == [4, 4, 2]
+    left = decoder.without(encoding, [8, 9], erasure)  # no token is left of the last window
+    keep = np.arange(10) < 8
+    expected = decoder.probabilities(encoding, [keep], erasure)
+    assert decoder.probabilities(left, np.ones((1, 8)), erasure) == pytest.approx(expected, abs=1e-6)
+    if erasure == "delete":  # then other operators read it, too
+        assert decoder.probabilities(left, np.ones((1, 8)), "mask") == pytest.approx(expected, abs=1e-6)
+        soft = decoder.soft_probabilities(left, torch.ones(1, 8)).detach().numpy()
+        assert soft == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_class_that_is_certain_has_gradients(model: FrozenModel, long: Encoding) -> None:
+    model.multi_label = True
+    with torch.no_grad():
+        model.module.classifier.bias[0] = 60.0
+    mask = torch.ones(1, 10, requires_grad=True)
+    for answer in (model.soft(long, mask), model.soft_probabilities(long, mask)):
+        (gradient,) = torch.autograd.grad(answer[0, 0], mask)
+        assert gradient.isfinite().all()
 
 
 def test_a_decision_about_a_long_text_says_how_it_is_read(model: FrozenModel) -> None:

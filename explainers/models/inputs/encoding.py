@@ -167,11 +167,6 @@ class Encoding:
         """Return whether there is an image with the text."""
         return self.image is not None
 
-    @property
-    def passes(self) -> int:
-        """Return how many passes of the model one answer takes at most."""
-        return max(1, len(self.windows))
-
     @memoized
     def content_key(self) -> bytes:
         """Equal for inputs of which the model reads the same under every mask over the units."""
@@ -186,7 +181,7 @@ class Encoding:
 
     def tokens_kept(self, keeps: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """From masks over units (B, units) to masks over tokens (B, tokens); fixed tokens are kept, zeroed ones not."""
-        owners = np.asarray(self.owners)
+        owners = np.asarray(self.owners, dtype=int)
         kept = np.ones((len(keeps), len(owners)), dtype=bool)
         owned = owners != NO_UNIT
         kept[:, owned] = keeps[:, owners[owned]]
@@ -195,11 +190,13 @@ class Encoding:
 
     @memoized
     def window_inputs(self) -> tuple[WindowInput, ...]:
-        """Return the windows of which anything is left; none where the model reads the input at once."""
-        ends = [*(window.start for window in self.windows[1:]), len(self.ids)]
-        read = [(window, end) for window, end in zip(self.windows, ends, strict=False) if end > window.start]
-        whole = sum(window.tokens for window, _ in read)
-        return tuple(self._window(range(window.start, end), window.tokens / whole) for window, end in read)
+        """Return the windows, also one of which nothing is left; none where the model reads the input at once."""
+        ends = [*(window.start for window in self.windows[1:]), len(self.ids)][: len(self.windows)]
+        whole = sum(window.tokens for window in self.windows)
+        return tuple(
+            self._window(range(window.start, end), window.tokens / whole)
+            for window, end in zip(self.windows, ends, strict=True)
+        )
 
     def _window(self, positions: range, share: float) -> WindowInput:
         owners = [self.owners[position] for position in positions]

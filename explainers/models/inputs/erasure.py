@@ -41,7 +41,7 @@ def erased_inputs(
     encoding: Encoding, kept: Booleans, erasure: Erasure, *, mask_token: int, pad_token: int
 ) -> ErasedInputs:
     """The rows for masks over tokens, (B, L)."""
-    ids, segments = np.asarray(encoding.ids), np.asarray(encoding.segments)
+    ids, segments = (np.asarray(row, dtype=np.int64) for row in (encoding.ids, encoding.segments))
     if erasure == "delete":
         return _shortened(ids, segments, kept, pad_token)
     all_segments = np.broadcast_to(segments, kept.shape)
