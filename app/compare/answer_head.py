@@ -36,7 +36,7 @@ STYLE = """<style>
 .answer-old, .answer-more { font-size: 0.78rem; font-weight: 600; border: 1px solid var(--tone); border-radius: 1rem;
   padding: 0 0.6rem; }
 .answer.old > :not(.answer-head), .answer.old .answer-head > :not(.answer-old) { opacity: 0.55; }
-.answer-input { display: flex; gap: 0.9rem; align-items: center; margin: 0.35rem 0 0.5rem; max-height: 11rem;
+.answer-input { display: flex; gap: 0.9rem; align-items: safe center; margin: 0.35rem 0 0.5rem; max-height: 11rem;
   overflow-y: auto; }
 .answer-text { font-size: 1.08rem; line-height: 1.75; white-space: pre-wrap; min-width: 0; }
 .answer-text small { opacity: 0.7; margin-inline-end: 0.5rem; }

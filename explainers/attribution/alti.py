@@ -40,6 +40,7 @@ ALTI = MethodSpec(
     colour="#7d5fa0",
     default=False,
     class_independent=True,
+    one_window=True,
 )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
     from explainers.models.inputs.encoding import Encoding
 
-MOST_BYTES = 2**28  # of one set of vectors; some four of them exist at a time
+MOST_TOKENS = 160  # the time grows with their square: for so many it is some 15 s on one core, for MiniLM
 TOLERANCE = 1e-3  # of the largest logit, or of 1
 
 DECOMPX = MethodSpec(
@@ -43,6 +43,7 @@ DECOMPX = MethodSpec(
     implementation=f"{__name__}:DecompX",
     colour="#3c8c8c",
     default=False,
+    one_window=True,
     passes=lambda units, _samples, _steps: units + 2,
 )
 
@@ -57,10 +58,13 @@ class DecompX:
         from explainers.attribution.decomposition import per_unit, taken_apart
         from explainers.models.batching import memory_errors
 
+        if len(encoding.ids) > MOST_TOKENS:
+            raise ExplanationError(
+                f"DecompX reads at most {MOST_TOKENS} tokens, because its time grows with their square, and the input "
+                f"has {len(encoding.ids):,}. Shorten the text."
+            )
         apart = taken_apart(model, encoding)
         tokens, width = apart.states[0].shape
-        if 4 * tokens * tokens * width > MOST_BYTES:
-            raise ExplanationError(f"DecompX keeps {tokens:,}² vectors, too many for the memory. Shorten the text.")
         with torch.no_grad(), memory_errors():
             logits = model.soft(encoding, torch.ones(1, len(encoding.units)))[0]
             vectors = torch.zeros(tokens, tokens, width, device=model.device)
@@ -123,11 +127,13 @@ def through(part: "nn.Module | Callable[[Tensor], Tensor]", vectors: "Tensor") -
 
 
 def with_bias(vectors: "Tensor", bias: "Tensor | None") -> "Tensor":
-    """Summands (R, K, d) with the bias (d,), shared out by the size of its product with each of them (absdot)."""
+    """Summands (R, K, d) with the bias (d,), shared out by the size of its product with each of them (absdot), and
+    equally where all of these are 0, as behind a ReLU that is off."""
     if bias is None:
         return vectors
     sizes = (vectors @ bias).abs()  # (R, K)
-    shares = sizes / sizes.sum(1, keepdim=True).clamp(min=1e-12)
+    whole = sizes.sum(1, keepdim=True)
+    shares = (sizes / whole).where(whole > 0, 1 / sizes.shape[1])
     return vectors + shares[:, :, None] * bias
 
 

@@ -38,6 +38,7 @@ GLOBENC = MethodSpec(
     colour="#a08c3c",
     default=False,
     class_independent=True,
+    one_window=True,
 )
 
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 FIRST = 20  # percent of the units: the first ones of a method
 ENOUGH = 0.8  # of the largest fall of p among the first units: fewer words that reach it are the decisive ones
 LEAST = 0.05  # of probability: what moves it less is no effect
-ONE_METHOD = "A consensus needs at least two methods that rank the input. Choose another one."
-NO_METHOD = "Only controls and methods that were optimised on the metrics have been computed. Choose another one."
+ONE_METHOD = "A consensus needs at least two methods that rank the input. Add one."
+NO_METHOD = "Only controls and methods that were optimised on the metrics have been computed. Add another method."
 PREDICTED_ONLY = "The methods that were chosen explain the predicted class only, and this is another one."
 NO_CONTRAST = "The methods that were chosen explain a class, not one class rather than another."
 NOTHING = "No method gave an explanation."

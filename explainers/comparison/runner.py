@@ -39,7 +39,7 @@ from explainers.metrics.faithfulness import (
     sampling_noise,
 )
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.models.inputs.encoding import Encoding, Erasure, needs_one_window
 from explainers.models.meter import Meter
 from explainers.models.prediction_cache import PredictionCache
 from explainers.models.target import Target
@@ -95,6 +95,11 @@ def run(
     answers = replace(whole, model=model.aimed(target), answers={}) if target.is_contrast else whole
     specs = sorted(applicable(specs, example_of(encoding)), key=lambda spec: KINDS.index(spec.kind))
     units, explained = len(encoding.units), list(known)
+    unable = [spec for spec in specs if encoding.windows and spec.reads_whole_text]
+    yield from (Failure(spec.id, needs_one_window(spec.name, encoding)) for spec in unable)
+    specs = [spec for spec in specs if spec not in unable]
+    if unable and not specs and not known:
+        return
     slow = [spec for spec in specs if spec.kind in SLOW]
 
     def methods(chosen: Iterable[MethodSpec], seconds: float = math.inf) -> Iterator[Event]:

@@ -6,6 +6,7 @@ evaluation that was interrupted goes on as without Ray. Nothing is reported to R
 """
 
 import json
+import logging
 import os
 import re
 import socket
@@ -68,8 +69,6 @@ def explain_with_ray(
         import ray.data
     except ImportError as error:
         raise ExplanationError(MISSING) from error
-    if address and address != AUTO:
-        check_reachable(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "ignore_reinit_error": True}
     try:
         if address:
@@ -81,6 +80,7 @@ def explain_with_ray(
     try:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = context.print_on_execution_start = False
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
         kind = model.device.type
         given = ray.data.from_items([{"row": json.dumps(asdict(row))} for row in rows], override_num_blocks=len(rows))
         explained = given.map_batches(
@@ -105,6 +105,8 @@ def explain_with_ray(
 
 def check_reachable(address: str) -> None:
     """Raises `ExplanationError` where nobody listens: Ray itself looks for two minutes and then ends the process."""
+    if address in ("", AUTO):
+        return
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=REACHED).close()

@@ -69,8 +69,9 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
 
 
 def _ray_engine(spec: SetSpec, model: FrozenModel, plan: SetPlan) -> Engine:
-    from explainers.evaluation.ray_engine import explain_with_ray
+    from explainers.evaluation.ray_engine import check_reachable, explain_with_ray
 
+    check_reachable(spec.address)
     name = str(Path(spec.model).resolve()) if Path(spec.model).is_dir() else spec.model
     return lambda rows: explain_with_ray(name, model, plan, rows, spec.processes, spec.address)
 

@@ -68,6 +68,7 @@ class MethodSpec:
     class_independent: bool = (
         False  # whether its scores are the same for every class, so that it explains the predicted
     )
+    one_window: bool = False  # whether it reads the states of the whole text, so that it needs it in one window
     trains_classifier: bool = False  # whether `fit --full` can train the classifier together with it
     supplied: str = ""  # how a person supplies its scores, "needs …"; empty if they are computed from the model
     is_control: bool = False  # shown for comparison; does not claim to explain
@@ -99,6 +100,11 @@ class MethodSpec:
     def explains_predicted_only(self) -> bool:
         """Return whether its scores are about the predicted class, whichever class is asked for."""
         return self.class_independent or (self.learns and not self.reads_class)
+
+    @property
+    def reads_whole_text(self) -> bool:
+        """Return whether it cannot explain a text that is read in several windows."""
+        return self.one_window or (self.learns and not self.reads_class)
 
     def can_explain(self, target: "Target", predicted: int) -> bool:
         """Return whether its scores are about the target, where the model predicts class number `predicted`."""

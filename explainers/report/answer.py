@@ -104,7 +104,8 @@ def method_sentence(answer: Answer, comparison: "Comparison", *, brief: bool = F
     who = f"All {answer.compared} methods" if answer.naming == answer.compared else (
         f"{answer.naming} of {answer.compared} methods"
     )  # fmt: skip
-    return f"{who} rank {words} {among.format('their')}."
+    verb = "ranks" if answer.naming == 1 else "rank"
+    return f"{who} {verb} {words} {among.format('their')}."
 
 
 def chance_sentence(answer: Answer) -> str:

@@ -164,6 +164,8 @@ def test_a_bias_goes_where_it_has_an_effect() -> None:
     vectors = torch.tensor([[[1.0, 0.0], [0.0, 3.0], [0.0, 0.0]]])
     assert with_bias(vectors, torch.tensor([1.0, 1.0])).tolist() == [[[1.25, 0.25], [0.75, 3.75], [0.0, 0.0]]]
     assert torch.equal(with_bias(vectors, None), vectors)
+    nothing = with_bias(torch.zeros(1, 4, 2), torch.tensor([1.0, 2.0]))  # behind a ReLU that is off
+    assert nothing.sum(1).tolist() == [[1.0, 2.0]]
 
 
 def test_an_activation_keeps_the_sum() -> None:
@@ -206,9 +208,9 @@ def test_a_text_in_windows_has_a_reason(model: FrozenModel) -> None:
         DecompX().attribute(model, model.encode(TEXT, windows=True), 0)
 
 
-def test_too_many_vectors_are_a_sentence(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("explainers.attribution.decompx.MOST_BYTES", 1000)
-    with pytest.raises(ExplanationError, match=r"too many for the memory\. Shorten the text"):
+def test_too_many_tokens_are_a_sentence(model: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explainers.attribution.decompx.MOST_TOKENS", 5)
+    with pytest.raises(ExplanationError, match=r"at most 5 tokens, .* the input has 12\. Shorten the text"):
         DecompX().attribute(model, model.encode(TEXT), 0)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from explainers.api import explain
 from explainers.attribution.gradient import IntegratedGradients
 from explainers.comparison.decision import decide
 from explainers.comparison.windows import attributions
@@ -176,11 +177,11 @@ def test_a_decision_about_a_long_text_says_how_it_is_read(model: FrozenModel) ->
 
 def test_a_text_of_too_many_windows_is_cut_and_a_pair_always(model: FrozenModel) -> None:
     fits = model.encode("good bad dull very " * MOST_WINDOWS, windows=True)
-    assert "too long" not in fits.warning
+    assert "characters" not in fits.warning
     cut = model.encode("good bad dull very " * MOST_WINDOWS + "good", windows=True)
     assert len(cut.windows) == len(fits.windows) == MOST_WINDOWS
     assert "It is read in 16 windows" in cut.warning
-    assert "it reads 303 of 308 characters" in cut.warning
+    assert cut.warning.endswith("These are the most that there are: only 303 of 308 characters are read and explained.")
     pair = model.encode(Example("good film but", "dull plot the bad"), windows=True)
     assert not pair.windows
     assert pair.warning.startswith("The text is too long for this model: it reads")
@@ -213,3 +214,13 @@ def test_a_learned_method_that_is_told_no_class_gives_a_reason(model: FrozenMode
 
     with pytest.raises(ExplanationError, match="windows"):
         list(attributions(METHODS.get("cimi"), Reading(), model, long, 0))
+
+
+def test_what_cannot_read_windows_is_refused_before_anything_is_computed(model: FrozenModel) -> None:
+    none = explain(model, " ".join(WORDS), methods=["alti", "decompx"])
+    assert [failure.method for failure in none.failures] == ["decompx", "alti"]
+    assert none.failures[1].reason.startswith("ALTI reads the model's inner states of the whole text")
+    assert none.random_control is None
+    some = explain(model, " ".join(WORDS), methods=["alti", "attention_mean"], budget=60)
+    assert [failure.method for failure in some.failures] == ["alti"]
+    assert some.postponed == ()

@@ -290,7 +290,7 @@ def encode(
         ids=tokens.ids,
         segments=tokens.type_ids,
         owners=owners,
-        warning=" ".join(filter(None, (_several(parts), _truncation(texts, tokens)))),
+        warning=_several(parts, texts[0], tokens) if parts else _truncation(texts, tokens),
         windows=_starts(parts),
     )
     return encoding.by_sentence() if kind == "sentence" else encoding
@@ -299,10 +299,14 @@ def encode(
 def check_windows(encoding: Encoding) -> None:
     """Raises `ExplanationError` where there are several: no layer has states of all of them."""
     if encoding.windows:
-        raise ExplanationError(
-            f"This method reads the model's inner states of the whole text, and the text is read in "
-            f"{len(encoding.windows)} windows. Shorten the text or choose another method."
-        )
+        raise ExplanationError(needs_one_window("This method", encoding))
+
+
+def needs_one_window(method: str, encoding: Encoding) -> str:
+    return (
+        f"{method} reads the model's inner states of the whole text, and the text is read in {len(encoding.windows)} "
+        "windows. Shorten the text or choose another method."
+    )
 
 
 def _joined(parts: Sequence[Tokens]) -> Tokens:
@@ -322,12 +326,16 @@ def _starts(parts: Sequence[Tokens]) -> tuple[Window, ...]:
     return tuple(map(Window, starts, read))
 
 
-def _several(parts: Sequence[Tokens]) -> str:
-    if not parts:
-        return ""
+def _several(parts: Sequence[Tokens], text: str, tokens: Tokens) -> str:
+    end = max((span[2] for span in _spans(tokens) if span is not None), default=0)
+    rest = (
+        f" These are the most that there are: only {end:,} of {len(text):,} characters are read and explained."
+        if tokens.truncated
+        else ""
+    )
     return (
         f"The text is longer than the {len(parts[0].ids):,} tokens that this model reads at once. It is read in "
-        f"{len(parts)} windows, one after the other; the answer is the mean of theirs, weighted by their tokens."
+        f"{len(parts)} windows, one after the other; the answer is the mean of theirs, weighted by their tokens.{rest}"
     )
 
 
