@@ -165,7 +165,8 @@ def compare(
     comparison = Comparison(decision, probabilities, order=order, budget=seconds)
     meter = Meter()
     budget = Budget(math.inf if seconds is None else seconds, meter)
-    expected = expected_passes(specs, settings, len(decision.encoding.units), len(model.erasures))
+    able = [spec for spec in specs if not (decision.encoding.windows and spec.reads_whole_text)]
+    expected = expected_passes(able, settings, len(decision.encoding.units), len(model.erasures))
     for event in run(model, decision, specs, meter, narrators=chosen.narrators, budget=budget):
         comparison = comparison.with_event(event)
         left = budget.seconds_left(expected)

@@ -141,8 +141,9 @@ def compute(
     run.turn.quick = is_quick(run)
     units, erasures = len(decision.encoding.units), len(decision.card.erasures)
     known = len(run.columns) - len(missing)
-    expected = expected_passes(missing, run.request.settings, units, erasures, known=known)
-    run.expected = run.meter.used + expected
+    able = [spec for spec in missing if not (decision.encoding.windows and spec.reads_whole_text)]
+    expected = expected_passes(able, run.request.settings, units, erasures, known=known)
+    run.expected = run.meter.answers + expected
     spent = run.meter.seconds + run.meter.waited  # by the prediction
     seconds = math.inf if run.request.budget is None else run.request.budget
     run.budget = Budget(seconds, run.meter, time.perf_counter() - spent)
@@ -222,7 +223,7 @@ class _Results:
     def take(self, event: Event) -> None:
         run = self.run
         if isinstance(event, MethodStarted):
-            run.columns[event.method].base = run.meter.used
+            run.columns[event.method].base = run.meter.answers
         elif isinstance(event, Attribution):
             run.columns[event.method].attribution = event
         elif isinstance(event, MethodResult) and event.method in run.columns:  # not the consensus of this choice

@@ -114,7 +114,7 @@ def progress(run: Run, column: Column) -> float:
         return float(settled)
     settings = run.request.settings
     passes = column.spec.passes(len(run.decision.encoding.units), settings.samples, settings.steps)
-    return min(1.0, (run.meter.used - column.base) / max(passes, 1))
+    return min(1.0, (run.meter.answers - column.base) / max(passes, 1))
 
 
 def note(run: Run, column: Column, status: str) -> str:
@@ -123,8 +123,8 @@ def note(run: Run, column: Column, status: str) -> str:
         share = progress(run, column)
         left = ""
         if run.meter.calls > UNPREDICTABLE and 0 < share < 1 and column.base is not None:
-            per_call = run.meter.seconds / run.meter.calls
-            left = f", about {per_call * (run.meter.used - column.base) * (1 / share - 1):.0f} s left"
+            per_call = run.meter.passes_per_answer * run.meter.seconds / run.meter.calls
+            left = f", about {per_call * (run.meter.answers - column.base) * (1 / share - 1):.0f} s left"
         return f"{'estimate, ' if column.attribution else ''}{share:.0%}{left}"
     if status == "postponed":
         return f"no time within {run.request.budget} s"

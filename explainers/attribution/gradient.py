@@ -142,6 +142,7 @@ class GradientShap:
     def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
         import torch
 
+        from explainers.attribution.mask_samples import DRAWS
         from explainers.models.batching import halved_until_it_fits
 
         generator, units = torch.Generator().manual_seed(self.seed), len(encoding.units)
@@ -160,6 +161,7 @@ class GradientShap:
         effects = (1 - baselines) * halved_until_it_fits(model.rows_at_once(encoding), gradients)
         scores = effects.mean(0)
         spread = effects.std(0, unbiased=False) / max(1, self.steps - 1) ** 0.5
+        again = torch.randint(self.steps, (DRAWS, self.steps), generator=generator)  # with replacement
         present = torch.ones(1, units)
         with torch.no_grad():
             ends = [
@@ -174,5 +176,6 @@ class GradientShap:
             floats(scores),
             signed=GRADIENT_SHAP.signed,
             spread=floats(spread),
+            draws=tuple(floats(draw) for draw in effects[again].mean(1)),
             gap=abs(float(scores.sum()) - rise),
         )

@@ -45,7 +45,9 @@ class Budget:
     def takes(self, passes: float) -> float:
         """Return about how many seconds so many passes take; 0 as long as the pace is not known."""
         meter = self.meter
-        return OVERHEAD * passes * meter.seconds / (meter.asked or meter.calls) if meter.calls >= FEWEST else 0.0
+        if meter.calls < FEWEST:
+            return 0.0
+        return OVERHEAD * passes * meter.passes_per_answer * meter.seconds / meter.calls
 
     def allows(self, passes: float) -> bool:
         """Return whether so many passes fit into what is left."""

@@ -34,11 +34,8 @@ def explaining_passes(specs: Sequence[MethodSpec], settings: Settings, units: in
 def seconds_left(expected: int, meter: Meter, elapsed: float) -> float | None:
     """Return about how many seconds the rest takes, after `elapsed` seconds of work; None before that is known.
 
-    The pace is that of the passes so far: answers that were known already cost next to nothing. Of a text in windows it
-    is that of whole answers.
+    The pace is that of the passes so far: answers that were known already cost next to nothing.
     """
     if meter.calls < FEWEST or elapsed < EARLIEST:
         return None
-    if meter.asked:
-        return max(expected - meter.asked, 0) * elapsed / meter.asked
-    return max(expected - meter.used, 0) * elapsed / meter.calls
+    return max(expected - meter.answers, 0) * meter.passes_per_answer * elapsed / meter.calls

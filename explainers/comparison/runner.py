@@ -99,6 +99,7 @@ def run(
     yield from (Failure(spec.id, needs_one_window(spec.name, encoding)) for spec in unable)
     specs = [spec for spec in specs if spec not in unable]
     if unable and not specs and not known:
+        yield from run_narrators(model, decision, narrators, budget)
         return
     slow = [spec for spec in specs if spec.kind in SLOW]
 
@@ -330,10 +331,10 @@ def estimates(spec: MethodSpec, model: FrozenModel, decision: Decision, meter: M
     settings = decision.settings
     method = spec.made_with(settings)
     model = model.metered(meter).aimed(decision.target)
-    used, new, seconds, started, waited = meter.used, meter.calls, 0.0, time.perf_counter(), meter.waited
+    used, new, seconds, started, waited = meter.answers, meter.calls, 0.0, time.perf_counter(), meter.waited
     for estimate in attributions(spec, method, model, decision.encoding, decision.label):
         seconds += time.perf_counter() - started - (meter.waited - waited)
-        yield estimate.costing(seconds, meter.used - used, meter.calls - new)
+        yield estimate.costing(seconds, meter.answers - used, meter.calls - new)
         started, waited = time.perf_counter(), meter.waited  # the consumer's time is not the method's
 
 

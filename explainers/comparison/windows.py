@@ -22,9 +22,10 @@ def attributions(
     if not (encoding.windows and spec.reads_class):
         yield from _steps(method, model, encoding, label)
         return
-    parts = [part for part in encoding.window_inputs if part.units]
+    parts, meter, used = [part for part in encoding.window_inputs if part.units], model.meter, model.meter.used
     for estimates in zip(*(_steps(method, model, part.encoding, label) for part in parts), strict=True):
-        scores = np.zeros(len(encoding.units))
+        meter.asked += (meter.used - used) // len(parts)  # as if they were answers to the whole text
+        used, scores = meter.used, np.zeros(len(encoding.units))
         for part, estimate in zip(parts, estimates, strict=True):
             scores[list(part.units)] += part.share * np.asarray(estimate.scores)
         yield replace(estimates[0], encoding=encoding, scores=floats(scores))

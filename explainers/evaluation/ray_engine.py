@@ -63,6 +63,7 @@ def explain_with_ray(
     """
     if not rows:
         return
+    check_reachable(address)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
         import ray

@@ -71,7 +71,8 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
 def _ray_engine(spec: SetSpec, model: FrozenModel, plan: SetPlan) -> Engine:
     from explainers.evaluation.ray_engine import check_reachable, explain_with_ray
 
-    check_reachable(spec.address)
+    if not (Path(spec.out) / parse_shard(spec.shard).file).exists():
+        check_reachable(spec.address)  # before a file is begun
     name = str(Path(spec.model).resolve()) if Path(spec.model).is_dir() else spec.model
     return lambda rows: explain_with_ray(name, model, plan, rows, spec.processes, spec.address)
 
@@ -91,7 +92,8 @@ def _with_checks(
     from explainers.evaluation.sanity import SanityPlan, checked_rows, run_checks, steps_of
 
     out, chosen = Path(spec.out), checked_rows(model, plan, rows, spec.checked)
-    processes = spec.processes if spec.engine == LOCAL else 1  # those of a cluster are not of this machine
+    processes = 1 if spec.address else spec.processes  # those of a cluster are not of this machine
+    check_processes(processes, model.device)
     for done in run_checks(model, SanityPlan(plan, spec.smooth), chosen, about["data"], out, processes):
         progress(f"sanity checks: {done} of {len(chosen)} inputs")
     ids = {row.id for row in chosen}

@@ -92,7 +92,12 @@ def offered_methods(model: str, version: str, *, pairs: bool) -> tuple[MethodSpe
 
 
 QUICK = SetPreset(
-    "quick", "one-pass methods, gradients, occlusion, and LIME with 100 samples, on at most 50 inputs", 50, 100, True, 0
+    "quick",
+    "those of the default methods that take one pass, gradients, occlusion, LIME with 100 samples; at most 50 inputs",
+    50,
+    100,
+    True,
+    0,
 )
 FULL = SetPreset(
     "full", "all methods on all inputs, with samples until they settle; sanity checks", 0, UNTIL_SETTLED, False, 10

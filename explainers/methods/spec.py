@@ -65,9 +65,7 @@ class MethodSpec:
     has_coefficients: bool = False  # whether its weights can be shown as heat maps
     reads_class: bool = False  # whether its network is told the class, so that it explains any
     contrasts: bool = False  # whether, although it learns, it explains one class rather than another
-    class_independent: bool = (
-        False  # whether its scores are the same for every class, so that it explains the predicted
-    )
+    class_independent: bool = False  # whether its scores are the same for every class
     one_window: bool = False  # whether it reads the states of the whole text, so that it needs it in one window
     trains_classifier: bool = False  # whether `fit --full` can train the classifier together with it
     supplied: str = ""  # how a person supplies its scores, "needs …"; empty if they are computed from the model

@@ -147,8 +147,10 @@ class FrozenModel:
     def _answers(self, encoding: Encoding, masks: NDArray[np.bool_], erasure: Erasure) -> Floats:
         """`probabilities` of all classes, whatever the target."""
         if windows := encoding.window_inputs:
-            self.meter.asked += len(np.unique(masks, axis=0))
-            parts = (self._window_answers(part, masks[:, list(part.units)], erasure) * part.share for part in windows)
+            with self.meter.windows(len(np.unique(masks, axis=0))):
+                parts = [
+                    self._window_answers(part, masks[:, list(part.units)], erasure) * part.share for part in windows
+                ]
             return cast(Floats, sum(parts))
         unique, back = np.unique(masks, axis=0, return_inverse=True)
         compute = partial(self._computed, encoding, erasure)
@@ -208,15 +210,15 @@ class FrozenModel:
 
     def _soft_mean(self, encoding: Encoding, mask: Tensor, erasure: Erasure) -> Tensor:
         """The mean over windows of `soft` as probabilities of all classes (B, C)."""
-        self.meter.asked += len(mask)
         answers = []
-        for part in encoding.window_inputs:
-            own = mask[:, list(part.units)]
-            if part.encoding.ids:
-                answers.append(part.share * self._normalised(self.soft(part.encoding, own, erasure)))
-            else:
-                rows = self._window_answers(part, np.ones((len(mask), 0), dtype=bool), erasure)
-                answers.append(part.share * torch.from_numpy(rows).to(mask))
+        with self.meter.windows(len(mask)):
+            for part in encoding.window_inputs:
+                own = mask[:, list(part.units)]
+                if part.encoding.ids:
+                    answers.append(part.share * self._normalised(self.soft(part.encoding, own, erasure)))
+                else:
+                    rows = self._window_answers(part, np.ones((len(mask), 0), dtype=bool), erasure)
+                    answers.append(part.share * torch.from_numpy(rows).to(self.device, mask.dtype))
         return torch.stack(answers).sum(dim=0)
 
     def rows_at_once(self, encoding: Encoding) -> int:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Meter:
     """`calls` counts inputs that went through the model, not batches; `seconds` is the time spent in the model.
 
-    `asked` counts answers to texts in windows, each of which takes a pass per window, less what is known already.
+    Of a text in windows, `asked` counts whole answers; of those of which a window had to be computed, `wholes` counts
+    the answers and `parts` the windows.
     `pooled` counts those whose answers were known already, because the same mask had been computed before.
     `give_way` is called between two batches and may block, so that other runs go first; `step_aside` is called before
     the run waits for what another run computes, and gives up its turn until the next batch. `waited` are the seconds
@@ -28,6 +29,8 @@ class Meter:
     calls: int = 0
     pooled: int = 0
     asked: int = 0
+    wholes: int = 0
+    parts: int = 0
     seconds: float = 0.0
     give_way: Callable[[], None] | None = field(default=None, repr=False)
     step_aside: Callable[[], None] | None = field(default=None, repr=False)
@@ -38,6 +41,26 @@ class Meter:
     def used(self) -> int:
         """Answers that were used, computed now or before; what a method asks for itself does not depend on others."""
         return self.calls + self.pooled
+
+    @property
+    def answers(self) -> int:
+        """As `used`; of a text in windows whole answers, each of which uses several."""
+        return self.asked or self.used
+
+    @property
+    def passes_per_answer(self) -> float:
+        """Return how many passes a new answer takes: more than one of a text in windows."""
+        return self.parts / self.wholes if self.wholes else 1.0
+
+    @contextmanager
+    def windows(self, answers: int) -> Iterator[None]:
+        """Around so many whole answers to a text in windows."""
+        before = self.calls
+        yield
+        self.asked += answers
+        if self.calls > before:
+            self.wholes += answers
+            self.parts += self.calls - before
 
     def pause(self) -> None:
         """Before a batch and before the model's lock is taken, because nobody may wait here who holds it."""

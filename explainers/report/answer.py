@@ -104,8 +104,8 @@ def method_sentence(answer: Answer, comparison: "Comparison", *, brief: bool = F
     who = f"All {answer.compared} methods" if answer.naming == answer.compared else (
         f"{answer.naming} of {answer.compared} methods"
     )  # fmt: skip
-    verb = "ranks" if answer.naming == 1 else "rank"
-    return f"{who} {verb} {words} {among.format('their')}."
+    verb, whose = ("ranks", "its") if answer.naming == 1 else ("rank", "their")
+    return f"{who} {verb} {words} {among.format(whose)}."
 
 
 def chance_sentence(answer: Answer) -> str:

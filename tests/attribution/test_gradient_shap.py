@@ -33,6 +33,8 @@ def test_the_spread_is_that_over_seeds(bert: FrozenModel) -> None:
     drawn = np.std([run.scores for run in runs], axis=0)
     told = np.mean([run.spread for run in runs], axis=0)
     assert told == pytest.approx(drawn, rel=0.35)
+    draws = np.mean([np.std(run.draws, axis=0) for run in runs], axis=0)
+    assert draws == pytest.approx(drawn, rel=0.35)
 
 
 def test_it_is_captums_on_the_same_baselines(bert: FrozenModel) -> None:

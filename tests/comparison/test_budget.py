@@ -188,7 +188,8 @@ def test_a_notebook_may_give_a_budget(bert: FrozenModel) -> None:
 
 def test_a_text_in_windows_costs_a_pass_for_each_that_is_not_known() -> None:
     whole, windows = Meter(calls=90, seconds=1.0), Meter(calls=90, pooled=60, asked=45, seconds=1.0)
+    windows.wholes, windows.parts = 40, 80
     assert Budget(60.0, windows).takes(10) == pytest.approx(2 * Budget(60.0, whole).takes(10))
     assert Budget(60.0, windows).takes(10) > 0
-    assert seconds_left(100, windows, 9.0) == pytest.approx((100 - 45) * 9.0 / 45)
+    assert seconds_left(100, windows, 9.0) == pytest.approx((100 - 45) * 2 * 9.0 / 90)
     assert seconds_left(100, whole, 9.0) == pytest.approx((100 - 90) * 9.0 / 90)

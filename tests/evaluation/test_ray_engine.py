@@ -88,7 +88,7 @@ def test_a_worker_with_other_weights_says_so(hub_folder: Path) -> None:
     assert other["record"] == ['{"problem": "A worker of the cluster has another crosslight, model."}']
 
 
-def test_sanity_checks_run_here_and_in_one_process(
+def test_sanity_checks_run_in_processes_of_this_machine(
     hub_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, processes = tmp_path / "few.csv", list[int]()
@@ -102,10 +102,23 @@ def test_sanity_checks_run_here_and_in_one_process(
     )
     monkeypatch.setattr("explainers.evaluation.set_job.read_records", lambda _path: [])
     spec = SetSpec(
-        str(hub_folder), str(table), methods=("occlusion",), sanity=1, device="cpu", engine="ray", processes=64
+        str(hub_folder), str(table), methods=("occlusion",), sanity=1, device="cpu", engine="ray", processes=2
     )
-    run_set(replace(spec, out=str(tmp_path / "out")), lambda _sentence: None)
-    assert processes == [1]
+    for address in ("", "auto"):
+        run_set(replace(spec, out=str(tmp_path / f"out{address}"), address=address), lambda _sentence: None)
+    assert processes == [2, 1]
+
+
+def test_a_cluster_is_needed_only_for_rows_that_are_missing(hub_folder: Path, tmp_path: Path) -> None:
+    table, out = tmp_path / "few.csv", tmp_path / "out"
+    table.write_text("text\nthe good film\n")
+    spec = SetSpec(str(hub_folder), str(table), methods=("occlusion",), sanity=0, device="cpu", out=str(out))
+    gone = replace(spec, engine="ray", address="127.0.0.1:1")
+    with pytest.raises(ExplanationError, match="No Ray cluster answers"):
+        run_set(gone, lambda _sentence: None)
+    assert not out.exists() or not list(out.iterdir())
+    run_set(spec, lambda _sentence: None)
+    assert run_set(gone, lambda _sentence: None)["inputs"] == 1
 
 
 def test_without_ray_it_is_named(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:

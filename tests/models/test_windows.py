@@ -19,6 +19,7 @@ from explainers.models.in_memory import wrap
 from explainers.models.inputs.encoding import ERASURES, MOST_WINDOWS, Encoding, Erasure, UnitKind
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.meter import Meter
+from explainers.models.prediction_cache import PredictionCache
 from explainers.results.attribution import Attribution
 from explainers.results.settings import Settings
 from explainers.studies.architectures.measure import tokenizer_of
@@ -214,6 +215,26 @@ def test_a_learned_method_that_is_told_no_class_gives_a_reason(model: FrozenMode
 
     with pytest.raises(ExplanationError, match="windows"):
         list(attributions(METHODS.get("cimi"), Reading(), model, long, 0))
+
+
+def test_whole_answers_are_counted_and_what_a_new_one_takes(model: FrozenModel, long: Encoding) -> None:
+    meter, masks = Meter(), [np.ones(10), np.arange(10) > 0, np.arange(10) % 3 > 0]
+    own = model.pooled(PredictionCache()).metered(meter)
+    own.probabilities(long, masks)
+    assert (meter.answers, meter.calls) == (3, 7)  # the second one leaves two windows as they are
+    assert meter.passes_per_answer == pytest.approx(7 / 3)
+    own.probabilities(long, masks)  # known: not what a new one takes
+    assert (meter.answers, meter.calls, meter.passes_per_answer) == (6, 7, pytest.approx(7 / 3))
+    own.soft_probabilities(long, torch.ones(2, 10))
+    assert (meter.answers, meter.calls) == (8, 13)
+
+    class Asking(Improving):
+        def refine(self, model: FrozenModel, encoding: Encoding, label: int) -> Iterator[Attribution]:
+            model.soft(encoding, torch.ones(5, len(encoding.units)))
+            return super().refine(model, encoding, label)
+
+    list(attributions(METHODS.get("aml"), Asking(), own, long, 0))
+    assert (meter.answers, meter.calls) == (8 + 5, 13 + 15)
 
 
 def test_what_cannot_read_windows_is_refused_before_anything_is_computed(model: FrozenModel) -> None:

@@ -102,6 +102,7 @@ def test_the_effect_is_told_by_removing_unless_keeping_tells_much_more() -> None
     [
         (9, 3, "9 of 10 methods rank “charming” and “affecting” among their first 3."),
         (10, 3, "All 10 methods rank “charming” and “affecting” among their first 3."),
+        (1, 3, "1 of 10 methods ranks “charming” and “affecting” among its first 3."),
         (0, 3, "None of 10 methods ranks all of “charming” and “affecting” among its first 3."),
     ],
 )
