@@ -84,7 +84,13 @@ class TakenApart:
 
 
 def taken_apart(model: FrozenModel, encoding: Encoding) -> TakenApart:
-    """Raises `ExplanationError` where the model's layers are not built like BERT's, and for texts in windows."""
+    """Raises `ExplanationError` where the model's layers are not built like BERT's, for images whose patches
+    are no tokens, and for texts in windows."""
+    if encoding.canvas is not None:
+        raise ExplanationError(
+            f"{model.name} does not read the patches that are explained, so its layers cannot be taken apart. "
+            "Choose another method."
+        )
     states = model.states(encoding)
     layers = _layers(model)
     if not states.attentions or len(layers) + 1 != len(states.hidden):

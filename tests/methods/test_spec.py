@@ -66,6 +66,9 @@ def test_controls_of_one_part_need_that_part() -> None:
         *((method, 2) for method in ("aml",)),
         *((method, 1) for method in ("cimi", "ciem", "ivra", "gradient_x_input", "attention_mean", "attention_last")),
         ("faml", 300),
+        *((method, 1) for method in ("alti", "globenc")),
+        ("decompx", 32),  # about one for each unit
+        ("gradient_shap", 101),  # the versions and the blends of them with the text, and the text
         ("integrated_gradients", 52),  # the steps, and both ends for the gap
         ("lime", 500),
         ("kernel_shap", 600),  # 20 for each of 30 units
@@ -92,8 +95,13 @@ def test_the_passes_of_kernel_shap_lie_between_the_samples_and_two_thousand() ->
         ({"kind": "random order", "is_control": True}, {"is_random", "is_control", "comparable", "repeatable"}),
         ({"kind": "one part"}, {"is_single_part", "repeatable"}),
         ({"kind": "given", "supplied": "needs marks."}, {"is_given", "is_supplied", "repeatable"}),
-        ({"weights_of": "aml"}, {"learns", "explains_predicted_only", "comparable", "explains"}),
+        (
+            {"weights_of": "aml"},
+            {"learns", "explains_predicted_only", "reads_whole_text", "comparable", "explains"},
+        ),
         ({"weights_of": "aml", "reads_class": True}, {"learns", "comparable", "explains"}),
+        ({"class_independent": True}, {"explains_predicted_only", "comparable", "explains"}),
+        ({"one_window": True}, {"reads_whole_text", "comparable", "explains"}),
     ],
 )
 def test_what_a_method_is_follows_from_its_fields(changes: dict[str, Any], expected: set[str]) -> None:

@@ -27,7 +27,8 @@ from explainers.results.settings import Settings
 
 Ran = Callable[..., Run]
 Ask = Callable[..., Request]
-MANY = tuple(spec.id for spec in METHODS if not spec.learns and spec.signed)  # the small model has no attention
+# The small model has no attention, and no layers.
+MANY = tuple(spec.id for spec in METHODS if not spec.learns and spec.signed and not spec.one_window)
 TEN = "a good film but dull and very bad plot not"
 RGBA = re.compile(r"rgba\(\d{1,3}, \d{1,3}, \d{1,3}, [01]\.\d{3}\)")
 LINE = re.compile(r"[0-5]px")

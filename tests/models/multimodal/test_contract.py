@@ -185,6 +185,10 @@ def test_every_method_gives_each_unit_a_score(model: MultimodalModel, encoding: 
         with pytest.raises(ExplanationError, match="words and patches never attend to each other"):
             scored(entry, model, encoding)
         return
+    if entry.one_window and not entry.learns:  # takes layers apart that are built like BERT's
+        with pytest.raises(ExplanationError):
+            scored(entry, model, encoding)
+        return
     result = scored(entry, model, encoding)
     assert result == scored(entry, model, encoding)
     assert len(result.scores) == 5 + PATCHES
