@@ -95,6 +95,8 @@ def taken_apart(model: FrozenModel, encoding: Encoding) -> TakenApart:
     layers = _layers(model)
     if not states.attentions or len(layers) + 1 != len(states.hidden):
         raise _different(model)
+    if any(layer.value.out_features != layer.output.in_features for layer in layers):
+        raise _different(model)
     apart = TakenApart(layers, states.hidden, states.attentions)
     for layer, attention, before, after in zip(layers, apart.attentions, apart.states, apart.states[1:], strict=False):
         with torch.no_grad():

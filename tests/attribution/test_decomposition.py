@@ -9,6 +9,8 @@ from torch import Tensor, nn
 from transformers import (
     AlbertConfig,
     AlbertForSequenceClassification,
+    ConvBertConfig,
+    ConvBertForSequenceClassification,
     DistilBertConfig,
     DistilBertForSequenceClassification,
     ElectraConfig,
@@ -182,10 +184,15 @@ def test_other_layers_and_heads_have_a_reason(bert: FrozenModel) -> None:
     bert.module.classifier = nn.Sequential(bert.module.classifier, nn.Softmax(-1))
     with pytest.raises(ExplanationError, match="small has a head that cannot be taken apart"):
         DecompX().attribute(bert, encoding, 0)
-    albert = with_network(bert, lambda: AlbertForSequenceClassification(AlbertConfig(**SMALL, embedding_size=8)))
-    for method in (DecompX(), Alti(), GlobEnc()):
-        with pytest.raises(ExplanationError, match="The layers of small are not built like BERT's"):
-            method.attribute(albert, encoding, 0)
+    others: tuple[Callable[[], nn.Module], ...] = (
+        lambda: AlbertForSequenceClassification(AlbertConfig(**SMALL, embedding_size=8)),
+        lambda: ConvBertForSequenceClassification(ConvBertConfig(**SMALL, embedding_size=16)),
+    )
+    for network in others:
+        other = with_network(bert, network)
+        for method in (DecompX(), Alti(), GlobEnc()):
+            with pytest.raises(ExplanationError, match="The layers of small are not built like BERT's"):
+                method.attribute(other, encoding, 0)
 
 
 def test_layers_that_only_look_alike_are_found_out(bert: FrozenModel) -> None:

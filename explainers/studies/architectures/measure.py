@@ -218,7 +218,8 @@ def measured(family: Family, folder: Path, inputs: int, seed: int) -> Record:
             row["reasons"][method] = str(error).replace(str(path), "It")
     ranks, failures = ranks_of(model, inputs, tuple(method for method in LEARNED if method not in row["reasons"]))
     row["ranks"], row["erasure"] = ranks, model.default_erasure
-    row["reasons"] |= {method: reason for method, reason in failures.items() if method not in row["reasons"]}
+    named = {method: reason.replace(str(path), "the model") for method, reason in failures.items()}
+    row["reasons"] = named | row["reasons"]
     return row
 
 

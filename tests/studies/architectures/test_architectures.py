@@ -40,6 +40,7 @@ def test_the_planted_word_is_found_in_a_small_decoder(tmp_path: Path, monkeypatc
     assert row["erasure"] == "delete"
     assert set(row["reasons"]) == {"decompx", "globenc", "alti"}  # its layers are normalised before their parts
     assert set(row["ranks"]) == {*METHODS, *LEARNED} - set(row["reasons"])
+    assert row["reasons"]["alti"].startswith("The layers of the model are not built like BERT's")
     assert row["ranks"]["occlusion"] == [1.0, 1.0]
     assert CONTROL not in row["ranks"]
 
