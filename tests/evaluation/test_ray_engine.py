@@ -52,7 +52,12 @@ def test_a_worker_that_is_killed_changes_nothing(hub_folder: Path, tmp_path: Pat
             killed.extend(workers()[:1])
             os.kill(killed[0], signal.SIGKILL)
 
-    run_set(replace(spec, engine="ray", processes=2, out=str(tmp_path / "ray")), kill_one)
+    try:
+        run_set(replace(spec, engine="ray", processes=2, out=str(tmp_path / "ray")), kill_one)
+    except ExplanationError as error:
+        if "does not answer" not in str(error):
+            raise
+        pytest.skip(f"Ray cannot start its processes here: {error}")
     assert killed
     run_set(replace(spec, out=str(tmp_path / "local")), lambda _sentence: None)
     (_, rows, methods), (_, rows_, methods_) = (read_set(tmp_path / name) for name in ("ray", "local"))
