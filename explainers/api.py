@@ -165,7 +165,7 @@ def compare(
     comparison = Comparison(decision, probabilities, order=order, budget=seconds)
     meter = Meter()
     budget = Budget(math.inf if seconds is None else seconds, meter)
-    able = [spec for spec in specs if not (decision.encoding.windows and spec.reads_whole_text)]
+    able = [spec for spec in specs if spec.can_read(decision.encoding)]
     expected = expected_passes(able, settings, len(decision.encoding.units), len(model.erasures))
     for event in run(model, decision, specs, meter, narrators=chosen.narrators, budget=budget):
         comparison = comparison.with_event(event)

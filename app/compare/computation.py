@@ -141,7 +141,7 @@ def compute(
     run.turn.quick = is_quick(run)
     units, erasures = len(decision.encoding.units), len(decision.card.erasures)
     known = len(run.columns) - len(missing)
-    able = [spec for spec in missing if not (decision.encoding.windows and spec.reads_whole_text)]
+    able = [spec for spec in missing if spec.can_read(decision.encoding)]
     expected = expected_passes(able, run.request.settings, units, erasures, known=known)
     run.expected = run.meter.answers + expected
     spent = run.meter.seconds + run.meter.waited  # by the prediction

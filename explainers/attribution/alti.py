@@ -41,6 +41,10 @@ ALTI = MethodSpec(
     default=False,
     class_independent=True,
     one_window=True,
+    deviations=(
+        "Where the class is read from the mean over all tokens, as in the embedded models, so are the rows; the paper "
+        "reads the row of one token.",
+    ),
 )
 
 

@@ -78,6 +78,10 @@ GRADIENT_SHAP = MethodSpec(
     implementation=f"{__name__}:GradientShap",
     colour="#46a0c8",
     default=False,
+    deviations=(
+        "The reference texts are versions of this text with a random share of its words masked; the paper draws them "
+        "from data.",
+    ),
     passes=lambda _units, _samples, steps: 2 * steps + 1,
 )
 

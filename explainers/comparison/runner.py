@@ -95,7 +95,7 @@ def run(
     answers = replace(whole, model=model.aimed(target), answers={}) if target.is_contrast else whole
     specs = sorted(applicable(specs, example_of(encoding)), key=lambda spec: KINDS.index(spec.kind))
     units, explained = len(encoding.units), list(known)
-    unable = [spec for spec in specs if encoding.windows and spec.reads_whole_text]
+    unable = [spec for spec in specs if not spec.can_read(encoding)]
     yield from (Failure(spec.id, needs_one_window(spec.name, encoding)) for spec in unable)
     specs = [spec for spec in specs if spec not in unable]
     if unable and not specs and not known:

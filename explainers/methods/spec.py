@@ -99,10 +99,9 @@ class MethodSpec:
         """Return whether its scores are about the predicted class, whichever class is asked for."""
         return self.class_independent or (self.learns and not self.reads_class)
 
-    @property
-    def reads_whole_text(self) -> bool:
-        """Return whether it cannot explain a text that is read in several windows."""
-        return self.one_window or (self.learns and not self.reads_class)
+    def can_read(self, encoding: "Encoding") -> bool:
+        """Return whether it can explain this input: not a text in several windows, if it reads the states of all."""
+        return not encoding.windows or not (self.one_window or (self.learns and not self.reads_class))
 
     def can_explain(self, target: "Target", predicted: int) -> bool:
         """Return whether its scores are about the target, where the model predicts class number `predicted`."""

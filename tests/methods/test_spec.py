@@ -10,6 +10,7 @@ from explainers.datasets.image import InputImage
 from explainers.learned.recipes import SHIPPED
 from explainers.methods.registry import METHODS
 from explainers.methods.spec import KINDS, SETTINGS, Group, MethodSpec
+from explainers.models.inputs.encoding import Encoding, Window
 from explainers.results.settings import Settings
 
 TEXT, PAIR = Example("a film"), Example("a film", "a plot")
@@ -95,19 +96,31 @@ def test_the_passes_of_kernel_shap_lie_between_the_samples_and_two_thousand() ->
         ({"kind": "random order", "is_control": True}, {"is_random", "is_control", "comparable", "repeatable"}),
         ({"kind": "one part"}, {"is_single_part", "repeatable"}),
         ({"kind": "given", "supplied": "needs marks."}, {"is_given", "is_supplied", "repeatable"}),
-        (
-            {"weights_of": "aml"},
-            {"learns", "explains_predicted_only", "reads_whole_text", "comparable", "explains"},
-        ),
+        ({"weights_of": "aml"}, {"learns", "explains_predicted_only", "comparable", "explains"}),
         ({"weights_of": "aml", "reads_class": True}, {"learns", "comparable", "explains"}),
         ({"class_independent": True}, {"explains_predicted_only", "comparable", "explains"}),
-        ({"one_window": True}, {"reads_whole_text", "comparable", "explains"}),
     ],
 )
 def test_what_a_method_is_follows_from_its_fields(changes: dict[str, Any], expected: set[str]) -> None:
     names = {name for name, value in vars(MethodSpec).items() if isinstance(value, property)} | {"is_control"}
     spec = replace(METHODS.get("lime"), **changes)
     assert {name for name in names if getattr(spec, name) is True} == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "several"),
+    [
+        ({}, True),
+        ({"one_window": True}, False),
+        ({"weights_of": "aml"}, False),
+        ({"weights_of": "aml", "reads_class": True}, True),
+    ],
+)
+def test_what_reads_the_states_of_the_whole_text_needs_one_window(changes: dict[str, Any], several: bool) -> None:
+    spec = replace(METHODS.get("lime"), **changes)
+    whole = Encoding(("a film",), (), (), (), ())
+    assert spec.can_read(whole)
+    assert spec.can_read(replace(whole, windows=(Window(0, 1), Window(3, 1)))) == several
 
 
 @pytest.mark.parametrize(("optimised", "name"), [(False, "LIME"), (True, "LIME †")])
