@@ -59,8 +59,9 @@ def test_a_prompt_is_written_and_its_faults_are_sentences(visit: Visit, language
     page.keyboard.press("Escape")
     expect(page.get_by_role("textbox", name="Template")).to_be_hidden()
 
+    before = page.url
     write_prompt(page, "the scene {text} felt", "dull = long\nbright = bright")
-    expect(page).not_to_have_url(page.url)
+    expect(page).not_to_have_url(before)
     expect(page.get_by_role("textbox", name="Template")).to_be_hidden()  # it closes when the prompt is used
     window.done()
     expect(page.get_by_text("The class words “long” (dull) and “bright” have")).to_be_visible()
