@@ -245,17 +245,17 @@ def _lenient(line: str, delimiter: str, number: int) -> list[str] | DataUnavaila
     return DataUnavailable(f"In line {number:,} a quote opens that is not closed. Write a quote in a cell twice.")
 
 
-def rows(path: Path, delimiter: str = "\t") -> Iterator[tuple[int, dict[str, str]]]:
+def rows(path: Path, delimiter: str = "\t", header: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
     """Number and cells of every line of a gzipped table that is not empty; in a table with tabs quotes are text.
 
-    Raises `DataUnavailable` if the file is damaged.
+    A table without a line of names needs a `header`. Raises `DataUnavailable` if the file is damaged.
     """
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     try:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
             lines = csv.reader(file, delimiter=delimiter, quoting=quoting)
-            header = next(lines, [])
+            names = list(header) or next(lines, [])
             for cells in filter(None, lines):
-                yield lines.line_num, dict(zip_longest(header, cells[: len(header)], fillvalue=""))
+                yield lines.line_num, dict(zip_longest(names, cells[: len(names)], fillvalue=""))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise DataUnavailable(f"{path.name} is not a gzip file of UTF-8 text: {error}. Fetch it again.") from error

@@ -81,8 +81,22 @@ def _unlabelled(examples: Iterable[Example]) -> Examples:
 
 def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
     """Fits, writes weights and card to `out` or to the store, and returns the card."""
-    recipe, before, began = recipe_for(spec), fingerprint(model), time.perf_counter()
     texts, validation = read_examples(spec.model, spec.data_path, spec.seed, spec.image_files)
+    return fit_to(spec, model, texts, validation, folder, out, resume=resume)
+
+
+def fit_to(
+    spec: FitSpec,
+    model: FrozenModel,
+    texts: Examples,
+    validation: Examples,
+    folder: Path,
+    out: Path | None = None,
+    *,
+    resume: bool,
+) -> dict[str, Any]:
+    """Fits to `texts`, writes weights and card to `out` or to the store, and returns the card."""
+    recipe, before, began = recipe_for(spec), fingerprint(model), time.perf_counter()
     if texts[0].image is not None:  # a model that offers no internals says so before all images are read
         pad_batch([model.encode(texts[0])], model.pad_token, model.device)
     encoded = encode_for_learning(model, texts), encode_for_learning(model, validation)

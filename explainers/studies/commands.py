@@ -16,6 +16,7 @@ from explainers.studies.identifiability.command import identifiability_command
 from explainers.studies.long_texts.command import long_texts_command
 from explainers.studies.masking.command import masking_command
 from explainers.studies.narratives.command import narratives_command
+from explainers.studies.papers.command import papers_measure_command, papers_table_command
 from explainers.studies.peers.command import peers_command
 from explainers.studies.planted.command import planted_measure_command, planted_table_command
 from explainers.studies.plausibility.command import plausibility_command
@@ -42,6 +43,8 @@ STUDIES: dict[str, Callable[..., None]] = {
     "completion": completion_command,
     "completion-train": completion_train_command,
     "narratives": narratives_command,
+    "papers-measure": papers_measure_command,
+    "papers-table": papers_table_command,
     "peers": peers_command,
     "planted-measure": planted_measure_command,
     "planted-table": planted_table_command,

@@ -12,7 +12,8 @@ from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.settings import Settings
 from explainers.studies.published_metrics.command import published_markdown
-from explainers.studies.published_metrics.measure import PUBLISHED, published_rows
+from explainers.studies.published_metrics.definitions import PUBLISHED
+from explainers.studies.published_metrics.measure import measure_published, published_rows
 
 INPUTS = [Example(f"the {thing} was {word}") for thing in ("film", "plot") for word in ("good", "bad", "dull")]
 
@@ -28,6 +29,24 @@ def test_what_matters_most_for_the_answer_is_ahead_of_random_orders(bert: Frozen
     occlusion, random, _ = published_rows(bert, INPUTS, select(["occlusion"]), Settings(), print)
     assert occlusion["metrics"]["cimi_comp"]["mean"] > random["metrics"]["cimi_comp"]["mean"]
     assert occlusion["metrics"]["ciem_suff"]["mean"] < random["metrics"]["ciem_suff"]["mean"]
+
+
+def test_gains_are_paired_and_positive_where_a_method_is_better(bert: FrozenModel) -> None:
+    measured = measure_published(bert, INPUTS, select(["occlusion"]), Settings(), print)
+    gains = measured.gains("occlusion")
+    rows = {row["method"]: row["metrics"] for row in measured.rows()}
+    assert set(gains) == {RANDOM, POSITION}
+    for metric in PUBLISHED:
+        difference = rows["occlusion"][metric.id]["mean"] - rows[RANDOM][metric.id]["mean"]
+        better = difference if metric.higher_is_better else -difference
+        assert gains[RANDOM][metric.id].mean == pytest.approx(better)
+        assert gains[RANDOM][metric.id].texts == len(INPUTS)
+
+
+def test_a_method_that_failed_on_an_input_is_not_paired(bert: FrozenModel) -> None:
+    measured = measure_published(bert, INPUTS, select(["occlusion"]), Settings(), print)
+    measured.values[RANDOM].pop()
+    assert set(measured.gains("occlusion")) == {POSITION}
 
 
 def test_a_method_that_fails_has_a_reason(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:

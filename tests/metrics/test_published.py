@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from explainers.results.attribution import ErasureCurves
-from explainers.studies.published_metrics.measure import PUBLISHED, PublishedMetric
+from explainers.studies.published_metrics.definitions import PUBLISHED, PublishedMetric
 
 BY_ID = {each.id: each for each in PUBLISHED}
 UNITS = 12
@@ -27,6 +27,9 @@ def curves(metric: PublishedMetric, units: int = UNITS) -> ErasureCurves:
         ("aml_aopc_s", (0 + 0 + 0.55 + 0.5 + 0.3) / 6),  # no unit kept counts as nothing lost
         ("cimi_comp", 0.05 * (1 + 5 + 10 + 12 + 12) / 5),  # counts, at most all
         ("cimi_suff", (0.55 + 0.35 + 0.1 + 0 + 0) / 5),
+        ("cimi_dffot", 9 / 12),  # of the values 0.9, 0.85, … the ninth after the first is below 0.5
+        ("ivra_comp", 0.05 * (1 + 1 + 2 + 3 + 6) / 5),  # 1, 5, 10, 20, 50 %, rounded up
+        ("ivra_suff", (0.55 + 0.55 + 0.5 + 0.45 + 0.3) / 5),
         ("ciem_comp", 0.05 * (2 + 3 + 4 + 5 + 6) / 5),  # 10, 20, 30, 40, 45 %, rounded up
         ("ciem_suff", (0.6 - 0.05 * 10 + 0.6 - 0.05 * 9 + 0.6 - 0.05 * 8 + 0.6 - 0.05 * 7 + 0.6 - 0.05 * 6) / 5),
     ],
@@ -36,8 +39,8 @@ def test_every_metric_is_its_papers_formula(name: str, expected: float) -> None:
 
 
 def test_every_metric_has_a_case_above_and_a_definition_of_its_own() -> None:
-    assert len(BY_ID) == len(PUBLISHED) == 8
-    assert len({each.meaning for each in PUBLISHED}) == 8
+    assert len(BY_ID) == len(PUBLISHED) == 11
+    assert len({each.meaning for each in PUBLISHED}) == 11
 
 
 @pytest.mark.parametrize("units", [1, 2, 3, 59, 200])

@@ -29,7 +29,7 @@ from explainers.report.tables import Table, TableColumn, plus_minus
 from explainers.results.settings import EVALUATED_SAMPLING
 
 if TYPE_CHECKING:
-    from explainers.studies.published_metrics.measure import PublishedMetric
+    from explainers.studies.published_metrics.definitions import PublishedMetric
 
 
 def published_metrics_command(
@@ -70,7 +70,7 @@ PUBLISHED_METRICS = "published_metrics.json"  # in a bundle's folder and in that
 
 def published_markdown(table: Mapping[str, Any]) -> str:
     """The means by method, what each metric is, and its source."""
-    from explainers.studies.published_metrics.measure import PUBLISHED  # imports torch
+    from explainers.studies.published_metrics.definitions import PUBLISHED
 
     known = [metric for metric in PUBLISHED if any(metric.id in row.get("metrics", {}) for row in table["rows"])]
     means = Table((METHOD, *map(_mean, known), TableColumn("inputs", _inputs)))
