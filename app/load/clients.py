@@ -87,6 +87,7 @@ async def chromium_tabs(address: str, query: Query, tabs: int) -> AsyncIterator[
         async def one(number: int) -> Ask:
             first = text_of(-tabs, number, -1)
             page = await (await browser.new_context(reduced_motion="reduce")).new_page()
+            page.set_default_timeout(1000 * DRAWN_WITHIN)
             box = page.get_by_role("textbox", name="Text", exact=True)
 
             async def seen(text: str) -> None:

@@ -163,7 +163,7 @@ def test_large_headers_of_an_archive_are_refused_before_they_are_parsed(kind: by
     begun = time.monotonic()
     with pytest.raises(DataUnavailable, match="too large"):
         read_archive(tar_of(member_of(kind, 300_000)), "set.tgz")  # 300 kB of digits took Python a minute
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 20
 
 
 def test_many_headers_of_an_archive_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

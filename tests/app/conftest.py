@@ -18,7 +18,7 @@ from explainers.results.settings import Settings
 
 QUICK = Settings(samples=50, steps=5)
 METHODS = ("occlusion", "lime")  # one by one comes before sampled
-PATIENCE = 20  # seconds
+PATIENCE = 120  # seconds
 
 
 class Address(dict[str, str]):

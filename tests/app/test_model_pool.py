@@ -108,18 +108,18 @@ def test_a_silent_load_delays_nobody_who_asks_for_another_model(
     def load(name: str, **_rest: object) -> FrozenModel:
         if name == "owner/silent":
             asked.set()
-            assert silent.wait(10)
+            assert silent.wait(60)
         return replace(bert, name=name)
 
     monkeypatch.setattr(catalog, "load", load)
     warm = pool.model("sst2")
     with ThreadPoolExecutor(1) as session:
         waiting = session.submit(pool.model, "owner/silent")
-        assert asked.wait(10)
+        assert asked.wait(60)
         started = time.monotonic()
         assert pool.model("sst2") is warm
         assert pool.model("owner/other").name == "owner/other"
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
         assert not waiting.done()
         silent.set()
         assert waiting.result(10).name == "owner/silent"
@@ -130,7 +130,7 @@ def test_one_who_waits_for_a_model_may_give_up_while_it_loads(
     bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent, loads = Event(), list[str]()
-    monkeypatch.setattr(catalog, "load", lambda name, **_rest: loads.append(name) or (silent.wait(10) and bert))
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: loads.append(name) or (silent.wait(60) and bert))
 
     def stop() -> None:
         raise Cancelled("Stopped.")
@@ -150,7 +150,7 @@ def test_two_slow_foreign_models_leave_room_for_embedded_ones_and_the_number_of_
     bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = Event()
-    monkeypatch.setattr(catalog, "load", lambda name, **_rest: (name == "sst2" or silent.wait(10)) and bert)
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: (name == "sst2" or silent.wait(60)) and bert)
     monkeypatch.setattr(model_pool, "MOST_LOADS", 3)
     with ThreadPoolExecutor(2) as sessions:
         waiting = [sessions.submit(pool.model, f"owner/{number}") for number in range(2)]

@@ -246,7 +246,7 @@ def test_a_deletion_does_not_wait_for_readers_and_is_finished_after_them(opened:
         begun = time.monotonic()
         with store.begin() as session:
             session.delete(session.scalars(select(Job)).one())
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 9
         assert b"nobody may keep" in stored_bytes()  # the reader still needs it
     kept(store)
     assert b"nobody may keep" not in stored_bytes()

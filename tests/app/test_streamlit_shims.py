@@ -225,7 +225,7 @@ def test_a_text_box_is_known_by_its_key_and_a_page_has_a_name() -> None:
         st.text_area("Text", key="other")
         st.text(f"{streamlit_shims.page_hash() != ''} {streamlit_shims.is_history_navigation()}")
 
-    at = AppTest.from_function(page).run()
+    at = AppTest.from_function(page, default_timeout=60).run()
     assert not at.exception
     elements = [streamlit_shims.Element(text_area=box.proto) for box in at.text_area]
     assert [streamlit_shims.is_text_box(element, "text") for element in elements] == [True, False]

@@ -4,7 +4,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -45,10 +45,31 @@ LOOK = 50  # milliseconds between two looks at what is waited for; `expect` wait
 OVER = "() => [...document.querySelectorAll('button')].some(each => each.textContent.includes('Compute again'))"
 
 
-def settled(page: Page) -> Page:
+def settled(page: Page, quiet: int = QUIET) -> Page:
     """Waits until nothing is animated, no spinner turns, and no script runs or is about to. Returns the page."""
-    page.wait_for_function(SETTLED.replace("QUIET", str(QUIET)), arg=time.monotonic(), polling=LOOK)
+    page.wait_for_function(SETTLED.replace("QUIET", str(quiet)), arg=time.monotonic(), polling=LOOK)
     return page
+
+
+def press_until(button: Locator, sign: Locator) -> None:
+    """Presses again where a press came to nothing, as while a reloaded page is still drawn, until `sign` is there."""
+    for _ in range(20):
+        with suppress(BrowserError):  # it has gone meanwhile
+            button.click(timeout=10_000)
+        with suppress(AssertionError):
+            expect(sign).to_be_visible(timeout=10_000)
+            return
+    expect(sign).to_be_visible()
+
+
+def choose(page: Page, label: str, option: str, *, exact: bool = False) -> None:
+    """A run that ends may close the list; then it is opened again."""
+    for _ in range(20):
+        page.get_by_role("combobox", name=label).click()
+        with suppress(BrowserError):
+            page.get_by_role("option", name=option, exact=exact).click(timeout=3_000)
+            return
+    raise AssertionError(f"{label} has no option {option}")
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +144,13 @@ class Visit:
         return self.page.locator(".bars").inner_text()
 
     def done(self) -> "Visit":
-        """Waits for the end of the run that is on its way."""
+        """Waits for the end of the run that is on its way, until all of it is drawn."""
+        settled(self.page)  # what was pressed has begun: the buttons of the run before are gone
         self.page.wait_for_function(OVER, polling=LOOK)
         expect(self.page.get_by_role("button", name="Compute again")).to_be_visible()
         expect(self.page.locator('.crosslight-sheet [data-method]:not([data-status="done"])')).to_have_count(0)
         expect(self.rows).not_to_have_count(0)
+        settled(self.page)  # the sheet comes after the button, and then the whole page once more
         return self
 
     def write(self, text: str) -> "Visit":

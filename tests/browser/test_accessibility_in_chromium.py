@@ -25,7 +25,7 @@ def test_no_page_has_a_serious_fault(visit: Callable[..., Any], server: str, nam
         window.done()
         page.locator(".more").first.click()
         window.rows.first.locator(".open").click()
-    assert serious(settled(page)) == []
+    assert serious(settled(page, 1500)) == []  # the page looks again every second while a duel is searched
 
 
 def serious(page: Any) -> list[str]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from playwright.sync_api import TimeoutError as BrowserTimeout
 
 from app.annotate import answers, assignment, people
 from app.annotate.answers import Confirmation
@@ -25,6 +24,7 @@ from explainers.annotations.records import (
     Span,
     Task,
 )
+from tests.browser.conftest import choose, settled
 from tests.browser.test_accessibility_in_chromium import serious
 from tests.browser.test_annotate_in_chromium import (
     METHODS,
@@ -78,24 +78,12 @@ def row(page: Page, column: str, first: str) -> Locator:
 
 
 def results(page: Page) -> None:
-    page.get_by_role("radio", name="Results").click()
+    settled(page).get_by_role("radio", name="Results").click()
 
 
 def choose_task(page: Page, title: str) -> None:
     page.get_by_role("radio", name=title).click()
     expect(page.get_by_role("radio", name=title)).to_be_checked()
-
-
-def choose(page: Page, label: str, option: str) -> None:
-    """A run that ends may close the list; then it is opened again."""
-    for _ in range(20):
-        page.get_by_role("combobox", name=label).click()
-        try:
-            page.get_by_role("option", name=option).click(timeout=3_000)
-            return
-        except BrowserTimeout:
-            continue
-    raise AssertionError(f"{label} has no option {option}")
 
 
 def store(page: Page) -> None:
@@ -138,6 +126,7 @@ def test_what_an_owner_decides_is_there_once_and_makes_the_gold_marks(
     results(page)
     page.get_by_role("button", name="Open the results").click()
     auc(page, "0.08")  # "naïve" and "film", 0 and 2, by half of the people: 1 of 12 pairs is right
+    expect(row(page, "Fleiss", "Mark the evidence").first).to_be_attached()
     agreement = row(page, "Fleiss", "Mark the evidence").all_inner_texts()
     at_item(page, 0, 2)
     page.get_by_role("button", name="Take the marks of A2").click()
@@ -184,9 +173,9 @@ def test_what_an_owner_decides_is_there_once_and_makes_the_gold_marks(
     results(page)
     at_item(page, 2, 2)
     auc(page, "0.25")
-    assert row(page, "Fleiss", "Mark the evidence").all_inner_texts() == agreement
+    expect(row(page, "Fleiss", "Mark the evidence")).to_have_text(agreement)
     assert decisions(page) == sorted(DECISIONS, key=place)
     choose_task(page, "Correct a sentence")
     choose(page, "Item (1 of 2 decided)", "decided: 0, ")
     expect(box).to_have_value("It is a <b>naïve</b> film with a plot.")
-    assert serious(page) == []
+    assert serious(settled(page)) == []

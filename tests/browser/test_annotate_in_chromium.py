@@ -29,7 +29,7 @@ from explainers.installation import STORE_VARIABLE
 from explainers.studies.speed import measure
 from tests.app.database.conftest import Server as DatabaseServer
 from tests.app.database.conftest import postgresql
-from tests.browser.conftest import running_app, settled
+from tests.browser.conftest import PATIENCE, running_app, settled
 from tests.browser.test_accessibility_in_chromium import serious
 
 pytestmark = pytest.mark.browser
@@ -145,7 +145,7 @@ def test_ten_items_by_keyboard_alone(
     expect(page.get_by_text("All items are done")).to_be_visible()
     marked = Marked((Span(0, 5), Span(8, 13)))  # "naïve" and "film,": code points, of which 🎬 is one
     assert [(annotation.answer, annotation.own_class) for annotation in made.annotations] == [(marked, "negative")] * 10
-    assert all(0 < annotation.seconds < 60 for annotation in made.annotations)
+    assert all(0 < annotation.seconds < 600 for annotation in made.annotations)
 
 
 def test_several_methods_of_an_item_are_judged_by_keyboard_and_come_back(
@@ -200,6 +200,8 @@ def test_two_annotators_lose_nothing_when_the_server_is_killed(
     try:
         measure.wait_for(port)
         pages = [chromium.new_context(reduced_motion="reduce").new_page() for _ in range(2)]
+        for page in pages:
+            page.set_default_timeout(PATIENCE)
         for page, token in zip(pages, made.tokens, strict=True):
             page.goto(f"http://127.0.0.1:{port}/annotate?invite={token}")
         for page in pages:
@@ -249,6 +251,7 @@ def test_a_database_that_goes_away_loses_no_mark(
     try:
         measure.wait_for(port)
         page = context.new_page()
+        page.set_default_timeout(PATIENCE)
         page.goto(f"http://127.0.0.1:{port}/annotate?invite={made.tokens[0]}")
         at_item(page, 0, 2)
         answer(page)
@@ -287,6 +290,7 @@ def test_a_blind_page_receives_no_name_of_a_method(
     made = project(1, tasks=ORDER, methods=METHODS, narrators=NARRATORS, guideline="")
     context = chromium.new_context(accept_downloads=True, reduced_motion="reduce")
     page = context.new_page()
+    page.set_default_timeout(PATIENCE)
     received: list[bytes] = []
     sockets: list[int] = []
 
@@ -353,10 +357,11 @@ def test_a_finger_marks_and_nothing_is_hard_to_read(
         reduced_motion="reduce",
     )
     page = context.new_page()
+    page.set_default_timeout(PATIENCE)
     page.goto(f"{server}annotate?invite={made.tokens[0]}")
     units(page).nth(0).tap()
     expect(units(page).nth(0)).to_have_attribute("aria-pressed", "true")
-    drag(page, units(page).nth(2), units(page).nth(5))
+    drag(settled(page), units(page).nth(2), units(page).nth(5))
     for number in (2, 3, 4, 5):
         expect(units(page).nth(number)).to_have_attribute("aria-pressed", "true")
     expect(units(page).nth(1)).to_have_attribute("aria-pressed", "false")

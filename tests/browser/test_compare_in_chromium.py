@@ -261,7 +261,7 @@ def test_a_page_link_that_is_pressed_slowly_during_a_run_opens_its_page(visit: V
     window.page.mouse.down()
     window.page.evaluate("() => new Promise((done) => setTimeout(done, 150))")
     window.page.mouse.up()
-    expect(window.page.get_by_role("heading", name="Methods and metrics")).to_be_visible(timeout=20_000)
+    expect(window.page.get_by_role("heading", name="Methods and metrics")).to_be_visible()
 
 
 def test_a_word_pressed_on_the_page_that_is_left_does_not_take_the_new_page_away(visit: Visit, server: str) -> None:
@@ -289,7 +289,7 @@ def test_a_word_pressed_on_the_page_that_is_left_does_not_take_the_new_page_away
     slow.clear()
     for browser, message in held:
         browser.send(message)
-    expect(page.get_by_role("heading", name="Methods and metrics")).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("heading", name="Methods and metrics")).to_be_visible()
 
 
 def test_stop_keeps_what_is_finished(visit: Visit) -> None:
@@ -307,7 +307,7 @@ def test_everything_on_the_page_can_be_exported_as_files(visit: Visit, tmp_path:
 
     def file(name: str) -> bytes:
         with window.page.expect_download() as download:
-            window.page.get_by_role("button", name=name).click()
+            settled(window.page).get_by_role("button", name=name).click()
         download.value.save_as(tmp_path / download.value.suggested_filename)
         return (tmp_path / download.value.suggested_filename).read_bytes()
 
@@ -360,9 +360,9 @@ def test_nothing_scrolls_sideways(
 def test_the_methods_page_shows_every_formula(visit: Visit, server: str, screenshots: Path, width: int) -> None:
     window = visit(width=width)
     window.page.goto(f"{server}methods")
-    window.page.get_by_text("Integrated gradients").first.click()
+    settled(window.page).get_by_text("Integrated gradients").first.click()
     expect(window.page.locator(".katex").filter(visible=True).first).to_be_visible()
-    assert not window.page.locator(".katex-error").count()
+    assert not settled(window.page).locator(".katex-error").count()
     assert sideways(window) == {}
     window.page.screenshot(path=screenshots / f"methods-{width}.png")
 

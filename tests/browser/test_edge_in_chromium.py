@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.browser.conftest import PATIENCE
+
 pytestmark = pytest.mark.browser
 
 STREAM = """address => new Promise(resolve => {
@@ -73,6 +75,7 @@ def test_every_page_is_drawn(visit: Callable[..., Any], server: str, path: str, 
 def test_a_page_of_another_port_gets_nothing(chromium: Browser, server: str, other_port: int) -> None:
     context = chromium.new_context(reduced_motion="reduce")
     page = context.new_page()
+    page.set_default_timeout(PATIENCE)
     page.goto(f"http://127.0.0.1:{other_port}/")
     assert page.evaluate(STREAM, f"{server.replace('http', 'ws')}_stcore/stream") == "refused"
     assert page.evaluate(READ, f"{server}_stcore/host-config") == "refused"
@@ -86,6 +89,7 @@ def test_a_page_of_another_port_gets_nothing(chromium: Browser, server: str, oth
 def test_script_from_elsewhere_is_not_run(chromium: Browser, server: str, other_port: int) -> None:
     context = chromium.new_context(reduced_motion="reduce")
     page = context.new_page()
+    page.set_default_timeout(PATIENCE)
     page.goto(server)
     expect(page.get_by_role("heading").first).to_be_visible()
     refused = page.evaluate(

@@ -50,7 +50,9 @@ def file(kind: str, size: tuple[int, int]) -> dict[str, Any]:
 
 
 def give(window: Any, given: dict[str, Any]) -> None:
-    """Give a file once the box of the last one is gone, which Streamlit draws until the run that replaced it ends."""
+    """Give a file once the box of the last one is gone, which Streamlit draws until the run that replaced it ends; one
+    that comes while the page is drawn once more is lost."""
+    settled(window.page)
     box = window.page.locator("[data-testid=stMain] input[type=file]")
     expect(box).to_have_count(1)
     box.set_input_files(given)
@@ -128,7 +130,7 @@ def test_images_are_given_and_a_wrong_file_loses_nothing(visit: Visit, server: s
     page.evaluate(PASTE, [content])
     expect(page.get_by_text("your own image, 120 × 40 pixels")).to_be_visible()
     shows(window, 120 / 40)
-    page.get_by_role("button", name="Link to this view").click()
+    settled(page).get_by_role("button", name="Link to this view").click()
     expect(page.get_by_text("but not your own image")).to_be_visible()
 
 
@@ -136,6 +138,7 @@ def test_another_generated_example_is_in_the_address_and_comes_back(visit: Visit
     first = visit(few=False, **FEW).done()
     first.page.get_by_role("button", name="Another scene").click()
     expect(first.page.get_by_text("scene 1", exact=True)).to_be_visible()
+    expect(first.page).to_have_url(re.compile("picture=scene"))
     first.done()
     said = first.page.get_by_role("textbox", name="Text").input_value()
     assert said != FIRST.text
@@ -185,7 +188,6 @@ def test_colours_evidence_and_curves_of_one_part(visit: Visit) -> None:
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, False), (390, True)])
 def test_an_image_fits_into_the_window(visit: Visit, screenshots: Path, width: int, dark: bool) -> None:
     window = visit(few=False, **FEW, width=width, height=2400, dark=dark).done()
-    settled(window.page)  # a narrow page is drawn once more, and a file that comes meanwhile is lost
     give(window, file("PNG", (90, 400)))
     expect(window.page.get_by_text("your own image, 90 × 400 pixels")).to_be_attached()  # folded on a narrow page
     window.done()

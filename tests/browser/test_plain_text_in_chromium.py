@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from explainers.studies.speed import measure
+from tests.browser.conftest import PATIENCE
 
 pytestmark = pytest.mark.browser
 
@@ -57,6 +58,7 @@ def sinks(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         measure.wait_for(port)
         context = chromium.new_context(reduced_motion="reduce")
         page = context.new_page()
+        page.set_default_timeout(PATIENCE)
         page.goto(f"http://127.0.0.1:{port}/")
         expect(page.locator(f".st-key-label-{len(TYPED) - 1} textarea")).to_be_visible()
         yield page

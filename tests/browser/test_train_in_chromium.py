@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import running_app, settled
+from tests.browser.conftest import press_until, running_app, settled
 
 Visit = Callable[..., Any]
 ATTACK = "<img src=x onerror=__xss=1> [a](javascript:__xss=2)"
@@ -69,8 +69,7 @@ def test_a_method_is_trained_cancelled_and_appears_on_the_compare_page(train: Vi
     expect(page.get_by_text(re.compile(r"Step \d+ of 200"))).to_be_visible()
     page.reload()  # the training does not care
     expect(page.get_by_text(re.compile(r"Step \d+ of 200"))).to_be_visible()
-    page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text("cancelled", exact=True)).to_be_visible()
+    press_until(page.get_by_role("button", name="Cancel"), page.get_by_text("cancelled", exact=True))
     expect(page.get_by_role("button", name="Resume")).to_be_visible()
 
     box = page.get_by_role("textbox", name="Texts, one per line")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visit as Window
-from tests.browser.conftest import settled
+from tests.browser.conftest import choose, settled
 
 pytestmark = pytest.mark.browser
 FEW = {"learned": "AML", "gradient": "", "attention": "", "controls": "", "perturbation": ["LIME", "Occlusion"]}
@@ -23,8 +23,7 @@ def test_a_second_model_is_chosen_and_explained_word_by_word(
     box = page.get_by_role("combobox", name="Second model")
     box.scroll_into_view_if_needed()  # scrolling closes a list that is open
     settled(page)
-    box.click()
-    page.get_by_role("option", name="sst2-ivra-comp", exact=True).click()
+    choose(page, "Second model", "sst2-ivra-comp", exact=True)
     expect(page.get_by_role("button", name="Both models, JSON")).to_be_enabled()
     assert "beside=sst2-ivra-comp" in page.url
     section = page.locator(".two-models section")

@@ -123,7 +123,6 @@ def health(folder: Path, environment: dict[str, str]) -> int:
 def test_the_files_of_the_image_start_the_app_and_it_is_healthy_until_it_ends(
     folder: Path, environment: dict[str, str], running: "subprocess.Popen[bytes]"
 ) -> None:
-    assert health(folder, environment) != 0  # it has just begun
     end = time.monotonic() + PATIENCE
     while health(folder, environment) != 0:
         assert running.poll() is None

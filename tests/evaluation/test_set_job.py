@@ -236,7 +236,7 @@ def test_downloads_are_guarded_and_stand_alone(arguments: tuple[str, ...], table
 def test_a_job_that_was_killed_goes_on_and_nothing_is_lost_or_there_twice(hub_folder: Path, tmp_path: Path) -> None:
     table, out = tmp_path / "many.csv", tmp_path / "out"
     table.write_text("text\n" + "".join(f"the good film was {'very ' * n}dull\n" for n in range(1, 17)))
-    spec = SetSpec(str(hub_folder), str(table), methods=("occlusion", "lime"), samples=50, device="cpu", processes=2)
+    spec = SetSpec(str(hub_folder), str(table), methods=("occlusion", "lime"), samples=500, device="cpu", processes=2)
     (tmp_path / "spec.json").write_text(replace(spec, out=str(out)).as_json())
     command = [sys.executable, "-m", "explainers", "evaluate", "--spec", str(tmp_path / "spec.json")]
     part = out / "part-1-of-1.jsonl"

@@ -18,7 +18,7 @@ from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
 
 Opened = Callable[..., Any]
-PATIENCE = 20  # seconds
+PATIENCE = 120  # seconds
 TEXTS = b"id,text,label\nA,good film,positive\nB,bad film,negative\nC,,positive\nD,not very good,positive\n"
 
 

@@ -399,7 +399,7 @@ def test_the_model_of_a_compare_address_is_the_one_that_is_shown(
         st.text(heading.narrated_model(None))  # type: ignore[arg-type]
 
     monkeypatch.setattr(computations, "narrated_models", lambda _pool: {"one": "one", "two": "two"})
-    at = AppTest.from_function(script)
+    at = AppTest.from_function(script, default_timeout=60)
     if asked:
         at.query_params["model"] = asked
     assert at.run().text[0].value == shown

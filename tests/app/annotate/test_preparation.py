@@ -125,7 +125,7 @@ def test_the_thread_tries_again_what_was_opened(
     preparer = Preparer(annotation_store, cast(Engine, None))
     preparer._prepare(number)
     preparer.want_missing(number)
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while "aml" not in explained(annotation_store, number) and time.monotonic() < end:
         time.sleep(0.01)
     preparer.close()

@@ -94,7 +94,7 @@ def test_a_duel_that_was_stopped_is_computed_when_somebody_looks(
     engine.memory.pool.known.clear()
     hold.when = lambda: True
     stopped = duel_of(engine, guessed, PAIR)
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     assert follow_ups.pending(guessed)
     with monkeypatch.context() as patch:
         if expired:

@@ -55,7 +55,7 @@ def test_a_run_ends_with_every_column_filled(ran: Ran) -> None:
 def test_columns_fill_while_others_are_still_running(engine: Engine, request_for: Ask, hold: Any, over: Over) -> None:
     hold.when = lime_has_begun(engine)
     run = engine.submit(request_for(TEN))
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     assert run.status == "running"
     assert run.result("occlusion") is not None
     assert run.result("lime") is None
@@ -70,7 +70,7 @@ def test_stop_takes_effect_within_one_batch_and_what_is_finished_stays(
 ) -> None:
     hold.when = lime_has_begun(engine)
     run = engine.submit(request_for(TEN))
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     batches = hold.batches
     run.stop()
     hold.go.set()
@@ -87,7 +87,7 @@ def test_the_answer_of_a_stopped_run_is_provisional_on_the_page_and_in_its_downl
 ) -> None:
     hold.when = lime_has_begun(engine)
     run = engine.submit(request_for(TEN))
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     run.stop()
     hold.go.set()
     stopped = over(run)
@@ -101,7 +101,7 @@ def test_a_stopped_run_that_goes_on_computes_only_what_is_missing(
 ) -> None:
     hold.when = lime_has_begun(engine)
     run = engine.submit(request_for(TEN))
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     run.stop()
     hold.go.set()
     first = over(run).result("occlusion")
@@ -117,7 +117,7 @@ def test_a_run_that_is_stopped_while_it_waits_never_asks_the_model(
 ) -> None:
     hold.when = lambda: True
     busy = [engine.submit(request_for(seed)) for seed in ("a", "good")]
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     eventually(lambda: len(engine.turns.computing) == len(busy))  # else the third one may be the second
     waiting = engine.submit(request_for("film"))
     eventually(lambda: waiting.turn in engine.turns.waiting)
@@ -142,7 +142,7 @@ def test_a_run_that_is_stopped_during_its_first_pass_stays_stopped(
 
     hold.when = lambda: True
     run = engine.submit(request_for(TEN))
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     assert run.status == "waiting"
     monkeypatch.setattr(Run, "__setattr__", noted)
     run.stop()
@@ -412,7 +412,7 @@ def test_what_earlier_weights_have_computed_is_not_taken_for_the_result_of_later
     monkeypatch.setattr(computation, "_weights", lambda spec, _model: (fitted[0], 0) if spec.id == "lime" else None)
     hold.when = lime_has_begun(engine)
     run = engine.submit(request_for(TEN))
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     fitted[0] = "second"
     hold.go.set()
     assert over(run).status == "done"
@@ -436,7 +436,7 @@ def test_closing_also_ends_what_is_computed_after_a_run(engine: Engine, ran: Ran
     began = time.monotonic()
     engine.close()
     assert ended == ["stopped"]
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 4.5
 
 
 @pytest.mark.parametrize("texts", [8, 2])
@@ -455,7 +455,7 @@ def test_eight_comparisons_that_settle_at_once_all_end(
         )
         for number in range(8)
     ]
-    end = time.monotonic() + 30
+    end = time.monotonic() + 180
     while any(run.active for run in runs) and time.monotonic() < end:
         time.sleep(0.01)
     assert [run.status for run in runs] == ["done"] * 8
@@ -466,7 +466,7 @@ def test_the_time_that_is_left_does_not_count_the_wait_for_a_turn(
 ) -> None:
     hold.when = lambda: True
     busy = [engine.submit(request_for(seed)) for seed in ("a", "good")]
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     eventually(lambda: len(engine.turns.computing) == len(busy))
     submitted = time.perf_counter()
     waiting = engine.submit(request_for(TEN))

@@ -66,6 +66,7 @@ def test_quick_work_goes_first_and_equals_in_the_order_in_which_they_came(turns:
 def test_one_that_computes_gives_way_only_when_its_slice_is_used_up(
     turns: FairScheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "SLICE", 100.0)
     first, second, order = Turn(quick=False), Turn(quick=False), list[Turn]()
     turns.pause(first, nothing)
     thread = in_line(turns, second, order)
@@ -97,7 +98,10 @@ def test_slow_work_gives_way_to_quick_work_at_once_and_never_the_other_way(
     thread.join(PATIENCE)
 
 
-def test_slow_work_that_gave_way_to_quick_work_keeps_its_place_and_the_rest_of_its_slice(turns: FairScheduler) -> None:
+def test_slow_work_that_gave_way_to_quick_work_keeps_its_place_and_the_rest_of_its_slice(
+    turns: FairScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SLICE", 100.0)
     slow, next_slow, quick, order = Turn(quick=False), Turn(quick=False), Turn(), list[Turn]()
     turns.pause(slow, nothing)
     slow.began -= 0.9 * module.SLICE
@@ -173,12 +177,12 @@ def test_a_meter_pauses_before_a_batch_and_not_within_one() -> None:
 def test_waiting_for_a_turn_or_for_the_model_is_not_the_methods_time(bag: Callable[..., FrozenModel]) -> None:
     model = bag({"good": 1.0, "film": 0.5})
     decision, _ = decide(model, "good film")
-    for wait in (lambda: time.sleep(0.3), lambda: hold_for(model.lock, 0.3)):
+    for wait in (lambda: time.sleep(1.0), lambda: hold_for(model.lock, 1.0)):
         meter = Meter(give_way=wait)
         *_, last = estimates(method_spec("occlusion"), model, decision, meter)
-        assert meter.waited >= 0.25
-        assert last.seconds < 0.25
-        assert meter.seconds < 0.25
+        assert meter.waited >= 0.5
+        assert last.seconds < 0.5
+        assert meter.seconds < 0.5
 
 
 def hold_for(lock: Any, seconds: float) -> None:

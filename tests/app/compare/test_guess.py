@@ -41,7 +41,7 @@ def page(ran: Ran) -> Callable[..., AppTest]:
     """A page that asks for a guess, or shows the order in place of the explanations."""
 
     def opened(text: str = TEXT, **address: str) -> AppTest:
-        at = AppTest.from_function(script)
+        at = AppTest.from_function(script, default_timeout=60)
         at.session_state["CompareState"] = CompareState()
         look_at(at, ran(text, methods=("occlusion",)))
         for name, value in address.items():

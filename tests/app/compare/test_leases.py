@@ -28,7 +28,7 @@ def test_a_run_ends_when_its_tab_is_gone_and_what_is_finished_stays_known(
     hold.when = lambda: any(run.columns["lime"].base is not None for run in engine.queue)
     lease = Lease(lambda: False)
     run = engine.submit(request_for(), lease=lease)
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     lease.renewed -= runs.GONE + 1
     batches = hold.batches
     hold.go.set()
@@ -44,7 +44,7 @@ def test_a_run_ends_when_its_tab_is_gone_and_what_is_finished_stays_known(
 def test_a_run_that_waits_for_its_turn_ends_as_well(engine: Engine, request_for: Any, hold: Any, over: Any) -> None:
     hold.when = lambda: True
     busy = [engine.submit(request_for(text)) for text in ("a", "good")]
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     end = time.monotonic() + 10
     while len(engine.turns.computing) < len(busy) and time.monotonic() < end:  # else the third one may be the second
         time.sleep(0.005)
@@ -63,7 +63,7 @@ def test_after_a_reload_the_same_question_takes_over_the_run_that_nobody_looks_a
 ) -> None:
     hold.when = lambda: True
     run = engine.submit(request_for(), lease=Lease(lambda: False))
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     lease = Lease()
     assert engine.submit(request_for(), lease=lease) is run
     assert run.lease is lease
@@ -99,7 +99,7 @@ def test_closing_ends_every_thread_and_refuses_what_comes_after(engine: Engine, 
 
     hold.when = slow
     runs = [engine.submit(request_for(text)) for text in ("a", "good", "film", "but")]
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     engine.close()
     assert not engine.threads
     assert not engine.queue
@@ -129,7 +129,7 @@ def test_the_snapshot_has_numbers_and_nothing_that_was_typed(
 ) -> None:
     hold.when = lambda: True
     runs = [engine.submit(request_for(text), lease=Lease(lambda: False)) for text in ("a", "good", "film")]
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     while len(engine.turns.waiting) != 1:
         time.sleep(0.01)
     snapshot = engine.snapshot()

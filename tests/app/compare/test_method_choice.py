@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_method_that_was_not_fitted_to_the_model_is_offered_and_not_chosen(folder: Path) -> None:
-    app = AppTest.from_function(page).run()
+    app = AppTest.from_function(page, default_timeout=60).run()
     assert not app.exception
     chosen = json.loads(app.json[0].value)
     learned = {spec.id for spec in METHODS if spec.learns}
@@ -46,6 +46,6 @@ def test_a_method_that_was_not_fitted_to_the_model_is_offered_and_not_chosen(fol
 
 
 def test_one_that_a_person_chooses_stays_chosen(folder: Path) -> None:
-    app = AppTest.from_function(page)
+    app = AppTest.from_function(page, default_timeout=60)
     app.query_params["learned"] = "CIMI"
     assert "cimi" in json.loads(app.run().json[0].value)

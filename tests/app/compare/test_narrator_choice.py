@@ -32,7 +32,7 @@ def fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("fitted")
 def test_without_fitted_narrators_there_is_nothing_to_choose() -> None:
-    app = AppTest.from_function(page).run()
+    app = AppTest.from_function(page, default_timeout=60).run()
     assert not app.exception
     assert not app.get("button_group")
     assert app.json[0].value == "null"
@@ -41,7 +41,7 @@ def test_without_fitted_narrators_there_is_nothing_to_choose() -> None:
 def test_all_that_are_fitted_are_chosen_until_one_is_taken_away(fitted: Path) -> None:
     for spec in NARRATORS[1:]:
         (fitted / f"{spec.id}.safetensors").touch()
-    app = AppTest.from_function(page).run()
+    app = AppTest.from_function(page, default_timeout=60).run()
     assert not app.exception
     (pills,) = app.get("button_group")
     assert pills.options == [spec.name for spec in NARRATORS[1:]]
@@ -53,6 +53,6 @@ def test_all_that_are_fitted_are_chosen_until_one_is_taken_away(fitted: Path) ->
 def test_the_address_chooses(fitted: Path) -> None:
     for spec in NARRATORS:
         (fitted / f"{spec.id}.safetensors").touch()
-    app = AppTest.from_function(page)
+    app = AppTest.from_function(page, default_timeout=60)
     app.query_params["narrators"] = "φ + TS"
     assert app.run().json[0].value == '["cause_phi_ts"]'

@@ -258,7 +258,7 @@ def test_a_card_tells_how_far_its_method_is(engine: Engine, request_for: Ask, ho
     hold.when = lambda: any(run.columns["lime"].base is not None for run in engine.queue)
     settings = Settings(samples=50, steps=5, sampling="captum")
     run = engine.submit(request_for(TEN, methods=("kernel_shap", "occlusion", "lime"), settings=settings))
-    assert hold.reached.wait(10)
+    assert hold.reached.wait(60)
     status = {card["id"]: card["status"] for card in payload(run, DrawingOptions())["rows"]}
     assert status == {"consensus": "waiting", "lime": "running", "kernel_shap": "waiting", "occlusion": "done"}
     lime = next(card for card in payload(run, DrawingOptions())["rows"] if card["id"] == "lime")

@@ -102,7 +102,7 @@ def script() -> None:
 @pytest.fixture
 def page(engine: Engine, ran: Ran) -> Callable[..., AppTest]:
     def opened(run: Run | None = None, **address: str) -> AppTest:
-        at = AppTest.from_function(script)
+        at = AppTest.from_function(script, default_timeout=60)
         at.session_state["CompareState"] = CompareState()
         at.session_state["engine"] = engine
         state = at.session_state["CompareState"]

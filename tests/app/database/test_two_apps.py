@@ -20,7 +20,7 @@ from app.train.jobs import Jobs
 from explainers.datasets.example import Example
 from explainers.training.fit_spec import FitSpec
 
-PATIENCE = 20  # seconds
+PATIENCE = 120  # seconds
 SPEC = FitSpec("aml", "owner/model", variant="mine")
 TEXTS = tuple(Example(f"text {number}") for number in range(20))
 PROLOGUE = """

@@ -36,7 +36,7 @@ def script() -> None:
 def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
     def open_app(auth: object = None, **claims: Any) -> AppTest:
         monkeypatch.setattr(gate, "claims", lambda: claims)
-        at = AppTest.from_function(script)
+        at = AppTest.from_function(script, default_timeout=60)
         if auth is not None:
             at.secrets["auth"] = auth
         return at.run()

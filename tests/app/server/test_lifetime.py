@@ -16,7 +16,7 @@ from app.load.client import Tab, opened
 from app.load.server import Query, Watched, target
 from app.server import lifetime
 
-LONGEST = 10.0  # seconds
+LONGEST = 60.0  # seconds
 STARTING = 120.0
 TABS = 4
 

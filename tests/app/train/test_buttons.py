@@ -62,14 +62,16 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("exit_code", "label"), [(2, "Try again"), (1, "Resume"), (137, "Resume"), (None, "Resume")])
 def test_only_what_may_go_on_is_resumed(tmp_path: Path, exit_code: int | None, label: str) -> None:
-    app = AppTest.from_function(page, kwargs={"folder": str(tmp_path), "exit_code": exit_code}).run()
+    app = AppTest.from_function(
+        page, default_timeout=60, kwargs={"folder": str(tmp_path), "exit_code": exit_code}
+    ).run()
     assert not app.exception
     assert app.button(key="resume 1").label == label
 
 
 def test_weights_are_deleted_where_asked_for(tmp_path: Path) -> None:
     given = {"folder": str(tmp_path), "exit_code": 0, "status": "done"}
-    app = AppTest.from_function(page, kwargs=given).run()
+    app = AppTest.from_function(page, default_timeout=60, kwargs=given).run()
     app.button(key="delete 1").click().run()
     assert app.session_state["deleted"] == (1, False)
     app.checkbox(key="weights 1").check().run()
@@ -79,7 +81,7 @@ def test_weights_are_deleted_where_asked_for(tmp_path: Path) -> None:
 
 def test_weights_that_others_have_replaced_are_not_offered(tmp_path: Path) -> None:
     given = {"folder": str(tmp_path), "exit_code": 0, "status": "done", "sha": "bb"}
-    app = AppTest.from_function(page, kwargs=given).run()
+    app = AppTest.from_function(page, default_timeout=60, kwargs=given).run()
     assert not app.exception
     assert not app.checkbox
     assert "These weights were deleted, or replaced by others of their name." in [each.value for each in app.caption]

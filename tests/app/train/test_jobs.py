@@ -25,7 +25,7 @@ from explainers.installation import IMPORTED_FROM, STORE_VARIABLE
 from explainers.models import catalog, model_names
 from explainers.training.fit_spec import FitSpec
 
-PATIENCE = 20  # seconds
+PATIENCE = 120  # seconds
 SPEC = FitSpec("aml", "owner/model", variant="mine", seed=3, settings=(("epochs", "2"),))
 TEXTS = tuple(Example(f"text {number}") for number in range(20))
 PROLOGUE = """

@@ -17,7 +17,7 @@ def page(metrics: dict[str, float], epochs: int = 2, steps: int = 2) -> None:
 @pytest.mark.parametrize("cons", [True, False])
 def test_consistency_is_drawn_where_weights_are_selected_by_it(cons: bool) -> None:
     metrics = {"aopc_c": 0.25, "aopc_s": 0.125, **({"cons": 0.5} if cons else {})}
-    app = AppTest.from_function(page, kwargs={"metrics": metrics}).run()
+    app = AppTest.from_function(page, default_timeout=60, kwargs={"metrics": metrics}).run()
     assert not app.exception
     (caption,) = app.caption
     joint = ", " if cons else " and "
@@ -28,7 +28,9 @@ def test_consistency_is_drawn_where_weights_are_selected_by_it(cons: bool) -> No
 
 
 def test_what_has_one_point_is_told_in_words() -> None:
-    app = AppTest.from_function(page, kwargs={"metrics": {"aopc_c": 0.25, "aopc_s": 0.125}, "epochs": 1, "steps": 1})
+    app = AppTest.from_function(
+        page, default_timeout=60, kwargs={"metrics": {"aopc_c": 0.25, "aopc_s": 0.125}, "epochs": 1, "steps": 1}
+    )
     first, held_out = (each.proto.body for each in app.run().get("html"))
     assert ">After the first step: total 0.500, L_p 0.500.<" in first
     assert ">On held-out texts after epoch 1: AOPC-C 0.250, AOPC-S 0.125.<" in held_out

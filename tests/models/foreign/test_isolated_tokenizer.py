@@ -76,9 +76,9 @@ def panicking(tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize(
     ("make", "text", "seconds", "sentence"),
     [
-        (endless, "q", 1, r"The tokenizer of 'owner/model' did not finish within 1 s on this text\."),
+        (endless, "q", 3, r"The tokenizer of 'owner/model' did not finish within 3 s on this text\."),
         (panicking, "a" * 60 + "!", 10, "The tokenizer of 'owner/model' failed on this text: "),
-        pytest.param(hungry, "q", 20, "crashed or needed too much memory on this text", marks=pytest.mark.slow),
+        pytest.param(hungry, "q", 120, "crashed or needed too much memory on this text", marks=pytest.mark.slow),
     ],
 )
 def test_a_text_that_a_tokenizer_cannot_stand_is_a_sentence_and_the_next_is_read(
@@ -93,7 +93,7 @@ def test_a_text_that_a_tokenizer_cannot_stand_is_a_sentence_and_the_next_is_read
     ours, started = isolated(seconds=seconds), time.monotonic()
     with pytest.raises(ExplanationError, match=sentence):
         ours.tokens([text])
-    assert time.monotonic() - started < seconds + 3
+    assert time.monotonic() - started < seconds + 20
     assert ours.tokens(["good"]).ids == tuple(tokenizer.encode("good").ids)
 
 
