@@ -1,7 +1,7 @@
 """The head of the page: the input with its decisive words marked, what they do to p, and how sure that is.
 
-It has the same parts in every state, so that nothing moves when the answer comes. As long as a run has none, that of
-the run before is shown, pale, and said to be that.
+It has the same parts in every state, so that nothing moves when the answer comes. As long as a run has none, or where
+none came in its time, that of the run before is shown, pale, and said to be that.
 """
 
 from html import escape
@@ -25,7 +25,8 @@ NOTHING = "No method has finished, so there is no answer."
 NO_TIME = "No answer in {} s: the random orders, or a second method, did not fit. Compute the rest, or give more time."
 TO_COME, MISSING = "more methods to come", "not all methods had time"
 NOT_YET = "Not decided within {} s: not all methods had time. Compute the rest"
-OLD, EARLIER = "Answer for {}, until the new one is there", "Earlier answer, until the new one is there"
+EARLIER, OF_OTHER = "Earlier answer", "Answer for {}"
+COMES, LATE = ", until the new one is there", ": {} s were too short for the new one. Compute the rest"
 STYLE = """<style>
 .answer { --tone: #7b8794; border-left: 4px solid var(--tone); border-radius: 0.4rem; padding: 0.6rem 1rem 0.5rem;
   background: color-mix(in srgb, var(--tone) 8%, transparent); box-sizing: border-box; overflow-wrap: anywhere; }
@@ -81,20 +82,29 @@ STYLE = """<style>
 
 def show(run: Run, *, actions: bool = True) -> None:
     """Draw the answer of what is finished; with `actions` also what can be tried next, or as much room."""
-    answer, shown, active = answer_of(run), run, run.active  # which a worker may end meanwhile
-    if answer.status == "pending" and active and run.previous is not None:
-        answer, shown = answer_of(run.previous), run.previous
+    active = run.active  # which a worker may end meanwhile
+    shown, answer = shown_answer(run)
     key = (shown.settled, run.active, run.status, id(shown.whole), answer)
     with st.container(key="answer head"):
         st.html(STYLE + run.view("answer head", key, lambda: markup(run, shown, answer)))
     with st.container(key="answer actions"):  # also an empty one, so that what follows keeps its place in the page
         if actions and (run.stored is None or answer.status == "open"):
             known = answer.status in ("supported", "open") and (shown is not run or not active)
-            if not (known and _actions(shown, answer, disabled=shown is not run)):
+            late = shown is not run and not active
+            of = (run, answer_of(run)) if late else (shown, answer)
+            if not (known and _actions(*of, disabled=shown is not run and active)):
                 st.html('<div class="answer-no-actions"></div>')
         given = run.view("guess place", (run.settled, run.active), lambda: guess.place(run))
         if given:
             plain_text.paragraph(given)
+
+
+def shown_answer(run: Run) -> tuple[Run, Answer]:
+    """Return the run and its answer, or those before as long as it has none or where it had no time."""
+    answer = answer_of(run)
+    if answer.status == "pending" and run.earlier is not None and (run.active or _had_no_time(run)):
+        return run.earlier, answer_of(run.earlier)
+    return run, answer
 
 
 def markup(run: Run, shown: Run, answer: Answer) -> str:
@@ -122,11 +132,16 @@ def _heading(shown: Run, answer: Answer) -> str:
     return wording.heading(answer, shown.comparison(), brief=True)
 
 
+def _had_no_time(run: Run) -> bool:
+    return run.current is not None and run.current.lacks_methods
+
+
 def _old(run: Run, shown: Run) -> str:
+    """Return what the answer is that is shown, and why."""
     count = len(shown.request.removed)
-    if shown.request.removed == run.request.removed:
-        return EARLIER
-    return OLD.format(f"the text with {count} removed" if count else "the whole text")
+    other = OF_OTHER.format(f"the text with {count} removed" if count else "the whole text")
+    which = EARLIER if shown.request.removed == run.request.removed else other
+    return which + (COMES if run.active else LATE.format(run.request.budget))
 
 
 def _waiting(run: Run) -> str:
@@ -134,7 +149,7 @@ def _waiting(run: Run) -> str:
         return NO_METHOD
     if run.active:
         return WAITING
-    if run.current is not None and run.current.lacks_methods:
+    if _had_no_time(run):
         return NO_TIME.format(run.request.budget)
     return NOT_MEASURED if run.current is not None and run.current.results else NOTHING
 

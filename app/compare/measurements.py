@@ -5,7 +5,7 @@ made on demand; and the address that brings the page back.
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
@@ -76,7 +76,8 @@ def show_downloads(comparison: "Comparison", *, disabled: bool) -> None:
         )
         with st.popover("Link to this view"):
             parameters = {name: st.query_params.get_all(name) for name in st.query_params}
-            st.code(f"{st.context.url}?{urlencode(parameters, doseq=True)}", language=None)
+            page = urlsplit(st.context.url or "")._replace(query=urlencode(parameters, doseq=True))
+            st.code((page if page.path else page._replace(path="/")).geturl(), language=None)
             st.caption(LINK[compare_state().left_out])
 
 

@@ -129,7 +129,8 @@ class Run:
     expected: int = 0  # about how many answers of the model it needs; 0 before the prediction
     budget: Budget | None = None  # from the moment on at which it began to explain
     stored: StoredResult | None = field(default=None, repr=False)  # with which it was filled, without a model
-    previous: "Run | None" = field(default=None, repr=False)  # about the same input: shown until this one has results
+    previous: "Run | None" = field(default=None, repr=False)  # about the same units: shown until this one has results
+    earlier: "Run | None" = field(default=None, repr=False)  # about the same input: its answer, until this has one
     views: dict[str, tuple[object, Any]] = field(default_factory=dict, repr=False)
     changing: Lock = field(default_factory=Lock, repr=False)  # of `current` and `status`
 

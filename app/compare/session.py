@@ -8,7 +8,7 @@ from app.compare import file_rows, guess
 from app.compare.controls import ComparisonOptions
 from app.compare.engine import Engine
 from app.compare.question_form import Question
-from app.compare.runs import Lease, Request, Run
+from app.compare.runs import Lease, Request, Run, answer_of
 from app.compare.state import compare_state
 from app.server import lifetime
 from app.session import model_pool
@@ -62,6 +62,9 @@ def start(engine: Engine, request: Request, *, fresh: bool = False) -> Run:
         state.beside_run = None
     run = engine.submit(request, fresh=fresh, lease=Lease(connection()))
     if before is not None and before.whole is not None:
+        if (before.request.model, before.request.example) == (request.model, request.example):
+            run.earlier = before if answer_of(before).status != "pending" or before.earlier is None else before.earlier
+        before.earlier = None
         if units_of(before.request) == units_of(request):
             run.whole = run.whole or before.whole
             run.previous = before if before.settled[0] or before.previous is None else before.previous

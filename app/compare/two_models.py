@@ -39,7 +39,7 @@ CUT_OTHERWISE = (
     "Restore what was removed, or choose words as units."
 )
 SHORT = "Not all methods had time."
-STOPPED = "Stopped. Finished results stay."
+STOPPED = "The second model was stopped. Finished results stay."
 RHO = (
     "ρ compares the two rows by rank: 1 the same order, 0 no relation, −1 the opposite. After the consensus the least "
     "alike come first."

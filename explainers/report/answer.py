@@ -161,8 +161,14 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
         f"({answer.compared} methods). {method_sentence(answer, comparison)}"
     )
     robust = f"{operators_line(answer, comparison)}." if answer.holds else "No other operator was tried."
+    own, _ = effect.shown
     return (
-        Mark("effect", f"effect {decimals(effect.full)} → {decimals(effect.shown[0])}", whole, supported),
+        Mark(
+            "effect",
+            f"{decimals(effect.full)} → {decimals(own)} {experiment(effect)} {_them(answer)}",
+            whole,
+            supported,
+        ),
         Mark("agreement", f"agreement {_share(agreed)}", common, 2 * answer.naming > answer.compared),
         Mark("robust", operators, robust, answer.robust if tried > 1 else None),
     )

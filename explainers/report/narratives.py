@@ -106,9 +106,9 @@ BEING_GENERATED = "The sentences are being generated."
 BEING_CHECKED = "The sentences are being checked."
 NO_CLASS = "No sentence can be trusted: none names the class that the model predicts."
 FAILED = "No sentence can be trusted: each that names the model's class fails another check."
-ONLY_CLASS = "No sentence is supported beyond the class that it names: nothing else could be decided."
+ONLY_CLASS = "The sentences name the model's class. Whether their reasons hold could not be checked here."
 UNDECIDED = "Most likely right: {}. It names the model's class; nothing else about it could be decided here."
-SOME_FAILED = "No sentence is supported: those of which more than the class could be checked fail."
+SOME_FAILED = "No reason is supported: those that could be checked here fail."
 
 TRUE_FIRST = (QUESTIONS[1],)  # of two that pass one check each, the reason that is true comes before the words in use
 

@@ -202,7 +202,7 @@ class Comparison:
             return frames.metrics(self.displayed_results, self.random_control, target, erasure)
         if table == "curves":
             return frames.curves(self.results, self.random_control, target, erasure)
-        return frames.scores(self.results, target, self.names)
+        return frames.scores(self.results, target, self.names, self.decision.kind_of)
 
     def as_dict(self) -> dict[str, Any]:
         """`model`, `label`, `probabilities` by label, `explanations`, the random control and the run manifest.
@@ -262,12 +262,17 @@ class Comparison:
         labels, versus = self.decision.card.labels, self.decision.versus
         return {"label": self.label} if versus is None else {"label": self.label, "versus": labels[versus]}
 
+    def _unit(self, unit: Unit) -> dict[str, Any]:
+        """`kind` is as in `Decision.kind_of`; a patch has a `box` (left, top, right, bottom) in pixels of the given
+        image."""
+        return {**asdict(unit), "kind": self.decision.kind_of(unit)}
+
     def _explanation(self, result: MethodResult) -> dict[str, Any]:
         attribution, curves = result.attribution, result.curves
         return {
             "method": attribution.method,
             **self._target(),
-            "units": [_unit(unit) for unit in attribution.encoding.units],
+            "units": [self._unit(unit) for unit in attribution.encoding.units],
             "scores": list(attribution.scores),
             "signed": attribution.signed,
             "image_share": attribution.image_share if attribution.encoding.multimodal else None,
@@ -320,11 +325,6 @@ def _operator(check: OperatorCheck) -> dict[str, Any]:
         "random_control": _defined({metric: float(np.mean(values)) for metric, values in check.random.items()}),
         "failure": check.failure or None,
     }
-
-
-def _unit(unit: Unit) -> dict[str, Any]:
-    """`kind` is "word" or "patch"; a patch has a `box` (left, top, right, bottom) in pixels of the given image."""
-    return {**asdict(unit), "kind": unit.kind}
 
 
 class Comparisons(list[Comparison]):

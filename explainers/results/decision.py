@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from explainers.errors import ExplanationError
-from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.models.inputs.encoding import Encoding, Erasure, Unit
 from explainers.models.prompt import PromptCard
 from explainers.models.target import Target
 from explainers.results.settings import Settings
@@ -57,6 +57,12 @@ class Decision:
     def explained(self) -> str:
         """Return the name of the target: "A", or "A rather than B"."""
         return self.target.name(self.card.labels)
+
+    def kind_of(self, unit: Unit) -> str:
+        """Return "patch", "word" or "token", or "sentence" for one that is not opened."""
+        if unit.kind == "patch" or self.settings.unit != "sentence":
+            return "token" if unit.kind == "word" and self.settings.unit == "token" else unit.kind
+        return "word" if self.encoding.sentence_of(unit) in self.settings.opened else "sentence"
 
     def __post_init__(self) -> None:
         if not self.encoding.units:

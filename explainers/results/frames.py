@@ -1,14 +1,17 @@
 """A comparison as pandas frames: a row per method and unit, per method, or per curve point."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from explainers.results.attribution import ranking
 from explainers.results.events import MethodResult, RandomControl
+
+if TYPE_CHECKING:
+    from explainers.models.inputs.encoding import Unit
 
 HEAD = ("method", "label", "versus", "erasure")  # `versus` only where one class is explained rather than another
 COSTS = {"seconds": "float64", "model_calls": "Int64", "completeness_gap": "float64"}
@@ -18,8 +21,10 @@ SIDES = ("left", "top", "right", "bottom")
 MULTIMODAL_PARTS = ("Text", "Picture")  # values of the column `of`: part of the file format, whatever the screen says
 
 
-def scores(results: Sequence[MethodResult], target: Classes, parts: Sequence[str]) -> pd.DataFrame:
-    """Return a row per method and unit; `parts` names the inputs by `Unit.segment`.
+def scores(
+    results: Sequence[MethodResult], target: Classes, parts: Sequence[str], kind_of: Callable[["Unit"], str]
+) -> pd.DataFrame:
+    """Return a row per method and unit; `parts` names the inputs by `Unit.segment`, `kind_of` is that of a decision.
 
     Offsets count code points of text number `segment`, named `of`; `end` is exclusive.
     Patches have their sides in pixels of the given image.
@@ -35,7 +40,7 @@ def scores(results: Sequence[MethodResult], target: Classes, parts: Sequence[str
                 "method": attribution.method,
                 **head,
                 "unit": _valid(unit.text),
-                "kind": unit.kind,
+                "kind": kind_of(unit),
                 "start": unit.start,
                 "end": unit.end,
                 "segment": unit.segment,

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from explainers.api import explain
 from explainers.comparison.decision import decide
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
@@ -45,7 +46,20 @@ def test_a_text_is_cut_where_its_sentences_end(text: str, expected: list[str] | 
     assert sentences(text) == expected
 
 
-@pytest.mark.parametrize("text", [TEXT, "a . b", "...!?", "A.B.C. D", "x\n\ny. Z", "“Q.” R", "a" * 500, ". . ."])
+def test_a_text_without_points_is_cut_at_commas_and_without_those_by_length() -> None:
+    words = [f"word{number}" for number in range(150)]
+    assert [len(piece.split()) for piece in sentences(" ".join(words))] == [40, 40, 40, 30]
+    words[4] += ","  # too early
+    words[29] += ","
+    words[34] += ";"
+    assert [len(piece.split()) for piece in sentences(" ".join(words))] == [35, 40, 40, 35]
+    assert len(sentences(" ".join(words[:100]))) == 1
+    assert [len(piece.split()) for piece in sentences("It is so. W" + " ".join(words[50:])[1:])] == [3, 100]
+
+
+@pytest.mark.parametrize(
+    "text", ["b, " * 300, TEXT, "a . b", "...!?", "A.B.C. D", "x\n\ny. Z", "“Q.” R", "a" * 500, ". . ."]
+)
 def test_sentences_hold_every_word_in_order(text: str) -> None:
     spans = sentence_spans(text)
     assert all(one[1] <= two[0] for one, two in pairwise(spans))
@@ -53,7 +67,7 @@ def test_sentences_hold_every_word_in_order(text: str) -> None:
         assert sum(first <= begin < last for first, last in spans) == 1, (text, begin, end)
 
 
-@pytest.mark.parametrize("piece", [".", " A.", ". ", "!?", "\n", "a "])
+@pytest.mark.parametrize("piece", [".", " A.", ". ", "!?", "\n", "a ", "a, "])
 def test_odd_texts_take_no_long_time(piece: str) -> None:
     began = time.process_time()
     sentence_spans(piece * 20_000)
@@ -100,3 +114,16 @@ def test_sentences_of_a_pair_are_counted_over_both_texts(pairs: FrozenModel) -> 
     assert [segment for segment, _ in sentences_of(texts)] == [0, 0, 1]
     encoding = pairs.encode(Example(*texts)).by_sentence([2])
     assert [unit.text for unit in encoding.units] == ["The film.", "The plot.", "A", "film", "was", "good", "."]
+
+
+def test_files_name_the_kind_of_every_unit(bert: FrozenModel) -> None:
+    def kinds(settings: Settings) -> list[str]:
+        comparison = explain(bert, TEXT, methods="occlusion", unit=settings.unit, opened=settings.opened)
+        (explanation,) = comparison.as_dict()["explanations"]
+        assert list(comparison.to_frame()["kind"]) == [unit["kind"] for unit in explanation["units"]]
+        return [unit["kind"] for unit in explanation["units"]]
+
+    assert kinds(Settings(unit="sentence")) == ["sentence"] * 3
+    assert kinds(Settings(unit="sentence", opened=(1,))) == ["sentence", *["word"] * 5, "sentence"]
+    assert set(kinds(Settings(unit="word"))) == {"word"}
+    assert set(kinds(Settings(unit="token"))) == {"token"}

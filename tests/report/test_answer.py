@@ -140,7 +140,7 @@ def test_confidence_is_told_only_where_it_was_measured() -> None:
 
 def test_three_marks_stand_for_themselves_and_a_failed_operator_is_no_full_mark() -> None:
     effect, agreement, robust = marks(SUPPORTED, COMPARISON)
-    assert (effect.text, effect.holds) == ("effect 0.95 → 0.07", True)
+    assert (effect.text, effect.holds) == ("0.95 → 0.07 without them", True)
     assert (agreement.text, agreement.holds) == ("agreement 71 %", True)
     assert (robust.text, robust.holds) == ("holds under 2 of 3 operators", False)
     assert robust.meaning == "Holds when words are deleted; not when embeddings are zeroed."

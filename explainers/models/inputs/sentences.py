@@ -3,6 +3,9 @@
 A sentence ends at a line break, and at . ! ? … or their like in other scripts, with closing quotes and brackets, before
 a space, unless what follows begins in lower case or the point belongs to an abbreviation or an initial. In tokenised
 text, where a space stands before the point, it always ends there.
+
+What has more than `MOST_WORDS` words, as text without points does, is cut into pieces of at most `PIECE` words: at the
+last comma or other mark in them, or without one after so many words.
 """
 
 from collections.abc import Sequence
@@ -17,6 +20,8 @@ END = regex.compile(
 )
 ABBREVIATION = regex.compile(r"\b(?:[Mm]rs?|[Mm]s|[Dd]rs?|[Pp]rof|[Ss]t|vs|i\.e|e\.g|(?![IA]\.)\p{Lu})\.\Z")
 NUMBERED = regex.compile(r"\b(?:[Nn]o|[Ff]ig|[Vv]ol)\.\Z")  # before a number
+MOST_WORDS, PIECE, SHORTEST_PIECE = 100, 40, 10  # words
+MARKS = (",", ";", ":", ")", "–", "—")
 LONGEST = 12  # characters in which an abbreviation is looked for
 Span = tuple[int, int]
 
@@ -31,7 +36,19 @@ def sentence_spans(text: str) -> tuple[Span, ...]:
         spans.append((begin, match.end()))
         begin = match.end()
     spans.append((begin, len(text)))
-    return tuple(span for span in (_stripped(text, *span) for span in spans) if span[0] < span[1])
+    stripped = (_stripped(text, *span) for span in spans)
+    return tuple(piece for span in stripped if span[0] < span[1] for piece in _pieces(text, *span))
+
+
+def _pieces(text: str, begin: int, end: int) -> list[Span]:
+    words = [match.span() for match in regex.finditer(r"\S+", text, pos=begin, endpos=end)]
+    pieces: list[Span] = []
+    while len(words) > (PIECE if pieces else MOST_WORDS):
+        marks = [at for at in range(SHORTEST_PIECE, PIECE + 1) if text.endswith(MARKS, 0, words[at - 1][1])]
+        taken = marks[-1] if marks else PIECE
+        pieces.append((words[0][0], words[taken - 1][1]))
+        words = words[taken:]
+    return [*pieces, (words[0][0], words[-1][1])]
 
 
 def _is_abbreviation(before: str, after: str) -> bool:

@@ -141,3 +141,21 @@ def test_a_run_that_did_all_does_not_start_again_for_more_time(ran: Callable[...
 
 def test_another_budget_asks_the_same(request_for: Ask) -> None:
     assert replace(request_for(), budget=5) == request_for()
+
+
+def test_the_answer_about_the_sentences_stays_where_their_words_have_no_time(
+    engine: Engine, request_for: Ask, over: Over, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = " ".join(f"The film {number} was good and bad." for number in range(8))
+    asked = request_for(text, methods=METHODS)
+    sentences = over(engine.submit(replace(asked, settings=replace(asked.settings, unit="sentence"))))
+    answer = answer_of(sentences)
+    assert answer.status != "pending"
+    opened = replace(asked.settings, unit="sentence", opened=(1,))
+    run = over(engine.submit(replace(asked, settings=opened, budget=0)))
+    assert answer_of(run).status == "pending"
+    assert "No answer in 0 s" in answer_head.markup(run, run, answer_of(run))
+    run.earlier = sentences
+    html = answer_head.markup(run, *answer_head.shown_answer(run))
+    assert "Earlier answer: 0 s were too short for the new one. Compute the rest" in html
+    assert "The film 1 was good" in html
