@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from explainers.attribution.controls import RANDOM
 from explainers.attribution.mask_samples import batch_ends
-from explainers.comparison.price import FEWEST, seconds_left
+from explainers.comparison.price import FEWEST, masks_of, measuring, seconds_left
 from explainers.methods.spec import SLOW, MethodSpec
 from explainers.metrics.faithfulness import METRICS, SEARCHED_ORDERS
 from explainers.models.meter import Meter
-from explainers.results.attribution import curve_counts, first_counts, metric_counts
+from explainers.results.attribution import curve_counts, first_counts
 from explainers.results.settings import RANDOM_ORDERS, SETTLED_BY, Settings
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def postponed_passes(comparison: "Comparison", specs: Sequence[MethodSpec]) -> i
         missing += SEARCHED_ORDERS * len(curve_counts(units))
     for spec in specs:
         result = comparison.result(spec.id)
-        whole = spec.passes(units, settings.samples or SETTLED_BY, settings.steps)
+        whole = min(spec.passes(units, settings.samples or SETTLED_BY, settings.steps), masks_of(units))
         if result is not None and result.attribution.ended_early:
             missing += max(whole - result.attribution.model_calls, 0)
         elif spec.id in comparison.postponed:
@@ -91,21 +91,17 @@ def postponed_passes(comparison: "Comparison", specs: Sequence[MethodSpec]) -> i
     return missing
 
 
-def measuring(orders: int, units: int) -> int:
-    """Return how many passes measure so many orders under one operator, at the counts of the metrics."""
-    return orders * 2 * (len(metric_counts(units)) - 1)
-
-
-def first_passes(spec: MethodSpec, settings: Settings, units: int) -> int:
-    """Return how many passes a method takes until it has something to show, and to measure that."""
+def first_passes(spec: MethodSpec, settings: Settings, units: int, unasked: int) -> int:
+    """Return how many passes a method takes until it has something to show, and to measure that. So many masks of the
+    units are `unasked`; the answers about all others are known."""
     passes = spec.passes(units, settings.samples or SETTLED_BY, settings.steps)
     if spec.kind == "sampled":
-        passes = min(passes, batch_ends(passes, units)[0])
+        passes = min(passes, batch_ends(passes, units)[0], unasked)
     elif spec.kind in SLOW:
         passes = 0  # it improves from its first step on
-    return passes * (WITH_GRADIENTS if spec.kind == "gradients" else 1) + curve_passes(units)
+    return passes * (WITH_GRADIENTS if spec.kind == "gradients" else 1) + curve_passes(units, unasked)
 
 
-def curve_passes(units: int) -> int:
+def curve_passes(units: int, unasked: int) -> int:
     """Return about how many passes the curves of one order take as they are drawn, with the search for a flip."""
-    return 2 * len(first_counts(units)) + len(curve_counts(units)) // 4
+    return min(2 * len(first_counts(units)) + len(curve_counts(units)) // 4, unasked)

@@ -1,6 +1,7 @@
 """What a comparison costs: about how many passes it takes, and the seconds that are left."""
 
 from collections.abc import Sequence
+from math import comb
 
 from explainers.methods.spec import MethodSpec
 from explainers.models.meter import Meter
@@ -13,7 +14,7 @@ FEWEST, EARLIEST = 20, 1.0  # passes and seconds after which the speed is known
 def expected_passes(
     specs: Sequence[MethodSpec], settings: Settings, units: int, operators: int, *, known: int = 0
 ) -> int:
-    """Return about how many inputs go through the model to explain one input with so many units, and to measure.
+    """Return about how many answers of the model explain one input with so many units, and measure that.
 
     Methods that are `known` already are measured only.
 
@@ -29,6 +30,18 @@ def explaining_passes(specs: Sequence[MethodSpec], settings: Settings, units: in
     """As `expected_passes`, without measuring."""
     samples = settings.samples or SETTLED_BY
     return sum(spec.passes(units, samples, settings.steps) for spec in specs)
+
+
+def measuring(orders: int, units: int) -> int:
+    """Return how many passes at most measure so many orders under one operator, at the counts of the metrics, by
+    removing and by keeping: of few units there are few masks."""
+    counts = [count for count in metric_counts(units) if 0 < count < units]
+    return min(sum(2 * min(orders, comb(units, count)) for count in counts), masks_of(units))
+
+
+def masks_of(units: int) -> int:
+    """Return how many masks of so many units there are."""
+    return 1 << units
 
 
 def seconds_left(expected: int, meter: Meter, elapsed: float) -> float | None:

@@ -17,9 +17,10 @@ from dataclasses import replace
 import numpy as np
 
 from explainers.attribution.controls import RANDOM, control_orders
-from explainers.comparison.budget import UNLIMITED, Budget, curve_passes, first_passes, measuring
+from explainers.comparison.budget import UNLIMITED, Budget, curve_passes, first_passes
 from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, takes_part
 from explainers.comparison.decision import ablated_inputs
+from explainers.comparison.price import measuring
 from explainers.comparison.windows import attributions
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
@@ -105,7 +106,7 @@ def run(
 
     def methods(chosen: Iterable[MethodSpec], seconds: float = math.inf) -> Iterator[Event]:
         for spec in chosen:
-            if spec.is_random or budget.allows(first_passes(spec, decision.settings, units)):
+            if spec.is_random or budget.allows(first_passes(spec, decision.settings, units, answers.unasked)):
                 part = run_method(spec, model, decision, meter, answers, budget.until(seconds))
                 yield from noting(explained, part)
             else:
@@ -127,19 +128,19 @@ def run(
     for sentence in sentences:
         yield check(sentence, whole, decision.settings.seed)
     for number, spec in enumerate(slow):
-        yield from methods([spec], time_of_slow(budget, decision, len(specs), len(slow) - number))
+        yield from methods([spec], time_of_slow(budget, decision, len(specs), len(slow) - number, answers.unasked))
     yield from noting(explained, run_consensus(answers, explained, target))
     yield from run_operator_checks(model, decision, explained, meter, known_checks, budget)
 
 
-def time_of_slow(budget: Budget, decision: Decision, methods: int, slow: int) -> float:
+def time_of_slow(budget: Budget, decision: Decision, methods: int, slow: int, unasked: int) -> float:
     """Return the seconds for one of so many slow methods that are left: an equal share of what the other operators do
     not need, or of everything where they need more than half of it."""
     orders = (methods + RANDOM_ORDERS + 1) * len(other_operators(decision))
     units = len(decision.encoding.units)
     reserved = budget.takes(measuring(orders, units))
     left = budget.left - (reserved if 2 * reserved <= budget.left else 0)
-    return left / slow - budget.takes(curve_passes(units) + measuring(DRAWS, units))
+    return left / slow - budget.takes(min(curve_passes(units, unasked) + measuring(DRAWS, units), unasked))
 
 
 def with_pool(model: FrozenModel) -> FrozenModel:

@@ -30,6 +30,11 @@ class MaskedPredictor:
     erasure: Erasure
     answers: dict[bytes, Floats] = field(default_factory=dict)
 
+    @property
+    def unasked(self) -> int:
+        """Return how many masks of the units have no answer here."""
+        return (1 << len(self.encoding.units)) - len(self.answers)
+
     def probabilities(self, keeps: NDArray[np.bool_]) -> Floats:
         """p(class) for each mask (B, units), true = kept → (B, C)."""
         keys = [row.tobytes() for row in keeps]

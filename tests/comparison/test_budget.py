@@ -5,9 +5,9 @@ import pytest
 
 from explainers import explain
 from explainers.comparison.answer import answered
-from explainers.comparison.budget import UNLIMITED, Budget, measuring, postponed_passes
+from explainers.comparison.budget import UNLIMITED, Budget, postponed_passes
 from explainers.comparison.decision import decide
-from explainers.comparison.price import seconds_left
+from explainers.comparison.price import measuring, seconds_left
 from explainers.comparison.runner import WORDS_ONLY, run, run_narrators, run_operator_checks, with_pool
 from explainers.errors import ExplanationError
 from explainers.methods.registry import select
@@ -67,6 +67,23 @@ def test_more_time_gives_more_and_enough_gives_what_a_run_without_a_budget_gives
     assert enough.is_complete
     assert scores(enough) == scores(without)
     assert enough.answer == without.answer
+
+
+@pytest.mark.parametrize("units", [5, 8])
+def test_few_units_have_few_masks_so_that_an_answer_needs_little_time(bert: FrozenModel, units: int) -> None:
+    text = " ".join(TEXT.split()[:units])
+    comparison, _ = compared(bert, CountedBudget.per_pass * (2**units + 30), text)
+    assert {"lime", "kernel_shap", "occlusion"} <= {result.method for result in comparison.results}
+    assert comparison.random_control is not None
+    assert comparison.answer is not None
+    assert comparison.answer.status != "pending"
+
+
+def test_measuring_takes_at_most_the_masks_that_there_are() -> None:
+    assert measuring(19, 5) == 2 * (5 + 10)  # of 1 and of 3 units
+    assert measuring(19, 100) == 19 * 2 * 5
+    assert measuring(10_000, 5) == 2 * (5 + 10)
+    assert measuring(10_000, 2) == 4
 
 
 def test_sampling_that_has_no_more_time_ends_with_its_estimate(bert: FrozenModel) -> None:
