@@ -102,9 +102,11 @@ def show(run: Run, *, actions: bool = True) -> None:
 def shown_answer(run: Run) -> tuple[Run, Answer]:
     """Return the run and its answer, or those before as long as it has none or where it had no time."""
     answer = answer_of(run)
-    if answer.status == "pending" and run.earlier is not None and (run.active or _had_no_time(run)):
-        return run.earlier, answer_of(run.earlier)
-    return run, answer
+    if answer.status != "pending" or run.earlier is None:
+        return run, answer
+    earlier = answer_of(run.earlier)
+    tells = _had_no_time(run) and (earlier.status == "supported" or not earlier.provisional)
+    return (run.earlier, earlier) if run.active or tells else (run, answer)
 
 
 def markup(run: Run, shown: Run, answer: Answer) -> str:

@@ -25,7 +25,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def short(engine: Engine, request_for: Ask, over: Over) -> Run:
     """A run that had no time for LIME and KernelSHAP."""
-    run = over(engine.submit(replace(request_for(TEN, methods=("occlusion", "lime", "kernel_shap")), budget=1)))
+    run = over(engine.submit(replace(request_for(TEN, methods=("occlusion", "lime", "kernel_shap")), budget=2)))
     assert {"lime", "kernel_shap"} & set(run.comparison().postponed)
     return run
 
@@ -35,7 +35,7 @@ def test_what_did_not_fit_is_told_and_the_answer_is_provisional(short: Run) -> N
     column = short.columns[late]
     texts = score_sheet.row_texts(short, column)
     assert texts.status == "postponed"
-    assert texts.note == "no time within 1 s"
+    assert texts.note == "no time within 2 s"
     assert answer_of(short).provisional
     assert short.seconds_missing > 0
     assert "of 3 methods complete" in views.budget_line(short)
@@ -44,7 +44,7 @@ def test_what_did_not_fit_is_told_and_the_answer_is_provisional(short: Run) -> N
 
 def test_a_provisional_answer_without_words_is_not_told_as_a_finding(short: Run) -> None:
     provisional = replace(answer_of(short), status="open", refusal="", provisional=True)
-    assert answer_head._heading(short, provisional).startswith("Not decided within 1 s: not all methods had time")
+    assert answer_head._heading(short, provisional).startswith("Not decided within 2 s: not all methods had time")
     refused = replace(provisional, refusal="The input has 3 words.")
     assert not answer_head._heading(short, refused).startswith("Not decided")
 
