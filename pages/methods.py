@@ -1,7 +1,7 @@
 """Methods: what each one is, its formula, and when not to believe it."""
 
 from app import page_compat
-from app.reference import methods, narrators
+from app.reference import methods, narrators, papers
 from app.session import model_pool
 
 page_compat.navigated()
@@ -12,3 +12,4 @@ methods.metrics()
 narrators.metric()
 methods.evaluations()
 narrators.evaluations()
+papers.show()

@@ -10,9 +10,9 @@ from explainers.errors import DataUnavailable
 from explainers.evaluation.names import POSITION, RANDOM
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel
+from explainers.report.papers.definitions import PUBLISHED
 from explainers.results.settings import Settings
 from explainers.studies.published_metrics.command import published_markdown
-from explainers.studies.published_metrics.definitions import PUBLISHED
 from explainers.studies.published_metrics.measure import measure_published, published_rows
 
 INPUTS = [Example(f"the {thing} was {word}") for thing in ("film", "plot") for word in ("good", "bad", "dull")]

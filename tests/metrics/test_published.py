@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from explainers.report.papers.definitions import PUBLISHED, PublishedMetric
 from explainers.results.attribution import ErasureCurves
-from explainers.studies.published_metrics.definitions import PUBLISHED, PublishedMetric
 
 BY_ID = {each.id: each for each in PUBLISHED}
 UNITS = 12

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from app.reference import methods, narrators
+from app.reference import methods, narrators, papers
 from explainers.methods import narrator_specs
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, groups
 from explainers.metrics.faithfulness import METRICS
+from explainers.report.papers.comparison import table_results
 
 Opened = Callable[..., Any]
 
@@ -75,6 +76,7 @@ def test_the_narrators_metrics_are_shown_where_they_were_measured(
     path.write_text(json.dumps(table | {"tournament": {"inputs": 40, "settings": settings, "tables": [judged]}}))
     monkeypatch.setattr(narrators, "BUNDLES", tmp_path)
     monkeypatch.setattr(narrators, "bundle_names", lambda: ("small",))
+    monkeypatch.setattr(papers, "table_results", lambda: ())
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
@@ -110,3 +112,31 @@ def test_evidence_is_shown_where_it_is_known(opened: Opened, tmp_path: Path, mon
     (table,) = (each.value for each in page.at.dataframe if "patches: AUC ↑" in each.value.columns)
     assert table["method"].tolist() == ["Occlusion"]
     assert table["patches: AUC ↑"].tolist() == ["0.750 ± 0.250"]
+
+
+def test_the_papers_tables_stand_beside_ours(opened: Opened, small: None) -> None:
+    page = opened()
+    page.at.switch_page("pages/methods.py")
+    page.run()
+    for result in table_results():
+        name = f"{result.table.paper}, {result.table.table}: {result.data_set}"
+        page.at.selectbox(key="paper table").set_value(name)
+        page.run()
+        figure = papers.dots(result)
+        published = [trace for trace in figure.data if trace.marker.symbol == "diamond-open"]
+        listed = [id for id in result.table.sets[result.data_set] if id in result.methods]
+        assert len(published) == len(listed) * len(result.table.metrics)
+        assert len(figure.data) - len(published) == len(result.methods) * len(result.table.metrics)
+        shown = [each.value for each in page.at.code]
+        assert result.measured["command"] in shown
+        assert any(result.table.note in each for each in page.plain())
+
+
+def test_without_measured_tables_there_is_no_section(
+    monkeypatch: pytest.MonkeyPatch, opened: Opened, small: None
+) -> None:
+    monkeypatch.setattr(papers, "table_results", lambda: ())
+    page = opened()
+    page.at.switch_page("pages/methods.py")
+    page.run()
+    assert "paper table" not in {each.key for each in page.at.selectbox}

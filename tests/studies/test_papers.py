@@ -9,9 +9,11 @@ from typer.testing import CliRunner
 
 from explainers.__main__ import app
 from explainers.errors import DataUnavailable
+from explainers.installation import ASSETS
 from explainers.methods.registry import method_spec
-from explainers.studies.papers import comparison, data_sets, table
-from explainers.studies.papers.comparison import METRICS, Compared, PublishedTable, TableResult, read_tables, verdict
+from explainers.report.papers import comparison, table
+from explainers.report.papers.comparison import METRICS, Compared, PublishedTable, TableResult, read_tables, verdict
+from explainers.studies.papers import data_sets
 from explainers.studies.papers.data_sets import PAPER_SETS
 from explainers.studies.papers.measure import EMBEDDED
 
@@ -77,10 +79,8 @@ def test_the_document_has_both_values_the_outcome_and_the_command(
         monkeypatch.setattr(module, "stored_measurements", lambda: {"clickbait": result.measured})
     document = table.papers_document()
     assert "| LIME | 0.300 | 0.400 ± 0.010 | 0.100 | 0.100 ± 0.010 |" in document
-    assert (
-        "**partly replicated**; of 4 comparisons 2 hold, 1 open, 1 reversed. Reversed: Occlusion by CIMI SUFF."
-        in document
-    )
+    assert "- **CIMI**: partly replicated; of 4 comparisons 2 hold, 1 is open, 1 is reversed. " in document
+    assert "Reversed: Occlusion by CIMI SUFF." in document
     assert "Headlines, trained on 70 texts; accuracy 50.0 %; n = 9." in document
     assert "```sh\nmeasure\n```" in document
     assert "Not measured yet" not in document
@@ -144,3 +144,7 @@ def test_what_is_stored_says_how_it_was_measured() -> None:
         assert f"papers-measure {name} " in measured["command"]
         assert len(measured["rows"]) > 5
         assert json.dumps(measured)
+
+
+def test_the_document_is_that_of_the_stored_results() -> None:
+    assert (ASSETS / "docs" / "papers.md").read_text(encoding="utf-8") == table.papers_document()

@@ -2,7 +2,7 @@
 
 FOLDER/<data set>/     the bundle of the classifier that was trained
 FOLDER/store/          what was fitted to it
-assets/studies/papers/<data set>.json    the results
+assets/papers/<data set>.json    the results
 """
 
 import json
@@ -18,7 +18,7 @@ import torch
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.evaluation.data_set import EvaluationSpec, split_inputs
-from explainers.installation import ASSETS, STORE_VARIABLE
+from explainers.installation import STORE_VARIABLE
 from explainers.learned.fit import fit_to
 from explainers.methods.registry import base_id, select
 from explainers.methods.spec import MethodSpec
@@ -29,15 +29,15 @@ from explainers.models.task_spec import Task
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe
 from explainers.models.text.training import CHECKPOINT, make_text_bundle
+from explainers.report.papers.comparison import STORED, read_tables
 from explainers.results.manifest import libraries
 from explainers.results.settings import EVALUATED_SAMPLING, Settings
 from explainers.studies.papers.data_sets import PAPER_SETS, UNLABELLED, PaperSet
-from explainers.studies.published_metrics.measure import measure_published
+from explainers.studies.published_metrics.measure import PublishedValues, measure_published
 from explainers.training.artifacts import available_artifacts, own_folder
 from explainers.training.fit_spec import FitSpec
 
 Note = Callable[[str], None]
-STORED = ASSETS / "studies" / "papers"
 EMBEDDED = {"sst2": "sst2", "nli": "esnli"}  # models that are shipped, and the folder of their data
 RECIPE = TextModelRecipe(epochs=3, batch=32, averaging=0.99, longest=96)
 WATCHED = 100  # of the unlabelled texts
@@ -73,7 +73,6 @@ def measure_paper_set(name: str, data: Path, folder: Path, n: int, seed: int, no
     specs = fitted_to(model)
     settings = Settings(seed=seed, sampling=EVALUATED_SAMPLING)
     measured = measure_published(model, chosen[:n], specs, settings, note)
-    own = [spec.id for spec in specs if base_id(spec.id) in {*map(base_id, FITTED), "faml"}]
     results = {
         "data": {"name": name, "inputs": min(n, len(chosen)), "seed": seed, **about},
         "model": {"name": model.name, "version": model.version},
@@ -81,18 +80,24 @@ def measure_paper_set(name: str, data: Path, folder: Path, n: int, seed: int, no
         "command": f".venv/bin/python -m explainers study papers-measure {name} --data DIR --n {n} --seed {seed}",
         "libraries": libraries(),
         "rows": measured.rows(),
-        "gains": {
-            method: {
-                other: {metric: asdict(gain) for metric, gain in gains.items()}
-                for other, gains in measured.gains(method).items()
-            }
-            for method in own
-            if method in measured.values and not measured.reasons.get(method)
-        },
+        "gains": _gains(measured),
     }
     STORED.mkdir(parents=True, exist_ok=True)
     (STORED / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return results
+
+
+def _gains(measured: PublishedValues) -> dict[str, dict[str, dict[str, Any]]]:
+    """The paired differences of the papers' own methods to all others, by the metrics of their tables."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for table in read_tables():
+        for own in table.own:
+            if own not in measured.values or own in measured.reasons:
+                continue
+            for other, gains in measured.gains(own).items():
+                kept = {metric: asdict(gains[metric]) for metric in table.metrics if metric in gains}
+                found.setdefault(own, {}).setdefault(other, {}).update(kept)
+    return found
 
 
 def fitted_to(model: FrozenModel) -> tuple[MethodSpec, ...]:

@@ -25,11 +25,12 @@ from explainers.commands.options import (
     user_errors,
 )
 from explainers.report.evaluation_tables import METHOD
+from explainers.report.papers.table import DEFINITIONS
 from explainers.report.tables import Table, TableColumn, plus_minus
 from explainers.results.settings import EVALUATED_SAMPLING
 
 if TYPE_CHECKING:
-    from explainers.studies.published_metrics.definitions import PublishedMetric
+    from explainers.report.papers.definitions import PublishedMetric
 
 
 def published_metrics_command(
@@ -70,7 +71,7 @@ PUBLISHED_METRICS = "published_metrics.json"  # in a bundle's folder and in that
 
 def published_markdown(table: Mapping[str, Any]) -> str:
     """The means by method, what each metric is, and its source."""
-    from explainers.studies.published_metrics.definitions import PUBLISHED
+    from explainers.report.papers.definitions import PUBLISHED
 
     known = [metric for metric in PUBLISHED if any(metric.id in row.get("metrics", {}) for row in table["rows"])]
     means = Table((METHOD, *map(_mean, known), TableColumn("inputs", _inputs)))
@@ -84,13 +85,3 @@ def _mean(metric: "PublishedMetric") -> TableColumn[Mapping[str, Any]]:
 
 def _inputs(row: Mapping[str, Any]) -> str:
     return f"{row['inputs']:,}" if "metrics" in row else f"failed: {row['reason']}"
-
-
-DEFINITIONS: "Table[PublishedMetric]" = Table(
-    (
-        TableColumn("metric", lambda metric: metric.name),
-        TableColumn("operator", lambda metric: f"`{metric.erasure}`"),
-        TableColumn("definition", lambda metric: metric.meaning),
-        TableColumn("source", lambda metric: metric.source),
-    )
-)

@@ -17,9 +17,9 @@ from explainers.metrics.bootstrap import Interval, mean_interval
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.prediction_cache import PredictionCache
+from explainers.report.papers.definitions import PUBLISHED, PublishedMetric
 from explainers.results.decision import Decision
 from explainers.results.settings import Settings
-from explainers.studies.published_metrics.definitions import PUBLISHED, PublishedMetric
 
 Progress = Callable[[str], None]
 

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from explainers.installation import ASSETS
 from explainers.metrics.agreement import kendall
-from explainers.studies.published_metrics.definitions import PUBLISHED, PublishedMetric
+from explainers.report.papers.definitions import PUBLISHED, PublishedMetric
 
-STORED = ASSETS / "studies" / "papers"
+STORED = ASSETS / "papers"
 FIGURES = Path(__file__).with_name("figures.toml")
 METRICS: Mapping[str, PublishedMetric] = {metric.id: metric for metric in PUBLISHED}
 

@@ -1,0 +1,1 @@
+"""The papers' tables: their numbers, ours beside them, and which of their comparisons hold."""
