@@ -3,6 +3,7 @@
 The page renews the lease of a run with every look: it tells whether anybody still looks.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -128,6 +129,7 @@ class Run:
     seconds: float = 0.0
     expected: int = 0  # about how many answers of the model it needs; 0 before the prediction
     budget: Budget | None = None  # from the moment on at which it began to explain
+    least_time: int | None = None  # the smallest budget that it had before its present one
     stored: StoredResult | None = field(default=None, repr=False)  # with which it was filled, without a model
     previous: "Run | None" = field(default=None, repr=False)  # about the same units: shown until this one has results
     earlier: "Run | None" = field(default=None, repr=False)  # about the same input: its answer, until this has one
@@ -159,6 +161,19 @@ class Run:
         """Stops it because nobody looks any more."""
         self.abandoned = True
         self.stop()
+
+    def give_time(self, seconds: int | None) -> None:
+        """Change the budget while it is active, None for no limit. What is postponed already stays so."""
+        with self.changing:
+            before = self.request.budget
+            if not self.active or before == seconds:
+                return
+            self.least_time = min(filter(None, (before, self.least_time)), default=None)
+            self.request = replace(self.request, budget=seconds)
+            if self.current is not None:
+                self.current = replace(self.current, budget=seconds)
+            if self.budget is not None:
+                self.budget.seconds = math.inf if seconds is None else seconds
 
     def take(self, event: Event) -> None:
         """Add what the event says to the comparison, and answer it again."""

@@ -47,6 +47,7 @@ def run_for(engine: Engine, question: Question, options: ComparisonOptions) -> R
         and not gives_more_time(request, current)
     ):
         current.lease.renew()
+        current.give_time(request.budget)
         return current
     if current is not None:
         current.stop()
@@ -82,8 +83,8 @@ def units_of(request: Request) -> tuple[object, ...]:
 
 def gives_more_time(request: Request, run: Run) -> bool:
     """Return whether the request gives more time than the run had, which could not do all in its own."""
-    before, now = run.request.budget, request.budget
-    return run.is_short and before is not None and (now is None or now > before)
+    given, now = [seconds for seconds in (run.request.budget, run.least_time) if seconds is not None], request.budget
+    return run.is_short and bool(given) and (now is None or now > min(given))
 
 
 def go_on(engine: Engine, run: Run) -> None:

@@ -149,6 +149,7 @@ def _second_run(engine: Engine, run: Run, model: str, label: str) -> Run:
     same = current is not None and current.request == request and not current.abandoned
     if current is not None and same and not gives_more_time(request, current):
         current.lease.renew()
+        current.give_time(request.budget)
         return current
     if current is not None:
         current.stop()

@@ -26,9 +26,10 @@ WITH_GRADIENTS = 3  # passes forward that one with its gradients costs
 OVERHEAD = 1.2  # the time of the passes with that of what lies between them
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Budget:
-    """`seconds` of work from `began` (time.perf_counter()) on, without those for which the meter's run waited."""
+    """`seconds` of work from `began` (time.perf_counter()) on, without those for which the meter's run waited. They may
+    change while a run computes."""
 
     seconds: float
     meter: Meter = field(repr=False)

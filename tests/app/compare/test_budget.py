@@ -9,6 +9,7 @@ from app.compare import answer_head, computation, score_sheet, views
 from app.compare.engine import Engine
 from app.compare.runs import Request, Run, answer_of
 from app.compare.session import gives_more_time
+from tests.app.conftest import Hold
 from tests.counted_budget import CountedBudget
 
 Ask = Callable[..., Request]
@@ -131,6 +132,26 @@ def test_a_stopped_run_does_not_start_again_by_itself(short: Run) -> None:
 def test_a_run_goes_on_where_a_person_gives_more_time(short: Run, before: int, now: int | None, goes_on: bool) -> None:
     short.request = replace(short.request, budget=before)
     assert gives_more_time(replace(short.request, budget=now), short) is goes_on
+
+
+def test_more_time_counts_for_a_run_on_its_way(engine: Engine, request_for: Ask, over: Over, hold: Hold) -> None:
+    hold.when = lambda: hold.batches > 1  # after the prediction
+    run = engine.submit(replace(request_for(TEN, methods=("occlusion", "lime", "kernel_shap")), budget=1))
+    assert hold.reached.wait(60)
+    run.give_time(5)
+    assert run.request.budget == 5
+    assert gives_more_time(replace(run.request, budget=5), run) is False  # it is not over
+    run.give_time(None)
+    hold.go.set()
+    assert over(run).comparison().is_complete
+    assert run.comparison().budget is None
+    run.give_time(5)
+    assert run.request.budget is None  # it is over
+
+
+def test_a_run_that_was_short_before_it_got_more_time_goes_on(short: Run) -> None:
+    short.request, short.least_time = replace(short.request, budget=60), 2
+    assert gives_more_time(short.request, short)
 
 
 def test_a_run_that_did_all_does_not_start_again_for_more_time(ran: Callable[..., Run]) -> None:
