@@ -177,7 +177,9 @@ def evaluated_methods(model: FrozenModel) -> tuple[MethodSpec, ...]:
 
 
 def split_inputs(spec: EvaluationSpec, input_names: tuple[str, ...], seed: int) -> tuple[Example, ...]:
-    """`n` inputs at random, from a file or from a split of the model's data."""
+    """`n` inputs at random, from a file or from a split of the model's data. Raises `DataUnavailable`."""
+    if spec.data is not None and not spec.data.exists():
+        raise DataUnavailable(f"The file or folder {spec.data} does not exist.")
     if spec.data is not None and spec.data.is_file():
         inputs = list(user_texts.read_texts(spec.data, input_names, user_texts.logged))
     elif (task := task_of(spec.model)) is not None:

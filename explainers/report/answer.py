@@ -101,9 +101,8 @@ def method_sentence(answer: Answer, comparison: "Comparison", *, brief: bool = F
     if answer.naming == 0:
         every = "" if len(answer.words) == 1 else "all of "
         return f"None of {answer.compared} methods ranks {every}{words} {among.format('its')}."
-    who = f"All {answer.compared} methods" if answer.naming == answer.compared else (
-        f"{answer.naming} of {answer.compared} methods"
-    )  # fmt: skip
+    every = "Both methods" if answer.compared == 2 else f"All {answer.compared} methods"
+    who = every if answer.naming == answer.compared else f"{answer.naming} of {answer.compared} methods"
     verb, whose = ("ranks", "its") if answer.naming == 1 else ("rank", "their")
     return f"{who} {verb} {words} {among.format(whose)}."
 

@@ -15,16 +15,19 @@ from explainers.report.text import (
     class_words_line,
     class_words_warning,
     labels_line,
+    one_line,
     visible,
 )
 from explainers.results.attribution import ranking
 
 if TYPE_CHECKING:
+    from explainers.models.inputs.encoding import Unit
     from explainers.results.attribution import Attribution
     from explainers.results.comparison import Comparison
     from explainers.results.events import MethodResult
 
 STRONGEST_UNITS = 5
+LONGEST_SENTENCE = 40  # characters of it
 
 
 def comparison_lines(comparison: "Comparison") -> Iterator[str]:
@@ -53,10 +56,17 @@ def comparison_lines(comparison: "Comparison") -> Iterator[str]:
 def _strongest_units(comparison: "Comparison", result: "MethodResult") -> str:
     attribution, units = result.attribution, result.attribution.encoding.units
     strongest = (
-        f"{visible(units[unit].text)}{_input_name(comparison, unit)} {_score(attribution, unit)}"
+        f"{_name(comparison, units[unit])}{_input_name(comparison, unit)} {_score(attribution, unit)}"
         for unit in ranking(attribution.scores)[:STRONGEST_UNITS]
     )
     return f"{attribution.method:22} {', '.join(strongest)}"
+
+
+def _name(comparison: "Comparison", unit: "Unit") -> str:
+    """A sentence has its number, from which `--open` opens it, and its beginning."""
+    if comparison.decision.kind_of(unit) != "sentence":
+        return visible(unit.text)
+    return f"{comparison.decision.encoding.sentence_of(unit)}: “{one_line(unit.text, LONGEST_SENTENCE)}”"
 
 
 def _score(attribution: "Attribution", unit: int) -> str:

@@ -130,7 +130,7 @@ def test_from_the_command_line_processes_share_the_texts(arguments: tuple[str, .
         (("--methods", "shap"), "Unknown method 'shap'. Choose from: "),
         (("--unit", "letter"), "Unknown unit 'letter'."),
         (("--model", "no such model"), "The model 'no such model' is not available."),
-        (("--data", "no-such-file.txt"), "Give a file with texts for "),
+        (("--data", "no-such-file.txt"), "The file or folder no-such-file.txt does not exist."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
