@@ -26,7 +26,7 @@ NO_TIME = "No answer in {} s: the random orders, or a second method, did not fit
 TO_COME, MISSING = "more methods to come", "not all methods had time"
 NOT_YET = "Not decided within {} s: not all methods had time. Compute the rest"
 EARLIER, OF_OTHER = "Earlier answer", "Answer for {}"
-COMES, LATE = ", until the new one is there", ": {} s were too short for the new one. Compute the rest"
+COMES, LATE = ", until the new one is there", ": {} s were not enough for a new one. Compute the rest"
 STYLE = """<style>
 .answer { --tone: #7b8794; border-left: 4px solid var(--tone); border-radius: 0.4rem; padding: 0.6rem 1rem 0.5rem;
   background: color-mix(in srgb, var(--tone) 8%, transparent); box-sizing: border-box; overflow-wrap: anywhere; }
@@ -105,8 +105,9 @@ def shown_answer(run: Run) -> tuple[Run, Answer]:
     if answer.status != "pending" or run.earlier is None:
         return run, answer
     earlier = answer_of(run.earlier)
-    tells = _had_no_time(run) and (earlier.status == "supported" or not earlier.provisional)
-    return (run.earlier, earlier) if run.active or tells else (run, answer)
+    tells = earlier.status == "supported" or not earlier.provisional
+    stays = _had_no_time(run) and tells and _question(run) == _question(run.earlier)
+    return (run.earlier, earlier) if run.active or stays else (run, answer)
 
 
 def markup(run: Run, shown: Run, answer: Answer) -> str:
@@ -132,6 +133,12 @@ def _heading(shown: Run, answer: Answer) -> str:
     if shown.is_short and answer.provisional and answer.status == "open" and not answer.refusal:
         return NOT_YET.format(shown.request.budget)
     return wording.heading(answer, shown.comparison(), brief=True)
+
+
+def _question(run: Run) -> tuple[object, ...]:
+    """Return what an answer is about, besides the input and its units."""
+    request = run.request
+    return request.label, request.versus, request.settings.erasure
 
 
 def _had_no_time(run: Run) -> bool:

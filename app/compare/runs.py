@@ -129,7 +129,8 @@ class Run:
     seconds: float = 0.0
     expected: int = 0  # about how many answers of the model it needs; 0 before the prediction
     budget: Budget | None = None  # from the moment on at which it began to explain
-    least_time: int | None = None  # the smallest budget that it had before its present one
+    least_time: int | None = None  # the smallest budget that ended a part of it, before its present one
+    chosen_time: tuple[int | None] | None = None  # what a person had chosen when the page last looked
     stored: StoredResult | None = field(default=None, repr=False)  # with which it was filled, without a model
     previous: "Run | None" = field(default=None, repr=False)  # about the same units: shown until this one has results
     earlier: "Run | None" = field(default=None, repr=False)  # about the same input: its answer, until this has one
@@ -162,13 +163,21 @@ class Run:
         self.abandoned = True
         self.stop()
 
+    def follow_time(self, chosen: int | None) -> None:
+        """Give the time that a person has chosen since the page last looked. A run that was asked to compute the rest
+        has all the time until then."""
+        before, self.chosen_time = self.chosen_time, (chosen,)
+        if before not in (None, self.chosen_time):
+            self.give_time(chosen)
+
     def give_time(self, seconds: int | None) -> None:
         """Change the budget while it is active, None for no limit. What is postponed already stays so."""
         with self.changing:
             before = self.request.budget
             if not self.active or before == seconds:
                 return
-            self.least_time = min(filter(None, (before, self.least_time)), default=None)
+            if self.current is not None and not self.current.is_complete:
+                self.least_time = min(filter(None, (before, self.least_time)), default=None)
             self.request = replace(self.request, budget=seconds)
             if self.current is not None:
                 self.current = replace(self.current, budget=seconds)

@@ -47,11 +47,13 @@ def run_for(engine: Engine, question: Question, options: ComparisonOptions) -> R
         and not gives_more_time(request, current)
     ):
         current.lease.renew()
-        current.give_time(request.budget)
+        current.follow_time(request.budget)
         return current
     if current is not None:
         current.stop()
-    return start(engine, request)
+    run = start(engine, request)
+    run.follow_time(request.budget)
+    return run
 
 
 def start(engine: Engine, request: Request, *, fresh: bool = False) -> Run:
@@ -62,10 +64,11 @@ def start(engine: Engine, request: Request, *, fresh: bool = False) -> Run:
         state.beside_run.stop()
         state.beside_run = None
     run = engine.submit(request, fresh=fresh, lease=Lease(connection()))
-    if before is not None and before.whole is not None:
-        if (before.request.model, before.request.example) == (request.model, request.example):
-            run.earlier = before if answer_of(before).status != "pending" or before.earlier is None else before.earlier
+    if before is not None and (before.request.model, before.request.example) == (request.model, request.example):
+        run.earlier = before.earlier if answer_of(before).status == "pending" else before
+    if before is not None:
         before.earlier = None
+    if before is not None and before.whole is not None:
         if units_of(before.request) == units_of(request):
             run.whole = run.whole or before.whole
             run.previous = before if before.settled[0] or before.previous is None else before.previous

@@ -149,11 +149,12 @@ def _second_run(engine: Engine, run: Run, model: str, label: str) -> Run:
     same = current is not None and current.request == request and not current.abandoned
     if current is not None and same and not gives_more_time(request, current):
         current.lease.renew()
-        current.give_time(request.budget)
+        current.follow_time(request.budget)
         return current
     if current is not None:
         current.stop()
     state.beside_run = second = engine.submit(request, lease=Lease(connection()))
+    second.follow_time(request.budget)
     return second
 
 

@@ -11,8 +11,9 @@ from app import plain_text
 from app.compare.state import AUTO, CompareState
 from explainers.datasets.example import Example
 from explainers.metrics.chance import FEWEST_UNITS
-from explainers.models.inputs.encoding import UNIT_KINDS, Encoding, UnitKind, word_spans
+from explainers.models.inputs.encoding import UNIT_KINDS, Encoding, UnitKind
 from explainers.models.inputs.sentences import sentences_of
+from explainers.models.inputs.words import word_spans
 from explainers.report.text import counted, one_line
 from explainers.results.answer import Units
 from explainers.results.settings import Settings
@@ -21,7 +22,7 @@ LONG = 60  # words; of longer texts the sentences are explained first
 LONGEST_SENTENCE = 40  # characters of it in the list
 FEW_SENTENCES = (
     f"By word: {{}} found, and the test against random orders needs {FEWEST_UNITS}. A sentence ends at . ! ? or a line "
-    "break."
+    "break, and longer ones than 100 words at a comma."
 )
 
 

@@ -25,7 +25,8 @@ from explainers.annotations.records import (
     latest,
 )
 from explainers.datasets.example import Example
-from explainers.models.inputs.encoding import Encoding, Unit, word_spans
+from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.models.inputs.words import word_spans
 
 UnitSpan = tuple[int, int]  # start and end (exclusive) in code points
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
 
 WITH_GRADIENTS = 3  # passes forward that one with its gradients costs
+ASK_MASKS = ("sampled", "one by one")  # kinds of methods that ask about masks, as the metrics do
 OVERHEAD = 1.2  # the time of the passes with that of what lies between them
 
 
@@ -78,13 +79,14 @@ def postponed_passes(comparison: "Comparison", specs: Sequence[MethodSpec]) -> i
     """Return about how many passes the parts take that did not fit into the comparison's budget."""
     units, settings = len(comparison.decision.encoding.units), comparison.decision.settings
     operators = len(set(comparison.decision.card.erasures).intersection(comparison.postponed))
-    missing = measuring((len(specs) + RANDOM_ORDERS) * operators, units)
+    missing = operators * measuring(len(specs) + RANDOM_ORDERS, units)
     missing += measuring(RANDOM_ORDERS, units) if RANDOM.id in comparison.postponed else 0
     if any(metric in METRICS.ids for metric in comparison.postponed):
         missing += SEARCHED_ORDERS * len(curve_counts(units))
     for spec in specs:
         result = comparison.result(spec.id)
-        whole = min(spec.passes(units, settings.samples or SETTLED_BY, settings.steps), masks_of(units))
+        whole = spec.passes(units, settings.samples or SETTLED_BY, settings.steps)
+        whole = min(whole, masks_of(units)) if spec.kind in ASK_MASKS else whole
         if result is not None and result.attribution.ended_early:
             missing += max(whole - result.attribution.model_calls, 0)
         elif spec.id in comparison.postponed:
@@ -97,9 +99,11 @@ def first_passes(spec: MethodSpec, settings: Settings, units: int, unasked: int)
     units are `unasked`; the answers about all others are known."""
     passes = spec.passes(units, settings.samples or SETTLED_BY, settings.steps)
     if spec.kind == "sampled":
-        passes = min(passes, batch_ends(passes, units)[0], unasked)
+        passes = min(passes, batch_ends(passes, units)[0])
     elif spec.kind in SLOW:
         passes = 0  # it improves from its first step on
+    if spec.kind in ASK_MASKS:
+        return min(passes + curve_passes(units, unasked), unasked)
     return passes * (WITH_GRADIENTS if spec.kind == "gradients" else 1) + curve_passes(units, unasked)
 
 

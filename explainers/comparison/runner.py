@@ -136,9 +136,9 @@ def run(
 def time_of_slow(budget: Budget, decision: Decision, methods: int, slow: int, unasked: int) -> float:
     """Return the seconds for one of so many slow methods that are left: an equal share of what the other operators do
     not need, or of everything where they need more than half of it."""
-    orders = (methods + RANDOM_ORDERS + 1) * len(other_operators(decision))
     units = len(decision.encoding.units)
-    reserved = budget.takes(measuring(orders, units))
+    per_operator = measuring(methods + RANDOM_ORDERS + 1, units)
+    reserved = budget.takes(per_operator * len(other_operators(decision)))
     left = budget.left - (reserved if 2 * reserved <= budget.left else 0)
     return left / slow - budget.takes(min(curve_passes(units, unasked) + measuring(DRAWS, units), unasked))
 

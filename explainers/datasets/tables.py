@@ -245,12 +245,15 @@ def _lenient(line: str, delimiter: str, number: int) -> list[str] | DataUnavaila
     return DataUnavailable(f"In line {number:,} a quote opens that is not closed. Write a quote in a cell twice.")
 
 
-def rows(path: Path, delimiter: str = "\t", header: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
-    """Number and cells of every line of a gzipped table that is not empty; in a table with tabs quotes are text.
+def rows(
+    path: Path, delimiter: str = "\t", header: Sequence[str] = (), *, quoted: bool = False
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Number and cells of every line of a gzipped table that is not empty; in a table with tabs quotes are text, unless
+    its cells are `quoted`.
 
     A table without a line of names needs a `header`. Raises `DataUnavailable` if the file is damaged.
     """
-    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" and not quoted else csv.QUOTE_MINIMAL
     try:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
             lines = csv.reader(file, delimiter=delimiter, quoting=quoting)

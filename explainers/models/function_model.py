@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.foreign.file_checks import first_sentence
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import Encoding, Erasure, Tokens, word_spans
+from explainers.models.inputs.encoding import Encoding, Erasure, Tokens
 from explainers.models.inputs.erasure import erased_inputs
+from explainers.models.inputs.words import word_spans
 from explainers.models.model_names import IN_MEMORY
 from explainers.models.states import States
 

@@ -9,7 +9,8 @@ from explainers.annotations.judged import (
     units_of,
 )
 from explainers.annotations.records import Marked, Span
-from explainers.models.inputs.encoding import Encoding, Unit, word_spans
+from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.models.inputs.words import word_spans
 
 FAMILY = "👨‍👩‍👧"  # one emoji of five code points
 

@@ -9,8 +9,9 @@ from explainers.api import explain
 from explainers.comparison.decision import decide
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import NO_UNIT, UNIT_KINDS, word_spans
+from explainers.models.inputs.encoding import NO_UNIT, UNIT_KINDS
 from explainers.models.inputs.sentences import sentence_spans, sentences_of
+from explainers.models.inputs.words import word_spans
 from explainers.results.settings import Settings
 
 TEXT = "The film was good. The plot was dull! Not bad, not good"
@@ -46,15 +47,34 @@ def test_a_text_is_cut_where_its_sentences_end(text: str, expected: list[str] | 
     assert sentences(text) == expected
 
 
-def test_a_text_without_points_is_cut_at_commas_and_without_those_by_length() -> None:
+def test_a_text_without_points_is_cut_at_commas_and_without_those_at_spaces() -> None:
     words = [f"word{number}" for number in range(150)]
     assert [len(piece.split()) for piece in sentences(" ".join(words))] == [40, 40, 40, 30]
     words[4] += ","  # too early
     words[29] += ","
     words[34] += ";"
     assert [len(piece.split()) for piece in sentences(" ".join(words))] == [35, 40, 40, 35]
-    assert len(sentences(" ".join(words[:100]))) == 1
-    assert [len(piece.split()) for piece in sentences("It is so. W" + " ".join(words[50:])[1:])] == [3, 100]
+    assert len(sentences(" ".join(words[50:]))) == 1
+    assert [len(piece.split()) for piece in sentences("It is so. W" + " ".join(words[49:])[1:])] == [3, 40, 40, 21]
+
+
+@pytest.mark.parametrize("count", range(101, 130))
+def test_no_piece_is_short_and_none_is_long(count: int) -> None:
+    lengths = [len(piece.split()) for piece in sentences(" ".join(["word"] * count))]
+    assert sum(lengths) == count
+    assert min(lengths) >= 10
+    assert max(lengths) <= 40
+
+
+def test_texts_without_spaces_have_pieces_too() -> None:
+    text = "我很喜欢这部电影，" * 40
+    assert len(sentences(text)) > 5
+    assert "".join(sentences(text)) == text
+    assert all(piece.endswith("，") for piece in sentences(text))
+
+
+def test_a_compound_is_not_cut() -> None:
+    assert all(not piece.endswith(("well", "-")) for piece in sentences("well-known people " * 60))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +87,7 @@ def test_sentences_hold_every_word_in_order(text: str) -> None:
         assert sum(first <= begin < last for first, last in spans) == 1, (text, begin, end)
 
 
-@pytest.mark.parametrize("piece", [".", " A.", ". ", "!?", "\n", "a ", "a, "])
+@pytest.mark.parametrize("piece", [".", " A.", ". ", "!?", "\n", "a ", "a, ", "很"])
 def test_odd_texts_take_no_long_time(piece: str) -> None:
     began = time.process_time()
     sentence_spans(piece * 20_000)

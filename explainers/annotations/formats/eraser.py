@@ -50,7 +50,7 @@ from explainers.annotations.record_json import (
 from explainers.annotations.records import Annotation, Item, Marked, Span
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
-from explainers.models.inputs.encoding import word_spans
+from explainers.models.inputs.words import word_spans
 
 DOCUMENTS = ("docs.jsonl", "docs")
 SPLITS = ("train", "val", "test")

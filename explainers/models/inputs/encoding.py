@@ -9,15 +9,13 @@ Unicode word boundaries (UAX #29), which hold for accents, emoji and every scrip
 """
 
 import hashlib
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 from tokenizers import Encoding as LibraryTokens
 from tokenizers import Tokenizer
@@ -27,6 +25,7 @@ from explainers.errors import ExplanationError
 from explainers.memoized import memoized
 from explainers.models.inputs.canvas import Canvas, PatchEmbeddings
 from explainers.models.inputs.sentences import sentences_of
+from explainers.models.inputs.words import word_spans
 
 
 @dataclass(frozen=True)
@@ -71,29 +70,6 @@ def _of_library(tokens: LibraryTokens, *, truncated: bool, following: tuple[Toke
         truncated,
         following,
     )
-
-
-BOUNDARY = regex.compile(r"\b", regex.WORD | regex.V1)
-
-
-def word_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """Character spans of the words and punctuation marks of `text`, in order; "..." is one mark, spaces are none."""
-    cuts = [0, *(match.start() for match in BOUNDARY.finditer(text)), len(text)]
-    spans: list[tuple[int, int]] = []
-    for start, end in pairwise(cuts):
-        piece = text[start:end]
-        if not piece.strip():
-            continue
-        if spans and spans[-1][1] == start and _is_run(text[spans[-1][0] : end]):
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-    return tuple(spans)
-
-
-def _is_run(piece: str) -> bool:
-    """One punctuation mark, repeated."""
-    return len(set(piece)) == 1 and unicodedata.category(piece[0]).startswith("P")
 
 
 UnitKind = Literal["word", "token", "sentence"]

@@ -14,7 +14,8 @@ import regex
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.models.inputs.encoding import Encoding, Erasure, word_spans
+from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.models.inputs.words import word_spans
 
 SINGLE_TEXT = ("text",)
 EMPTY_TEXT = "The text is empty. Type at least one word."

@@ -4,13 +4,15 @@ A sentence ends at a line break, and at . ! ? … or their like in other scripts
 a space, unless what follows begins in lower case or the point belongs to an abbreviation or an initial. In tokenised
 text, where a space stands before the point, it always ends there.
 
-What has more than `MOST_WORDS` words, as text without points does, is cut into pieces of at most `PIECE` words: at the
-last comma or other mark in them, or without one after so many words.
+What has more than `MOST_WORDS` words and marks, as text without points does, is cut into pieces of at most `PIECE`:
+after the last comma or other mark in them, or without one at the last space.
 """
 
 from collections.abc import Sequence
 
 import regex
+
+from explainers.models.inputs.words import word_spans
 
 END = regex.compile(
     r"(?:<br\s*/?>|\n)+"  # a line break, also as it stands in reviews from the web
@@ -20,8 +22,8 @@ END = regex.compile(
 )
 ABBREVIATION = regex.compile(r"\b(?:[Mm]rs?|[Mm]s|[Dd]rs?|[Pp]rof|[Ss]t|vs|i\.e|e\.g|(?![IA]\.)\p{Lu})\.\Z")
 NUMBERED = regex.compile(r"\b(?:[Nn]o|[Ff]ig|[Vv]ol)\.\Z")  # before a number
-MOST_WORDS, PIECE, SHORTEST_PIECE = 100, 40, 10  # words
-MARKS = (",", ";", ":", ")", "–", "—")
+MOST_WORDS, PIECE, SHORTEST_PIECE = 100, 40, 10  # words and punctuation marks
+MARKS = tuple(",;:)–—，、；：،؛")
 LONGEST = 12  # characters in which an abbreviation is looked for
 Span = tuple[int, int]
 
@@ -41,14 +43,19 @@ def sentence_spans(text: str) -> tuple[Span, ...]:
 
 
 def _pieces(text: str, begin: int, end: int) -> list[Span]:
-    words = [match.span() for match in regex.finditer(r"\S+", text, pos=begin, endpos=end)]
+    words = [(begin + start, begin + stop) for start, stop in word_spans(text[begin:end])]
+    if len(words) <= MOST_WORDS:
+        return [(begin, end)]
     pieces: list[Span] = []
-    while len(words) > (PIECE if pieces else MOST_WORDS):
-        marks = [at for at in range(SHORTEST_PIECE, PIECE + 1) if text.endswith(MARKS, 0, words[at - 1][1])]
-        taken = marks[-1] if marks else PIECE
-        pieces.append((words[0][0], words[taken - 1][1]))
-        words = words[taken:]
-    return [*pieces, (words[0][0], words[-1][1])]
+    at = 0
+    while len(words) - at > PIECE:
+        ends = range(at + SHORTEST_PIECE, min(at + PIECE, len(words) - SHORTEST_PIECE) + 1)
+        marks = [stop for stop in ends if text.endswith(MARKS, 0, words[stop - 1][1])]
+        gaps = [stop for stop in ends if text[words[stop - 1][1]].isspace()]  # not within "well-known"
+        stop = (marks or gaps or ends)[-1]
+        pieces.append((words[at][0], words[stop - 1][1]))
+        at = stop
+    return [*pieces, (words[at][0], end)]
 
 
 def _is_abbreviation(before: str, after: str) -> bool:

@@ -208,13 +208,21 @@ FINISHED = "finished"  # a file in the run's folder, present once the training i
 
 
 def make_text_bundle(
-    name: str, task: Task, data: Path | None, recipe: TextModelRecipe, out: Path | None, *, resume: bool
+    name: str,
+    task: Task,
+    data: Path | None,
+    recipe: TextModelRecipe,
+    out: Path | None,
+    run: Path | None = None,
+    *,
+    resume: bool,
 ) -> dict[str, Any]:
-    """Trains the model and writes weights and card to `out`, by default beside the other bundles. Returns the card.
+    """Trains the model and writes weights and card to `out`, by default beside the other bundles; `run` is the folder
+    for log and checkpoint. Returns the card.
 
     The accuracies on the card are those of the bundle as it was written, loaded again.
     """
-    folder, run = out or BUNDLES / name, Path("runs") / name
+    folder, run = out or BUNDLES / name, run or Path("runs") / name
     splits = task.read(data)
     if not resume:
         for stale in (FINISHED, LOG):  # of an earlier training, which would be taken for this one

@@ -6,6 +6,7 @@ removes, so that values of two papers cannot be compared. n is the number of uni
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 AML_PERCENT = 20
 AML_DIVISOR = len(PERCENTS) + 1  # of the authors' code; the paper's text says |B|, which is one less
+SMALLEST = 1e-9  # probability of which a logarithm is taken
 CIMI_COUNTS = (1, 5, 10, 20, 50)
 CIEM_PERCENTS = (10, 20, 30, 40, 45)
 
@@ -69,6 +71,11 @@ def aml_aopc_c(curves: ErasureCurves) -> float:
 
 def aml_aopc_s(curves: ErasureCurves) -> float:
     return sum(aml_kept(curves, percent) for percent in PERCENTS) / AML_DIVISOR
+
+
+def aml_log_odds(curves: ErasureCurves) -> float:
+    removed_p = curves.full - removed(curves, rounded_down(curves.units, AML_PERCENT))
+    return log(max(removed_p, SMALLEST)) - log(max(curves.full, SMALLEST))
 
 
 def cimi_counts(units: int) -> tuple[int, ...]:
@@ -141,6 +148,16 @@ PUBLISHED: tuple[PublishedMetric, ...] = (
         lambda curves: aml_kept(curves, AML_PERCENT),
         False,
         "Fall of p when all but the top 20 %, rounded down, are deleted; 0 where that is no unit.",
+    ),
+    PublishedMetric(
+        "aml_lo",
+        "AML LO",
+        AML,
+        "mask",
+        aml_counts,
+        aml_log_odds,
+        False,
+        "ln p without the top 20 %, rounded down, which are masked, less ln p.",
     ),
     PublishedMetric("aml_aopc_c", "AML A-C", AML, "delete", aml_counts, aml_aopc_c, True, f"Its Comp at {AOPC_CODE}."),
     PublishedMetric("aml_aopc_s", "AML A-S", AML, "delete", aml_counts, aml_aopc_s, False, f"Its Suff at {AOPC_CODE}."),

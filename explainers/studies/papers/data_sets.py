@@ -8,6 +8,7 @@ from pathlib import Path
 
 from explainers.datasets import tables
 from explainers.datasets.example import Example, Splits
+from explainers.datasets.sst2 import letters
 from explainers.errors import DataUnavailable
 
 TRAIN, VALIDATION, TEST, UNLABELLED = 8000, 400, 1000, 900  # texts at most of each part
@@ -28,47 +29,49 @@ class PaperSet:
     read: Callable[[Path], Iterator[tuple[str, Example]]]
 
     def splits(self, folder: Path | None) -> Splits:
-        """Parts without common texts, in an order that depends on nothing but the files.
+        """Parts without common texts (but for case, spaces and punctuation), in an order that depends on nothing but
+        the files.
 
         Raises `DataUnavailable` without a folder, and if a file is missing or has other columns.
         """
         if folder is None:
             raise DataUnavailable(f"Give the folder with the files of {self.title}: --data DIR.")
         parts: dict[str, list[Example]] = {"": [], "train": [], "test": []}
-        for part, example in dict.fromkeys(self.read(folder)):
-            if SHORTEST <= len(example.text.split()) <= LONGEST:
+        seen: set[str] = set()
+        for part, example in sorted(self.read(folder), key=lambda row: row[0] != "test"):
+            key = letters(example.text)
+            if SHORTEST <= len(example.text.split()) <= LONGEST and key not in seen:
+                seen.add(key)
                 parts[part].append(example)
         for some in parts.values():
             random.Random(0).shuffle(some)
-        seen = {example.text for example in parts["test"]}
-        rest = [example for example in (*parts["train"], *parts[""]) if example.text not in seen]
-        test = parts["test"][:TEST] if parts["test"] else rest[:TEST]
-        rest = rest if parts["test"] else rest[TEST:]
+        test, rest = parts["test"], [*parts["train"], *parts[""]]
+        if not test:
+            test, rest = rest[:TEST], rest[TEST:]
         unlabelled, rest = rest[:UNLABELLED], rest[UNLABELLED:]
         validation, train = rest[:VALIDATION], rest[VALIDATION : VALIDATION + TRAIN]
-        return Splits(tuple(train), tuple(validation), tuple(test), explainer=tuple(unlabelled))
+        return Splits(tuple(train), tuple(validation), tuple(test[:TEST]), explainer=tuple(unlabelled))
 
 
 def read_table(file: str, text: str, label: str, folder: Path) -> Iterator[tuple[str, Example]]:
-    for number, row in tables.rows(folder / file):
+    for number, row in tables.rows(folder / file, quoted=True):
         if not row.get(text, "").strip() or not row.get(label, "").strip().isdecimal():
             raise DataUnavailable(f"{file}, line {number}: expected {text} and {label}, got {row}.")
         yield "", Example(row[text].strip(), label=int(row[label]))
 
 
-WORLD, SCIENCE = 1, 4  # of AG News' test file
+WORLD, SCIENCE = "1", "4"  # of AG News' test file
 
 
 def read_ag_news(folder: Path) -> Iterator[tuple[str, Example]]:
-    """World against science and technology, as in CIEM."""
-    classes = {"World": 0, "Sci/Tech": 1}
-    for _, row in tables.rows(folder / "ag_news/train.tsv.gz", header=("text", "class")):
+    """World against science and technology, as in CIEM; the description alone, which both files have."""
+    classes = {"World": 0, "Sci/Tech": 1, WORLD: 0, SCIENCE: 1}
+    for _, row in tables.rows(folder / "ag_news/train.tsv.gz", header=("text", "class"), quoted=True):
         if row["class"] in classes:
             yield "train", Example(row["text"].strip(), label=classes[row["class"]])
-    for _, row in tables.rows(folder / "ag_news/test.tsv.gz"):
-        if row["class"] in (str(WORLD), str(SCIENCE)):
-            text = f"{row['title'].strip()}. {row['description'].strip()}"
-            yield "test", Example(text, label=int(row["class"] == str(SCIENCE)))
+    for _, row in tables.rows(folder / "ag_news/test.tsv.gz", quoted=True):
+        if row["class"] in classes:
+            yield "test", Example(row["description"].strip(), label=classes[row["class"]])
 
 
 PAPER_SETS = {
@@ -102,7 +105,7 @@ PAPER_SETS = {
             "yelp",
             "Yelp",
             ("negative", "positive"),
-            "single Yelp sentences",
+            "single Yelp sentences, tokenised",
             "Apache-2.0",
             partial(read_table, "yelp/sentences.tsv.gz", "text", "label"),
         ),

@@ -62,13 +62,18 @@ def published_rows(
 
 
 def measure_published(
-    model: FrozenModel, inputs: Sequence[Example], specs: Sequence[MethodSpec], settings: Settings, progress: Progress
+    model: FrozenModel,
+    inputs: Sequence[Example],
+    specs: Sequence[MethodSpec],
+    settings: Settings,
+    progress: Progress,
+    metrics: Sequence[PublishedMetric] = PUBLISHED,
 ) -> PublishedValues:
-    """Every metric of every method and control on every input that has a unit.
+    """Every one of the `metrics` of every method and control on every input that has a unit.
 
     Only metrics whose operator the model has. Raises `DataUnavailable` if no input has a unit.
     """
-    metrics = [metric for metric in PUBLISHED if metric.erasure in model.erasures]
+    metrics = [metric for metric in metrics if metric.erasure in model.erasures]
     values, reasons = dict[str, list[dict[str, float]]](), dict[str, str]()
     encodings = [
         encoding for encoding in (model.encode(example, settings.unit) for example in inputs) if encoding.units
@@ -111,7 +116,7 @@ def _mean(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _row(method: str, values: Sequence[Mapping[str, float]], reason: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"method": method, "inputs": len(values)}
+    row: dict[str, Any] = {"method": method, "inputs": len(values), **({"reason": reason} if reason else {})}
     if not values:
-        return row | {"reason": reason}
+        return row
     return row | {"metrics": {id: asdict(mean_interval(np.array([value[id] for value in values]))) for id in values[0]}}

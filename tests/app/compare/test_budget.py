@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from app.compare import answer_head, computation, score_sheet, views
+from app.compare import answer_head, computation, score_sheet, session, views
 from app.compare.engine import Engine
 from app.compare.runs import Request, Run, answer_of
 from app.compare.session import gives_more_time
+from app.compare.state import compare_state
 from tests.app.conftest import Hold
 from tests.counted_budget import CountedBudget
 
@@ -149,6 +150,32 @@ def test_more_time_counts_for_a_run_on_its_way(engine: Engine, request_for: Ask,
     assert run.request.budget is None  # it is over
 
 
+def test_the_rest_is_computed_whatever_the_control_says(engine: Engine, short: Run, over: Over, hold: Hold) -> None:
+    hold.when = lambda: True
+    session.complete(engine, short)
+    run = compare_state().run
+    assert run is not None
+    assert hold.reached.wait(60)
+    run.follow_time(2)  # the page looks, and the control has not changed
+    run.follow_time(2)
+    assert run.request.budget is None
+    hold.go.set()
+    assert over(run).comparison().is_complete
+
+
+def test_the_control_counts_where_it_changes(engine: Engine, request_for: Ask, over: Over, hold: Hold) -> None:
+    hold.when = lambda: hold.batches > 1
+    run = engine.submit(replace(request_for(TEN), budget=5))
+    run.follow_time(5)
+    assert hold.reached.wait(60)
+    run.follow_time(20)
+    assert run.request.budget == 20
+    assert run.budget is not None
+    assert run.budget.seconds == 20
+    hold.go.set()
+    over(run)
+
+
 def test_a_run_that_was_short_before_it_got_more_time_goes_on(short: Run) -> None:
     short.request, short.least_time = replace(short.request, budget=60), 2
     assert gives_more_time(short.request, short)
@@ -178,5 +205,9 @@ def test_the_answer_about_the_sentences_stays_where_their_words_have_no_time(
     assert "No answer in 0 s" in answer_head.markup(run, run, answer_of(run))
     run.earlier = sentences
     html = answer_head.markup(run, *answer_head.shown_answer(run))
-    assert "Earlier answer: 0 s were too short for the new one. Compute the rest" in html
+    assert "Earlier answer: 0 s were not enough for a new one. Compute the rest" in html
     assert "The film 1 was good" in html
+    for other in ({"label": "negative"}, {"settings": replace(opened, erasure="delete")}):
+        run.request = replace(run.request, **other)
+        assert answer_head.shown_answer(run) == (run, answer_of(run))  # the earlier one is about another question
+        run.request = replace(run.request, label=None, settings=opened)

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from explainers.models.inputs.encoding import word_spans
+from explainers.models.inputs.words import word_spans
 
 
 def pieces(text: str) -> list[str]:
