@@ -13,6 +13,7 @@ from app.compare import guess, heat_maps, units
 from app.compare.runs import Run, answer_of
 from app.compare.score_sheet import labels, segments
 from app.compare.state import NO_OTHER, PREDICTED, compare_state
+from explainers.evaluation.names import RANDOM
 from explainers.report import answer as wording
 from explainers.report.text import decimals, escaped, name_of_units, one_line, plural, target_name
 from explainers.results.answer import Answer, ErasureEffect, Units
@@ -22,7 +23,7 @@ NO_METHOD = "No method is chosen. Choose at least one."
 WAITING = "Which words carry this decision? The first results are on their way."
 NOT_MEASURED = "The random orders were not measured, so there is no answer."
 NOTHING = "No method has finished, so there is no answer."
-NO_TIME = "No answer in {} s: the random orders, or a second method, did not fit. Compute the rest, or give more time."
+NO_TIME = "No answer in {} s: {} did not fit. Compute the rest, or give more time."
 TO_COME, MISSING = "more methods to come", "not all methods had time"
 NOT_YET = "Not decided within {} s: not all methods had time. Compute the rest"
 EARLIER, OF_OTHER = "Earlier answer", "Answer for {}"
@@ -106,8 +107,8 @@ def shown_answer(run: Run) -> tuple[Run, Answer]:
         return run, answer
     earlier = answer_of(run.earlier)
     tells = earlier.status == "supported" or not earlier.provisional
-    stays = _had_no_time(run) and tells and _question(run) == _question(run.earlier)
-    return (run.earlier, earlier) if run.active or stays else (run, answer)
+    stays = run.active or (_had_no_time(run) and _question(run) == _question(run.earlier))
+    return (run.earlier, earlier) if tells and stays else (run, answer)
 
 
 def markup(run: Run, shown: Run, answer: Answer) -> str:
@@ -159,7 +160,8 @@ def _waiting(run: Run) -> str:
     if run.active:
         return WAITING
     if _had_no_time(run):
-        return NO_TIME.format(run.request.budget)
+        orders = run.current is not None and RANDOM in run.current.postponed
+        return NO_TIME.format(run.request.budget, "the random orders" if orders else "a second method")
     return NOT_MEASURED if run.current is not None and run.current.results else NOTHING
 
 

@@ -2,7 +2,6 @@
 
 import plotly.graph_objects as go
 import streamlit as st
-from plotly.subplots import make_subplots
 
 from app import plain_text
 from app.plain_text import Bold
@@ -10,12 +9,20 @@ from explainers.evaluation.names import RANDOM
 from explainers.report.colours import line_of
 from explainers.report.evaluation_tables import row_name
 from explainers.report.papers.comparison import METRICS, TableResult, table_results
-from explainers.report.papers.table import ABOUT, SUMMARY, about, outcome_lines, summary_rows, value_table
+from explainers.report.papers.table import (
+    ABOUT,
+    DEFINITIONS,
+    SETTING,
+    SUMMARY,
+    about,
+    outcome_lines,
+    summary_rows,
+    value_table,
+)
 from explainers.report.tables import bounds_of
 
-ROW = 34  # pixels of a method in the plot
+ROW = 26  # pixels of a method in the plot
 GREY = "#8a8a8a"
-COLUMNS = 2  # plots beside each other
 LEGEND = "Hollow diamonds are the paper's values; dots are ours, with the 95 % interval over the inputs."
 
 
@@ -25,43 +32,47 @@ def show() -> None:
     if not results:
         return
     st.header("The papers' tables, ours beside theirs", anchor=False)
-    plain_text.paragraph(ABOUT)
+    plain_text.paragraph(f"{SETTING} {ABOUT}")
     st.dataframe(SUMMARY.cells(summary_rows(results)), hide_index=True, height="content")
     names = {f"{result.table.paper}, {result.table.table}: {result.data_set}": result for result in results}
     chosen = st.selectbox("Table and data set", list(names), key="paper table")
     result = names[chosen or next(iter(names))]
     plain_text.caption(f"{about(result)} {result.table.note} {LEGEND}")
-    st.plotly_chart(dots(result), key="paper dots", config={"displayModeBar": False})
+    columns = st.columns(2)
+    for place, metric in enumerate(result.table.metrics):
+        with columns[place % 2]:
+            st.plotly_chart(
+                dots(result, metric),
+                key=f"paper {metric}",
+                config={"displayModeBar": False},
+                alt=f"{METRICS[metric].name}: the paper's values and ours",
+            )
     for line in outcome_lines(result):
         plain_text.paragraph(Bold(line.method), f": {line.text}")
     st.dataframe(value_table(result).cells(result.methods), hide_index=True, height="content")
+    with st.expander("Definitions of the metrics"):
+        metrics = [METRICS[metric] for metric in result.table.metrics]
+        st.dataframe(DEFINITIONS.cells(metrics), hide_index=True, height="content")
     st.code(result.measured["command"], "sh", wrap_lines=True)
 
 
-def dots(result: TableResult) -> go.Figure:
-    """Return a plot per metric: a row per method, a hollow diamond for the paper's value and a dot with the interval of
-    ours."""
-    metrics, methods = result.table.metrics, result.methods[::-1]
-    rows = -(-len(metrics) // COLUMNS)
-    titles = [f"{METRICS[metric].name} {'↑' if METRICS[metric].higher_is_better else '↓'}" for metric in metrics]
-    columns = min(COLUMNS, len(metrics))
-    figure = make_subplots(
-        rows, columns, shared_yaxes=True, subplot_titles=titles, horizontal_spacing=0.04, vertical_spacing=0.12
-    )
-    for place, metric in enumerate(metrics):
-        at = {"row": place // columns + 1, "col": place % columns + 1}
-        for method in methods:
-            _add(figure, result, method, metric, at)
+def dots(result: TableResult, metric: str) -> go.Figure:
+    """Return a row per method, with a hollow diamond for the paper's value and a dot with the interval of ours."""
+    figure = go.Figure()
+    for method in result.methods[::-1]:
+        _add(figure, result, method, metric)
+    title = f"{METRICS[metric].name} {'↑' if METRICS[metric].higher_is_better else '↓'}"
+    figure.update_xaxes(title_text=title, title_standoff=4)
     figure.update_layout(
-        height=60 + rows * (60 + ROW * len(methods)),
-        margin={"l": 8, "r": 8, "t": 40, "b": 8},
+        height=70 + ROW * len(result.methods),
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
         showlegend=False,
         hovermode="closest",
     )
     return figure
 
 
-def _add(figure: go.Figure, result: TableResult, method: str, metric: str, at: dict[str, int]) -> None:
+def _add(figure: go.Figure, result: TableResult, method: str, metric: str) -> None:
     name, ours = row_name(method), result.ours(method, metric)
     published = result.table.published(result.data_set, method, metric)
     colour = GREY if method == RANDOM else line_of(method).colour
@@ -74,7 +85,6 @@ def _add(figure: go.Figure, result: TableResult, method: str, metric: str, at: d
             mode="markers",
             marker={"size": 9, "color": colour},
             hovertemplate=f"%{{y}}, here: {mean:.3f} [{low:.3f}, {high:.3f}]<extra></extra>",
-            **at,
         )
     if published is not None:
         figure.add_scatter(
@@ -83,5 +93,4 @@ def _add(figure: go.Figure, result: TableResult, method: str, metric: str, at: d
             mode="markers",
             marker={"size": 11, "color": colour, "symbol": "diamond-open", "line": {"width": 2}},
             hovertemplate=f"%{{y}}, paper: {published:.3f}<extra></extra>",
-            **at,
         )

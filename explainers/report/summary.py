@@ -64,9 +64,11 @@ def first_choice(attribution: Attribution) -> int | None:
 
 
 def _methods(comparison: "Comparison") -> list["MethodResult"]:
-    """Without controls, a person's order and the consensus."""
+    """Without controls, a person's order and the consensus, and without what is still another method's map: one that
+    is fine-tuned begins with it."""
     specs = ((result, _spec(result)) for result in comparison.results)
-    return [method for method, spec in specs if spec.explains and not spec.is_control and not spec.is_joint]
+    methods = [(method, spec) for method, spec in specs if spec.explains and not spec.is_control and not spec.is_joint]
+    return [method for method, spec in methods if not (method.attribution.ended_early and spec.kind == "fine-tuned")]
 
 
 def _name(part: str) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 from playwright.sync_api import Error as BrowserError
+from playwright.sync_api import TimeoutError as TimedOut
 
 from explainers.installation import STORE_VARIABLE
 from explainers.models.bundle_cards import bundle_names
@@ -53,11 +54,11 @@ def settled(page: Page, quiet: int = QUIET) -> Page:
 
 def press_until(button: Locator, sign: Locator) -> None:
     """Presses again where a press came to nothing, as while a reloaded page is still drawn, until `sign` is there."""
-    for _ in range(20):
-        with suppress(BrowserError):  # it has gone meanwhile
-            button.click(timeout=10_000)
+    for _ in range(3):
+        with suppress(TimedOut):  # it has gone meanwhile
+            button.click(timeout=30_000)
         with suppress(AssertionError):
-            expect(sign).to_be_visible(timeout=10_000)
+            expect(sign).to_be_visible(timeout=30_000)
             return
     expect(sign).to_be_visible()
 
@@ -66,7 +67,7 @@ def choose(page: Page, label: str, option: str, *, exact: bool = False) -> None:
     """A run that ends may close the list; then it is opened again."""
     for _ in range(20):
         page.get_by_role("combobox", name=label).click()
-        with suppress(BrowserError):
+        with suppress(TimedOut):
             page.get_by_role("option", name=option, exact=exact).click(timeout=3_000)
             return
     raise AssertionError(f"{label} has no option {option}")

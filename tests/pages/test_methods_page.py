@@ -10,7 +10,7 @@ from explainers.methods import narrator_specs
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, groups
 from explainers.metrics.faithfulness import METRICS
-from explainers.report.papers.comparison import table_results
+from explainers.report.papers.comparison import TableResult, read_tables
 
 Opened = Callable[..., Any]
 
@@ -114,22 +114,31 @@ def test_evidence_is_shown_where_it_is_known(opened: Opened, tmp_path: Path, mon
     assert table["patches: AUC ↑"].tolist() == ["0.750 ± 0.250"]
 
 
-def test_the_papers_tables_stand_beside_ours(opened: Opened, small: None) -> None:
+@pytest.mark.usefixtures("small")
+def test_the_papers_tables_stand_beside_ours(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    (table,) = [table for table in read_tables() if table.paper == "CIMI"]
+    interval = {"mean": 0.2, "low": 0.1, "high": 0.3, "texts": 7}
+    metrics = dict.fromkeys(table.metrics, interval)
+    measured = {
+        "rows": [{"method": id, "inputs": 7, "metrics": metrics} for id in (*table.sets["yelp"], "random")],
+        "gains": {"cimi:zero": {"lime": metrics}},
+        "data": {"title": "Yelp", "inputs": 7, "accuracy": {"test": 0.9}},
+        "command": "measure yelp",
+    }
+    results = tuple(TableResult(table, name, measured) for name in ("clickbait", "yelp"))
+    monkeypatch.setattr(papers, "table_results", lambda: results)
     page = opened()
     page.at.switch_page("pages/methods.py")
     page.run()
-    for result in table_results():
-        name = f"{result.table.paper}, {result.table.table}: {result.data_set}"
-        page.at.selectbox(key="paper table").set_value(name)
-        page.run()
-        figure = papers.dots(result)
-        published = [trace for trace in figure.data if trace.marker.symbol == "diamond-open"]
-        listed = [id for id in result.table.sets[result.data_set] if id in result.methods]
-        assert len(published) == len(listed) * len(result.table.metrics)
-        assert len(figure.data) - len(published) == len(result.methods) * len(result.table.metrics)
-        shown = [each.value for each in page.at.code]
-        assert result.measured["command"] in shown
-        assert any(result.table.note in each for each in page.plain())
+    page.at.selectbox(key="paper table").set_value("CIMI, Table 1: yelp")
+    page.run()
+    assert any("Yelp; accuracy 90.0 %; n = 7." in each and table.note in each for each in page.plain())
+    assert any("are fitted once" in each and "A table is replicated where" in each for each in page.plain())
+    assert "measure yelp" in [each.value for each in page.at.code]
+    figure = papers.dots(results[1], "cimi_comp")
+    diamonds = [trace for trace in figure.data if trace.marker.symbol == "diamond-open"]
+    assert [trace.x[0] for trace in diamonds] == [0.31, 0.0992, 0.2362, 0.0809, 0.1497]  # from below
+    assert [trace.x[0] for trace in figure.data if trace not in diamonds] == [0.2] * 6
 
 
 def test_without_measured_tables_there_is_no_section(

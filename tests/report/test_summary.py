@@ -1,6 +1,7 @@
 """Five words: the top 1, 5, 10 and 20 % are one word, the top 50 % three; AOPC = (4 · one + three) / 5."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -129,6 +130,16 @@ def test_the_first_choice_supports_the_class_and_is_alone(scores: tuple[float, .
 def test_a_word_that_occurs_twice_is_numbered() -> None:
     text = summary(comparison({"lime": (FOURTH, GOOD), "occlusion": (FOURTH, GOOD)}))
     assert text.endswith(" LIME and Occlusion agree on “a” (number 2 of 2).")
+
+
+def test_a_method_that_has_only_begun_from_another_ones_map_is_no_second_voice() -> None:
+    made = comparison({"lime": (THIRD, GOOD), "aml": (SECOND, GOOD), "faml": (SECOND, GOOD)})
+    assert summary(made).endswith(" AML and fAML agree on “wonderful”; LIME differs.")
+    early = [
+        replace(result, attribution=result.attribution.ended()) if result.method == "faml" else result
+        for result in made.results
+    ]
+    assert " LIME and AML do not rank the same word first." in summary(replace(made, results=tuple(early), budget=5))
 
 
 def test_controls_have_no_part_in_the_agreement() -> None:

@@ -18,10 +18,11 @@ from explainers.report.papers.definitions import PUBLISHED, PublishedMetric
 
 STORED = ASSETS / "papers"
 FIGURES = Path(__file__).with_name("figures.toml")
+CONTROLS = ("random",)  # that stand below the methods
 METRICS: Mapping[str, PublishedMetric] = {metric.id: metric for metric in PUBLISHED}
 
 Outcome = Literal["holds", "open", "reversed"]
-Verdict = Literal["replicated", "partly replicated", "not replicated"]
+Verdict = Literal["replicated", "partly replicated", "open", "not replicated"]
 
 
 @dataclass(frozen=True)
@@ -73,15 +74,26 @@ class TableResult:
         listed = [method for method in self.table.sets[self.data_set] if method in ours]
         return (*listed, *(id for id in ours if id not in listed and (id in self.table.own or id in CONTROLS)))
 
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Return the methods of the paper that are not compared on all inputs, each with the reason."""
+        rows = {row["method"]: row for row in self.measured["rows"]}
+        methods = (*self.table.sets[self.data_set], *self.table.own)
+        return {
+            method: rows[method]["reason"] if method in rows else "not measured"
+            for method in dict.fromkeys(methods)
+            if method not in rows or "reason" in rows[method]
+        }
+
     def ours(self, method: str, metric: str) -> Mapping[str, float] | None:
         row = next(row for row in self.measured["rows"] if row["method"] == method)
-        found: Mapping[str, float] | None = row.get("metrics", {}).get(metric)
-        return found
+        interval: Mapping[str, float] | None = row.get("metrics", {}).get(metric)
+        return interval
 
     def compared(self, own: str) -> tuple[Compared, ...]:
         """Every comparison of this own method with a method of the paper that is not its own."""
         gains = self.measured["gains"].get(own, {})
-        found = []
+        result = []
         for other in self.table.sets[self.data_set]:
             if other in self.table.own or other not in gains:
                 continue
@@ -90,8 +102,8 @@ class TableResult:
                 if mine is None or theirs is None or mine == theirs or metric not in gains[other]:
                     continue
                 better = (mine > theirs) == METRICS[metric].higher_is_better
-                found.append(Compared(own, other, metric, better, gains[other][metric]))
-        return tuple(found)
+                result.append(Compared(own, other, metric, better, gains[other][metric]))
+        return tuple(result)
 
     def order(self, metric: str) -> float:
         """Kendall's τ between the paper's values and ours, over the methods that both have."""
@@ -105,15 +117,15 @@ class TableResult:
         return kendall(tuple(one for one, _ in both), tuple(other for _, other in both))
 
 
-CONTROLS = ("random",)
-
-
 def verdict(compared: Sequence[Compared]) -> Verdict:
-    """Return whether all, some or none of the comparisons hold."""
-    held = sum(one.outcome == "holds" for one in compared)
-    if held == len(compared):
+    """Return "replicated" if all of them hold, "partly replicated" if more than half do; of the others "not replicated"
+    if one is reversed, else "open"."""
+    held, wrong = (sum(one.outcome == outcome for one in compared) for outcome in ("holds", "reversed"))
+    if held and held == len(compared):
         return "replicated"
-    return "partly replicated" if held else "not replicated"
+    if 2 * held > len(compared):
+        return "partly replicated"
+    return "not replicated" if wrong else "open"
 
 
 def read_tables() -> tuple[PublishedTable, ...]:
