@@ -161,6 +161,7 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
     )
     robust = f"{operators_line(answer, comparison)}." if answer.holds else "No other operator was tried."
     own, _ = effect.shown
+    majority = 2 * answer.naming > answer.compared
     return (
         Mark(
             "effect",
@@ -168,7 +169,7 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
             whole,
             supported,
         ),
-        Mark("agreement", f"agreement {_share(agreed)}", common, 2 * answer.naming > answer.compared),
+        Mark("agreement", f"{answer.naming} of {answer.compared} methods agree", common, majority),
         Mark("robust", operators, robust, answer.robust if tried > 1 else None),
     )
 

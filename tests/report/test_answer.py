@@ -141,7 +141,7 @@ def test_confidence_is_told_only_where_it_was_measured() -> None:
 def test_three_marks_stand_for_themselves_and_a_failed_operator_is_no_full_mark() -> None:
     effect, agreement, robust = marks(SUPPORTED, COMPARISON)
     assert (effect.text, effect.holds) == ("0.95 → 0.07 without them", True)
-    assert (agreement.text, agreement.holds) == ("agreement 71 %", True)
+    assert (agreement.text, agreement.holds) == ("9 of 10 methods agree", True)
     assert (robust.text, robust.holds) == ("holds under 2 of 3 operators", False)
     assert robust.meaning == "Holds when words are deleted; not when embeddings are zeroed."
     assert [mark.holds for mark in marks(OPEN, COMPARISON)] == [False, False, None]
