@@ -72,7 +72,7 @@ STYLE = """<style>
   .answer-head { font-size: 1.12rem; }
   .answer-below { min-height: 8.2rem; }
   .answer.computed .answer-head { min-height: 4.1rem; align-content: flex-start; }
-  .answer.computed .answer-below { min-height: 11.4rem; }
+  .answer.computed .answer-below { min-height: 14rem; }
   .answer-bars { grid-template-columns: minmax(0, 1fr); }
   .answer-bars > div { display: grid; grid-template-columns: 1fr 5.5rem; gap: 0.6rem; align-items: center; }
   .answer-input { max-height: 16rem; flex-wrap: wrap; }

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 BARS_SHOWN = 8
-UNDO = "Takes back the last change of text, removed units, class, methods or settings."
 PAIR_ABLATED = (
     "The prediction with one of the texts erased, and with both swapped. If it stays the same without a text, the "
     "model did not need that text."
@@ -160,7 +159,7 @@ def changes(run: Run, sort: str) -> None:
             st.caption(erased)
         else:
             st.caption(f"Press {unit} to remove it everywhere. Point at it for its exact score in every row.")
-        st.button("Undo", on_click=state.undo, disabled=not state.steps, key="undo", help=UNDO)
+        st.button("Undo", on_click=state.undo, disabled=not state.steps, key="undo")
         st.button("Restore all", on_click=state.restore_all, disabled=not count, key="back")
         if sort == EVIDENCE:
             st.button(
