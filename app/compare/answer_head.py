@@ -132,7 +132,7 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
 def _heading(shown: Run, answer: Answer) -> str:
     """An answer that more methods may turn is not told as if it were one."""
     if shown.is_short and answer.provisional and answer.status == "open" and not answer.refusal:
-        return NOT_YET.format(shown.request.budget)
+        return NOT_YET.format(shown.short_of)
     return wording.heading(answer, shown.comparison(), brief=True)
 
 
@@ -151,7 +151,7 @@ def _old(run: Run, shown: Run) -> str:
     count = len(shown.request.removed)
     other = OF_OTHER.format(f"the text with {count} removed" if count else "the whole text")
     which = EARLIER if shown.request.removed == run.request.removed else other
-    return which + (COMES if run.active else LATE.format(run.request.budget))
+    return which + (COMES if run.active else LATE.format(run.short_of))
 
 
 def _waiting(run: Run) -> str:
@@ -161,7 +161,7 @@ def _waiting(run: Run) -> str:
         return WAITING
     if _had_no_time(run):
         orders = run.current is not None and RANDOM in run.current.postponed
-        return NO_TIME.format(run.request.budget, "the random orders" if orders else "a second method")
+        return NO_TIME.format(run.short_of, "the random orders" if orders else "a second method")
     return NOT_MEASURED if run.current is not None and run.current.results else NOTHING
 
 

@@ -170,16 +170,21 @@ class Run:
         if before not in (None, self.chosen_time):
             self.give_time(chosen)
 
+    @property
+    def short_of(self) -> int | None:
+        """Return the seconds into which not everything fitted, where that was so; None without a limit."""
+        return min((given for given in (self.request.budget, self.least_time) if given is not None), default=None)
+
     def give_time(self, seconds: int | None) -> None:
         """Change the budget while it is active, None for no limit. What is postponed already stays so."""
         with self.changing:
             before = self.request.budget
             if not self.active or before == seconds:
                 return
+            self.request = replace(self.request, budget=seconds)
             if self.current is not None and not self.current.is_complete:
                 self.least_time = min(filter(None, (before, self.least_time)), default=None)
-            self.request = replace(self.request, budget=seconds)
-            if self.current is not None:
+            elif self.current is not None:  # else it says for how many seconds something was postponed
                 self.current = replace(self.current, budget=seconds)
             if self.budget is not None:
                 self.budget.seconds = math.inf if seconds is None else seconds

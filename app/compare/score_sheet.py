@@ -127,9 +127,9 @@ def note(run: Run, column: Column, status: str) -> str:
             left = f", about {per_call * (run.meter.answers - column.base) * (1 / share - 1):.0f} s left"
         return f"{'estimate, ' if column.attribution else ''}{share:.0%}{left}"
     if status == "postponed":
-        return f"no time within {run.request.budget} s"
+        return f"no time within {run.short_of} s"
     if status == "done" and column.attribution is not None and column.attribution.ended_early:
-        return f"estimate after {run.request.budget} s"
+        return f"estimate after {run.short_of} s"
     if status == "stopped":
         return "stopped before it was done" if run.status == "stopped" else ""
     return "waiting" if status == "waiting" else ""

@@ -86,8 +86,8 @@ def units_of(request: Request) -> tuple[object, ...]:
 
 def gives_more_time(request: Request, run: Run) -> bool:
     """Return whether the request gives more time than the run had, which could not do all in its own."""
-    given, now = [seconds for seconds in (run.request.budget, run.least_time) if seconds is not None], request.budget
-    return run.is_short and bool(given) and (now is None or now > min(given))
+    before, now = run.short_of, request.budget
+    return run.is_short and before is not None and (now is None or now > before)
 
 
 def go_on(engine: Engine, run: Run) -> None:

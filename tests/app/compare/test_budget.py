@@ -10,6 +10,7 @@ from app.compare.engine import Engine
 from app.compare.runs import Request, Run, answer_of
 from app.compare.session import gives_more_time
 from app.compare.state import compare_state
+from explainers.report.summary import summary
 from tests.app.conftest import Hold
 from tests.counted_budget import CountedBudget
 
@@ -174,6 +175,18 @@ def test_the_control_counts_where_it_changes(engine: Engine, request_for: Ask, o
     assert run.budget.seconds == 20
     hold.go.set()
     over(run)
+
+
+def test_what_was_postponed_is_told_with_its_time_where_the_limit_is_taken_away(short: Run) -> None:
+    late = next(part for part in short.comparison().postponed if part in short.columns)
+    short.status = "running"
+    short.give_time(None)
+    short.status = "stopped"
+    assert "Not complete within 2 s" in summary(short.comparison())
+    assert score_sheet.row_texts(short, short.columns[late]).note == "no time within 2 s"
+    pending = replace(short.comparison(), results=(), random_control=None, answer=None)
+    short.current = pending
+    assert "No answer in 2 s" in answer_head.markup(short, short, answer_of(short))
 
 
 def test_a_run_that_was_short_before_it_got_more_time_goes_on(short: Run) -> None:
