@@ -35,19 +35,25 @@ class TrainingOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
-    """Classes, data and training of an embedded model, and the examples that stand for it."""
+class TrainingData:
+    """What a classifier is trained on, as its card says it."""
 
     labels: tuple[str, ...]  # in the order of their numbers
     data: str
     licence: str
     split_rule: str  # how the parts are kept disjoint
     read: Callable[[Path | None], Splits]
+    input_names: tuple[str, ...] = SINGLE_TEXT
+    position: int = 0  # in lists and selections
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(TrainingData):
+    """Data and training of an embedded model, and the examples that stand for it."""
+
     make: Callable[[TrainingOptions], dict[str, Any]]  # trains, writes the bundle and returns its card
     example: Callable[[], Example]  # the input of the benchmark
-    input_names: tuple[str, ...] = SINGLE_TEXT
     multimodal: bool = False
-    position: int  # in lists and selections
     reason_source: str = ""  # name of the set of reasons in `data`; empty where the data have none
     sentences: Callable[[Path | None], Sequence[str]] | None = None  # more sentences than the splits hold
     generated_example: Callable[[int], Example] | None = None  # by seed; None where the data are not generated

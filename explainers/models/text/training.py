@@ -26,7 +26,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from explainers.datasets.example import Example, Splits
 from explainers.models.bundle_cards import BUNDLES, CARD
 from explainers.models.optimisation import accuracy, load_checkpoint
-from explainers.models.task_spec import Task
+from explainers.models.task_spec import TrainingData
 from explainers.models.text.base_weights import HUB_ID as BASE_ID
 from explainers.models.text.base_weights import SHA256 as BASE_SHA256
 from explainers.models.text.base_weights import base_folder, sha256
@@ -209,7 +209,7 @@ FINISHED = "finished"  # a file in the run's folder, present once the training i
 
 def make_text_bundle(
     name: str,
-    task: Task,
+    task: TrainingData,
     data: Path | None,
     recipe: TextModelRecipe,
     out: Path | None,
@@ -250,7 +250,7 @@ def command(name: str, recipe: TextModelRecipe) -> str:
     )
 
 
-def _card(name: str, task: Task, splits: Splits, recipe: TextModelRecipe, folder: Path) -> dict[str, Any]:
+def _card(name: str, task: TrainingData, splits: Splits, recipe: TextModelRecipe, folder: Path) -> dict[str, Any]:
     return {
         "name": name,
         "position": task.position,

@@ -24,7 +24,7 @@ from explainers.methods.registry import select
 from explainers.models.bundle_cards import BUNDLES, CARD
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.task_spec import Task
+from explainers.models.task_spec import TrainingData
 from explainers.models.tasks import TASKS
 from explainers.models.text.bundle import load_bundle
 from explainers.models.text.recipe import TextModelRecipe
@@ -124,7 +124,7 @@ def _trained(name: str, data: Path, folder: Path, note: Note) -> tuple[FrozenMod
     if not (bundle / CARD).is_file() or not json.loads((bundle / CARD).read_text(encoding="utf-8"))["accuracy"]:
         note(f"{name}: training on {len(splits.train):,} texts")
         resume = (run / CHECKPOINT).is_file()
-        make_text_bundle(name, _task(paper_set), data, RECIPE, bundle, run, resume=resume)
+        make_text_bundle(name, _training_data(paper_set), data, RECIPE, bundle, run, resume=resume)
     card = json.loads((bundle / CARD).read_text(encoding="utf-8"))
     note(f"{name}: {card['accuracy']}")
     about = {
@@ -138,16 +138,13 @@ def _trained(name: str, data: Path, folder: Path, note: Note) -> tuple[FrozenMod
     return load_bundle(bundle, torch.device("cpu")), splits, about
 
 
-def _task(paper_set: PaperSet) -> Task:
-    return Task(
+def _training_data(paper_set: PaperSet) -> TrainingData:
+    return TrainingData(
         labels=paper_set.labels,
         data=paper_set.source,
         licence=paper_set.licence,
         split_rule="random parts; the test part is that of the data set where it has one",
         read=paper_set.splits,
-        make=lambda options: {},
-        example=lambda: Example(""),
-        position=0,
     )
 
 
