@@ -19,6 +19,7 @@ import pytest
 import torch
 from PIL import Image
 from safetensors.torch import save_file
+from streamlit.components.v2 import manifest_scanner
 from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.models import WordPiece
 from torch import Tensor, nn
@@ -61,6 +62,9 @@ from explainers.training.fit_spec import FitSpec
 registry.entry_points = lambda **_: ()  # type: ignore[assignment]  # whatever else is installed, tests are about this
 METHODS.reload()
 METRICS.reload()
+
+# Streamlit reads the metadata of every installed package for every `AppTest`, which takes most of a second.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for the processes that tests start

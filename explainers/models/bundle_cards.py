@@ -7,6 +7,7 @@ assets/bundles/<name>/card.json   labels, data, splits, seed, command, accuracy,
 """
 
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, cast
 
@@ -99,13 +100,31 @@ def _card_of(name: str) -> dict[str, Any] | None:
     if name not in {path.parent.name for path in BUNDLES.glob(f"*/{CARD}")}:
         return None
     try:
-        return read_card(BUNDLES / name)
+        return _readable_card(BUNDLES / name, (BUNDLES / name / CARD).stat().st_mtime_ns)
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _readable_card(folder: Path, _changed: int) -> dict[str, Any] | None:
+    """Kept until it changes; nobody changes what is returned."""
+    try:
+        return read_card(folder)
     except ModelUnavailable:
         return None
 
 
 def _position(folder: Path) -> float:
     try:
-        return float(json.loads((folder / CARD).read_text(encoding="utf-8"))["position"])
+        return _position_on(folder / CARD, (folder / CARD).stat().st_mtime_ns)
+    except OSError:
+        return float("inf")
+
+
+@lru_cache(maxsize=256)
+def _position_on(card: Path, _changed: int) -> float:
+    """Kept until the card changes: pages ask for the names of the models several times whenever they are drawn."""
+    try:
+        return float(json.loads(card.read_text(encoding="utf-8"))["position"])
     except (OSError, ValueError, KeyError, TypeError):
         return float("inf")

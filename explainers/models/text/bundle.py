@@ -31,12 +31,35 @@ def mlp_head(width: int, classes: int) -> nn.Sequential:
 
 
 def base_encoder(folder: Path) -> BertModel:
-    """The base encoder without its pooler; eager attention, which can return its weights and be derived twice."""
-    config = BertConfig(**json.loads((folder / "config.json").read_text()), attn_implementation="eager")
+    """The base encoder without its pooler; eager attention, which can return its weights and be derived twice.
+
+    Draws initial weights and replaces them, so that what a training draws afterwards stays what its seed says.
+    """
+    config = _base_config(folder)
     model = BertModel(config, add_pooling_layer=False)
-    weights = load_file(folder / "model.safetensors")
-    model.load_state_dict({name: weights[name] for name in model.state_dict() if name in weights})
+    model.load_state_dict(_base_weights(folder, model))
     return model
+
+
+def undrawn_encoder(folder: Path) -> BertModel:
+    """`base_encoder` without initial weights, whose drawing takes most of the time."""
+    config = _base_config(folder)
+    with torch.device("meta"):
+        model = BertModel(config, add_pooling_layer=False)
+    model.load_state_dict(_base_weights(folder, model), assign=True)
+    positions = torch.arange(config.max_position_embeddings)[None]
+    model.embeddings.position_ids = positions  # the two buffers that no file holds
+    model.embeddings.token_type_ids = torch.zeros_like(positions)
+    return model
+
+
+def _base_config(folder: Path) -> BertConfig:
+    return BertConfig(**json.loads((folder / "config.json").read_text()), attn_implementation="eager")
+
+
+def _base_weights(folder: Path, model: BertModel) -> dict[str, Tensor]:
+    weights = load_file(folder / "model.safetensors")
+    return {name: weights[name] for name in model.state_dict() if name in weights}
 
 
 class PooledClassifier(nn.Module):
@@ -105,7 +128,7 @@ def trained_network(folder: Path) -> PooledClassifier:
     try:
         if "on" not in card:
             return with_trained_weights(
-                PooledClassifier(base_encoder(base_folder()), len(card["labels"])), trained, card["recipe"]["rank"]
+                PooledClassifier(undrawn_encoder(base_folder()), len(card["labels"])), trained, card["recipe"]["rank"]
             )
         below = folder.parent / card["on"]["name"]
         if read_card(below)["sha256"] != card["on"]["sha256"]:

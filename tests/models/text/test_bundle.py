@@ -14,7 +14,13 @@ from explainers.models.catalog import fingerprint
 from explainers.models.lora import adapted
 from explainers.models.text import bundle
 from explainers.models.text.base_weights import sha256
-from explainers.models.text.bundle import PooledClassifier, base_encoder, load_bundle, with_trained_weights
+from explainers.models.text.bundle import (
+    PooledClassifier,
+    base_encoder,
+    load_bundle,
+    undrawn_encoder,
+    with_trained_weights,
+)
 from explainers.models.text.training import set_trainable, trained_tensors
 
 CPU = torch.device("cpu")
@@ -50,6 +56,18 @@ def write(folder: Path, tensors: dict[str, torch.Tensor], rank: int = 0) -> Path
 @pytest.fixture
 def folder(tmp_path: Path, trained: PooledClassifier) -> Path:
     return write(tmp_path / "tiny", trained_tensors(trained))
+
+
+def test_without_initial_weights_it_is_the_same_encoder_and_draws_nothing(base_files: Path) -> None:
+    before = torch.random.get_rng_state()
+    undrawn = undrawn_encoder(base_files)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    tensors = [
+        {**encoder.state_dict(), **dict(encoder.named_buffers())} for encoder in (base_encoder(base_files), undrawn)
+    ]
+    assert list(tensors[0]) == list(tensors[1])
+    assert all(torch.equal(tensors[0][name], tensors[1][name]) for name in tensors[0])
+    assert tensors[1]["embeddings.position_ids"].device == CPU
 
 
 def test_a_bundle_gives_the_answers_of_the_network_that_was_trained(folder: Path, trained: PooledClassifier) -> None:
