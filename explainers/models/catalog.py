@@ -20,8 +20,10 @@ from torch import nn
 from explainers.errors import ModelUnavailable
 from explainers.models.architectures import architecture_module, architectures_with
 from explainers.models.bundle_cards import BUNDLES, architecture_of, bundle_names, damaged_bundle, read_card
-from explainers.models.checks import check_answers, erasing_token, readable_tokens
-from explainers.models.decoder import DecoderBase, explainable, is_decoder
+from explainers.models.checks import TRIALS, check_answers, erasing_token, readable_tokens
+from explainers.models.decoder import DecoderBase, is_decoder
+from explainers.models.encoder_decoder import EncoderBase
+from explainers.models.explainable import explainable, in_our_form
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
 from explainers.models.foreign.file_checks import load_errors
 from explainers.models.foreign.opened_tokenizer import opening
@@ -132,27 +134,30 @@ def load_pretrained(name: str, device: torch.device) -> FrozenModel:
 def _text_classifier(source: ModelFiles, config: Any) -> FrozenModel:
     """On the CPU."""
     with opening(source.name, source.path) as tokenizer:
-        labels, module = _classifier(source, config)
+        labels, network = _classifier(source, config)
         opened = tokenizer.result()
-    decoder = isinstance(module.base_model, DecoderBase)
-    mask_token, replacement = erasing_token(source.name, opened.mask, opened.unk, opened.eos if decoder else None)
+    reader = opened.isolated(config, readable_tokens(config))
+    module = explainable(source.name, network, reader.tokens(TRIALS[0].texts))
+    ours, single = in_our_form(module), network.config.num_labels == 1
+    mask_token, replacement = erasing_token(source.name, opened.mask, opened.unk, opened.eos if ours else None)
     return FrozenModel(
         name=source.name,
         labels=labels,
-        module=module,
-        tokenizer=opened.isolated(config, readable_tokens(config)),
+        module=SingleLogit(module) if single else module,
+        tokenizer=reader,
         mask_token=mask_token,
         pad_token=opened.pad if opened.pad is not None else mask_token,
         version=source.version(),
-        segmented=opened.segmented and not decoder,
-        last_token=decoder,
-        replacement=replacement if decoder else "",
-        multi_label=source.multi_label and not isinstance(module, SingleLogit),
+        segmented=opened.segmented and not ours,
+        mean_pooled=isinstance(module.base_model, EncoderBase),
+        last_token=isinstance(module.base_model, DecoderBase),
+        replacement=replacement if ours else "",
+        multi_label=source.multi_label and not single,
     )
 
 
-def _classifier(source: ModelFiles, config: Any) -> tuple[tuple[str, ...], nn.Module]:
-    """The names of the classes and the network, which gives a logit for each. Raises `ModelUnavailable`."""
+def _classifier(source: ModelFiles, config: Any) -> tuple[tuple[str, ...], Any]:
+    """The names of the classes and the library's network. Raises `ModelUnavailable`."""
     from transformers import AutoModelForSequenceClassification as Auto
 
     name, outputs = source.name, config.num_labels
@@ -165,12 +170,12 @@ def _classifier(source: ModelFiles, config: Any) -> tuple[tuple[str, ...], nn.Mo
         labels = class_names(name, source.raw_config, outputs)
     module, missing = source.module(Auto, config)
     if missing:
+        writes = is_decoder(module) or ("lm_head.weight" in source.shapes and not config.is_encoder_decoder)
         raise ModelUnavailable(
             f"{name!r} is not a trained classifier: it has no weights for {', '.join(sorted(missing)[:3])}."
-            f"{LANGUAGE_MODEL.format(name=name) if 'lm_head.weight' in source.shapes or is_decoder(module) else ''}"
+            f"{LANGUAGE_MODEL.format(name=name) if writes else ''}"
         )
-    network = explainable(name, module)
-    return labels, SingleLogit(network) if config.num_labels == 1 else network
+    return labels, module
 
 
 def _has_single_logit(described: dict[str, tuple[int, ...]], stored: dict[str, tuple[int, ...]]) -> bool:

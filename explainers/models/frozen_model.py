@@ -58,7 +58,7 @@ class FrozenModel:
     input_names: tuple[str, ...] = ()  # names of the texts it reads; empty where they are not known: one or two
     unknown: int | None = None  # the id of the unknown token
     english_only: bool = False  # whether it was trained on English only
-    mean_pooled: bool = False  # whether the class is read from the mean over tokens, not from the first one
+    mean_pooled: bool = False  # whether the class is read from all tokens (their mean, or by a decoder), not the first
     last_token: bool = False  # whether the class is read from the last token, as decoders do
     replacement: str = ""  # what stands for erased words where there is no mask token, such as "end-of-text token"
     segmented: bool = True  # whether it takes token_type_ids

@@ -17,13 +17,16 @@ from torch import nn
 
 from explainers.errors import ModelUnavailable
 from explainers.models.catalog import fingerprint
-from explainers.models.checks import check_answers, erasing_token, readable_tokens
-from explainers.models.decoder import DecoderBase, explainable
+from explainers.models.checks import TRIALS, check_answers, erasing_token, readable_tokens
+from explainers.models.decoder import DecoderBase
+from explainers.models.encoder_decoder import EncoderBase
+from explainers.models.explainable import explainable, in_our_form
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
 from explainers.models.foreign.opened_tokenizer import MAX_TOKENS, OpenedTokenizer
 from explainers.models.foreign.opening_process import in_chat_format
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.function_model import wrap_function
+from explainers.models.inputs.encoding import tokens_of
 from explainers.models.model_names import IN_MEMORY
 from explainers.models.prompt import Prompt, PromptError
 from explainers.models.prompted.loading import check_causal, prompted
@@ -66,21 +69,24 @@ def wrap(
     _check_model(name, model, config)
     if prompt is not None:
         return _prompted(name, model, tokenizer, prompt)
-    network = explainable(name, _copy(model))
-    decoder = isinstance(network.base_model, DecoderBase)
-    core, mask_token, pad_token, replacement = _tokens(name, tokenizer, config, decoder=decoder)
+    core = _core(name, tokenizer, config)
+    network = explainable(name, _copy(model), tokens_of(core, TRIALS[0].texts))
+    ours = in_our_form(network)
+    end = tokenizer.eos_token_id if ours else None
+    mask_token, replacement = erasing_token(name, tokenizer.mask_token_id, tokenizer.unk_token_id, end)
     frozen = FrozenModel(
         name=name,
         labels=_labels(name, config, labels),
         module=SingleLogit(network) if config.num_labels == 1 else network,
         tokenizer=core,
         mask_token=mask_token,
-        pad_token=pad_token,
+        pad_token=mask_token if tokenizer.pad_token_id is None else tokenizer.pad_token_id,
         version="",
         unknown=tokenizer.unk_token_id,
-        segmented="token_type_ids" in tokenizer.model_input_names and not decoder,
-        last_token=decoder,
-        replacement=replacement,
+        segmented="token_type_ids" in tokenizer.model_input_names and not ours,
+        mean_pooled=isinstance(network.base_model, EncoderBase),
+        last_token=isinstance(network.base_model, DecoderBase),
+        replacement=replacement if ours else "",
         multi_label=config.problem_type == "multi_label_classification" and config.num_labels > 1,
         device=next(network.parameters()).device,
     )
@@ -141,9 +147,8 @@ def _labels(name: str, config: Any, labels: Sequence[str] | None) -> tuple[str, 
     return given
 
 
-def _tokens(name: str, tokenizer: Any, config: Any, *, decoder: bool) -> tuple[Tokenizer, int, int, str]:
-    """A tokenizer of our own, the ids that replace an erased token and fill a batch, and what the first is if not a
-    mask token of an encoder."""
+def _core(name: str, tokenizer: Any, config: Any) -> Tokenizer:
+    """A tokenizer of our own, which cuts texts to what the model reads."""
     core = getattr(tokenizer, "backend_tokenizer", None)
     if not isinstance(core, Tokenizer):
         raise ModelUnavailable(f"{name!r} has no fast tokenizer, so its tokens have no positions in the text.")
@@ -156,10 +161,7 @@ def _tokens(name: str, tokenizer: Any, config: Any, *, decoder: bool) -> tuple[T
             f"The tokenizer has tokens up to number {largest:,}, but {name!r} only {known:,} embeddings. Use the "
             "tokenizer that the model was trained with."
         )
-    end = tokenizer.eos_token_id if decoder else None
-    mask_token, replacement = erasing_token(name, tokenizer.mask_token_id, tokenizer.unk_token_id, end)
-    padding = mask_token if tokenizer.pad_token_id is None else tokenizer.pad_token_id
-    return own, mask_token, padding, replacement if decoder else ""
+    return own
 
 
 def _copy(model: "PreTrainedModel") -> nn.Module:

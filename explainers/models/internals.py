@@ -22,7 +22,7 @@ from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
 
 Precision = Literal["float32", "bfloat16"]
 
-LAYERS = ("layer", "layers", "h")
+LAYERS = ("layer", "layers", "h", "block")
 LIBRARY_HOOKS = "_output_capturing_hooks_installed"
 QUERIES, KEYS = ("query", "q_lin", "query_proj", "q_proj", "q"), ("key", "k_lin", "key_proj", "k_proj", "k")
 

@@ -28,6 +28,11 @@ class Adapted(nn.Module):
         self.up = nn.Parameter(torch.zeros(outputs, rank))  # B
         nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
 
+    @property
+    def weight(self) -> Tensor:
+        """The frozen one, whose precision T5 reads."""
+        return cast(Tensor, self.linear.weight)
+
     def forward(self, states: Tensor) -> Tensor:
         low = states @ self.down.T  # (…, rank)
         return cast(Tensor, self.linear(states) + SCALE * low @ self.up.T)

@@ -127,12 +127,6 @@ def test_a_head_that_reads_another_token_is_refused() -> None:
         decoder_classifier("mine", First(network_of(KINDS["llama"])))
 
 
-@pytest.mark.parametrize("kind", ["bart", "t5"])
-def test_an_encoder_with_a_decoder_is_refused(kind: str) -> None:
-    with pytest.raises(ModelUnavailable, match=r"neither an encoder .* nor a decoder"):
-        wrap(network_of(KINDS[kind]), tokenizer_of(replace(KINDS[kind], decoder=True)))
-
-
 def test_attention_to_the_last_layer_is_that_of_the_last_token() -> None:
     model = decoder("llama")
     encoding = model.encode(TEXT)

@@ -15,7 +15,7 @@ from explainers.models.states import quick_attention
 from explainers.studies.architectures.measure import FAMILIES, SPECIAL, WORDS, Family, tokenizer_of
 
 TEXT = "the film was very long but new and the plot seemed quite loud"
-KINDS = [family for family in FAMILIES if family.kind not in ("xlnet", "bart", "t5", "longformer")]
+KINDS = [family for family in FAMILIES if family.kind not in ("xlnet", "longformer")]
 
 
 def model_of(family: Family) -> FrozenModel:

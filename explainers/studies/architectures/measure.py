@@ -32,7 +32,7 @@ WORDS = (
     *("late", "new", "old", "here", "there", "and", "but"),
 )
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<|endoftext|>")
-PAD, CLS, SEP, MASK, END = 0, 2, 3, 4, 5
+PAD, UNK, CLS, SEP, MASK, END = 0, 1, 2, 3, 4, 5
 LABELS = {0: "without", 1: "with"}
 METHODS = (
     *("integrated_gradients", "gradient_x_input", "lime", "kernel_shap", "occlusion", "attention_mean"),
@@ -54,17 +54,38 @@ SIZE: Mapping[str, Any] = {
     "max_position_embeddings": 64,
     "pad_token_id": PAD,
 }
+PARTS = {"layers": 2, "attention_heads": 4, "ffn_dim": 64}
 DECODER: Mapping[str, Any] = {**SIZE, "bos_token_id": END, "eos_token_id": END}
 GROUPED: Mapping[str, Any] = {**DECODER, "num_key_value_heads": 2}
+BART: Mapping[str, Any] = {
+    **{"d_model": 32, "max_position_embeddings": 64},
+    **{f"{part}_{size}": number for part in ("encoder", "decoder") for size, number in PARTS.items()},
+    **{"pad_token_id": PAD, "bos_token_id": CLS, "eos_token_id": SEP, "decoder_start_token_id": SEP},
+}
+T5: Mapping[str, Any] = {
+    **{"d_model": 32, "num_layers": 2, "num_heads": 4, "d_kv": 8, "d_ff": 64},
+    **{"pad_token_id": PAD, "eos_token_id": SEP, "decoder_start_token_id": PAD},
+}
 
 
 @dataclass(frozen=True)
 class Family:
-    """`kind` is the library's model_type; `settings` are those of its configuration."""
+    """`kind` is the library's model_type; `settings` are those of its configuration.
+
+    `form` is how its tokenizer writes a text, and `masks` whether that has a mask token; a decoder's does neither.
+    """
 
     kind: str
     settings: Mapping[str, Any] = field(default_factory=lambda: SIZE)
     decoder: bool = False
+    encoder_decoder: bool = False
+    form: str = "[CLS] $A [SEP]"
+    masks: bool = True
+
+    @property
+    def erasing(self) -> int:
+        """The id of what stands for erased words."""
+        return END if self.decoder else MASK if self.masks else UNK
 
 
 FAMILIES = (
@@ -98,12 +119,11 @@ FAMILIES = (
     Family("phi3", GROUPED, decoder=True),
     Family("stablelm", GROUPED, decoder=True),
     Family("xlnet", {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 64, "pad_token_id": PAD}),
-    Family("bart", {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "pad_token_id": PAD}),
-    Family(
-        "t5",
-        {"d_model": 32, "num_layers": 2, "num_heads": 4, "d_kv": 8, "pad_token_id": PAD, "eos_token_id": SEP}
-        | {"decoder_start_token_id": PAD},
-    ),
+    Family("bart", BART, encoder_decoder=True),
+    Family("mbart", BART, encoder_decoder=True, form="$A [SEP] [CLS]"),  # a code of the language comes last
+    Family("t5", T5, encoder_decoder=True, form="$A [SEP]", masks=False),
+    Family("mt5", T5, encoder_decoder=True, form="$A [SEP]", masks=False),
+    Family("umt5", T5, encoder_decoder=True, form="$A [SEP]", masks=False),
 )
 
 
@@ -120,7 +140,7 @@ def texts_of(count: int, part: str) -> list[tuple[str, int]]:
 
 
 def tokenizer_of(family: Family) -> Any:
-    """Return a tokenizer of the library with a token per word; an encoder's writes [CLS] and [SEP]."""
+    """Return a tokenizer of the library with a token per word."""
     from transformers import PreTrainedTokenizerFast
 
     vocabulary = {word: number for number, word in enumerate((*SPECIAL, *WORDS, PLANTED))}
@@ -135,15 +155,15 @@ def tokenizer_of(family: Family) -> Any:
             model_input_names=["input_ids", "attention_mask"],
         )
     core.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)]
+        single=family.form, special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)]
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=core,
         pad_token=SPECIAL[PAD],
-        unk_token=SPECIAL[1],
+        unk_token=SPECIAL[UNK],
         cls_token=SPECIAL[CLS],
         sep_token=SPECIAL[SEP],
-        mask_token=SPECIAL[MASK],
+        mask_token=SPECIAL[MASK] if family.masks else None,
         model_input_names=["input_ids", "attention_mask"],
     )
 
@@ -159,10 +179,9 @@ def trained_folder(family: Family, folder: Path, seed: int) -> float:
     )
     network = AutoModelForSequenceClassification.from_config(config)
     optimiser = torch.optim.AdamW(network.parameters(), lr=RATE)
-    erased = END if family.decoder else MASK
     accuracy = 0.0
     for step in range(STEPS):
-        ids, attention, classes = batch_of(tokenizer, texts_of(BATCH, f"training {seed}, step {step}"), erased)
+        ids, attention, classes = batch_of(tokenizer, texts_of(BATCH, f"training {seed}, step {step}"), family.erasing)
         loss = functional.cross_entropy(network(input_ids=ids, attention_mask=attention).logits, classes)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -201,7 +220,8 @@ def measured(family: Family, folder: Path, inputs: int, seed: int) -> Record:
 
     `refused` is the sentence where the model cannot be opened, and `reasons` those of single methods.
     """
-    row: Record = {"family": family.kind, "decoder": family.decoder, "accuracy": 0.0, "ranks": {}, "reasons": {}}
+    row: Record = {"family": family.kind, "decoder": family.decoder, "encoder_decoder": family.encoder_decoder}
+    row |= {"accuracy": 0.0, "ranks": {}, "reasons": {}}
     path = folder / family.kind
     try:
         row["accuracy"] = trained_folder(family, path, seed)

@@ -28,9 +28,8 @@ def documented(stored: Record) -> str:
     rows: Sequence[Record] = stored["rows"]
     opened = [row for row in rows if "refused" not in row]
     parts = [HEAD, command_block(stored["command"])]
-    for title, decoder in (("Encoders", False), ("Decoders", True)):
-        some = [row for row in opened if row["decoder"] == decoder]
-        parts += [f"## {title}", RANKS.markdown(some)]
+    for title in ("Encoders", "Decoders", "Encoder-decoders"):
+        parts += [f"## {title}", RANKS.markdown([row for row in opened if _title(row) == title])]
     reasons = [(row["family"], ", ".join(names), reason) for row in opened for reason, names in reasons_of(row).items()]
     refused = [(row["family"], "all", row["refused"]) for row in rows if "refused" in row]
     parts += ["## What does not work, and why", REASONS.markdown([*reasons, *refused])]
@@ -43,6 +42,12 @@ def reasons_of(row: Record) -> dict[str, list[str]]:
     for method in sorted(row["reasons"].keys() - row["ranks"].keys(), key=METHODS_AND_LEARNED.index):
         names.setdefault(row["reasons"][method], []).append(method_spec(method).name)
     return names
+
+
+def _title(row: Record) -> str:
+    if row.get("encoder_decoder"):
+        return "Encoder-decoders"
+    return "Decoders" if row["decoder"] else "Encoders"
 
 
 def _rank(method: str) -> Callable[[Record], Any]:

@@ -45,12 +45,24 @@ def test_the_planted_word_is_found_in_a_small_decoder(tmp_path: Path, monkeypatc
     assert CONTROL not in row["ranks"]
 
 
+@pytest.mark.slow
+def test_the_planted_word_is_found_in_a_small_encoder_decoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSLIGHT_STORE", str(tmp_path / "store"))
+    row = measured(FAMILY["t5"], tmp_path, inputs=2, seed=0)
+    assert row["accuracy"] > 0.95
+    assert row["erasure"] == "delete"  # T5 has no mask token
+    assert set(row["ranks"]) == {*METHODS, *LEARNED} - {"decompx", "globenc", "alti"}
+    assert row["ranks"]["occlusion"] == [1.0, 1.0]
+    table = documented({"command": "run", "rows": [row]}).partition("## Encoder-decoders")[2]
+    assert "| `t5` |" in table.partition("## What does not work")[0]
+
+
 def test_a_family_that_cannot_be_opened_has_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explainers.studies.architectures.measure.STEPS", 1)
-    row = measured(FAMILY["bart"], tmp_path, inputs=1, seed=0)
-    assert row["refused"].startswith("It is neither an encoder")
+    row = measured(FAMILY["xlnet"], tmp_path, inputs=1, seed=0)
+    assert row["refused"].startswith("It cannot be explained here: it expects padding in front of a text")
     document = documented({"command": "run", "rows": [row]})
-    assert "| `bart` | all | It is neither an encoder" in document
+    assert "| `xlnet` | all | It cannot be explained here: it expects padding" in document
 
 
 def test_a_method_without_ranks_has_a_dash_and_its_reason() -> None:
