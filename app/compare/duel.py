@@ -137,10 +137,13 @@ def _note(run: Run, duel: Duel | None) -> str:
 
 BOXES = ("duel first", "duel second")  # keys of the two widgets
 WAITING = "The duel begins when all methods are done."
-CHOOSE = "Choose two methods that disagree: the model is asked without the few units that only one of them ranks high."
+CHOOSE = (
+    "Choose two methods that disagree. The few units that only one of them ranks high are removed, and the model says "
+    "which of them it needs more."
+)
 TOO_FEW = "A duel needs two methods that rank units for this class."
 ASKING = "Asking the model …"
-INSEPARABLE = "No experiment with a few units separates two methods that are better than random here."
+INSEPARABLE = "Removing a few units tells no two of the methods apart that are better than random here."
 
 
 def show(engine: Engine, run: Run) -> bool:

@@ -26,20 +26,19 @@ NUMBERS = {1: "a", 2: "two", 3: "three"}
 
 
 def duel_sentence(comparison: "Comparison", duel: Duel) -> str:
-    """Return what happened without the claimed units, the winner's first; which method claims which; and the test."""
+    """Return which units either method names, the winner first, what removing them does to p, and what follows."""
     sides = sorted(duel.sides, key=lambda side: side.method != duel.winner) if duel.winner else list(duel.sides)
-    texts = [_side(comparison, side) for side in sides]
-    flips = [_flips(comparison, duel, side) for side in sides]
-    falls = [
-        f"without {text} {decimals(duel.full)} → {decimals(side.removed)}{'; the prediction flips' if flip else ''}"
-        for text, side, flip in zip(texts, sides, flips, strict=True)
-    ]
+    (name, other), texts = (_name(side.method) for side in sides), [_side(comparison, side) for side in sides]
+    flips = ["; the prediction flips" if _flips(comparison, duel, side) else "" for side in sides]
     mean = "" if len(duel.random_removed) == 1 else " on average"
-    chance = f"without {random_units(comparison, len(sides[0].units))} {decimals(float(np.mean(duel.random_removed)))}"
-    first, others = falls[0][:1].upper() + falls[0][1:], f"{falls[1]}; {chance}{mean}"
-    (name, other), verb = (_name(side.method) for side in sides), "matters" if len(sides[0].units) == 1 else "matter"
-    claims = f"{name} says {texts[0]} {verb}, {other} says {texts[1]}"
-    return f"{first}. {others[:1].upper()}{others[1:]}. {claims}: {_result(comparison, duel)}."
+    random = random_units(comparison, len(sides[0].units))
+    return (
+        f"{name} ranks {texts[0]} high, {other} ranks {texts[1]} high. Which does the model need more? "
+        f"p({target_name(comparison.decision)}) is {decimals(duel.full)}. "
+        f"Without {texts[0]} it is {decimals(sides[0].removed)}{flips[0]}. "
+        f"Without {texts[1]} it is {decimals(sides[1].removed)}{flips[1]}. "
+        f"Without {random} it is {decimals(float(np.mean(duel.random_removed)))}{mean}. {_result(comparison, duel)}"
+    )
 
 
 def _flips(comparison: "Comparison", duel: Duel, side: DuelSide) -> bool:
@@ -64,7 +63,7 @@ def no_duel_sentence(comparison: "Comparison", methods: tuple[str, str]) -> str:
             asked = f"{the_class(comparison.decision)}{target_name(comparison.decision)}"
             return f"{_name(method)} gives no ranking for {asked}, so there is no duel."
     names = join_names([_name(method) for method in methods])
-    return f"{names} rank the same {units} highest, so no experiment of few {units} separates them."
+    return f"{names} rank the same {units} highest, so removing a few {units} cannot tell them apart."
 
 
 def _side(comparison: "Comparison", side: DuelSide) -> str:
@@ -72,17 +71,18 @@ def _side(comparison: "Comparison", side: DuelSide) -> str:
 
 
 def _result(comparison: "Comparison", duel: Duel) -> str:
-    if duel.winner is not None:
-        return f"the evidence supports {_name(duel.winner)} (p = {number(duel.p)} against random orders)"
     units = plural(name_of_units(comparison.decision))
+    if duel.winner is not None:
+        seldom = f"random {units} seldom differ by as much (p = {number(duel.p)})"
+        return f"So the evidence supports {_name(duel.winner)}: {seldom}."
     first, second = (side.removed for side in duel.sides)
-    nothing = f"no experiment with up to three {units} per side separates the methods"
     if min(first, second) >= float(np.mean(duel.random_removed)):
-        little = f"what they disagree about counts no more than random {units}"
-        return f"neither side does better than chance: {little}, and {nothing}"
-    if abs(first - second) <= HARDLY:
-        return f"the two sides hardly differ, and {nothing}"
-    return f"random {units} differ by as much too often to decide (p = {number(duel.p)}), and {nothing}"
+        why = f"neither side counts more than random {units}"
+    elif abs(first - second) <= HARDLY:
+        why = "the two sides hardly differ"
+    else:
+        why = f"random {units} differ by as much too often (p = {number(duel.p)})"
+    return f"Not decided with up to three {units} per side: {why}."
 
 
 def _name(method: str) -> str:
