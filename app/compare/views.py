@@ -257,7 +257,7 @@ def budget_line(run: Run) -> str:
     late = {*comparison.postponed, *comparison.ended_early}
     done = sum(run.result(method) is not None and method not in late for method in run.columns)
     seconds = run.seconds_missing
-    rest = f"The rest takes at most about {duration(max(seconds, 1.0))}." if seconds else ""
+    rest = f"The rest takes about {duration(max(seconds, 1.0))}." if seconds else ""
     return f"{done} of {len(run.columns)} methods complete in {run.seconds:.0f} s. {rest}".strip()
 
 
