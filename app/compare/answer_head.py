@@ -119,7 +119,7 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
     kind = f"{answer.status if known else 'pending'}{' old' if old else ''}{' computed' if run.stored is None else ''}"
     about = _heading(shown, answer) if known else _waiting(run)
     badge = f'<span class="answer-old">{escape(_old(run, shown))}</span>' if old else ""
-    provisional = known and answer.provisional and not old
+    provisional = known and answer.provisional and not old and (run.active or not answer.undecided)
     more = f'<span class="answer-more">{TO_COME if run.active else MISSING}</span>' if provisional else ""
     return (
         f'<section class="answer {kind}" aria-label="Answer" role="status">'
@@ -131,7 +131,7 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
 
 def _heading(shown: Run, answer: Answer) -> str:
     """An answer that more methods may turn is not told as if it were one."""
-    if shown.is_short and answer.provisional and answer.status == "open" and not answer.refusal:
+    if shown.is_short and answer.undecided:
         return NOT_YET.format(shown.short_of)
     return wording.heading(answer, shown.comparison(), brief=True)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 NAMED = 4  # words or methods at most in a list; the others are counted
 NUMBERS = {1: "a", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
 CHANCE = "No order here is better than random"
+UNDECIDED, NOT_DONE = "Not decided yet", "not all methods are done"
 UNKNOWN = "Which {} decide cannot be told here"
 RANDOM = "not distinguishable from random"
 RANDOM_MEANING = (
@@ -57,6 +58,8 @@ def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) ->
     """
     if answer.status == "pending":
         return ""
+    if answer.undecided:
+        return UNDECIDED
     if answer.status == "open":
         return UNKNOWN.format(plural(name_of_units(comparison.decision))) if answer.refusal else CHANCE
     words, one = quoted(answer.words, comparison, brief=brief), len(answer.words) == 1
@@ -115,11 +118,12 @@ def chance_sentence(answer: Answer) -> str:
         if answer.exact:
             return f"Their joint order is better than {_share(1 - answer.p)} of all orders (p = {number(answer.p)})."
         return f"Their joint order beats all {answer.orders} random ones."
-    if answer.exact:
-        return f"Their joint order is no better than chance: {_share(answer.p)} of all orders do as well."
     as_good = round(answer.p * (answer.orders + 1)) - 1
-    verb = "does" if as_good == 1 else "do"
-    return f"Their joint order is no better than chance: {as_good} of {answer.orders} random ones {verb} as well."
+    share = f"{_share(answer.p)} of all" if answer.exact else f"{as_good} of {answer.orders} random"
+    do = "does" if as_good == 1 and not answer.exact else "do"
+    if answer.undecided:
+        return f"So far {share} orders {do} as well as their joint order."
+    return f"Their joint order is no better than chance: {share} {'orders' if answer.exact else 'ones'} {do} as well."
 
 
 def confidence_sentence(answer: Answer) -> str:
@@ -167,7 +171,7 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
             "effect",
             f"{decimals(effect.full)} → {decimals(own)} {experiment(effect)} {_them(answer)}",
             whole,
-            supported,
+            None if answer.undecided else supported,
         ),
         Mark("agreement", f"{answer.naming} of {answer.compared} methods agree", common, majority),
         Mark("robust", operators, robust, answer.robust if tried > 1 else None),
@@ -185,7 +189,7 @@ def group_title(answer: Answer, comparison: "Comparison", method: str) -> str:
     if group == "differs":
         ahead = "; ahead of the others" if method == answer.single else ""
         return f"differs from the consensus: {quoted(dict(answer.differs)[method], comparison)}{ahead}"
-    return RANDOM if group == "random" else ""
+    return (UNDECIDED.lower() if answer.undecided else RANDOM) if group == "random" else ""
 
 
 def group_meaning(answer: Answer, comparison: "Comparison", method: str) -> str:
@@ -194,7 +198,8 @@ def group_meaning(answer: Answer, comparison: "Comparison", method: str) -> str:
         name_of_units(comparison.decision)
     )  # fmt: skip
     meanings = {"supported": SUPPORTED_MEANING.format(first), "differs": DIFFERS_MEANING.format(first)}
-    return (meanings | {"random": RANDOM_MEANING}).get(answer.group(method), "")
+    random = f"{NOT_DONE.capitalize()}." if answer.undecided else RANDOM_MEANING
+    return (meanings | {"random": random}).get(answer.group(method), "")
 
 
 def group_lines(answer: Answer, comparison: "Comparison") -> list[str]:
@@ -229,7 +234,9 @@ def answer_sentences(answer: Answer, comparison: "Comparison") -> list[str]:
     if answer.status == "pending":
         return []
     head, evidence = heading(answer, comparison), answer.refusal.removesuffix(".") or effect_line(answer, comparison)
-    first = f"{head}{f': {evidence}' if evidence else ''}{' (provisional)' if answer.provisional else ''}."
+    evidence = NOT_DONE if answer.undecided else evidence
+    provisional = " (provisional)" if answer.provisional and not answer.undecided else ""
+    first = f"{head}{f': {evidence}' if evidence else ''}{provisional}."
     tested = "" if answer.refusal else method_sentence(answer, comparison)
     lines = (operators_line(answer, comparison), *group_lines(answer, comparison), abstaining_line(answer, comparison))
     sentences = [first, tested, chance_sentence(answer), confidence_sentence(answer)]
@@ -237,8 +244,8 @@ def answer_sentences(answer: Answer, comparison: "Comparison") -> list[str]:
 
 
 def advice(answer: Answer, comparison: "Comparison") -> str:
-    """Return what can be tried where nothing can be told; empty where there is an answer."""
-    if answer.status != "open":
+    """Return what can be tried where nothing can be told; empty where there is an answer, or one is to come."""
+    if answer.status != "open" or answer.undecided:
         return ""
     if answer.refusal and answer.p is None:
         return "A longer input, another class or other methods may be judged." if comparison.results else ""

@@ -11,6 +11,7 @@ from explainers.methods.registry import METHODS, method_spec, select
 from explainers.metrics.faithfulness import METRICS, decisive_metric
 from explainers.metrics.spec import MetricSpec
 from explainers.report import narratives
+from explainers.report.answer import RANDOM
 from explainers.report.colours import line_of
 from explainers.report.heatmap import heatmap, legend
 from explainers.report.image_overlay import plain_image
@@ -129,7 +130,7 @@ def _metric_columns() -> Table[MetricRow]:
             TableColumn("calls", lambda row: row.calls, ",", undefined=""),
         ),
         title=lambda row: row.title,
-        kind=lambda row: {"supported": "best", "random": "pale"}.get(row.group, ""),
+        kind=lambda row: "best" if row.group == "supported" else "pale" if row.title == RANDOM else "",
     )
 
 

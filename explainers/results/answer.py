@@ -117,6 +117,11 @@ class Answer:
     provisional: bool = False
 
     @property
+    def undecided(self) -> bool:
+        """Return whether no order is better than random so far, and methods that may change that are still to come."""
+        return self.status == "open" and self.provisional and not self.refusal
+
+    @property
     def robust(self) -> bool:
         """Return whether the consensus is better than chance under every operator that was tried."""
         return self.status == "supported" and all(holds for _, holds in self.holds)

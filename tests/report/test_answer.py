@@ -1,5 +1,6 @@
 """The answer in words: heading, sentences, the three marks, and the groups of the methods."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ from explainers.models.target import Target
 from explainers.report.answer import (
     CHANCE,
     RANDOM,
+    UNDECIDED,
     abstaining_line,
     advice,
     answer_sentences,
@@ -225,3 +227,17 @@ def test_what_can_be_tried_is_said_where_nothing_can_be_told() -> None:
     assert "Another operator" in advice(OPEN, COMPARISON)
     assert "A longer input" in advice(REFUSED, COMPARISON)
     assert advice(SUPPORTED, COMPARISON) == ""
+
+
+def test_what_more_methods_may_change_is_undecided_in_every_sentence() -> None:
+    undecided = replace(OPEN, provisional=True)
+    assert heading(undecided, COMPARISON) == UNDECIDED
+    assert chance_sentence(undecided) == "So far 4 of 19 random orders do as well as their joint order."
+    assert group_title(undecided, COMPARISON, "lime") == "not decided yet"
+    assert marks(undecided, COMPARISON)[0].holds is None
+    assert advice(undecided, COMPARISON) == ""
+    first, *rest = answer_sentences(undecided, COMPARISON)
+    assert first == "Not decided yet: not all methods are done."
+    assert not [sentence for sentence in rest if "chance" in sentence or "distinguishable" in sentence]
+    exact = replace(undecided, exact=True)
+    assert chance_sentence(exact) == "So far 25 % of all orders do as well as their joint order."

@@ -50,6 +50,9 @@ def test_a_provisional_answer_without_words_is_not_told_as_a_finding(short: Run)
     assert answer_head._heading(short, provisional).startswith("Not decided within 2 s: not all methods had time")
     refused = replace(provisional, refusal="The input has 3 words.")
     assert not answer_head._heading(short, refused).startswith("Not decided")
+    markup = answer_head.markup(short, short, replace(provisional, p=0.25, orders=19, words=(1,)))
+    assert markup.count("not all methods had time") == 1
+    assert "no better than" not in markup
 
 
 def test_a_row_without_time_shows_nothing_of_the_run_before(
