@@ -245,6 +245,11 @@ def changes(before: "DataclassInstance", after: "DataclassInstance") -> set[str]
     return {name for name, value in undoable(after).items() if getattr(before, name) != value}
 
 
+def noun_of(controls: "DataclassInstance", name: str) -> str:
+    """Return what a control is called in a sentence."""
+    return controls_of(type(controls))[name].noun
+
+
 def described(controls: "DataclassInstance") -> dict[str, Any]:
     """Return the values that a download names, by the key of the control."""
     named = [name for name, spec in controls_of(type(controls)).items() if spec.download]

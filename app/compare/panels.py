@@ -12,7 +12,10 @@ from app import plain_text
 from app.compare import row_order
 from app.compare.drawing_options import EVIDENCE, DrawingOptions
 from app.compare.runs import Run
-from app.compare.state import compare_state
+from app.compare.state import CompareState, compare_state
+from app.compare.stored_results import OWN_TEXT
+from app.session import changes as changes_of
+from app.session import noun_of, undoable
 from explainers.methods.registry import method_spec
 from explainers.metrics.agreement import AGREEMENTS, Agreement
 from explainers.report.colours import colour
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 
 
 BARS_SHOWN = 8
+# of what Undo takes back, where the parameter's name does not say it
+NOUNS = {"removed": "removal", "opened": "sentence", "picture": "image", "own_image": "image"}
+UNDO_WIDTH = 190  # pixels: whatever the next step is, the buttons beside it stay
 PAIR_ABLATED = (
     "The prediction with one of the texts erased, and with both swapped. If it stays the same without a text, the "
     "model did not need that text."
@@ -156,10 +162,11 @@ def changes(run: Run, sort: str) -> None:
         unit = "a word or patch" if multimodal else f"a {run.request.settings.name_of_unit}"
         if count:
             erased = f"{count} removed ({run.request.settings.erasure}). Press {unit} again to restore it."
-            st.caption(erased)
+            plain_text.caption(f"{erased}{flip(run)}")
         else:
-            st.caption(f"Press {unit} to remove it everywhere. Point at it for its exact score in every row.")
-        st.button("Undo", on_click=state.undo, disabled=not state.steps, key="undo")
+            plain_text.caption(f"Press {unit} to remove it everywhere. Point at it for its exact score in every row.")
+        # the label says it: a tooltip would leave the last Undo pressable
+        st.button(undo_label(state), on_click=state.undo, disabled=not state.steps, key="undo", width=UNDO_WIDTH)
         st.button("Restore all", on_click=state.restore_all, disabled=not count, key="back")
         if sort == EVIDENCE:
             st.button(
@@ -171,9 +178,29 @@ def changes(run: Run, sort: str) -> None:
             )
 
 
+def flip(run: Run) -> str:
+    """Return that another class is predicted, and so explained, than before units were removed; empty where none is."""
+    if run.current is None or run.request.label is not None or not run.whole_probabilities:
+        return ""
+    before, now = (max(range(len(p)), key=p.__getitem__) for p in (run.whole_probabilities, run.probabilities))
+    label = one_line(run.current.decision.card.labels[now])
+    return f" The model now predicts {label}, so {label} is explained." if now != before else ""
+
+
+def undo_label(state: CompareState) -> str:
+    """Return "Undo: text", by what the next step takes back; "Undo" where there is none."""
+    if not state.steps:
+        return "Undo"
+    changed = changes_of(state.steps[-1], state.controls)
+    if state.controls.example == OWN_TEXT:  # what was typed, or an image that was given, is what a person changed
+        changed -= {"example"}
+    names = [name for name in undoable(state.controls) if name in changed]
+    return f"Undo: {NOUNS.get(names[0], noun_of(state.controls, names[0]))}" if names else "Undo"
+
+
 def table(run: Run) -> None:
     """Methods by metrics, as in the exported page: bold where supported, pale where not distinguishable from random."""
-    html = run.view("table", run.settled, lambda: metrics_table(run.comparison()))
+    html = run.view("table", (run.settled, run.status), lambda: metrics_table(run.comparison()))
     st.html(f'<div class="metrics">{html}</div>')
 
 
@@ -182,7 +209,8 @@ def agreement(run: Run) -> None:
     if len(run.comparison().results) < 2:
         st.caption("Agreement needs two finished methods.")
         return
-    plain_text.paragraph(run.view("who agrees", run.settled, lambda: agreement_sentence(run.comparison())))
+    key = (run.settled, run.status)  # an answer is final only at the end
+    plain_text.paragraph(run.view("who agrees", key, lambda: agreement_sentence(run.comparison())))
     state = compare_state()
     if not st.toggle("Show the matrix", **state.widget("agree")):
         return

@@ -93,11 +93,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "info.erasures",
         "in_images",
     ),
-    "app/compare/panels.py": (
-        "count",
-        "erased",
-        "unit",
-    ),
+    "app/compare/panels.py": ("undo_label(state)",),
     "app/compare/question_form.py": ("curated.why", "display.content", "noun", "title", "help"),
     "app/compare/two_models.py": ("*_progress(second)",),
     "app/compare/views.py": (

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from app.compare import state as compare
+from app.compare.panels import undo_label
 from app.compare.state import CompareState, bounded
+from app.compare.stored_results import OWN_TEXT
 from tests.app.compare.conftest import ask, opened
 
 
@@ -73,3 +75,20 @@ def test_a_change_forgets_what_was_wrong_with_the_address(asked: CompareState) -
     assert asked.problems  # what stands above the words does not go while a person presses them
     change(asked, seed=3)
     assert not asked.problems
+
+
+def test_the_button_says_what_the_next_step_takes_back(asked: CompareState) -> None:
+    assert undo_label(asked) == "Undo"
+    for label, values in {
+        "Undo: removal": {"removed": (1,)},
+        "Undo: text": {"text": "two", "example": OWN_TEXT, "removed": ()},
+        "Undo: class": {"class_": "negative"},
+        "Undo: method": {"learned": ()},
+        "Undo: image": {"picture": "tower 1"},
+        "Undo: erasure operator": {"erase": "delete"},
+    }.items():
+        change(asked, **values)
+        assert undo_label(asked) == label
+    asked.undo()
+    ask(asked)
+    assert undo_label(asked) == "Undo: image"
