@@ -21,7 +21,7 @@ from explainers.report.text import (
     quoted_unit,
     target_name,
 )
-from explainers.results.answer import Answer, ErasureEffect, Units
+from explainers.results.answer import CONSENSUS, Answer, ErasureEffect, Units
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -103,11 +103,20 @@ def method_sentence(answer: Answer, comparison: "Comparison", *, brief: bool = F
     )
     if answer.naming == 0:
         every = "" if len(answer.words) == 1 else "all of "
-        return f"None of {answer.compared} methods ranks {every}{words} {among.format('its')}."
-    every = "Both methods" if answer.compared == 2 else f"All {answer.compared} methods"
-    who = every if answer.naming == answer.compared else f"{answer.naming} of {answer.compared} methods"
+        return f"None of {answer.compared} compared methods ranks {every}{words} {among.format('its')}."
+    every = "Both compared methods" if answer.compared == 2 else f"All {answer.compared} compared methods"
+    who = every if answer.naming == answer.compared else f"{answer.naming} of {answer.compared} compared methods"
     verb, whose = ("ranks", "its") if answer.naming == 1 else ("rank", "their")
     return f"{who} {verb} {words} {among.format(whose)}."
+
+
+def compared_sentence(answer: Answer, comparison: "Comparison") -> str:
+    """Return such as "10 of 12 methods can be compared: not fAML and Random."; empty where all can be."""
+    methods = [result.method for result in comparison.results if result.method != CONSENSUS]
+    others = [method for method in methods if not answer.group(method)]
+    if not answer.compared or not others:
+        return ""
+    return f"{answer.compared} of {len(methods)} methods can be compared: not {join_names(_names(others))}."
 
 
 def chance_sentence(answer: Answer) -> str:
@@ -160,9 +169,9 @@ def marks(answer: Answer, comparison: "Comparison") -> tuple[Mark, ...]:
         f"{decimals(effect.kept)} with only {_them(answer)}, {decimals(effect.random_kept)} with only random ones."
     )
     common = (
-        f"Two methods have on average {_share(agreed)} of their first {answer.cut} {units} in common "
-        f"({answer.compared} methods). {method_sentence(answer, comparison)}"
-    )
+        f"Two methods have on average {_share(agreed)} of their first {answer.cut} {units} in common. "
+        f"{method_sentence(answer, comparison)} {compared_sentence(answer, comparison)}"
+    ).rstrip()
     robust = f"{operators_line(answer, comparison)}." if answer.holds else "No other operator was tried."
     own, _ = effect.shown
     majority = 2 * answer.naming > answer.compared
@@ -238,8 +247,9 @@ def answer_sentences(answer: Answer, comparison: "Comparison") -> list[str]:
     provisional = " (provisional)" if answer.provisional and not answer.undecided else ""
     first = f"{head}{f': {evidence}' if evidence else ''}{provisional}."
     tested = "" if answer.refusal else method_sentence(answer, comparison)
+    compared = "" if answer.refusal else compared_sentence(answer, comparison)
     lines = (operators_line(answer, comparison), *group_lines(answer, comparison), abstaining_line(answer, comparison))
-    sentences = [first, tested, chance_sentence(answer), confidence_sentence(answer)]
+    sentences = [first, tested, compared, chance_sentence(answer), confidence_sentence(answer)]
     return [*filter(None, sentences), *(f"{line}." for line in lines if line)]
 
 
@@ -264,9 +274,13 @@ def quoted(units: Units, comparison: "Comparison", *, brief: bool = False) -> st
 
 def names(methods: Sequence[str]) -> str:
     """Return "A, B, C and 3 more"; without a comma in a name, because it stands in a list: "Attention (mean)"."""
-    shown = [_name(method) for method in methods[: NAMED if len(methods) > NAMED + 1 else None]]
+    shown = _names(methods[: NAMED if len(methods) > NAMED + 1 else None])
     more = len(methods) - len(shown)
     return f"{', '.join(shown)}{f' and {more} more' if more else ''}"
+
+
+def _names(methods: Sequence[str]) -> list[str]:
+    return [_name(method) for method in methods]
 
 
 def _name(method: str) -> str:

@@ -118,8 +118,9 @@ def _agreement(comparison: "Comparison", results: Sequence["MethodResult"]) -> l
     if groups:
         return [f"{_who_agrees(comparison, groups)}{_who_differs(firsts, groups)}."]
     if all(at is None for at in firsts.values()):
-        return [f"None of the {len(firsts)} methods singles out a {unit}."]
-    nobody = f"{join_names(list(firsts))} do not" if len(firsts) == 2 else f"No two of the {len(firsts)} methods"
+        return [f"Controls aside, none of the {len(firsts)} methods singles out a {unit}."]
+    no_two = f"Controls aside, no two of the {len(firsts)} methods"
+    nobody = f"{join_names(list(firsts))} do not" if len(firsts) == 2 else no_two
     return [f"{nobody} rank the same {unit} first."]
 
 

@@ -16,6 +16,7 @@ from explainers.report.answer import (
     advice,
     answer_sentences,
     chance_sentence,
+    compared_sentence,
     confidence_sentence,
     effect_line,
     group_lines,
@@ -49,6 +50,8 @@ OPEN = Answer("open", words=(1,), effect=EFFECT, p=0.25, orders=19, agreement=0.
 REFUSED = Answer("open", refusal="The input has 2 words; the test against random orders needs at least 5.")
 
 
+RESULTS = tuple(SimpleNamespace(method=method) for method in ("consensus", *SUPPORTED.order[1:]))
+
 def comparison(*, label: int = 1, versus: int | None = None, multimodal: bool = False) -> Any:
     units = tuple(Unit(word, 0, 0) for word in WORDS)
     card = SimpleNamespace(labels=("nega\ntive", "positive"))
@@ -58,7 +61,7 @@ def comparison(*, label: int = 1, versus: int | None = None, multimodal: bool = 
     decision = SimpleNamespace(card=card, encoding=encoding, settings=settings, label=label, target=target)
     name = card.labels[label]
     return SimpleNamespace(
-        decision=decision, predicted=1, explains_predicted=target == Target(1), label=name, names=("",), results=(1,)
+        decision=decision, predicted=1, explains_predicted=target == Target(1), label=name, names=("",), results=RESULTS
     )
 
 
@@ -102,10 +105,10 @@ def test_the_effect_is_told_by_removing_unless_keeping_tells_much_more() -> None
 @pytest.mark.parametrize(
     ("naming", "cut", "text"),
     [
-        (9, 3, "9 of 10 methods rank “charming” and “affecting” among their first 3."),
-        (10, 3, "All 10 methods rank “charming” and “affecting” among their first 3."),
-        (1, 3, "1 of 10 methods ranks “charming” and “affecting” among its first 3."),
-        (0, 3, "None of 10 methods ranks all of “charming” and “affecting” among its first 3."),
+        (9, 3, "9 of 10 compared methods rank “charming” and “affecting” among their first 3."),
+        (10, 3, "All 10 compared methods rank “charming” and “affecting” among their first 3."),
+        (1, 3, "1 of 10 compared methods ranks “charming” and “affecting” among its first 3."),
+        (0, 3, "None of 10 compared methods ranks all of “charming” and “affecting” among its first 3."),
     ],
 )
 def test_how_many_methods_have_the_words_among_their_first(naming: int, cut: int, text: str) -> None:
@@ -115,7 +118,7 @@ def test_how_many_methods_have_the_words_among_their_first(naming: int, cut: int
 
 def test_a_single_first_word_is_ranked_first() -> None:
     answer = Answer("supported", words=(1,), compared=4, naming=3, cut=1)
-    assert method_sentence(answer, COMPARISON) == "3 of 4 methods rank “charming” first."
+    assert method_sentence(answer, COMPARISON) == "3 of 4 compared methods rank “charming” first."
     assert method_sentence(REFUSED, COMPARISON) == ""
 
 
@@ -126,6 +129,17 @@ def test_the_joint_order_is_compared_with_random_ones() -> None:
     nearly = Answer("supported", words=(1,), p=0.001, orders=840, exact=True)
     assert "better than more than 99 % of all orders" in chance_sentence(nearly)
     assert chance_sentence(OPEN) == (  # 0.25 = (1 + 4) / 20
+def test_which_methods_are_not_compared_is_said_once() -> None:
+    assert compared_sentence(SUPPORTED, COMPARISON) == ""
+    others = [SimpleNamespace(method=method) for method in ("faml", "random")]
+    more = SimpleNamespace(**vars(COMPARISON) | {"results": (*RESULTS, *others)})
+    six = replace(SUPPORTED, compared=6)
+    assert compared_sentence(six, more) == "6 of 8 methods can be compared: not fAML and Random."
+    assert answer_sentences(six, more)[2] == compared_sentence(six, more)
+    assert compared_sentence(six, more) in marks(six, more)[1].meaning
+    assert compared_sentence(REFUSED, more) == ""
+
+
         "Their joint order is no better than chance: 4 of 19 random ones do as well."
     )
     assert chance_sentence(REFUSED) == ""

@@ -78,7 +78,7 @@ def test_most_agree_and_one_is_better_than_the_other() -> None:
     )
     assert text == (
         "“wonderful” carries the decision for positive: p(positive) 0.97 → 0.11 without it; "
-        "0.93 without a random word. 3 of 4 methods rank “wonderful” first. "
+        "0.93 without a random word. 3 of 4 compared methods rank “wonderful” first. "
         "Their joint order beats all 19 random ones. "
         "Supported, cannot be told apart here: Integrated gradients, LIME, Occlusion. "
         "Not distinguishable from random: Gradient × input. "
@@ -106,7 +106,7 @@ def test_two_groups_and_two_that_differ() -> None:
 
 def test_no_two_agree() -> None:
     three = {"lime": (FIRST, GOOD), "kernel_shap": (SECOND, GOOD), "occlusion": (THIRD, GOOD)}
-    assert summary(comparison(three)).endswith(" No two of the 3 methods rank the same word first.")
+    assert summary(comparison(three)).endswith(" Controls aside, no two of the 3 methods rank the same word first.")
     del three["lime"]
     assert summary(comparison(three)).endswith(" KernelSHAP and Occlusion do not rank the same word first.")
 
@@ -114,7 +114,7 @@ def test_no_two_agree() -> None:
 def test_a_constant_explanation_agrees_with_nobody() -> None:
     flat = (0.5,) * 5
     text = summary(comparison({"lime": (flat, GOOD), "occlusion": (flat, GOOD)}))
-    assert text.endswith(" None of the 2 methods singles out a word.")
+    assert text.endswith(" Controls aside, none of the 2 methods singles out a word.")
     assert summary(comparison({"lime": (flat, GOOD)})).endswith(" LIME singles out no word.")
 
 
