@@ -9,7 +9,7 @@ from explainers.comparison.answer import answer
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import method_spec
 from explainers.metrics.faithfulness import METRICS
-from explainers.report.answer import answer_sentences
+from explainers.report.answer import answer_sentences, heading
 from explainers.report.text import decimals, join_names, name_of_units, one_line, quoted_among, target_name
 from explainers.results.attribution import Attribution, ranking
 
@@ -48,11 +48,16 @@ def budget_sentence(comparison: "Comparison") -> str:
 
 
 def agreement_sentence(comparison: "Comparison") -> str:
-    """Which methods rank which unit first; empty where there is a single unit. Controls and a person's
-    order have no part in it."""
+    """Which methods rank which unit first, and that this decides nothing where the answer is open; empty where there
+    is a single unit. Controls and a person's order have no part in it."""
     if len(comparison.decision.encoding.units) == 1:
         return ""
-    return " ".join(_agreement(comparison, _methods(comparison)))
+    answered = comparison.answer or answer(comparison, finished=True)
+    sentences = _agreement(comparison, _methods(comparison))
+    if sentences and answered.status == "open":
+        head = "nothing is decided yet" if answered.undecided else heading(answered, comparison)
+        sentences.append(f"But {head[:1].lower()}{head[1:]}.")
+    return " ".join(sentences)
 
 
 def first_choice(attribution: Attribution) -> int | None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from explainers.api import explain
-from explainers.comparison.answer import NOTHING, ONE_METHOD
+from explainers.comparison.answer import NOTHING, ONE_METHOD, answer
 from explainers.comparison.consensus import consensus_scores, takes_part
 from explainers.metrics.faithfulness import all_metrics, random_control
 from explainers.models.frozen_model import FrozenModel
@@ -193,4 +193,14 @@ def test_of_nothing_at_all_it_says_that() -> None:
 
 def test_a_persons_order_has_no_part_in_the_agreement() -> None:
     both = comparison({"guess": (SECOND, GOOD), "lime": (SECOND, GOOD)}, random_line=None)
-    assert agreement_sentence(both) == "LIME ranks “wonderful” first."
+    assert agreement_sentence(both) == "LIME ranks “wonderful” first. But which words decide cannot be told here."
+
+
+def test_agreement_decides_nothing_where_the_answer_does_not() -> None:
+    agree = "LIME and Occlusion agree on “wonderful”."
+    poor = comparison({"lime": (SECOND, POOR), "occlusion": (SECOND, POOR)})
+    assert agreement_sentence(poor) == f"{agree} But no order here is better than random."
+    assert poor.answer is None
+    undecided = replace(poor, answer=answer(poor, finished=False))
+    assert agreement_sentence(undecided) == f"{agree} But nothing is decided yet."
+    assert agreement_sentence(comparison({"lime": (SECOND, GOOD), "occlusion": (SECOND, GOOD)})) == agree
