@@ -227,18 +227,39 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def csv_scores(comparison: "Comparison") -> str:
-    """Return a row per method and unit, as `to_frame("scores")`, with `ABOUT`."""
-    return csv_text(_with_origin(comparison.to_frame("scores"), comparison))
+    """Return a row per method and unit, as `to_frame("scores")`, with `status` and `ABOUT`."""
+    return csv_text(_with_origin(_with_status(comparison.to_frame("scores"), comparison), comparison))
 
 
 def csv_metrics(comparison: "Comparison") -> str:
-    """Return a row per method and one for the random control, as `metrics_frame`, with `ABOUT`."""
-    return csv_text(_with_origin(metrics_frame(comparison), comparison))
+    """Return a row per method and one for the random control, as `metrics_frame`, with `status` and `ABOUT`; last the
+    methods without a result, which have a status alone."""
+    frame = _with_status(metrics_frame(comparison), comparison)
+    missing = [
+        {"method": method, "label": comparison.label, "status": _missing(method, comparison)}
+        for method in comparison.order
+        if method not in set(frame["method"])
+    ]
+    whole = pd.concat([frame, pd.DataFrame(missing)], ignore_index=True) if missing else frame
+    return csv_text(_with_origin(whole, comparison))
 
 
 def csv_curves(comparison: "Comparison") -> str:
     """Return a row per curve point, as `to_frame("curves")`, with `ABOUT`."""
     return csv_text(_with_origin(comparison.to_frame("curves"), comparison))
+
+
+def _with_status(frame: pd.DataFrame, comparison: "Comparison") -> pd.DataFrame:
+    """Return the frame with `status`: "done", or "ended early" for an estimate that more time would better."""
+    early = frame["method"].isin(comparison.ended_early)
+    return frame.assign(status=early.map({True: "ended early", False: "done"}).astype("object"))
+
+
+def _missing(method: str, comparison: "Comparison") -> str:
+    """Return why a method has no result: "failed", "postponed", or "not computed" where the run was stopped."""
+    if comparison.failure(method):
+        return "failed"
+    return "postponed" if method in comparison.postponed else "not computed"
 
 
 def _with_origin(frame: pd.DataFrame, comparison: "Comparison") -> pd.DataFrame:

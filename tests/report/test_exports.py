@@ -19,6 +19,7 @@ from explainers.report.tables import (
 )
 from explainers.results.answer import Answer
 from explainers.results.comparison import Comparison
+from explainers.results.events import Failure
 from explainers.results.settings import RANDOM_ORDERS
 
 Compared = Callable[..., Comparison]
@@ -44,6 +45,7 @@ def test_scores_come_with_their_unit_and_rank(compared: Compared) -> None:
         "score": "0.25",
         "rank": "2",
         "spread": "",
+        "status": "done",
         "model": "stub",
         "text": "good  film",
         "version": VERSION,
@@ -121,6 +123,33 @@ def test_equal_scores_at_a_cut_are_reported(compared: Compared) -> None:
     assert ties.ties_note == "Equal scores at the top 20, 50 %, where the position in the input decides."
 
 
+def test_csv_rows_say_how_far_their_method_came(compared: Compared) -> None:
+    comparison = answered(compared)
+    lime, *others = comparison.results
+    early = replace(lime, attribution=replace(lime.attribution, ended_early=True))
+    ended = replace(
+        comparison,
+        results=(early, *others),
+        order=(*comparison.methods, "cimi", "ivra", "ciem"),
+        postponed=("cimi", "delete"),
+        failures=(Failure("ivra", "Not fitted."),),
+    )
+    assert {(row["method"], row["status"]) for row in read(csv_scores(ended))} == {
+        ("lime", "ended early"),
+        *((method, "done") for method in ("aml", "faml", "occlusion")),
+    }
+    rows = read(csv_metrics(ended))
+    assert [(row["method"], row["status"]) for row in rows] == [
+        ("lime", "ended early"),
+        *((method, "done") for method in ("aml", "faml", "occlusion", "random")),
+        ("cimi", "postponed"),
+        ("ivra", "failed"),
+        ("ciem", "not computed"),
+    ]
+    assert (rows[-1]["aopc_c"], rows[-1]["label"], rows[0]["model_calls"]) == ("", rows[0]["label"], "7")
+    assert {row["status"] for row in read(csv_metrics(comparison))} == {"done"}
+
+
 def test_the_table_as_csv_names_operator_group_and_origin(compared: Compared) -> None:
     lime, aml, faml, occlusion, random = read(csv_metrics(answered(compared)))
     assert lime["erasure"] == "mask"
@@ -149,7 +178,7 @@ def test_curves_have_a_row_per_point_and_order(compared: Compared) -> None:
 def test_the_frame_has_the_numbers_of_the_file(compared: Compared) -> None:
     comparison = compared(TEN, methods={"lime": (1.0, *(0.0,) * 9), "random": (0.0,) * 10})
     table, rows = metrics_frame(comparison), read(csv_metrics(comparison))
-    assert [*table.columns, *ABOUT] == list(rows[0])
+    assert [*table.columns, "status", *ABOUT] == list(rows[0])
     assert table["method"].tolist() == [row["method"] for row in rows] == ["lime", "random"]
     assert table["aopc_c"].tolist() == [float(row["aopc_c"]) for row in rows]
     whole = comparison.to_frame("metrics")
@@ -163,7 +192,7 @@ def test_a_file_without_results_has_its_header(compared: Compared) -> None:
     )
     assert csv_metrics(waiting) == (
         "method,label,erasure,aopc_c,aopc_c_sd,aopc_s,aopc_s_sd,log_odds,log_odds_sd,dffot,dffot_sd,"
-        "seconds,model_calls,completeness_gap,group,tied_at,model,text,version\n"
+        "seconds,model_calls,completeness_gap,group,tied_at,status,model,text,version\n"
     )
     assert csv_curves(waiting) == "method,label,erasure,share,removed,kept,model,text,version\n"
 
