@@ -1,7 +1,8 @@
-"""The order of the rows: the consensus, and then by the groups of the answer as soon as all methods are done.
+"""The order of the rows: the consensus, and then by the groups of the answer as soon as the run is done.
 
 From then on order and groups stay the same, so that nothing jumps: they belong to a question (model, input, class,
-methods), and words that are removed do not change them until somebody sorts again.
+methods), and words that are removed do not change them until somebody sorts again. What had no time for all methods is
+ordered once more when the rest of the whole input is done.
 """
 
 from collections.abc import Mapping
@@ -18,14 +19,16 @@ FEATURED = 3  # rows in full besides those of a person and of the random order
 
 
 def row_order(run: Run, sort: str) -> RowOrder:
-    """The order that was fixed for this question; before all methods are done, the usual one."""
+    """The order that was fixed for this question; before the run is done, the usual one."""
     key = question_key(run, sort)
     fixed = compare_state().row_order
-    if fixed is not None and fixed[0] == key:
+    whole = run.status == "done" and not run.comparison().lacks_methods
+    settled = [(key, True)] if whole and not run.request.removed else [(key, True), (key, False)]
+    if fixed is not None and fixed[0] in settled:
         return fixed[1]
     order = current_order(run, sort)
-    if run.status == "done" and not run.comparison().lacks_methods:
-        compare_state().row_order = (key, order)
+    if run.status == "done":
+        compare_state().row_order = ((key, whole), order)
     return order
 
 
@@ -45,7 +48,7 @@ def question_key(run: Run, sort: str) -> tuple[object, ...]:
 def current_order(run: Run, sort: str) -> RowOrder:
     """Return the order by the results so far."""
     answer, methods = answer_of(run), tuple(run.columns)
-    if sort in METRICS.ids:
+    if sort in METRICS.ids and not run.active:
         methods = tuple(sorted(methods, key=lambda name: _by_metric(run, name, sort)))
     elif sort == EVIDENCE and run.status == "done":
         methods = tuple(sorted(methods, key=lambda name: _position(name, answer.order)))

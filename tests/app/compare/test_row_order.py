@@ -78,6 +78,34 @@ def test_before_all_methods_are_done_the_order_is_the_usual_one_and_not_kept(ran
     assert session.row_order is None
 
 
+@pytest.mark.usefixtures("session")
+def test_rows_do_not_change_places_while_a_metric_comes_in(ran: Ran) -> None:
+    run = ran(methods=METHODS)
+    run.status = "running"
+    assert row_order.row_order(run, "aopc_c").methods == (CONSENSUS, *METHODS)
+
+
+@pytest.mark.usefixtures("answered", "session")
+def test_an_order_without_all_methods_stays_too_until_the_rest_is_done(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short, without, rest = ran(methods=METHODS), ran(methods=METHODS, removed=(1,)), ran(methods=METHODS)
+    with monkeypatch.context() as patch:
+        patch.setattr(Comparison, "lacks_methods", property(lambda _comparison: True))
+        before = row_order.row_order(short, "")
+        assert before.methods[1] == "kernel_shap"
+    other = Answer("supported", supported=("occlusion", *METHODS[:3], METHODS[4]))
+    monkeypatch.setattr(row_order, "answer_of", lambda _run: other)
+    for status in ("running", "done"):
+        without.status = cast(Any, status)
+        assert row_order.row_order(without, "") == before
+    rest.status = "running"
+    assert row_order.row_order(rest, "") == before
+    rest.status = "done"
+    assert row_order.row_order(rest, "").methods[1] == "occlusion"
+    assert row_order.row_order(without, "").methods[1] == "occlusion"
+
+
 def test_an_answer_is_made_once_per_state_of_the_results(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[bool] = []
 
