@@ -25,6 +25,7 @@ from explainers.report.answer import (
     marks,
     method_sentence,
     operators_line,
+    quoted,
 )
 from explainers.results.answer import Answer, Confidence, ErasureEffect
 from explainers.results.settings import Settings
@@ -49,8 +50,8 @@ SUPPORTED = Answer(
 OPEN = Answer("open", words=(1,), effect=EFFECT, p=0.25, orders=19, agreement=0.3, compared=4, cut=3, random=("lime",))
 REFUSED = Answer("open", refusal="The input has 2 words; the test against random orders needs at least 5.")
 
-
 RESULTS = tuple(SimpleNamespace(method=method) for method in ("consensus", *SUPPORTED.order[1:]))
+
 
 def comparison(*, label: int = 1, versus: int | None = None, multimodal: bool = False) -> Any:
     units = tuple(Unit(word, 0, 0) for word in WORDS)
@@ -96,6 +97,12 @@ def test_a_word_that_is_marked_beside_the_heading_needs_no_number() -> None:
     assert heading(answer, twice, brief=True).startswith("“not” carries")
 
 
+def test_a_sign_is_called_so() -> None:
+    signs = comparison()
+    signs.decision.encoding.units = tuple(Unit(word, 0, 0) for word in ("dull", ".", "it's"))
+    assert quoted((1, 0, 2), signs) == "the sign “.”, “dull” and “it's”"
+
+
 def test_the_effect_is_told_by_removing_unless_keeping_tells_much_more() -> None:
     assert effect_line(SUPPORTED, COMPARISON) == ("p(positive) 0.95 → 0.07 without them; 0.84 without two random words")
     redundant = Answer("supported", words=(1,), effect=ErasureEffect(0.98, 0.97, 0.98, 0.98, 0.82))
@@ -122,13 +129,6 @@ def test_a_single_first_word_is_ranked_first() -> None:
     assert method_sentence(REFUSED, COMPARISON) == ""
 
 
-def test_the_joint_order_is_compared_with_random_ones() -> None:
-    assert chance_sentence(SUPPORTED) == "Their joint order beats all 19 random ones."
-    exact = Answer("supported", words=(1,), p=0.012, orders=840, exact=True)
-    assert chance_sentence(exact) == "Their joint order is better than 99 % of all orders (p = 0.012)."
-    nearly = Answer("supported", words=(1,), p=0.001, orders=840, exact=True)
-    assert "better than more than 99 % of all orders" in chance_sentence(nearly)
-    assert chance_sentence(OPEN) == (  # 0.25 = (1 + 4) / 20
 def test_which_methods_are_not_compared_is_said_once() -> None:
     assert compared_sentence(SUPPORTED, COMPARISON) == ""
     others = [SimpleNamespace(method=method) for method in ("faml", "random")]
@@ -140,6 +140,13 @@ def test_which_methods_are_not_compared_is_said_once() -> None:
     assert compared_sentence(REFUSED, more) == ""
 
 
+def test_the_joint_order_is_compared_with_random_ones() -> None:
+    assert chance_sentence(SUPPORTED) == "Their joint order beats all 19 random ones."
+    exact = Answer("supported", words=(1,), p=0.012, orders=840, exact=True)
+    assert chance_sentence(exact) == "Their joint order is better than 99 % of all orders (p = 0.012)."
+    nearly = Answer("supported", words=(1,), p=0.001, orders=840, exact=True)
+    assert "better than more than 99 % of all orders" in chance_sentence(nearly)
+    assert chance_sentence(OPEN) == (  # 0.25 = (1 + 4) / 20
         "Their joint order is no better than chance: 4 of 19 random ones do as well."
     )
     assert chance_sentence(REFUSED) == ""
