@@ -9,6 +9,7 @@ How an embedded text model is trained; it stands on the model's card.
 How the bundle of an embedded text model is made, with the accuracy of what was written.
 """
 
+import hashlib
 import json
 import random
 import shutil
@@ -24,6 +25,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from explainers.datasets.example import Example, Splits
+from explainers.errors import DataUnavailable, ExplanationError
 from explainers.models.bundle_cards import BUNDLES, CARD
 from explainers.models.optimisation import accuracy, load_checkpoint
 from explainers.models.task_spec import TrainingData
@@ -181,7 +183,7 @@ def train(
         def note(line: dict[str, object]) -> None:
             print(json.dumps(line), file=log, flush=True)
 
-        note({"texts": len(texts), "warm_up": len(warm_up), "steps": sum(per_epoch), **asdict(recipe)})
+        note({**about_training(parts[0], parts[1], recipe), "steps": sum(per_epoch)})
         started = time.perf_counter()
         while training.epoch < recipe.epochs:
             items = texts + warm_up if training.epoch < recipe.warm_up_epochs else texts
@@ -192,6 +194,34 @@ def train(
             training.save()
             share = network_accuracy(training.average.module, validation)
             note({"epoch": training.epoch, "step": training.done, "validation": share})
+
+
+def about_training(texts: Sequence[Example], warm_up: Sequence[Example], recipe: TextModelRecipe) -> dict[str, Any]:
+    """Return what a training depends on: how many texts, their checksum, and the fields of the recipe."""
+    content = [[[item.text, item.pair, item.label] for item in part] for part in (texts, warm_up)]
+    checksum = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
+    return {"texts": len(texts), "warm_up": len(warm_up), "checksum": checksum, **asdict(recipe)}
+
+
+def check_resumable(run: Path, about: dict[str, Any]) -> None:
+    """Raises `ExplanationError` if the folder holds no training, or one that depended on something else than `about`;
+    what the log of an older version does not name is not compared."""
+    lines = (run / LOG).read_text().splitlines() if (run / LOG).is_file() and (run / CHECKPOINT).is_file() else ()
+    begun = next((line for line in map(json.loads, lines) if "texts" in line), None)
+    if begun is None:
+        raise DataUnavailable(f"{run} holds no interrupted training. Omit --resume to start one.")
+    changed = {name: value for name, value in about.items() if begun.get(name, value) != value}
+    if changed.keys() & {"texts", "warm_up"}:
+        changed.pop("checksum", None)  # the numbers say it
+    differ = [
+        "other texts" if name == "checksum" else f"{name.replace('_', ' ')} {begun[name]} (now {value})"
+        for name, value in changed.items()
+    ]
+    if differ:
+        raise ExplanationError(
+            f"The training in {run} began with {', '.join(differ)}. Give the same data and options, or omit --resume "
+            "to start again."
+        )
 
 
 def _epoch(training: TextTraining, ready: list[Sequence[Encoded]], mask_token: int) -> Iterator[float]:
@@ -224,8 +254,10 @@ def make_text_bundle(
     """
     folder, run = out or BUNDLES / name, run or Path("runs") / name
     splits = task.read(data)
-    if not resume:
-        for stale in (FINISHED, LOG):  # of an earlier training, which would be taken for this one
+    if resume:
+        check_resumable(run, about_training(splits.train, splits.warm_up, recipe))
+    else:
+        for stale in (FINISHED, LOG, CHECKPOINT):  # of an earlier training, which would be taken for this one
             (run / stale).unlink(missing_ok=True)
     if not (run / FINISHED).is_file():
         train((splits.train, splits.warm_up, splits.validation), len(task.labels), recipe, run, resume=resume)

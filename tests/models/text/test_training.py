@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from safetensors.torch import load_file
 
 from explainers.datasets.example import Example, Splits
 from explainers.datasets.sst2 import read_sst2
-from explainers.errors import ModelUnavailable
+from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.optimisation import accuracy
 from explainers.models.task_spec import Task, TrainingOptions
 from explainers.models.tasks import TASKS, make_bundle
@@ -122,6 +123,7 @@ def test_a_new_training_is_not_taken_for_the_one_before(tmp_path, monkeypatch) -
     run = tmp_path / "runs" / "tiny"
     run.mkdir(parents=True)
     (run / "finished").touch()
+    (run / "checkpoint.pt").touch()
     (run / "log.jsonl").write_text('{"epoch": 9, "validation": 1.0}\n')
 
     def breaks_down(*_args, **_kwargs):
@@ -132,6 +134,45 @@ def test_a_new_training_is_not_taken_for_the_one_before(tmp_path, monkeypatch) -
     with pytest.raises(KeyboardInterrupt):
         make_text_bundle("tiny", task, None, RECIPE, tmp_path / "bundle", resume=False)
     assert not list(run.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("recipe", "texts", "sentence"),
+    [
+        (RECIPE, GOOD, ""),
+        (replace(RECIPE, epochs=5, learning_rate=1e-4), GOOD, "epochs 2 (now 5), learning rate 0.0005 (now 0.0001)"),
+        (RECIPE, GOOD[:-1], "texts 32 (now 31)"),
+        (RECIPE, [*GOOD[:-1], BAD[0]], "other texts"),
+    ],
+)
+def test_another_recipe_or_other_texts_are_not_resumed(tmp_path, monkeypatch, recipe, texts, sentence) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    for name in (training.CHECKPOINT, training.FINISHED):
+        (run / name).touch()
+    begun = json.dumps(training.about_training(GOOD, BAD, RECIPE))
+    (run / training.LOG).write_text(f'{begun}\n{{"epoch": 1, "validation": 1.0}}\n')
+    monkeypatch.setattr(training.shutil, "copy", lambda *_args: 1 / 0)  # what follows takes the weights of the run
+    task = yes_or_no(lambda _folder: Splits(tuple(texts), (), (), tuple(BAD)))
+    with pytest.raises(ExplanationError if sentence else ZeroDivisionError) as raised:
+        make_text_bundle("tiny", task, None, recipe, tmp_path / "bundle", run, resume=True)
+    assert sentence == "" or str(raised.value) == (
+        f"The training in {run} began with {sentence}. Give the same data and options, or omit --resume to start again."
+    )
+
+
+def test_without_a_training_there_is_nothing_to_resume(tmp_path) -> None:
+    task = yes_or_no(lambda _folder: Splits((), (), ()))
+    with pytest.raises(ExplanationError, match=r"holds no interrupted training. Omit --resume to start one\."):
+        make_text_bundle("tiny", task, None, RECIPE, tmp_path / "bundle", tmp_path, resume=True)
+
+
+def test_the_log_of_an_older_version_is_compared_as_far_as_it_goes(tmp_path) -> None:
+    (tmp_path / training.CHECKPOINT).touch()
+    (tmp_path / training.LOG).write_text(json.dumps({"texts": 32, "warm_up": 32, "steps": 4, "epochs": 2}) + "\n")
+    training.check_resumable(tmp_path, training.about_training(GOOD, BAD, RECIPE))
+    with pytest.raises(ExplanationError, match=r"began with epochs 2 \(now 3\)\."):
+        training.check_resumable(tmp_path, training.about_training(GOOD, BAD, replace(RECIPE, epochs=3)))
 
 
 def test_an_unknown_model_to_train_gets_a_sentence() -> None:
