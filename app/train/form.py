@@ -23,12 +23,17 @@ from app.train.submission import device
 from app.train.texts_form import SubmittedTexts
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
+from explainers.models.prompt import split_name
 from explainers.report.text import duration
 from explainers.training.artifacts import available_artifacts, own_folder
 from explainers.training.fit_spec import VARIANT, FitSpec
 from explainers.training.settings import Setting, settings_of, typed, with_hyperparameters
 
 SEED = "seed"  # which stands beside the settings
+LANGUAGE_MODEL = (
+    "A language model may take hours without a GPU. Try a few texts and one epoch first: this line then says how long "
+    "more of them take."
+)
 USUAL = ("epochs", "learning_rate", "batch")  # what a person changes first
 
 
@@ -170,11 +175,14 @@ def start(jobs: Jobs, spec: FitSpec, submitted: SubmittedTexts, account: Account
 
 
 def _expected_time(jobs: Jobs, spec: FitSpec, texts: int) -> str:
-    """Judged by the last training of the same method and model; empty if there was none or the store fails."""
+    """Judged by the last training of the same method and model. Without one, or where the store fails, a warning for a
+    language model, and nothing for others."""
     earlier = None
     with suppress(ExplanationError):  # the list of trainings says it
         earlier = next(_seconds(jobs, spec), None)
-    if earlier is None or not texts:
+    if earlier is None:
+        return LANGUAGE_MODEL if split_name(spec.model)[1] else ""
+    if not texts:
         return ""
     rate, besides = earlier
     epochs = dict(spec.settings).get("epochs") or recipes()[0][spec.method].epochs

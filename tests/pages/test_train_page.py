@@ -1,18 +1,20 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app import model_info as models
-from app.train import processes, texts_form, view
+from app.train import form, processes, texts_form, view
 from explainers.datasets.example import Example
 from explainers.installation import STORE_VARIABLE
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.models import model_names
 from explainers.training.artifacts import own_folder
+from explainers.training.fit_spec import FitSpec
 from explainers.training.settings import settings_of
 from tests.pages.conftest import JobsPage
 
@@ -267,6 +269,14 @@ def test_an_earlier_training_tells_how_long_the_next_may_take(train: Train) -> N
     train.run()
     # 1 s for 24 texts twice; now 24 texts eight times
     assert "About 4 s, judging by the last training of this kind." in train.texts
+
+
+def test_what_a_language_model_costs_is_said_before_its_first_training(train: Train) -> None:
+    expected = partial(form._expected_time, train.jobs, texts=20)
+    assert expected(FitSpec("aml", "owner/model:sst2")) == form.LANGUAGE_MODEL
+    assert expected(FitSpec("aml", "small")) == ""
+    train.start().over()
+    assert expected(FitSpec("aml", "small")).startswith("About ")
 
 
 @pytest.mark.parametrize(
