@@ -31,7 +31,7 @@ from explainers.results.settings import RANDOM_ORDERS
 EMPTY = '<span class="duel-track"></span><span class="duel-p">…</span>'
 STYLE = """<style>
 .duel { max-width: 60rem; font-variant-numeric: tabular-nums; }
-.duel-sentence { height: 4.6rem; line-height: 1.5rem; overflow-y: auto; margin: 0; overflow-wrap: anywhere; }
+.duel-sentence { height: 6.1rem; line-height: 1.5rem; overflow-y: auto; margin: 0; overflow-wrap: anywhere; }
 .duel-none { visibility: hidden; } /* two methods are still to be chosen */
 .duel-row { display: grid; grid-template-columns: minmax(0, 1.3fr) minmax(0, 1fr) minmax(0, 1fr); gap: 0 1.5rem;
             height: 3.1rem; align-items: center; border-bottom: 1px solid rgba(128, 128, 128, 0.3); }
@@ -50,7 +50,7 @@ STYLE = """<style>
 .duel-note { height: 2.6rem; line-height: 1.3rem; font-size: 0.8rem; opacity: 0.75; margin: 0.4rem 0 0;
              overflow-y: auto; overflow-wrap: anywhere; }
 @media (max-width: 640px) {
-  .duel-sentence { height: 12rem; }
+  .duel-sentence { height: 15rem; }
   .duel-row, .duel-row.duel-head { grid-template-columns: 1fr 1fr; gap: 0 1rem; height: 5.2rem; align-content: center; }
   .duel-row.duel-head { height: 1.8rem; }
   .duel-head .duel-who { display: none; }
@@ -143,7 +143,7 @@ CHOOSE = (
 )
 TOO_FEW = "A duel needs two methods that rank units for this class."
 ASKING = "Asking the model …"
-INSEPARABLE = "Removing a few units tells no two of the methods apart that are better than random here."
+INSEPARABLE = "Removing a few units does not separate any two methods that are better than random here."
 
 
 def show(engine: Engine, run: Run) -> bool:

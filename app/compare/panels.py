@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 BARS_SHOWN = 8
 # of what Undo takes back, where the parameter's name does not say it
-NOUNS = {"removed": "removal", "opened": "sentence", "picture": "image", "own_image": "image"}
-UNDO_WIDTH = 190  # pixels: whatever the next step is, the buttons beside it stay
+NOUNS = {"removed": "removal", "opened": "sentence", "picture": "image", "own_image": "image", "erase": "operator"}
+UNDO_WIDTH = 150  # pixels: whatever the next step is, the buttons beside it stay, and a phone has room for all three
 PAIR_ABLATED = (
     "The prediction with one of the texts erased, and with both swapped. If it stays the same without a text, the "
     "model did not need that text."

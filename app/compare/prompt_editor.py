@@ -50,7 +50,7 @@ class PromptForm:
     chat: bool = False
     problem: str = ""
     adapter: bool = False
-    used: dict[str, str] = field(default_factory=dict)  # this session's own prompts by name, with how each begins
+    used: dict[str, str] = field(default_factory=dict)  # this session's own prompts by name: how each begins, its words
 
     def fill(self, prompt: Prompt) -> None:
         self.template, self.chat, self.adapter, self.problem = prompt.template, prompt.chat, prompt.adapter, ""
@@ -128,7 +128,7 @@ def _use() -> None:
         form.problem = str(error)
         return
     if key not in shipped_prompts():
-        form.used[key] = one_line(prompt.template)
+        form.used[key] = f"{one_line(prompt.template)} ({one_line(', '.join(prompt.classes.values()))})"
     form.about, form.problem, name = "", "", f"{model}:{key}"
     if name != state.controls.model:
         state.change(model=name, class_=PREDICTED, versus=NO_OTHER, **RESET)

@@ -85,7 +85,7 @@ def test_the_button_says_what_the_next_step_takes_back(asked: CompareState) -> N
         "Undo: class": {"class_": "negative"},
         "Undo: method": {"learned": ()},
         "Undo: image": {"picture": "tower 1"},
-        "Undo: erasure operator": {"erase": "delete"},
+        "Undo: operator": {"erase": "delete"},
     }.items():
         change(asked, **values)
         assert undo_label(asked) == label
