@@ -98,11 +98,7 @@ def about_prediction(run: Run, correct: int | None) -> None:
     if shown.whole is None or not shown.probabilities:
         return
     labels, before = shown.whole.card.labels, shown.whole_probabilities or shown.probabilities
-    now = max(range(len(labels)), key=lambda index: shown.probabilities[index])
-    lines, tooltip = [], ""
-    if shown.current is not None and not shown.current.explains_predicted:
-        explained = target_name(shown.current.decision)
-        lines.append(f"The model predicts {one_line(labels[now])}; the explanations are for {explained}.")
+    lines, tooltip = [explained_line(shown)], ""
     if shown.current is not None and shown.current.ablated_inputs is not None:
         tooltip = IMAGE_ABLATED if shown.request.example.image is not None else PAIR_ABLATED
         lines.append(f"{ablated_inputs_line(shown.current.ablated_inputs)}.")
@@ -111,8 +107,22 @@ def about_prediction(run: Run, correct: int | None) -> None:
         predicted = max(range(len(labels)), key=lambda index: before[index])
         agrees = "The model agrees." if predicted == correct else f"The model predicts {labels[predicted]}."
         lines.append(f"Correct answer (from the generator's rules): {labels[correct]}. {agrees}")
-    if lines:
-        plain_text.caption(" ".join(lines), tooltip=tooltip)
+    text = " ".join(filter(None, lines))
+    if text:
+        plain_text.caption(text, tooltip=tooltip)
+
+
+def explained_line(run: Run) -> str:
+    """Return what is explained where it is not the present prediction: what was chosen, or where nothing was, the
+    predicted class of the whole input, from which units were removed. Empty where it is."""
+    if run.current is None or run.current.explains_predicted:
+        return ""
+    predicted = one_line(run.current.decision.card.labels[run.current.predicted])
+    explained = target_name(run.current.decision)
+    if run.request.label is None and run.request.versus is None and run.request.removed:
+        stays = f"the explanations stay with {explained}, predicted for the whole input"
+        return f"The model now predicts {predicted}; {stays}."
+    return f"The model predicts {predicted}; the explanations are for {explained}."
 
 
 def _bar(label: str, before: float | None, now: float, *, predicted: bool) -> str:
@@ -162,7 +172,7 @@ def changes(run: Run, sort: str) -> None:
         unit = "a word or patch" if multimodal else f"a {run.request.settings.name_of_unit}"
         if count:
             erased = f"{count} removed ({run.request.settings.erasure}). Press {unit} again to restore it."
-            plain_text.caption(f"{erased}{flip(run)}")
+            plain_text.caption(erased)
         else:
             plain_text.caption(f"Press {unit} to remove it everywhere. Point at it for its exact score in every row.")
         # the label says it: a tooltip would leave the last Undo pressable
@@ -176,15 +186,6 @@ def changes(run: Run, sort: str) -> None:
                 key="sort again",
                 help="The rows stay where they are while words are removed. Sorts them by the present answer.",
             )
-
-
-def flip(run: Run) -> str:
-    """Return that another class is predicted, and so explained, than before units were removed; empty where none is."""
-    if run.current is None or run.request.label is not None or not run.whole_probabilities:
-        return ""
-    before, now = (max(range(len(p)), key=p.__getitem__) for p in (run.whole_probabilities, run.probabilities))
-    label = one_line(run.current.decision.card.labels[now])
-    return f" The model now predicts {label}, so {label} is explained." if now != before else ""
 
 
 def undo_label(state: CompareState) -> str:

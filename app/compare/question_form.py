@@ -23,7 +23,10 @@ from explainers.datasets.image import InputImage
 from explainers.models.inputs.requirements import SINGLE_TEXT, display_input_names
 from explainers.report.display_images import display_image
 
-CLASS_HELP = "Positive scores support this class. Choose another class to see what supports that one."
+CLASS_HELP = (
+    "Positive scores support this class. Choose another class to see what supports that one. The predicted one is that "
+    "of the whole input: it stays while words are removed."
+)
 VERSUS_HELP = "Choose another class to see what speaks for the one and not for the other: p(one) / (p(one) + p(other))."
 ONE, MAYBE_TWO = "Text", "Second text (only for models of pairs)"
 SUFFIXES = ("png", "jpg", "jpeg", "webp", "gif", "bmp")

@@ -1,32 +1,31 @@
-"""The line below the sheet says what the removal of units does to what is explained."""
+"""The line below the prediction says what is explained where that is another class."""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from app.compare.panels import flip
+from app.compare.panels import explained_line
+from explainers.models.target import Target
+
+STAYS = "the explanations stay with positive, predicted for the whole input"
 
 
-def run_with(before: tuple[float, ...], now: tuple[float, ...], label: str | None = None) -> Any:
-    decision = SimpleNamespace(card=SimpleNamespace(labels=("nega\ntive", "positive")))
-    return SimpleNamespace(
-        current=SimpleNamespace(decision=decision),
-        request=SimpleNamespace(label=label),
-        whole_probabilities=before,
-        probabilities=now,
-    )
+def run_with(predicted: int, *, label: str | None = None, removed: tuple[int, ...] = (3,)) -> Any:
+    """Explains positive, whatever is predicted."""
+    decision = SimpleNamespace(card=SimpleNamespace(labels=("nega\ntive", "positive")), target=Target(1))
+    current = SimpleNamespace(decision=decision, predicted=predicted, explains_predicted=predicted == 1)
+    return SimpleNamespace(current=current, request=SimpleNamespace(label=label, versus=None, removed=removed))
 
 
 @pytest.mark.parametrize(
-    ("run", "sentence"),
+    ("run", "line"),
     [
-        (run_with((0.2, 0.8), (0.6, 0.4)), " The model now predicts nega tive, so nega tive is explained."),
-        (run_with((0.2, 0.8), (0.4, 0.6)), ""),
-        (run_with((0.2, 0.8), (0.6, 0.4), "positive"), ""),  # the class that was chosen stays
-        (run_with((), (0.6, 0.4)), ""),
+        (run_with(0), f"The model now predicts nega tive; {STAYS}."),
+        (run_with(0, label="positive"), "The model predicts nega tive; the explanations are for positive."),
+        (run_with(1), ""),
         (SimpleNamespace(current=None), ""),
     ],
 )
-def test_a_removal_that_flips_the_prediction_says_which_class_is_explained_now(run: Any, sentence: str) -> None:
-    assert flip(run) == sentence
+def test_after_a_flip_it_is_said_that_the_class_of_the_whole_stays(run: Any, line: str) -> None:
+    assert explained_line(run) == line
