@@ -25,6 +25,7 @@ from explainers.methods.spec import MethodSpec
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.requirements import to_example
 from explainers.models.meter import Meter
+from explainers.models.precision import checked_precision
 from explainers.report.document import fragment
 from explainers.report.text import duration
 from explainers.results.comparison import Comparison, Comparisons
@@ -53,6 +54,7 @@ class Options(TypedDict, total=False):
     sampling: str
     opened: Sequence[int]
     budget: float | None
+    precision: str | None
 
 
 @overload
@@ -88,6 +90,7 @@ def explain(
     sampling: str = DEFAULT_SAMPLING,
     opened: Sequence[int] = (),
     budget: float | None = None,
+    precision: str | None = None,
     guess: Sequence[int] = (),
 ) -> Comparison | Comparisons:
     """Explains why the model predicts its class (or what supports `label`) with each method, and measures each.
@@ -105,8 +108,12 @@ def explain(
     mask token.
     `budget` are seconds per input: what does not fit is named in `postponed` and `ended_early`, and how much fits
     depends on the machine. Without one all is computed.
+    `precision` is "float32" or "bfloat16" (see `models.precision`), by default that with which the model was loaded;
+    the device is that of the model.
     Raises `ExplanationError` with a sentence for whatever is wrong with the input.
     """
+    if precision is not None:
+        model = model.in_precision(checked_precision(precision))
     settings = checked_settings(unit, erasure or model.default_erasure, samples, steps, seed, sampling, opened)
     label, versus = class_name(model, label), class_name(model, versus)
     ids = (methods,) if isinstance(methods, str) else methods

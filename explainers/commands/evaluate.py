@@ -10,6 +10,7 @@ from explainers.commands.options import (
     AsJson,
     DeviceName,
     ModelName,
+    PrecisionName,
     Samples,
     SamplingName,
     Seed,
@@ -26,6 +27,8 @@ from explainers.errors import ExplanationError
 from explainers.results.settings import EVALUATED_SAMPLING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from explainers.evaluation.data_set import Evaluation
     from explainers.evaluation.set_spec import SetSpec
 
@@ -67,6 +70,7 @@ def evaluate_command(
         "runs/evaluation"
     ),
     device: DeviceName = "auto",
+    precision: PrecisionName = "float32",
     json_: AsJson = False,
     column: Annotated[
         str, typer.Option(help="Column of the texts in a .csv, .tsv, .jsonl or .parquet file.", rich_help_panel=TABLE)
@@ -133,12 +137,15 @@ def evaluate_command(
         if chosen(context, *ROWS):
             return typer.echo(evaluate_rows(row_spec(context), as_json=json_))
         from explainers.evaluation.data_set import EvaluationSpec, evaluate_data_set
+        from explainers.models.precision import checked_precision
         from explainers.results.settings import checked_settings
 
         settings = checked_settings(unit, erasure or "mask", samples, steps, seed, sampling)
         ids = tuple(filter(None, split_ids(methods)))
         spec = EvaluationSpec(model, data, split, n, ids, split_ids(erasures), against, processes=processes)
+        spec = replace(spec, precision=checked_precision(precision))
         evaluation = evaluate_data_set(spec, settings, sensitive, out, device, show_progress)
+        say_precision(spec.precision, evaluation.about["model"]["precisions"])
         tables = write_evaluation(evaluation, spec.erasures, against, out)
         typer.echo((out / "table.json").read_text(encoding="utf-8") if json_ else tables)
 
@@ -209,6 +216,7 @@ def label_class(text: str) -> tuple[str, str]:
 def row_spec(context: typer.Context) -> "SetSpec":
     """Return what was typed as the evaluation of a table's rows. Raises `ExplanationError` without a file."""
     from explainers.evaluation.set_spec import SetSpec
+    from explainers.models.precision import checked_precision
 
     values: dict[str, Any] = context.params
     if values["data"] is None:
@@ -235,6 +243,7 @@ def row_spec(context: typer.Context) -> "SetSpec":
         engine=values["engine"],
         address=values["address"],
         device=values["device"],
+        precision=checked_precision(values["precision"]),
         out=str(values["out"]),
     )
     own = {name: values[name] for name in ("n", "unit", "erasure", "samples", "steps", "sampling", "seed")}
@@ -261,6 +270,7 @@ def evaluate_rows(spec: "SetSpec", *, as_json: bool) -> str:
     from explainers.results.manifest import strict_json
 
     manifest = run_set(spec, show_progress)
+    say_precision(spec.precision, manifest.get("precisions", {}))
     if as_json:
         return strict_json(manifest)
     if spec.shard == WHOLE:
@@ -269,6 +279,15 @@ def evaluate_rows(spec: "SetSpec", *, as_json: bool) -> str:
         f"Part {spec.shard} is in {spec.out}/{manifest['file']}. When all parts are in one folder, put them together "
         "with --merge."
     )
+
+
+def say_precision(asked: str, counts: "Mapping[str, int]") -> None:
+    """Say of how many inputs the precision is not the one that was asked for."""
+    if asked != "float32" and counts.get("float32"):
+        show_progress(
+            f"{counts['float32']} of {sum(counts.values())} inputs were computed in float32: in {asked} other units "
+            "lead, or another class."
+        )
 
 
 def merged(out: Path, *, as_json: bool) -> str:

@@ -11,6 +11,7 @@ from explainers.commands.options import (
     BudgetSeconds,
     DeviceName,
     ModelName,
+    PrecisionName,
     Samples,
     SamplingName,
     Seed,
@@ -84,6 +85,7 @@ def explain_command(
     seed: Seed = 0,
     budget: BudgetSeconds = None,
     device: DeviceName = "auto",
+    precision: PrecisionName = "float32",
     json_: AsJson = False,
     html: Annotated[Path | None, typer.Option(help="Also write a stand-alone page to this file.")] = None,
     table: Annotated[
@@ -111,7 +113,7 @@ def explain_command(
         from explainers.training.artifacts import check_fitted
 
         example = Example(text, text_pair, image=InputImage(path=image) if image else None)
-        frozen = load(model, prompt=None if prompt is None else read_prompt(prompt), device=device)
+        frozen = load(model, prompt=None if prompt is None else read_prompt(prompt), device=device, precision=precision)
         settings = checked_settings(unit, erasure or frozen.default_erasure, samples, steps, seed, sampling, numbers)
         check_image(frozen.name, example, multimodal=frozen.multimodal)
         check_text_count(frozen.name, frozen.input_names, example)

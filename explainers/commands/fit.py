@@ -10,6 +10,7 @@ from explainers.commands.options import DeviceName, ModelName, Seed, image_files
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import learning_methods
+from explainers.models.precision import checked_precision
 from explainers.training.fit_spec import ALL, FitSpec, read_spec
 
 
@@ -48,6 +49,13 @@ def fit_command(
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="IvRA only: train the classifier too, as a new model.")] = False,
     device: DeviceName = "auto",
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            help="float32 (fp32) or bfloat16 (bf16), of the model's passes in training; as --set precision=…, for "
+            "narrators --set half_precision=…. By default that of the variant."
+        ),
+    ] = None,
     file: Annotated[
         Path | None,
         typer.Option("--spec", help="All of this as JSON, as the Train page writes it."),
@@ -64,7 +72,7 @@ def fit_command(
                 data=str(data or ""),
                 variant=variant,
                 seed=seed,
-                settings=parse_settings(set_),
+                settings=with_precision(parse_settings(set_), precision, narrator=method in NARRATORS.ids),
                 format=format_,
                 images=str(images or ""),
                 seeds=seeds,
@@ -83,6 +91,19 @@ def fit_command(
             typer.echo(settings_of(spec))
         else:
             typer.echo(json.dumps(run_fit(spec), indent=2))
+
+
+def with_precision(
+    settings: tuple[tuple[str, str], ...], precision: str | None, *, narrator: bool
+) -> tuple[tuple[str, str], ...]:
+    """Return the settings with that of --precision. Raises `ExplanationError` where --set gives one too."""
+    if precision is None:
+        return settings
+    name = "half_precision" if narrator else "precision"
+    if name in dict(settings):
+        raise ExplanationError(f"--precision and --set {name}=… say the same. Omit one of them.")
+    chosen = checked_precision(precision)
+    return (*settings, (name, str(chosen == "bfloat16") if narrator else chosen))
 
 
 def spec_in(file: Path, context: typer.Context) -> FitSpec:

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 ModelName = Annotated[str, typer.Option(help="A bundle such as sst2, a hub id, a folder, or MODEL:PROMPT.")]
 DeviceName = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:0 or mps.")]
+PrecisionName = Annotated[
+    str,
+    typer.Option(
+        help="float32 (fp32) or bfloat16 (bf16): of the passes for masks, where a check shows the same leading units."
+    ),
+]
 UnitName = Annotated[str, typer.Option(help="word, token or sentence.")]
 Samples = Annotated[int, typer.Option(help="Samples of LIME and KernelSHAP; 0: until the result has settled.")]
 SamplingName = Annotated[

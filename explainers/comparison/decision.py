@@ -20,12 +20,15 @@ from explainers.models.inputs.encoding import Encoding
 from explainers.models.inputs.requirements import input_warnings, to_example
 from explainers.models.inputs.sentences import sentence_spans
 from explainers.models.meter import Meter
+from explainers.models.precision import UsedPrecision
 from explainers.models.target import target_of
 from explainers.results.comparison import part_names
 from explainers.results.decision import Decision, ModelCard
 from explainers.results.events import AblatedInputs
 from explainers.results.manifest import libraries
 from explainers.results.settings import Settings
+
+FLOAT32 = UsedPrecision()
 
 
 class Prediction(NamedTuple):
@@ -35,8 +38,9 @@ class Prediction(NamedTuple):
     probabilities: tuple[float, ...]
 
 
-def card_of(model: FrozenModel) -> ModelCard:
-    """Return what is known of the model without it. The checksum over its tensors is computed once per model."""
+def card_of(model: FrozenModel, used: UsedPrecision = FLOAT32) -> ModelCard:
+    """Return what is known of the model without it, and in which precision it answers. The checksum over its tensors is
+    computed once per model."""
     return ModelCard(
         model.name,
         model.version,
@@ -52,6 +56,7 @@ def card_of(model: FrozenModel) -> ModelCard:
         libraries(),
         model.multi_label,
         model.prompt_card(),
+        *used,
     )
 
 
@@ -79,11 +84,14 @@ def decide(
         encoding = replace(encoding, warning=" ".join(filter(None, warnings)))
     if removed:
         encoding = metered.without(encoding, removed, settings.erasure)
+    used = metered.used_precision(encoding)
+    if used.note:
+        encoding = replace(encoding, warning=" ".join(filter(None, (encoding.warning, used.note))))
     everything = np.ones((1, len(encoding.units)), dtype=bool)
     (probabilities,) = metered.probabilities(encoding, everything, settings.erasure)
     target = target_of(model.name, model.labels, int(probabilities.argmax()), label, versus)
     share = metered.share_of_words(encoding)
-    decision = Decision(card_of(model), encoding, target.label, settings, target.versus, share)
+    decision = Decision(card_of(model, used), encoding, target.label, settings, target.versus, share)
     return Prediction(decision, tuple(float(p) for p in probabilities))
 
 

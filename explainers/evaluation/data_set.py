@@ -20,7 +20,7 @@ from typing import Any, cast
 from explainers.datasets import user_texts
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.evaluation.measurement import FILE, Plan, current_records, is_measured, measure_input
+from explainers.evaluation.measurement import FILE, Plan, current_records, is_measured, measure_input, precision_counts
 from explainers.evaluation.record_file import Record, appending, resume_records
 from explainers.evaluation.table import Row, summary_rows
 from explainers.memoized import memoized
@@ -30,6 +30,7 @@ from explainers.models.bundle_cards import is_generated
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
+from explainers.models.precision import Precision
 from explainers.models.tasks import task_of
 from explainers.models.worker_processes import check_processes, map_in_processes
 from explainers.results.manifest import libraries
@@ -75,6 +76,7 @@ class EvaluationSpec:
     erasures: tuple[str, ...]
     against: str = ""  # a method with which every other one is compared, input by input
     processes: int = 1
+    precision: Precision = "float32"
 
     def command(self, model: str, sensitive: int, settings: Settings) -> str:
         """What to type to repeat the evaluation. With several processes, the seconds are those of one thread."""
@@ -84,6 +86,7 @@ class EvaluationSpec:
         words += [f"--erasures {','.join(self.erasures)}"] if self.erasures != ERASURES else []
         words += changed_options(settings)
         words += [f"--processes {self.processes}"] if self.processes > 1 else []
+        words += [f"--precision {self.precision}"] if self.precision != "float32" else []
         words += [] if is_generated(model) and self.data is None else ["--data DIR"]
         return " ".join(words)
 
@@ -108,7 +111,7 @@ def evaluate_data_set(
 ) -> Evaluation:
     """Runs the evaluation in the folder `out`, or goes on with the one there; `progress` gets a line now and then."""
     _check_names(spec)
-    model = load(spec.model, device=device)
+    model = load(spec.model, device=device, precision=spec.precision)
     check_erasures((*spec.erasures, settings.erasure), model.erasures)
     check_processes(spec.processes, model.device)
     inputs = split_inputs(spec, model.input_names, settings.seed)
@@ -118,15 +121,21 @@ def evaluate_data_set(
         check_applicable(spec.methods, example)
     plan = Plan(specs, settings, cast(tuple[Erasure, ...], spec.erasures), sensitive)
     _run_with_progress(model, inputs, plan, out, spec.processes, progress)
+    records = current_records(out, [spec.id for spec in specs], model)
     about = {
-        "model": {"name": model.name, "version": model.version},
+        "model": {
+            "name": model.name,
+            "version": model.version,
+            "device": str(model.device),
+            "precisions": precision_counts((record["text"], record.get("precision")) for record in records),
+        },
         "data": {"split": spec.split, "texts": len(inputs), "seed": settings.seed},
         "settings": settings.as_dict(),
         "sensitive": sensitive,
         "command": spec.command(model.name, sensitive, settings),
         "libraries": libraries(),
     }
-    return Evaluation(model, inputs, specs, current_records(out, [spec.id for spec in specs], model), about)
+    return Evaluation(model, inputs, specs, records, about)
 
 
 def changed_options(settings: Settings) -> list[str]:

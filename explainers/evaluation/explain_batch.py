@@ -4,7 +4,8 @@
 the seed of the plan and the row's id, never from its position, and no answer is shared between rows. So one process,
 several, shards on many machines and a second attempt give the same numbers. A record is plain JSON:
 
-{"id", "line", "text", "pair", "label", "predicted", "probability", "seed", "units": [text], "segments": [number],
+{"id", "line", "text", "pair", "label", "device", "precision",
+ "predicted", "probability", "seed", "units": [text], "segments": [number],
  "answer": {"status", "refusal", "agreement", "p", "words", "supported", "differs", "random", "robust"},
  "methods": {id: {"scores", "signed", "metrics": {operator: {metric id: value}}, "seconds", "passes", "group",
                   "removed": [p(class)], "kept": [p(class)]}},
@@ -58,6 +59,7 @@ class SetPlan:
         card = card_of(model)
         return {
             "model": {"name": card.name, "version": card.version, "sha256": card.sha256},
+            **({} if model.precision == "float32" else {"precision": model.precision}),
             "labels": list(card.labels),
             "operators": operators(model, self.settings),
             "metrics": list(METRICS.ids),
@@ -97,6 +99,8 @@ def explain_row(model: FrozenModel, plan: SetPlan, row: InputRow) -> Record:
     units = comparison.decision.encoding.units
     return {
         **asdict(row),
+        "device": comparison.decision.card.device,
+        "precision": comparison.decision.card.precision,
         "predicted": comparison.decision.label,
         "probability": comparison.probabilities[comparison.decision.label],
         "seed": comparison.decision.settings.seed,

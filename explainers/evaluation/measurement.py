@@ -7,7 +7,8 @@ The records of an evaluation stand in texts.jsonl, below the signature of its pl
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -71,6 +72,7 @@ class Plan:
             "settings": settings if sampling == "captum" else [*settings, sampling],
             "sensitive": self.sensitive,
             "torch": torch.__version__,
+            **({} if model.precision == "float32" else {"precision": model.precision}),
         }
 
 
@@ -149,7 +151,14 @@ def measure_input(
     for method, record in records.items():
         if method in orders:
             record["evidence"] = _evidence_metrics(decision, example, method, orders[method])
+        if model.precision != "float32":
+            record["precision"] = model.used_precision(encoding).precision
         yield record
+
+
+def precision_counts(inputs: Iterable[tuple[Hashable, str | None]]) -> dict[str, int]:
+    """Return how many different inputs were answered in each precision; None is float32."""
+    return dict(sorted(Counter(precision or "float32" for _, precision in set(inputs)).items()))
 
 
 def predicted_class(model: FrozenModel, encoding: Encoding) -> int:

@@ -30,13 +30,13 @@ LOOPBACK = "127.0.0.1"  # no other machine reaches a cluster that is started her
 class RowExplainer:
     """An actor. `plan` is what decides the numbers; `expected` is that in the process that stores the records."""
 
-    def __init__(self, model: str, plan: SetPlan, expected: dict[str, Any], device: str) -> None:
+    def __init__(self, model: str, plan: SetPlan, expected: dict[str, Any], device: str, precision: str) -> None:
         import torch
 
         torch.set_num_threads(1)
         self.plan, self.problem = plan, ""
         try:
-            self.model = load(model, device=device)
+            self.model = load(model, device=device, precision=precision)
             own = plain(plan.as_dict(self.model))
         except ExplanationError as error:  # such as a model that is not on its machine
             self.problem = f"A worker of the cluster failed: {error}"
@@ -86,7 +86,7 @@ def explain_with_ray(
         given = ray.data.from_items([{"row": json.dumps(asdict(row))} for row in rows], override_num_blocks=len(rows))
         explained = given.map_batches(
             RowExplainer,
-            fn_constructor_args=(name, plan, plain(plan.as_dict(model)), kind),
+            fn_constructor_args=(name, plan, plain(plan.as_dict(model)), kind, model.precision),
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(size=workers),
             num_cpus=1,

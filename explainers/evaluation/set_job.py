@@ -19,6 +19,7 @@ import torch
 from explainers.datasets.labelled_rows import InputRow, ReadRows, read_file
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.explain_batch import SetPlan
+from explainers.evaluation.measurement import precision_counts
 from explainers.evaluation.names import SANITY_RECORDS
 from explainers.evaluation.record_file import read_records
 from explainers.evaluation.sanity_summary import sanity_frame
@@ -45,7 +46,7 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
     """
     spec.check()
     shard = parse_shard(spec.shard)
-    model = load(spec.model, device=spec.device)
+    model = load(spec.model, device=spec.device, precision=spec.precision)
     if spec.engine == LOCAL:
         check_processes(spec.processes, model.device)
     read = read_file(Path(spec.data), spec.columns, model.labels, model.input_names)
@@ -144,6 +145,8 @@ def write_set(stored: StoredSet, out: Path, sanity: pd.DataFrame | None = None, 
         **plan,
         **({"command": command} if command else {}),
         "inputs": len(rows),
+        "devices": sorted({record["device"] for record in stored.records if "device" in record}),
+        "precisions": precision_counts((r["id"], r["precision"]) for r in stored.records if "precision" in r),
         "failed": int((rows["status"] == "failed").sum()),
         "files": {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in frames},
     }

@@ -17,6 +17,7 @@ from explainers.datasets.labelled_rows import Columns, InputRow
 from explainers.errors import ExplanationError, refused_fields
 from explainers.methods.registry import METHODS, applicable, select
 from explainers.methods.spec import SLOW, MethodSpec
+from explainers.models.precision import checked_precision
 from explainers.results.settings import (
     DEFAULT_SAMPLING,
     UNTIL_SETTLED,
@@ -131,6 +132,7 @@ class SetSpec:
     engine: str = LOCAL
     address: str = ""  # of a Ray cluster; empty: one is started on this machine
     device: str = AUTO
+    precision: str = "float32"
     out: str = ""
 
     @property
@@ -178,6 +180,7 @@ class SetSpec:
         if self.processes < 1:
             raise ExplanationError(f"There must be at least 1 process, not {self.processes}.")
         select(self.methods)
+        checked_precision(self.precision)
         if not self.out:
             raise ExplanationError("Name the folder for the results with --out DIR.")
         checked_settings(**self.settings.as_dict())
@@ -203,6 +206,7 @@ class SetSpec:
         ]
         words += ["--sanity", str(self.sanity)] if self.sanity is not None else []
         words += ["--smooth", str(self.smooth)] if self.smooth else []
+        words += ["--precision", self.precision] if self.precision != "float32" else []
         return shlex.join([*COMMAND, *words])
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from explainers.learned.batches import Batch
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.internals import Precision
+from explainers.models.precision import Precision
 from explainers.training.artifacts import Artifact, Untrained, find_artifact, load_artifact
 from explainers.training.settings import recipe_on_card
 

@@ -23,16 +23,43 @@ from explainers.errors import ExplanationError
 Floats = NDArray[np.float64]
 
 TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65536}
+SHARE_OF_FREE = 0.5  # of a GPU's free memory for one batch: its size is estimated, and others use the GPU too
 TOO_LITTLE_MEMORY = (
     "There is not enough memory to run the model even on one input at a time. "
     "Shorten the text, close other programs or choose a smaller model."
 )
 
 
-def rows_per_batch(length: int, device: str) -> int:
+def rows_per_batch(length: int, device: str, row_bytes: int = 0, free: int | None = None) -> int:
     """How many rows of `length` tokens go into one batch: enough to keep the device busy, few enough for a quick
-    cancel."""
-    return max(1, TOKENS_PER_BATCH.get(device, 8192) // max(length, 1))
+    cancel, and no more than fit into a part of the `free` bytes where they are known."""
+    rows = TOKENS_PER_BATCH.get(device, 8192) // max(length, 1)
+    if free is not None and row_bytes:
+        rows = min(rows, int(free * SHARE_OF_FREE) // row_bytes)
+    return max(1, rows)
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Return the free bytes of a CUDA GPU, with those that torch keeps without using them; None for other devices."""
+    if device.type != "cuda":
+        return None
+    free, _whole = torch.cuda.mem_get_info(device)
+    return int(free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
+
+
+def bytes_per_row(config: object, length: int, *, gradient: bool) -> int:
+    """Return about how many bytes one row of so many tokens takes inside a Transformer; 0 where its size is not known.
+
+    In a layer there are at once about 8 hidden states and 2 wider ones per token, and 2 values of attention per head
+    and pair of tokens, of 4 bytes each. A pass with a gradient keeps those of all layers.
+    """
+
+    def size(*names: str) -> int:
+        return next((value for name in names if isinstance(value := getattr(config, name, None), int)), 0)
+
+    hidden, layers = size("hidden_size", "dim"), size("num_hidden_layers", "n_layers")
+    wide, heads = size("intermediate_size", "hidden_dim") or 4 * hidden, size("num_attention_heads", "n_heads")
+    return 4 * length * (8 * hidden + 2 * wide + 2 * heads * length) * (layers if gradient else 1)
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

@@ -31,8 +31,15 @@ from explainers.models.frozen_model import FrozenModel
 from explainers.models.model_files import CONFIG, ModelFiles
 from explainers.models.model_names import resolve_model_name
 from explainers.models.multimodal.head_cards import check_portable, encoder_parts, is_head
+from explainers.models.precision import checked_precision
 from explainers.models.prompt import DEFAULT_PROMPT, Prompt, save_prompt, split_name
 from explainers.models.prompted.loading import load_prompted
+
+
+def available_devices() -> tuple[str, ...]:
+    """Return the names of devices that this machine has, first "auto": the first CUDA GPU, else the processor."""
+    gpus = tuple(f"cuda:{number}" for number in range(torch.cuda.device_count())) if torch.cuda.is_available() else ()
+    return ("auto", "cpu", *gpus, *(("mps",) if torch.backends.mps.is_available() else ()))
 
 
 def resolve_device(name: str) -> torch.device:
@@ -44,31 +51,47 @@ def resolve_device(name: str) -> torch.device:
         torch.empty(1, device=device).tolist()  # "meta" holds no numbers
     except (RuntimeError, AssertionError) as error:  # also what is not implemented
         raise ModelUnavailable(
-            f"The device {name!r} is not available. Choose one of: auto, cpu, cuda, cuda:0, mps."
+            f"The device {name!r} is not available. Choose one of: {', '.join(available_devices())}."
         ) from error
     return device
 
 
 def load(
-    name: str, *, prompt: Prompt | None = None, device: str = "auto", roots: tuple[Path, ...] | None = None
+    name: str,
+    *,
+    prompt: Prompt | None = None,
+    device: str = "auto",
+    precision: str = "float32",
+    roots: tuple[Path, ...] | None = None,
 ) -> FrozenModel:
     """A frozen model by the name of a bundle, a hub id (`owner/model[@revision]`) or a folder.
 
     With a `prompt`, or as `MODEL:PROMPT`, a causal language model that classifies by class words; the prompt is saved,
     so that the model's name loads it again. With `roots`, a folder and the encoders of its head must lie inside one of
-    them, links resolved. Raises `ModelUnavailable` with a sentence.
+    them, links resolved.
+
+    `device` is "auto" (a GPU if there is one), "cpu", "cuda:0" or "mps". With the `precision` "bfloat16", masks of an
+    input are answered in it where a check against float32 shows the same leading units (`models.precision`).
+
+    Raises `ModelUnavailable` with a sentence, `ExplanationError` for an unknown precision.
     """
+    chosen = checked_precision(precision)
     if prompt is not None:
-        model = split_name(name)[0]
-        resolve_model_name(f"{model}:{DEFAULT_PROMPT}", roots)  # before anything is saved
-        name = f"{model}:{save_prompt(prompt)}"
+        prompted = split_name(name)[0]
+        resolve_model_name(f"{prompted}:{DEFAULT_PROMPT}", roots)  # before anything is saved
+        name = f"{prompted}:{save_prompt(prompt)}"
     torch_device, resolved = resolve_device(device), resolve_model_name(name, roots)
-    if resolved in bundle_names():
-        return load_bundle(BUNDLES / resolved, torch_device)
-    if is_head(Path(resolved)):
-        for part in encoder_parts(Path(resolved)).values():
+    model = _loaded(resolved, torch_device, roots)
+    return model if chosen == model.precision else model.in_precision(chosen)
+
+
+def _loaded(name: str, device: torch.device, roots: tuple[Path, ...] | None) -> FrozenModel:
+    if name in bundle_names():
+        return load_bundle(BUNDLES / name, device)
+    if is_head(Path(name)):
+        for part in encoder_parts(Path(name)).values():
             resolve_model_name(part, roots)
-    return load_pretrained(resolved, torch_device)
+    return load_pretrained(name, device)
 
 
 def load_bundle(folder: Path, device: torch.device) -> FrozenModel:

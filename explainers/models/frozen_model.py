@@ -7,7 +7,7 @@ threads may use it; the lock is held for one batch, so that no thread waits for 
 
 import copy
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from threading import RLock
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
-from explainers.models.batching import by_length, memory_errors, rows_per_batch
+from explainers.models.batching import by_length, bytes_per_row, free_memory, memory_errors, rows_per_batch
 from explainers.models.inputs.encoding import (
     ERASURES,
     Encoding,
@@ -34,6 +34,7 @@ from explainers.models.inputs.encoding import (
 )
 from explainers.models.inputs.erasure import check_erasure, erased_inputs, nonzero_mask, unit_masks
 from explainers.models.meter import Meter
+from explainers.models.precision import Precision, PrecisionChecks, UsedPrecision, check_bfloat16
 from explainers.models.prediction_cache import AskedInput, PredictionCache
 from explainers.models.prompt import PromptCard
 from explainers.models.states import States, attention_per_unit, quick_attention, scaled_embeddings
@@ -68,6 +69,9 @@ class FrozenModel:
     lock: RLock = field(default_factory=RLock, repr=False)
     pool: PredictionCache | None = field(default=None, repr=False)
     target: Target | None = None  # what it is asked about; None: all classes
+    precision: Precision = "float32"  # that is asked for, of `probabilities`; what else it computes is in float32
+    precision_checks: PrecisionChecks = field(default_factory=PrecisionChecks, repr=False)
+    rounds: bool = field(default=False, repr=False)  # whether its passes for masks are in bfloat16
 
     def __post_init__(self) -> None:
         self.module.to(self.device).requires_grad_(False).eval()
@@ -113,10 +117,33 @@ class FrozenModel:
         other.target = target
         return other
 
+    def in_precision(self, precision: Precision) -> "FrozenModel":
+        """The same model, which answers masks in this precision where that changes no ranking: see `precision`."""
+        other = copy.copy(self)
+        other.precision = precision
+        return other
+
+    def used_precision(self, encoding: Encoding) -> UsedPrecision:
+        """Return in which precision masks of this input are answered. The first call checks it, one unit at a time."""
+        if self.precision == "float32" or not encoding.units:
+            return UsedPrecision()
+
+        def answers(precision: Precision, masks: NDArray[np.bool_], erasure: Erasure) -> Floats:
+            return self._rounding(precision == "bfloat16")._answers(encoding, masks, erasure)
+
+        check = partial(check_bfloat16, answers, len(encoding.units), self.erasures)
+        return self.precision_checks.of(encoding.content_key, check)
+
+    def _rounding(self, rounds: bool) -> "FrozenModel":
+        other = copy.copy(self)
+        other.rounds = rounds
+        return other
+
     def with_module(self, module: nn.Module) -> "FrozenModel":
         """A model of the same kind with other weights, whose answers are shared with no other."""
         other = copy.copy(self)
         other.module, other.lock, other.pool = module, RLock(), PredictionCache()
+        other.precision_checks = PrecisionChecks()
         return other
 
     def encode(self, example: str | Example, unit: UnitKind = "word", *, windows: bool = False) -> Encoding:
@@ -142,7 +169,8 @@ class FrozenModel:
         check_erasure(erasure, self.erasures)
         if not len(masks):
             return np.zeros((0, len(self.labels)))
-        return self.about_target(self._answers(encoding, masks, erasure))
+        rounds = self.used_precision(encoding).precision == "bfloat16"
+        return self.about_target((self._rounding(True) if rounds else self)._answers(encoding, masks, erasure))
 
     def _answers(self, encoding: Encoding, masks: NDArray[np.bool_], erasure: Erasure) -> Floats:
         """`probabilities` of all classes, whatever the target."""
@@ -157,7 +185,9 @@ class FrozenModel:
         if self.pool is None:
             rows = compute(unique)
         else:
-            asked = AskedInput(self.name, self.version, str(self.device), encoding.content_key, erasure)
+            asked = AskedInput(
+                self.name, self.version, str(self.device), encoding.content_key, erasure, rounded=self.rounds
+            )
             rows = self.pool.answers(asked, unique, compute, self.meter)
         return rows[back.reshape(-1)]
 
@@ -221,13 +251,20 @@ class FrozenModel:
                     answers.append(part.share * torch.from_numpy(rows).to(self.device, mask.dtype))
         return torch.stack(answers).sum(dim=0)
 
-    def rows_at_once(self, encoding: Encoding) -> int:
+    def rows_at_once(self, encoding: Encoding, *, gradient: bool = True) -> int:
         """How many masks of this input go through the model in one batch."""
-        return rows_per_batch(len(encoding.ids), self.device.type)
+        return self._rows(len(encoding.ids), gradient=gradient)
+
+    def _rows(self, tokens: int, *, gradient: bool) -> int:
+        """How many rows of so many tokens go into one batch on this device, as much memory as it has now."""
+        free = free_memory(self.device)
+        config = getattr(getattr(self.module, "base_model", None), "config", None)
+        size = 0 if free is None else bytes_per_row(config, tokens, gradient=gradient)
+        return rows_per_batch(tokens, self.device.type, size, free)
 
     def rows_of_masks(self, encoding: Encoding, erasure: Erasure) -> int:
         """As `rows_at_once`, where the rows are masks and no gradient is asked for."""
-        return self.rows_at_once(encoding)
+        return self.rows_at_once(encoding, gradient=False)
 
     def attention_received(self, encoding: Encoding, *, last_layer: bool) -> Floats:
         """The attention that each unit's tokens receive, (units,): the mean over layers, heads and attending tokens.
@@ -287,6 +324,7 @@ class FrozenModel:
             torch.inference_mode(),
             self._scaled_embeddings(self._scale(inputs.scale)),
             quick_attention(self.base, inputs.ids.shape[1]),
+            self._products(),
         ):
             logits = self._logits(
                 input_ids=self._tensor(inputs.ids),
@@ -295,7 +333,12 @@ class FrozenModel:
             )
             return self._normalised(logits)
 
+    def _products(self) -> AbstractContextManager[object]:
+        """Matrix products within the block are rounded where the model `rounds`; of this thread alone."""
+        return torch.autocast(self.device.type, torch.bfloat16) if self.rounds else nullcontext()
+
     def _normalised(self, logits: Tensor) -> Tensor:
+        logits = logits.float() if logits.dtype == torch.bfloat16 else logits
         return logits.sigmoid() if self.multi_label else logits.softmax(dim=-1)
 
     def _batch(self, rows: int) -> AbstractContextManager[None]:

@@ -22,6 +22,7 @@ from explainers.models.inputs.encoding import Encoding, Erasure, Tokens
 from explainers.models.inputs.erasure import erased_inputs
 from explainers.models.inputs.words import word_spans
 from explainers.models.model_names import IN_MEMORY
+from explainers.models.precision import Precision
 from explainers.models.states import States
 
 Function = Callable[[list[str]], ArrayLike]
@@ -78,7 +79,12 @@ class FunctionModel(FrozenModel):
     def erasures(self) -> tuple[Erasure, ...]:
         return "delete", "mask"
 
-    def rows_at_once(self, encoding: Encoding) -> int:
+    def in_precision(self, precision: Precision) -> FrozenModel:
+        if precision != "float32":
+            raise ExplanationError(f"{self.name} is a function, which computes in a precision of its own. Omit it.")
+        return self
+
+    def rows_at_once(self, encoding: Encoding, *, gradient: bool = True) -> int:
         return AT_ONCE
 
     def _hard(self, encoding: Encoding, keeps: NDArray[np.bool_], erasure: Erasure) -> Tensor:

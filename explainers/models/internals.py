@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -19,8 +19,7 @@ from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
-
-Precision = Literal["float32", "bfloat16"]
+from explainers.models.precision import Precision
 
 LAYERS = ("layer", "layers", "h", "block")
 LIBRARY_HOOKS = "_output_capturing_hooks_installed"

@@ -36,6 +36,7 @@ class AskedInput(NamedTuple):
     device: str
     content: bytes
     erasure: str
+    rounded: bool = False  # in bfloat16
 
 
 @dataclass(eq=False)

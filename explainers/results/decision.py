@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import Encoding, Erasure, Unit
+from explainers.models.precision import Precision
 from explainers.models.prompt import PromptCard
 from explainers.models.target import Target
 from explainers.results.settings import Settings
@@ -32,6 +33,8 @@ class ModelCard:
     libraries: Mapping[str, str] = field(default_factory=dict)
     multi_label: bool = False  # whether several classes can be on, each with a probability of its own
     prompt: PromptCard | None = None  # of a language model that classifies by class words
+    precision: Precision = "float32"  # in which masks of the input were answered
+    precision_note: str = ""  # why it is not the one that was asked for
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,17 @@ def image_checksum(image: InputImage | None) -> dict[str, Any] | None:
 
 
 def manifest(card: ModelCard, encoding: Encoding, settings: Settings, methods: Iterable[str]) -> dict[str, Any]:
-    """Model with its checksum, inputs, methods, settings, seeds and versions."""
+    """Model with its checksum, device and precision, inputs, methods, settings, seeds and versions."""
     return {
         "crosslight": card.crosslight,
-        "model": {"name": card.name, "version": card.version, "sha256": card.sha256, "device": card.device},
+        "model": {
+            "name": card.name,
+            "version": card.version,
+            "sha256": card.sha256,
+            "device": card.device,
+            "precision": card.precision,
+            **({"precision_note": card.precision_note} if card.precision_note else {}),
+        },
         **({} if card.prompt is None else {"prompt": asdict(card.prompt)}),
         "texts": list(encoding.texts),
         "picture": image_checksum(encoding.image),

@@ -168,12 +168,13 @@ def test_user_errors_are_one_sentence_and_exit_code_2(arguments: tuple[str, ...]
     ("arguments", "sentence"),
     [
         (("--model", "no such model"), "The model 'no such model' is not available. Choose one of: "),
-        (("--device", "abacus"), "The device 'abacus' is not available. Choose one of: auto, cpu,"),
-        (("--device", "meta"), "The device 'meta' is not available. Choose one of: auto, cpu,"),
+        (("--device", "abacus"), "The device 'abacus' is not available. Choose one of: auto, cpu"),
+        (("--device", "meta"), "The device 'meta' is not available. Choose one of: auto, cpu"),
+        (("--precision", "int8"), "Unknown precision 'int8'. Choose one of: float32, bfloat16."),
     ],
-    ids=["model", "device", "meta"],
+    ids=["model", "device", "meta", "precision"],
 )
-def test_an_unknown_model_or_device_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
+def test_an_unknown_model_device_or_precision_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
     result = explained(*arguments)
     assert result.exit_code == 2
     assert result.stderr.startswith(sentence)

@@ -21,6 +21,7 @@ from explainers.metrics.faithfulness import METRICS
 from explainers.metrics.spec import MetricSpec
 from explainers.models import tasks
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.precision import UsedPrecision
 from explainers.results.settings import Settings
 from explainers.training.artifacts import available_artifacts
 
@@ -82,6 +83,21 @@ def test_of_a_models_own_data_a_split_is_taken(monkeypatch: pytest.MonkeyPatch) 
 
 def ran(*arguments: str) -> Result:
     return CliRunner().invoke(app, ("evaluate", *arguments))
+
+
+def test_the_precision_of_every_input_is_counted_and_told(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter((UsedPrecision("bfloat16"), UsedPrecision(note="For a test."), UsedPrecision("bfloat16")))
+    monkeypatch.setattr("explainers.models.frozen_model.check_bfloat16", lambda *_: next(answers))
+    result = ran(*arguments, "--sensitive", "0", "--precision", "bf16")
+    assert result.exit_code == 0, result.stderr
+    assert "1 of 3 inputs were computed in float32: in bfloat16 other units lead" in result.stderr
+    content = json.loads((tmp_path / "out" / "table.json").read_text(encoding="utf-8"))
+    assert (content["model"]["device"], content["model"]["precisions"]) == ("cpu", {"bfloat16": 2, "float32": 1})
+    assert "--precision bfloat16" in content["command"]
+    other = ran(*arguments, "--sensitive", "0")  # records in one precision are not continued in another
+    assert other.exit_code == 2
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from explainers.evaluation.set_frames import without_lists
 from explainers.evaluation.set_job import read_sanity, read_set, taken
 from explainers.evaluation.set_spec import FULL, QUICK, SetSpec, read_set_spec
 from explainers.methods.registry import METHODS
+from explainers.models.precision import UsedPrecision
 from explainers.report.set_tables import set_document
 from explainers.report.tables import csv_text
 
@@ -73,6 +74,23 @@ def test_a_table_is_explained_and_read_back(arguments: tuple[str, ...], tmp_path
     assert len(manifest["model"]["sha256"]) == 64
     command = "--data mine.csv --column review --label-column stars --id-column key --preset full"
     assert f"{command} --methods occlusion,gradient_x_input,lime --samples 50" in manifest["command"]
+
+
+def test_the_manifest_says_where_and_in_which_precision(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = ran(*arguments, "--out", str(tmp_path / "plain"))
+    assert result.exit_code == 0, result.stderr
+    manifest, _, _ = read_set(tmp_path / "plain")
+    assert (manifest["devices"], manifest["precisions"]) == (["cpu"], {"float32": 4})
+    assert "--precision" not in manifest["command"]
+    monkeypatch.setattr("explainers.models.frozen_model.check_bfloat16", lambda *_: UsedPrecision("bfloat16"))
+    result = ran(*arguments, "--precision", "bf16", "--out", str(tmp_path / "rounded"))
+    assert result.exit_code == 0, result.stderr
+    assert "computed in float32" not in result.stderr
+    manifest, _, _ = read_set(tmp_path / "rounded")
+    assert (manifest["precision"], manifest["precisions"]) == ("bfloat16", {"bfloat16": 4})
+    assert manifest["command"].endswith("--precision bfloat16")
 
 
 def test_sanity_checks_follow_the_rows_and_are_read_back(arguments: tuple[str, ...], tmp_path: Path) -> None:

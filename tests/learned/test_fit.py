@@ -291,6 +291,16 @@ def test_from_the_command_line_weights_are_fitted_and_then_explain(
     assert len(json.loads(answer.stdout)["explanations"][0]["scores"]) == 3
 
 
+def test_the_precision_of_a_training_is_a_setting_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs: list[FitSpec] = []
+    monkeypatch.setattr("explainers.commands.fit.run_fit", lambda spec: specs.append(spec) or {})
+    assert ran("cimi", "--precision", "bf16").exit_code == 0
+    assert ran("cause", "--precision", "fp32").exit_code == 0
+    assert [spec.settings for spec in specs] == [(("precision", "bfloat16"),), (("half_precision", "False"),)]
+    twice = ran("cimi", "--precision", "bf16", "--set", "precision=float32")
+    assert (twice.exit_code, "say the same. Omit one of them." in twice.stderr) == (2, True)
+
+
 def bad_table(folder: Path) -> Path:
     path = folder / "bad.csv"
     path.write_text("a,b\n1,2\n", encoding="utf-8")

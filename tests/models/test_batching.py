@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,6 +8,8 @@ from torch import Tensor
 
 from explainers.errors import Cancelled, ExplanationError
 from explainers.models.batching import (
+    bytes_per_row,
+    free_memory,
     halved_until_it_fits,
     in_batches,
     memory_errors,
@@ -22,6 +25,39 @@ from explainers.models.meter import Meter
 )
 def test_a_batch_holds_as_many_rows_as_fit(length: int, device: str, rows: int) -> None:
     assert rows_per_batch(length, device) == rows
+
+
+CONFIG = SimpleNamespace(hidden_size=100, intermediate_size=400, num_attention_heads=1, num_hidden_layers=3)
+
+
+def test_a_row_takes_what_its_layer_holds_and_with_a_gradient_what_all_hold() -> None:
+    # 10 tokens · (8 · 100 + 2 · 400 + 2 · 1 · 10) numbers of 4 bytes
+    assert bytes_per_row(CONFIG, 10, gradient=False) == 64_800
+    assert bytes_per_row(CONFIG, 10, gradient=True) == 3 * 64_800
+    assert bytes_per_row(object(), 10, gradient=False) == 0  # not known: then the usual number
+
+
+def test_a_gpu_s_batch_fits_into_half_of_its_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (1_000_000, 80_000_000))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _device: 500_000)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _device: 200_000)
+    free = free_memory(torch.device("cuda:0"))
+    assert free == 1_300_000
+    assert free_memory(torch.device("cpu")) is None
+    assert rows_per_batch(10, "cuda", 64_800, free) == 10  # 650,000 / 64,800
+    assert rows_per_batch(10, "cuda", 0, free) == rows_per_batch(10, "cuda") == 6553
+    assert rows_per_batch(10, "cuda", 64_800, 100) == 1
+
+
+def test_a_model_asks_for_the_memory_of_its_device(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoding = bert.encode("the film was long")
+    length = len(encoding.ids)
+    usual = bert.rows_at_once(encoding)
+    assert usual == bert.rows_of_masks(encoding, "mask") == 2048 // length
+    row = bytes_per_row(bert.base.config, length, gradient=False)
+    monkeypatch.setattr("explainers.models.frozen_model.free_memory", lambda _device: 20 * row)
+    assert bert.rows_of_masks(encoding, "mask") == 10
+    assert bert.rows_at_once(encoding) == 5  # two layers
 
 
 class Memory:

@@ -95,6 +95,18 @@ def test_a_device_that_is_not_here_is_a_sentence(name: str) -> None:
         resolve_device(name)
 
 
+def test_a_device_is_refused_with_those_that_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    with pytest.raises(ModelUnavailable, match=r"Choose one of: auto, cpu, cuda:0, cuda:1, mps\."):
+        resolve_device("abacus")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(ModelUnavailable, match=r"'cuda:0' is not available\. Choose one of: auto, cpu\."):
+        resolve_device("cuda:0")
+
+
 def test_auto_is_the_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for present, expected in ((True, "cuda"), (False, "cpu")):
         monkeypatch.setattr(torch.cuda, "is_available", lambda present=present: present)

@@ -23,7 +23,7 @@ from torch.nn import functional
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
-from explainers.models.batching import memory_errors, rows_per_batch
+from explainers.models.batching import memory_errors
 from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs.canvas import NO_OWNER, Canvas
 from explainers.models.inputs.encoding import (
@@ -88,9 +88,9 @@ class MultimodalModel(FrozenModel):
             canvas=canvas,
         )
 
-    def rows_at_once(self, encoding: Encoding) -> int:
+    def rows_at_once(self, encoding: Encoding, *, gradient: bool = True) -> int:
         rows, columns = self.network.grid(self.prepared_size(encoding))
-        return rows_per_batch(len(encoding.ids) + rows * columns, self.device.type)
+        return self._rows(len(encoding.ids) + rows * columns, gradient=gradient)
 
     def soft(self, encoding: Encoding, mask: Tensor, erasure: Erasure = "mask") -> Tensor:
         """Logits for differentiable masks in [0, 1]: (B, units) → (B, C).
@@ -173,6 +173,7 @@ class MultimodalModel(FrozenModel):
                 self._batch(len(keeps)),
                 torch.inference_mode(),
                 self.network.scaled(self._scale(words.scale), masked.scale),
+                self._products(),
             ):
                 return self._normalised(self.network(batch))
 

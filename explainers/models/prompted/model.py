@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explainers.models.batching import rows_per_batch
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.inputs.erasure import nonzero_mask
@@ -48,8 +47,8 @@ class PromptedModel(FrozenModel):
     def rows_of_masks(self, encoding: Encoding, erasure: Erasure) -> int:
         """As many as fit with the kept prefix, which a pass copies for every row."""
         if erasure == "zero" or not self.cache.bytes_per_row:
-            return self.rows_at_once(encoding)
-        rows = rows_per_batch(len(encoding.ids) - len(self.cache.prefix), self.device.type)
+            return self.rows_at_once(encoding, gradient=False)
+        rows = self._rows(len(encoding.ids) - len(self.cache.prefix), gradient=False)
         return max(1, min(rows, MOST_BYTES // self.cache.bytes_per_row))
 
     def prompt_card(self) -> PromptCard:

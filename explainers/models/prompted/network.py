@@ -45,6 +45,7 @@ class PrefixCache:
     def __init__(self, module: ClassWords, prefix: tuple[int, ...]) -> None:
         self.module, self.prefix = module, prefix
         self.layers: list[tuple[Tensor, Tensor]] | None = None  # (1, heads, P, d) each
+        self.rounded = False  # whether they were computed in bfloat16
 
     def logits(self, ids: Tensor, attention: Tensor | None) -> Tensor | None:
         """Logits (B, C) for ids (B, L) that begin with the prefix and go on; None for others, and for architectures
@@ -53,8 +54,9 @@ class PrefixCache:
         shortest = ids.shape[1] if attention is None else int(attention.sum(dim=1).min())
         if not count or shortest <= count or not self._begins(ids):
             return None
-        if self.layers is None or (self.layers and self.layers[0][0].device != ids.device):
-            self.layers = self._computed(ids.device)
+        rounded = torch.is_autocast_enabled(ids.device.type)
+        if self.layers is None or (self.layers and (self.layers[0][0].device, self.rounded) != (ids.device, rounded)):
+            self.layers, self.rounded = self._computed(ids.device), rounded
         if not self.layers:
             return None
         rows = len(ids)

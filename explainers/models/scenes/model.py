@@ -103,7 +103,7 @@ class SceneModel(FrozenModel):
         def answer(rows_part: slice) -> Tensor:
             types = {name: segment[rows_part] for name, segment in segments.items()}
             attended = None if attention is None else attention[rows_part]
-            with torch.inference_mode():
+            with torch.inference_mode(), self._products():
                 return self._normalised(self._logits(inputs_embeds=rows[rows_part], attention=attended, segments=types))
 
         with self._batch(len(kept)):

@@ -11,6 +11,7 @@ import torch
 
 from explainers import ExplanationError, explain, load
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.precision import UsedPrecision
 from explainers.models.prompt import Prompt, PromptError
 from explainers.models.prompted import loading
 from explainers.models.prompted.model import PromptedModel
@@ -149,6 +150,19 @@ def test_kept_keys_and_values_are_computed_where_the_input_is(opened: Opened) ->
     model.cache.layers = elsewhere  # type: ignore[assignment]
     assert model.probabilities(encoding, np.ones((1, 3))) == pytest.approx(expected)
     assert model.cache.layers[0][0].device.type == "cpu"
+
+
+def test_a_prefix_that_was_kept_in_bfloat16_is_not_used_in_float32(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explainers.models.frozen_model.check_bfloat16", lambda *_: UsedPrecision("bfloat16"))
+    model = opened(REVIEW)
+    encoding = model.encode("a long film")
+    exact = model.probabilities(encoding, np.ones((1, 3)))
+    rounded = model.in_precision("bfloat16").probabilities(encoding, np.ones((1, 3)))
+    assert model.cache.rounded
+    assert 0 < np.abs(rounded - exact).max() < 0.1
+    assert (model.probabilities(encoding, np.ones((1, 3))) == exact).all()
 
 
 def test_batches_are_no_larger_than_memory_allows(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

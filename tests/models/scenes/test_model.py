@@ -13,6 +13,7 @@ from explainers.errors import ExplanationError
 from explainers.models.catalog import fingerprint
 from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Erasure
 from explainers.models.meter import Meter
+from explainers.models.precision import UsedPrecision
 from explainers.models.scenes.image_view import fit_image
 from explainers.models.scenes.model import SceneModel, close_gaps
 from explainers.models.scenes.network import scaled, split_patches
@@ -52,6 +53,19 @@ def asked_directly(
 def patches(encoding: Encoding) -> NDArray[np.uint8]:
     assert encoding.image is not None
     return split_patches(fit_image(encoding.image).pixels).copy()
+
+
+@every_erasure
+def test_bfloat16_reaches_every_thread_and_the_answer_is_near(
+    model: SceneModel, encoding: Encoding, erasure: Erasure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explainers.models.frozen_model.check_bfloat16", lambda *_: UsedPrecision("bfloat16"))
+    kinds: set[torch.dtype] = set()
+    model.module.head[-1].register_forward_hook(lambda _module, _args, output: kinds.add(output.dtype))
+    rounded = model.in_precision("bfloat16").probabilities(encoding, masks(len(encoding.units)), erasure)
+    assert kinds == {torch.bfloat16}
+    exact = model.probabilities(encoding, masks(len(encoding.units)), erasure)
+    assert 0 < np.abs(rounded - exact).max() < 0.1
 
 
 def test_with_everything_kept_it_is_the_networks_own_answer(model: SceneModel, encoding: Encoding) -> None:
