@@ -29,7 +29,9 @@ FOREIGN_AT_ONCE = 2  # loads of models that do not come with the project; furthe
 MOST_LOADS = 16  # on their way at the same time, those that wait included
 PATIENCE = 180.0  # seconds for which one waits for a model
 DRAWN = 3.0  # seconds after which the first page is drawn; importing torch holds Python's lock and would delay it
+PLACED = "\0"  # between the name of a model and its device; no name of a model or folder holds it
 CHECK = 0.2  # seconds between two looks at whether the model is still wanted
+SERVER_DEVICE = "auto"  # as CROSSLIGHT_DEVICE says
 DEVICE_VARIABLE, ROOTS_VARIABLE = "CROSSLIGHT_DEVICE", "CROSSLIGHT_MODELS"
 
 
@@ -43,40 +45,53 @@ class ModelPool:
         self.foreign = Semaphore(FOREIGN_AT_ONCE)
         self.warming: dict[str, Thread] = {}
         self.needed = Event()  # set once a model is asked for
+        self.devices: tuple[str, ...] | None = None  # that this machine has; not known before torch is imported
 
     def loaded(self, name: str) -> "FrozenModel | None":
-        return self.models.get(name)
+        """On any device."""
+        models = list(self.models.items())
+        return next((model for key, model in models if key.partition(PLACED)[0] == name), None)
 
-    def model(self, name: str, check: Callable[[], None] = lambda: None) -> "FrozenModel":
+    def names(self) -> list[str]:
+        """Return the names of the loaded models, those used last at the end."""
+        return [key.partition(PLACED)[0] for key in list(self.models)]
+
+    def offered_devices(self) -> tuple[str, ...]:
+        """Return the devices of this machine that a person may choose, first the server's own; only that one where
+        CROSSLIGHT_DEVICE names it, and as long as no other is known."""
+        return (self.devices or (SERVER_DEVICE,)) if own_device() == SERVER_DEVICE else (SERVER_DEVICE,)
+
+    def model(self, name: str, check: Callable[[], None] = lambda: None, device: str = SERVER_DEVICE) -> "FrozenModel":
         """Loads it if necessary. `check` is called while one waits, and may raise to give up.
 
         Raises `ModelUnavailable` with a sentence, also where the model takes too long; then its load goes on, but not
         its download, which nobody waits for any more.
         """
         self.needed.set()
+        key = placed(name, device)
         with self.changing:
-            model = self.models.get(name)
+            model = self.models.get(key)
             if model is not None:
-                self.models.move_to_end(name)
+                self.models.move_to_end(key)
                 return model
-            load = self.loads.get(name)
-            if load is None or not self.downloads[name].go_on():
-                load = self._begin(name)
-            transfer = self.downloads[name]
-            self.waiting[name] += 1
+            load = self.loads.get(key)
+            if load is None or not self.downloads[key].go_on():
+                load = self._begin(name, device)
+            transfer = self.downloads[key]
+            self.waiting[key] += 1
         try:
             _wait(name, load, transfer, check)
         finally:
             with self.changing:
-                self.waiting[name] -= 1
-                if not self.waiting[name]:
-                    del self.waiting[name]
+                self.waiting[key] -= 1
+                if not self.waiting[key]:
+                    del self.waiting[key]
                     transfer.stop()
         return load.result()
 
-    def download(self, name: str) -> Transfer | None:
+    def download(self, name: str, device: str = SERVER_DEVICE) -> Transfer | None:
         """How far the download of this model is, if one is on its way."""
-        transfer = self.downloads.get(name)
+        transfer = self.downloads.get(placed(name, device))
         return transfer if transfer is not None and transfer.done < transfer.total else None
 
     def warm_up(self, name: str, after: float = 0.0) -> None:
@@ -97,43 +112,45 @@ class ModelPool:
         for thread in list(self.warming.values()):
             thread.join()
 
-    def _begin(self, name: str) -> "Future[FrozenModel]":
+    def _begin(self, name: str, device: str = SERVER_DEVICE) -> "Future[FrozenModel]":
         if len(self.loads) >= MOST_LOADS:
             raise ModelUnavailable(f"{MOST_LOADS} models are being loaded. Try {name!r} again in a minute.")
-        load = self.loads[name] = Future()
-        transfer = self.downloads[name] = Transfer()
-        Thread(target=self._load, args=(name, load, transfer), name=f"load {name}", daemon=True).start()
+        load = self.loads[placed(name, device)] = Future()
+        transfer = self.downloads[placed(name, device)] = Transfer()
+        Thread(target=self._load, args=(name, device, load, transfer), name=f"load {name}", daemon=True).start()
         return load
 
-    def _load(self, name: str, load: "Future[FrozenModel]", transfer: Transfer) -> None:
+    def _load(self, name: str, device: str, load: "Future[FrozenModel]", transfer: Transfer) -> None:
         """In a thread of its own. Whatever is raised there reaches those who wait."""
+        key = placed(name, device)
         try:
             with transferring(transfer):
-                model = self._loaded_from_disk(name)
+                model = self._loaded_from_disk(name, device)
         except BaseException as error:
             with self.changing:
-                self._forget(name, load)
+                self._forget(key, load)
             load.set_exception(error)
             return
         with self.changing:
-            self.models[name] = model
+            self.models[key] = model
             while len(self.models) > MODELS_KEPT:
                 self.models.popitem(last=False)
-            self._forget(name, load)
+            self._forget(key, load)
         load.set_result(model)
 
-    def _forget(self, name: str, load: "Future[FrozenModel]") -> None:
+    def _forget(self, key: str, load: "Future[FrozenModel]") -> None:
         """The load, unless another one has taken its place since it was stopped."""
-        if self.loads.get(name) is load:
-            del self.loads[name], self.downloads[name]
+        if self.loads.get(key) is load:
+            del self.loads[key], self.downloads[key]
 
-    def _loaded_from_disk(self, name: str) -> "FrozenModel":
-        from explainers.models.catalog import load
+    def _loaded_from_disk(self, name: str, chosen: str) -> "FrozenModel":
+        from explainers.models.catalog import available_devices, load
         from explainers.models.libraries import import_transformers
 
         embedded = name in bundle_names()
         import_transformers(auto=not embedded)
-        device = os.environ.get(DEVICE_VARIABLE, "auto")
+        self.devices = available_devices()
+        device = own_device() if own_device() != SERVER_DEVICE else chosen
         if embedded:
             return load(name, device=device, roots=roots())
         with self.foreign:
@@ -147,6 +164,16 @@ class ModelPool:
             log.info("the model %s could not be loaded ahead of time", name)
         for spec in METHODS:
             spec.make(erasure="mask", seed=0, samples=10, steps=1)  # imports what the method needs
+
+
+def own_device() -> str:
+    """Return the device that CROSSLIGHT_DEVICE names, by default "auto"."""
+    return os.environ.get(DEVICE_VARIABLE) or SERVER_DEVICE
+
+
+def placed(name: str, device: str) -> str:
+    """Return under which key a model on this device is held: its name, where it is the server's device."""
+    return name if device == SERVER_DEVICE else f"{name}{PLACED}{device}"
 
 
 def _wait(name: str, load: "Future[FrozenModel]", transfer: Transfer, check: Callable[[], None]) -> None:

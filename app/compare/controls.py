@@ -9,18 +9,25 @@ from app import plain_text
 from app.compare import file_rows, guess, language_model_offer, units
 from app.compare.state import BUDGETS, FEWEST_SAMPLES, SAMPLES, SEEDS, STEPS, CompareState, compare_state
 from app.model_info import ModelInfo, model_info
-from app.model_pool import ModelPool
+from app.model_pool import SERVER_DEVICE, ModelPool, own_device
 from app.streamlit_shims import Container
 from explainers.datasets.example import Example
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS, groups, select, using_weights_of
 from explainers.methods.spec import MethodSpec
 from explainers.models.inputs.encoding import Erasure
+from explainers.models.precision import PRECISIONS, Precision
 from explainers.results.settings import UNTIL_SETTLED, Settings
 from explainers.training.artifacts import available_artifacts, runnable_narrators, waiting_narrators
 
 NARRATORS_HELP = (
     "Each generates a sentence from the model's internal states, φ (words) from the words. Three things are checked."
+)
+PRECISION_HELP = (
+    "Of the answers about erased inputs. bfloat16 is quicker on devices that compute in it. It is used only if it "
+    "changes neither the class nor the leading units of this input when one at a time is erased; otherwise the page "
+    "says so. "
+    "Gradients and learned methods stay in float32."
 )
 SAMPLES_HELP = (
     "0: until the most important 20 % of the units and both AOPC no longer change; the method's details say after how "
@@ -35,6 +42,8 @@ class ComparisonOptions:
     narrators: tuple[str, ...] | None  # None: all that are fitted to the model
     settings: Settings
     budget: int | None  # seconds
+    device: str
+    precision: Precision
 
 
 def controls(pool: ModelPool, example: Example, line: Container) -> ComparisonOptions:
@@ -57,9 +66,9 @@ def controls(pool: ModelPool, example: Example, line: Container) -> ComparisonOp
         erasure = _erasure(info, state)
         budget = _budget(state)
         samples, steps, seed = _sampling(state)
-    return ComparisonOptions(
-        methods, chosen_narrators, Settings(unit, erasure, samples, steps, seed, opened=opened), budget
-    )
+        device, precision = _hardware(pool, state)
+    settings = Settings(unit, erasure, samples, steps, seed, opened=opened)
+    return ComparisonOptions(methods, chosen_narrators, settings, budget, device, precision)
 
 
 def _title(info: ModelInfo, state: CompareState) -> str:
@@ -197,3 +206,27 @@ def _sampling(state: CompareState) -> tuple[int, int, int]:
         steps = st.number_input("Steps of integrated gradients", *STEPS, step=5, **state.widget("steps"))
         seed = st.number_input("Seed", *SEEDS, step=1, **state.widget("seed"))
     return max(int(samples), FEWEST_SAMPLES) if samples else UNTIL_SETTLED, int(steps), int(seed)
+
+
+def _hardware(pool: ModelPool, state: CompareState) -> tuple[str, Precision]:
+    """Return device and precision. Before the devices of this machine are known, the address may name any: a model is
+    not loaded on one that is not there."""
+    with st.expander("Device and precision"):
+        offered, chosen = pool.offered_devices(), state.controls.device
+        if pool.devices is None and chosen not in offered:
+            offered = (*offered, chosen)
+        device = st.selectbox(
+            "Device",
+            offered,
+            format_func=lambda name: f"auto ({own_device()})" if name == SERVER_DEVICE != own_device() else name,
+            help="Where the model runs: auto is a GPU if this server has one.",
+            **state.widget("device", options=offered, listed=offered),
+        )
+        precision = st.segmented_control(
+            "Precision",
+            PRECISIONS,
+            required=True,
+            help=PRECISION_HELP,
+            **state.widget("precision", options=PRECISIONS, initial="default"),
+        )
+    return device or SERVER_DEVICE, precision or "float32"

@@ -162,7 +162,7 @@ class Engine:
             "waiting": len(self.turns.waiting),
             "hanging": len(self.progress.standing(runs)),
             "remembered_results": len(self.memory.results),
-            "models": [name if name in embedded else "other" for name in list(self.pool.models)],
+            "models": [name if name in embedded else "other" for name in self.pool.names()],
             "models_loading": len(self.pool.loads),
         }
 
@@ -233,9 +233,10 @@ class Engine:
         still_wanted = partial(check, run)
         still_wanted()
         run.advance("loading")
-        model = self.pool.model(run.request.model, still_wanted)  # computes nothing, so it takes no turn
+        request = run.request
+        model = self.pool.model(request.model, still_wanted, request.device)  # computes nothing, so it takes no turn
         run.advance("waiting")
-        computation.compute(run, model, self.memory, stored, fresh=fresh)
+        computation.compute(run, model.in_precision(request.precision), self.memory, stored, fresh=fresh)
 
 
 def check(run: Run) -> None:

@@ -11,6 +11,7 @@ from threading import Lock, Thread
 from typing import Any, Generic, Literal, TypeVar
 
 from app.compare.fair_scheduler import Turn
+from app.model_pool import SERVER_DEVICE
 from explainers.comparison.answer import answered
 from explainers.comparison.budget import Budget, postponed_passes
 from explainers.comparison.stored_results import StoredResult
@@ -18,6 +19,7 @@ from explainers.datasets.example import Example
 from explainers.errors import Cancelled
 from explainers.methods.spec import MethodSpec
 from explainers.models.meter import Meter
+from explainers.models.precision import Precision
 from explainers.results.answer import Answer
 from explainers.results.attribution import Attribution
 from explainers.results.comparison import Comparison
@@ -64,6 +66,8 @@ class Request:
     guess: tuple[int, ...] = ()  # numbers of the units that the person marked, the most important first
     given: tuple[MethodSpec, ...] = ()  # rows from a file: scores made elsewhere, people's marks
     versus: str | None = None
+    device: str = SERVER_DEVICE
+    precision: Precision = "float32"
     budget: int | None = field(default=None, compare=False)  # seconds; another one asks the same
 
     @property

@@ -37,6 +37,8 @@ def run_for(engine: Engine, question: Question, options: ComparisonOptions) -> R
         guess.order(question.model, question.example, options.settings.units),
         file_rows.rows(question.example),
         question.versus,
+        options.device,
+        options.precision,
         options.budget,
     )
     current = state.run

@@ -29,6 +29,7 @@ from app.compare.stored_results import (
     named,
     titles,
 )
+from app.model_pool import SERVER_DEVICE
 from app.session import FLAG, NAMES, NOT_CARRIED, TEXT, Codec, PageState, carried, held, one_of, sent_by, whole_number
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
@@ -103,6 +104,8 @@ class CompareControls:
     samples: int = field(default=UNTIL_SETTLED, metadata=carried(SAMPLE_COUNT, "samples", undo=True, download=True))
     steps: int = field(default=50, metadata=carried(whole_number(*STEPS), "steps", undo=True, download=True))
     seed: int = field(default=0, metadata=carried(whole_number(*SEEDS), "seed", undo=True, download=True))
+    device: str = field(default=SERVER_DEVICE, metadata=carried(TEXT, "device", undo=True, download=True))
+    precision: str = field(default="float32", metadata=carried(TEXT, "precision", undo=True, download=True))
 
     top: int = field(default=20, metadata=carried(whole_number(0, 100), "top", "top share", undo=False, download=True))
     sort: str = field(default="evidence", metadata=carried(TEXT, "sort", "order", undo=False, download=True))
@@ -145,8 +148,7 @@ class Guess:
 
 
 class RowOrder(NamedTuple):
-    """All methods, those that are shown in full at first, and by method its group in the answer with title and
-    meaning."""
+    """All methods, those shown in full at first, and by method its group in the answer with title and meaning."""
 
     methods: tuple[str, ...]
     featured: frozenset[str]
@@ -155,8 +157,7 @@ class RowOrder(NamedTuple):
 
 @dataclass(frozen=True)
 class FileRows:
-    """The rows of every input of a file by its texts, the second empty where there is none; and sentences about bad
-    rows."""
+    """The rows of every input of a file by its texts (the second may be empty), and sentences about bad rows."""
 
     rows: Mapping[tuple[str, str], tuple[MethodSpec, ...]]
     problems: tuple[str, ...] = ()
@@ -333,8 +334,7 @@ class CompareState(PageState[CompareControls]):
         return example_of(curated).image if curated is not None else None
 
     def reference(self, example: Example) -> Example | None:
-        """Return the curated or generated example with these inputs, with its reasons and evidence; None for anything
-        else."""
+        """Return the curated or generated example with these inputs, with reasons and evidence; None for others."""
         name = self.controls.picture
         candidates = [generated_example(name)] if is_generated(name) else []
         candidates += [example_of(curated) for curated in curated_examples() if curated.text == example.text]

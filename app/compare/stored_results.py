@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from app import model_info
 from app.compare.runs import Request, Run
+from app.model_pool import SERVER_DEVICE
 from explainers.comparison.answer import consensus_members
 from explainers.comparison.stored_results import StoredResult, read_stored, weights
 from explainers.datasets.curated_examples import CuratedExample, curated_examples, example_of
@@ -61,9 +62,10 @@ def stored_answer(request: Request) -> StoredAnswer | None:
     if stored is None:
         return None
     decision = stored.comparison.decision
+    as_stored = (request.device, request.precision) == (SERVER_DEVICE, "float32")
     same_class = request.label in (None, stored.comparison.label) and request.versus is None
     same_model = model_info.info_on_card(request.model).version == stored.card.version
-    if not (same_class and same_model and request.settings == decision.settings):
+    if not (as_stored and same_class and same_model and request.settings == decision.settings):
         return None
     return StoredAnswer(stored, _valid(stored))
 

@@ -3,7 +3,6 @@
 import csv
 import json
 import logging
-import os
 import shutil
 import tempfile
 import time
@@ -12,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.model_pool import DEVICE_VARIABLE, roots
+from app.model_pool import own_device, roots
 from app.store import Job
 from app.train.processes import OUTPUT
 from explainers.datasets.example import Example
@@ -20,7 +19,7 @@ from explainers.errors import ExplanationError
 from explainers.installation import store
 from explainers.models.model_names import resolve_model_name
 from explainers.training.artifacts import own_folder
-from explainers.training.fit_spec import AUTO, VARIANT, FitSpec
+from explainers.training.fit_spec import VARIANT, FitSpec
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +28,7 @@ ABANDONED_AFTER = 600.0  # seconds; by then a folder's job is in the store
 
 def device() -> str:
     """The device on which the app computes."""
-    return os.environ.get(DEVICE_VARIABLE) or AUTO
+    return own_device()
 
 
 def runs() -> Path:

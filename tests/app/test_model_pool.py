@@ -100,6 +100,33 @@ def test_device_and_folders_come_from_the_environment(
     assert arguments == ["cpu", "/one", "/two"]
 
 
+def test_a_device_of_a_person_s_choice_has_a_model_of_its_own(
+    bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[tuple[str, str]] = []
+
+    def load(name: str, *, device: str, roots: tuple[object, ...]) -> FrozenModel:
+        loads.append((name, device))
+        return replace(bert, name=name)
+
+    monkeypatch.delenv("CROSSLIGHT_DEVICE", raising=False)
+    monkeypatch.setattr(catalog, "available_devices", lambda: ("auto", "cpu", "cuda:0"))
+    monkeypatch.setattr(catalog, "load", load)
+    assert (pool.devices, pool.offered_devices()) == (None, ("auto",))  # torch is not there yet
+    here = pool.model("bert", device="cuda:0")
+    assert pool.offered_devices() == ("auto", "cpu", "cuda:0")
+    assert pool.loaded("bert") is here
+    assert pool.loaded("ber") is None
+    assert pool.model("bert") is not here
+    assert pool.model("bert", device="cuda:0") is here
+    assert loads == [("bert", "cuda:0"), ("bert", "auto")]
+    assert pool.names() == ["bert", "bert"]
+    monkeypatch.setenv("CROSSLIGHT_DEVICE", "cpu")  # whoever runs the server has chosen
+    assert pool.offered_devices() == ("auto",)
+    pool.model("other", device="cuda:0")
+    assert loads[-1] == ("other", "cpu")
+
+
 def test_a_silent_load_delays_nobody_who_asks_for_another_model(
     bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

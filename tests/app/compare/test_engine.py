@@ -20,6 +20,7 @@ from explainers.errors import Cancelled, ExplanationError, ModelUnavailable
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
+from explainers.models.precision import UsedPrecision
 from explainers.results.events import Failure
 from explainers.results.narrative import Narrative
 from explainers.results.settings import UNTIL_SETTLED, Settings
@@ -50,6 +51,24 @@ def test_a_run_ends_with_every_column_filled(ran: Ran) -> None:
     assert [result.attribution.method for result in run.comparison().results] == ["consensus", "lime", "occlusion"]
     assert run.comparison().random_control is not None
     assert run.seconds > 0
+
+
+def test_the_precision_of_a_request_is_checked_and_remembered_apart(
+    engine: Engine, request_for: Ask, over: Over, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = "Computed in float32: a test."
+    monkeypatch.setattr("explainers.models.frozen_model.check_bfloat16", lambda *_: UsedPrecision(note=note))
+    plain = over(engine.submit(request_for()))
+    asked = over(engine.submit(replace(request_for(), precision="bfloat16")))
+    assert plain.whole is not None
+    assert asked.whole is not None
+    assert plain.whole.card.precision == asked.whole.card.precision == "float32"
+    assert note not in plain.whole.encoding.warning
+    assert asked.whole.encoding.warning.endswith(note)  # which the page shows
+    assert not any(column.remembered for column in asked.columns.values())
+    monkeypatch.setattr("explainers.models.frozen_model.check_bfloat16", lambda *_: UsedPrecision("bfloat16"))
+    rounded = over(engine.submit(replace(request_for("a good film"), precision="bfloat16")))
+    assert rounded.comparison().manifest()["model"]["precision"] == "bfloat16"
 
 
 def test_columns_fill_while_others_are_still_running(engine: Engine, request_for: Ask, hold: Any, over: Over) -> None:

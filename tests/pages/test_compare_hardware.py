@@ -1,0 +1,42 @@
+"""Device and precision on the page."""
+
+from collections.abc import Callable
+
+import pytest
+
+from explainers.models import catalog
+from explainers.models.precision import UsedPrecision
+from tests.pages.conftest import Page
+
+pytestmark = pytest.mark.usefixtures("small", "own_engine")
+Opened = Callable[..., Page]
+NOTE = "Computed in float32: in bfloat16 other units lead when one is erased by mask."
+
+
+def test_the_chosen_precision_is_in_address_undo_and_run_and_a_refusal_is_said(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explainers.models.frozen_model.check_bfloat16", lambda *_: UsedPrecision(note=NOTE))
+    page = opened().settle()
+    assert "precision" not in page.address
+    assert page.state.run.request.precision == "float32"
+    page.choose("precision", "bfloat16")
+    assert page.address["precision"] in ("bfloat16", ["bfloat16"])
+    assert page.state.run.request.precision == "bfloat16"
+    assert any(NOTE in sentence for sentence in page.plain("warning"))
+    assert page.state.run.comparison().manifest()["model"]["precision_note"] == NOTE
+    page.state.undo()
+    page.settle()
+    assert page.state.run.request.precision == "float32"
+    assert not any(NOTE in sentence for sentence in page.plain("warning"))
+
+
+def test_only_devices_that_are_here_are_offered_and_another_one_is_a_sentence(opened: Opened) -> None:
+    page = opened().settle()
+    assert page.at.selectbox(key="device").options == ["auto", *catalog.available_devices()[1:]]
+    page = opened(device="cuda:77", precision="int8").settle()
+    assert page.state.controls.device == "auto"
+    assert any("“cuda:77”, which is not available here" in sentence for sentence in page.plain("warning"))
+    assert any("“int8”, which is not available here" in sentence for sentence in page.plain("warning"))
+    page.choose("device", "cpu")
+    assert page.state.run.comparison().manifest()["model"]["device"] == "cpu"
