@@ -10,6 +10,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Semaphore, Thread
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.registry import METHODS
 from explainers.models.bundle_cards import bundle_names
-from explainers.models.foreign.hub_transfer import Transfer, transferring
+from explainers.models.foreign.hub_transfer import LARGE, DownloadSize, Transfer, asking, transferring
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
@@ -45,6 +46,7 @@ class ModelPool:
         self.foreign = Semaphore(FOREIGN_AT_ONCE)
         self.warming: dict[str, Thread] = {}
         self.needed = Event()  # set once a model is asked for
+        self.allowed: set[str] = set()  # names of models of which somebody has allowed a large download
         self.devices: tuple[str, ...] | None = None  # that this machine has; not known before torch is imported
 
     def loaded(self, name: str) -> "FrozenModel | None":
@@ -64,7 +66,8 @@ class ModelPool:
     def model(self, name: str, check: Callable[[], None] = lambda: None, device: str = SERVER_DEVICE) -> "FrozenModel":
         """Loads it if necessary. `check` is called while one waits, and may raise to give up.
 
-        Raises `ModelUnavailable` with a sentence, also where the model takes too long; then its load goes on, but not
+        Raises `DownloadNotAllowed` before a large download that nobody has allowed yet, and `ModelUnavailable` with a
+        sentence, also where the model takes too long; then its load goes on, but not
         its download, which nobody waits for any more.
         """
         self.needed.set()
@@ -124,7 +127,7 @@ class ModelPool:
         """In a thread of its own. Whatever is raised there reaches those who wait."""
         key = placed(name, device)
         try:
-            with transferring(transfer):
+            with transferring(transfer), asking(partial(self._allows, name)):
                 model = self._loaded_from_disk(name, device)
         except BaseException as error:
             with self.changing:
@@ -133,10 +136,18 @@ class ModelPool:
             return
         with self.changing:
             self.models[key] = model
+            self.allowed.discard(name)
             while len(self.models) > MODELS_KEPT:
                 self.models.popitem(last=False)
             self._forget(key, load)
         load.set_result(model)
+
+    def allow_download(self, name: str) -> None:
+        """Let this model be fetched from the hub, also where it is large; for all sessions, until it is loaded."""
+        self.allowed.add(name)
+
+    def _allows(self, model: str, _part: str, size: DownloadSize) -> bool:
+        return size.bytes <= LARGE or model in self.allowed
 
     def _forget(self, key: str, load: "Future[FrozenModel]") -> None:
         """The load, unless another one has taken its place since it was stopped."""

@@ -28,6 +28,7 @@ from explainers.attribution.given import guess_spec
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import applicable, select
 from explainers.models.bundle_cards import bundle_names
+from explainers.models.foreign.hub_transfer import DownloadNotAllowed
 
 log = logging.getLogger(__name__)
 
@@ -196,6 +197,7 @@ class Engine:
             status = "stopped"
         except ExplanationError as error:
             run.error, status = str(error), "failed"
+            run.download = error.size.amount if isinstance(error, DownloadNotAllowed) else ""
         except BaseException as error:  # a programming error, or a library's panic: no run may stay without an end
             from explainers.comparison.runner import internal_error
 

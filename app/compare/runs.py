@@ -122,6 +122,7 @@ class Run:
     meter: Meter = field(default_factory=Meter)
     status: Status = "waiting"
     error: str = ""
+    download: str = ""  # such as "1.3 GB": it has failed because so much must be allowed to be fetched first
     whole: Decision | None = None
     whole_probabilities: tuple[float, ...] = ()
     current: Comparison | None = None

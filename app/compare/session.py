@@ -97,6 +97,12 @@ def go_on(engine: Engine, run: Run) -> None:
     start(engine, run.request)
 
 
+def download(engine: Engine, run: Run) -> None:
+    """Lets the model be fetched, and starts the run again."""
+    engine.pool.allow_download(run.request.model)
+    start(engine, run.request)
+
+
 def complete(engine: Engine, run: Run) -> None:
     """Computes what did not fit into the run's budget; what is done is remembered."""
     start(engine, replace(run.request, budget=None))

@@ -242,6 +242,9 @@ def _state(engine: Engine, second: Run) -> None:
         elif second.is_short:
             st.caption(SHORT)
             st.button("Compute the rest", on_click=_complete, args=(engine, second), key="go on with second")
+        elif second.status == "failed" and second.download:
+            plain_text.warning(second.error)
+            st.button(f"Download {second.download}", on_click=_download, args=(engine, second), key="go on with second")
         elif second.status == "failed":
             plain_text.error(without_folders(second.error))
             st.button("Try again", on_click=_go_on, key="go on with second")
@@ -253,6 +256,12 @@ def _state(engine: Engine, second: Run) -> None:
 def _go_on() -> None:
     """Forget the run, so that another begins; what was finished is remembered."""
     compare_state().beside_run = None
+
+
+def _download(engine: Engine, second: Run) -> None:
+    """Let the second model be fetched, and begin again."""
+    engine.pool.allow_download(second.request.model)
+    _go_on()
 
 
 def _complete(engine: Engine, second: Run) -> None:

@@ -139,7 +139,9 @@ def _upper_half(engine: Engine, run: Run, drawing: DrawingOptions, drawn: Drawn)
 
 def _problems(run: Run, visible: Run | None) -> None:
     """What went wrong, and what is shown instead."""
-    if run.status == "failed":
+    if run.status == "failed" and run.download:
+        plain_text.warning(run.error)
+    elif run.status == "failed":
         plain_text.error(run.error)
     if visible is not None and visible is not run:
         if visible.request.model == run.request.model:
@@ -246,6 +248,9 @@ def _status(engine: Engine, run: Run) -> None:
         elif status == "stopped":
             st.caption("Stopped. Finished results stay.")
             st.button("Continue", on_click=session.go_on, args=(engine, run), key="again")
+        elif status == "failed" and run.download:
+            label = f"Download {run.download}"
+            st.button(label, on_click=session.download, args=(engine, run), key="again", type="primary")
         elif status == "failed":
             st.caption("Nothing was computed.")
             st.button("Try again", on_click=session.go_on, args=(engine, run), key="again")

@@ -18,6 +18,8 @@ from explainers.commands.options import (
     Steps,
     UnitName,
     UnseenData,
+    Yes,
+    downloads,
     show_progress,
     split_ids,
     user_errors,
@@ -71,6 +73,7 @@ def evaluate_command(
     ),
     device: DeviceName = "auto",
     precision: PrecisionName = "float32",
+    yes: Yes = False,
     json_: AsJson = False,
     column: Annotated[
         str, typer.Option(help="Column of the texts in a .csv, .tsv, .jsonl or .parquet file.", rich_help_panel=TABLE)
@@ -129,7 +132,7 @@ def evaluate_command(
     ] = None,
 ) -> None:
     """Measure every method on a data set, or on the rows of a table: metrics and operators, controls, intervals."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes or file is not None):  # a job cannot be asked
         if merge is not None:
             return typer.echo(merged(merge, as_json=json_))
         if file is not None:

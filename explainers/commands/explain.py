@@ -17,6 +17,8 @@ from explainers.commands.options import (
     Seed,
     Steps,
     UnitName,
+    Yes,
+    downloads,
     show_progress,
     split_ids,
     user_errors,
@@ -86,6 +88,7 @@ def explain_command(
     budget: BudgetSeconds = None,
     device: DeviceName = "auto",
     precision: PrecisionName = "float32",
+    yes: Yes = False,
     json_: AsJson = False,
     html: Annotated[Path | None, typer.Option(help="Also write a stand-alone page to this file.")] = None,
     table: Annotated[
@@ -93,7 +96,7 @@ def explain_command(
     ] = None,
 ) -> None:
     """Explain one input with several methods, and measure each explanation."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.results.settings import checked_budget, checked_settings
 
         numbers, seconds = sentence_numbers(opened), checked_budget(budget)

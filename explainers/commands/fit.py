@@ -6,7 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from explainers.commands.options import DeviceName, ModelName, Seed, image_files, parse_settings, user_errors
+from explainers.commands.options import (
+    DeviceName,
+    ModelName,
+    Seed,
+    Yes,
+    downloads,
+    image_files,
+    parse_settings,
+    user_errors,
+)
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import learning_methods
@@ -56,13 +65,14 @@ def fit_command(
             "narrators --set half_precision=…. By default that of the variant."
         ),
     ] = None,
+    yes: Yes = False,
     file: Annotated[
         Path | None,
         typer.Option("--spec", help="All of this as JSON, as the Train page writes it."),
     ] = None,
 ) -> None:
     """Fit a method to a frozen model, on unlabelled texts."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes or file is not None):  # a job cannot be asked
         if file is not None:
             spec = spec_in(file, context)
         else:

@@ -1,5 +1,6 @@
 """Options that several commands share, and how typed text becomes values. Importing this module does not load torch."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,9 @@ PrecisionName = Annotated[
     typer.Option(
         help="float32 (fp32) or bfloat16 (bf16): of the passes for masks, where a check shows the same leading units."
     ),
+]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Fetch a model from the hub without asking, also one of more than 500 MB.")
 ]
 UnitName = Annotated[str, typer.Option(help="word, token or sentence.")]
 Samples = Annotated[int, typer.Option(help="Samples of LIME and KernelSHAP; 0: until the result has settled.")]
@@ -53,6 +57,25 @@ def user_errors() -> Iterator[None]:
     except ExplanationError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from error
+
+
+@contextmanager
+def downloads(*, yes: bool) -> Iterator[None]:
+    """Says how large a model is before it is fetched, and asks before a large one. Where nobody can be asked it needs
+    --yes."""
+    from explainers.models.foreign.hub_transfer import LARGE, DownloadNotAllowed, DownloadSize, asking
+
+    def allows(name: str, size: DownloadSize) -> bool:
+        if yes or size.bytes <= LARGE:
+            show_progress(f"Fetching {name}: {size}.")
+            return True
+        return sys.stdin.isatty() and typer.confirm(f"Fetch {name}: {size}?", err=True)
+
+    try:
+        with asking(allows):
+            yield
+    except DownloadNotAllowed as error:
+        raise ExplanationError(f"{error.name!r} was not fetched: {error.size}. Add --yes to fetch it.") from error
 
 
 def show_progress(line: str) -> None:

@@ -9,6 +9,7 @@ double both (five seconds, and twice the memory), and every number that could hu
 """
 
 import hashlib
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -26,6 +27,7 @@ from explainers.models.encoder_decoder import EncoderBase
 from explainers.models.explainable import explainable, in_our_form
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
 from explainers.models.foreign.file_checks import load_errors
+from explainers.models.foreign.hub_transfer import asking, at_most
 from explainers.models.foreign.opened_tokenizer import opening
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.model_files import CONFIG, ModelFiles
@@ -62,6 +64,7 @@ def load(
     prompt: Prompt | None = None,
     device: str = "auto",
     precision: str = "float32",
+    most_download: int | None = None,
     roots: tuple[Path, ...] | None = None,
 ) -> FrozenModel:
     """A frozen model by the name of a bundle, a hub id (`owner/model[@revision]`) or a folder.
@@ -73,6 +76,9 @@ def load(
     `device` is "auto" (a GPU if there is one), "cpu", "cuda:0" or "mps". With the `precision` "bfloat16", masks of an
     input are answered in it where a check against float32 shows the same leading units (`models.precision`).
 
+    If more than `most_download` bytes would be fetched from the hub, nothing is, and `DownloadNotAllowed` is raised,
+    whose `size` has bytes, files and parameters. Without it every download is allowed.
+
     Raises `ModelUnavailable` with a sentence, `ExplanationError` for an unknown precision.
     """
     chosen = checked_precision(precision)
@@ -81,7 +87,9 @@ def load(
         resolve_model_name(f"{prompted}:{DEFAULT_PROMPT}", roots)  # before anything is saved
         name = f"{prompted}:{save_prompt(prompt)}"
     torch_device, resolved = resolve_device(device), resolve_model_name(name, roots)
-    model = _loaded(resolved, torch_device, roots)
+    bounded = nullcontext() if most_download is None else asking(at_most(most_download))
+    with bounded:
+        model = _loaded(resolved, torch_device, roots)
     return model if chosen == model.precision else model.in_precision(chosen)
 
 

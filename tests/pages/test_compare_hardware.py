@@ -1,12 +1,14 @@
-"""Device and precision on the page."""
+"""Device and precision, and the question before a large download, on the page."""
 
 from collections.abc import Callable
 
 import pytest
 
 from explainers.models import catalog
+from explainers.models.foreign.hub_transfer import DownloadSize, check_allowed
+from explainers.models.frozen_model import FrozenModel
 from explainers.models.precision import UsedPrecision
-from tests.pages.conftest import Page
+from tests.pages.conftest import Page, embedded
 
 pytestmark = pytest.mark.usefixtures("small", "own_engine")
 Opened = Callable[..., Page]
@@ -40,3 +42,27 @@ def test_only_devices_that_are_here_are_offered_and_another_one_is_a_sentence(op
     assert any("“int8”, which is not available here" in sentence for sentence in page.plain("warning"))
     page.choose("device", "cpu")
     assert page.state.run.comparison().manifest()["model"]["device"] == "cpu"
+
+
+def test_a_large_model_is_fetched_after_a_press(
+    opened: Opened, model: FrozenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[str] = []
+
+    def load(name: str, **_rest: object) -> FrozenModel:
+        check_allowed(name, DownloadSize(1_340_000_000, 6, 325_000_000))
+        fetched.append(name)
+        return model
+
+    monkeypatch.setattr(catalog, "load", load)
+    embedded(monkeypatch, {"small": {"labels": list(model.labels), "sha256": "1"}})
+    page = opened(model="owner/large", text="the film was not good").settle()
+    sentence = "'owner/large' is not on this machine. It would be fetched: 1.3 GB in 6 files, 325 million parameters."
+    assert any(sentence in warning for warning in page.plain("warning"))
+    assert page.sentences == []
+    button = page.at.button(key="again")
+    assert (button.label, fetched) == ("Download 1.3 GB", [])
+    button.click()
+    page.settle()
+    assert fetched == ["owner/large"]
+    assert page.state.run.status == "done"

@@ -16,7 +16,7 @@ from explainers.models.foreign.file_checks import (
     WEIGHTS,
     check_model_bytes,
 )
-from explainers.models.foreign.hub_transfer import current_transfer, progress_bar
+from explainers.models.foreign.hub_transfer import DownloadSize, check_allowed, current_transfer, progress_bar
 from explainers.models.foreign.opened_tokenizer import SETTINGS, VOCABULARIES
 
 HUB_VARIABLE = "CROSSLIGHT_HUB"
@@ -48,7 +48,8 @@ def fetched_folder(identifier: str, revision: str | None, *, weights: bool = Tru
 
     Without `weights` only those of the tokenizer.
 
-    Raises `ModelUnavailable` if the id is not allowed, unknown or too large, or neither hub nor cache has it.
+    Raises `ModelUnavailable` if the id is not allowed, unknown or too large, or neither hub nor cache has it, and
+    `DownloadNotAllowed` where whoever is asked does not allow the download.
     """
     check_hub_allowed(identifier)
     from huggingface_hub import HfApi, constants, snapshot_download, try_to_load_from_cache
@@ -73,8 +74,11 @@ def fetched_folder(identifier: str, revision: str | None, *, weights: bool = Tru
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or []}
     names, current = _files_to_fetch(identifier, sizes, weights), current_transfer()
     there = {name for name in names if isinstance(try_to_load_from_cache(identifier, name, revision=info.sha), str)}
+    missing = [sizes[name] for name in names if name not in there]
+    parameters = getattr(getattr(info, "safetensors", None), "total", None)
+    check_allowed(identifier, DownloadSize(sum(missing), len(missing), parameters))
     try:
-        current.begin(sum(sizes[name] for name in names if name not in there))
+        current.begin(sum(missing))
         options: dict[str, Any] = {"allow_patterns": names, "etag_timeout": ANSWER_SECONDS}
         return Path(snapshot_download(identifier, revision=revision, tqdm_class=progress_bar(current), **options))
     except Exception as error:

@@ -1,14 +1,53 @@
-"""How far the downloads of one load are, and how they are stopped.
+"""How large the downloads of one load are, who allows them, how far they are, and how they are stopped.
 
+Before anything is fetched, what was given to `asking` is called with the size; without it every download is allowed.
 Whoever loads a model in a thread of its own says so with `transferring`; what is fetched from the hub in that thread
 is counted in its `Transfer`. Importing this module loads neither torch nor the hub's library.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, cast
+
+from explainers.errors import ModelUnavailable
+
+LARGE = 500 * 10**6  # bytes; above, the page and the command line ask first
+
+
+@dataclass(frozen=True)
+class DownloadSize:
+    """What would be fetched for one model: bytes, files, and the parameters of the model where the hub tells them."""
+
+    bytes: int
+    files: int
+    parameters: int | None = None
+
+    @property
+    def amount(self) -> str:
+        """As in "1.3 GB" or "87 MB"."""
+        if self.bytes >= 1e9:
+            return f"{self.bytes / 1e9:,.1f} GB"
+        return f"{self.bytes / 1e6:,.0f} MB" if self.bytes >= 1e7 else f"{max(self.bytes / 1e6, 0.1):,.1f} MB"
+
+    def __str__(self) -> str:
+        count = "1 file" if self.files == 1 else f"{self.files} files"
+        if self.parameters is None or self.parameters < 1e6:
+            return f"{self.amount} in {count}"
+        return f"{self.amount} in {count}, {self.parameters / 1e6:,.0f} million parameters"
+
+
+class DownloadNotAllowed(ModelUnavailable):
+    """Nothing was fetched: the download must be allowed first."""
+
+    def __init__(self, name: str, size: DownloadSize) -> None:
+        super().__init__(f"{name!r} is not on this machine. It would be fetched: {size}. Allow the download first.")
+        self.name, self.size = name, size
+
+
+Allows = Callable[[str, DownloadSize], bool]  # of a model's name and what would be fetched
 
 
 class TransferStopped(Exception):
@@ -57,6 +96,30 @@ class Transfer:
         if self.total < 1e6:
             return f"{self.done / 1e3:,.0f} of {self.total / 1e3:,.0f} kB"
         return f"{self.done / 1e6:,.0f} of {self.total / 1e6:,.0f} MB"
+
+
+_allows: ContextVar[Allows] = ContextVar("allows", default=lambda _name, _size: True)
+
+
+@contextmanager
+def asking(allows: Allows) -> Iterator[None]:
+    """Before this thread fetches a model meanwhile, it asks `allows`."""
+    token = _allows.set(allows)
+    try:
+        yield
+    finally:
+        _allows.reset(token)
+
+
+def at_most(most: int) -> Allows:
+    """Allow a download of at most so many bytes."""
+    return lambda _name, size: size.bytes <= most
+
+
+def check_allowed(name: str, size: DownloadSize) -> None:
+    """Raises `DownloadNotAllowed` where the download is not allowed."""
+    if size.bytes and not _allows.get()(name, size):
+        raise DownloadNotAllowed(name, size)
 
 
 _current: ContextVar[Transfer | None] = ContextVar("transfer", default=None)

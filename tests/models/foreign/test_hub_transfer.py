@@ -1,6 +1,7 @@
 """A download from the hub: its size, how far it is, how it is stopped, and who sees a token."""
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -11,13 +12,28 @@ import huggingface_hub
 import numpy as np
 import pytest
 from huggingface_hub import constants
+from huggingface_hub.hf_api import SafeTensorsInfo
+from typer.testing import CliRunner, Result
 
+from app import model_pool
+from app.compare.engine import Engine
+from app.compare.runs import Request
 from app.model_pool import ModelPool
+from explainers.__main__ import app
+from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
 from explainers.models.catalog import load
+from explainers.models.foreign import hub_transfer
 from explainers.models.foreign.hub_snapshot import fetched_folder
-from explainers.models.foreign.hub_transfer import Transfer, TransferStopped, transferring
+from explainers.models.foreign.hub_transfer import (
+    DownloadNotAllowed,
+    DownloadSize,
+    Transfer,
+    TransferStopped,
+    transferring,
+)
 from explainers.models.frozen_model import FrozenModel
+from explainers.results.settings import Settings
 from tests.models.foreign.hub_server import COMMIT, Hub, serving
 
 SECONDS = 20.0
@@ -90,6 +106,88 @@ def test_how_far_a_download_is_and_an_end_before_its_end(hub: Hub) -> None:
     ]
     folder = fetched_folder("owner/model", None)  # asked for again
     assert (folder / "model.safetensors").read_bytes() == hub.files["model.safetensors"]
+
+
+def fetched(hub: Hub) -> bool:
+    return any("/resolve/" in address for address, _ in hub.asked)
+
+
+def test_a_download_above_the_bound_is_refused_with_its_size_before_it_begins(hub: Hub) -> None:
+    size = sum(len(content) for content in hub.files.values())
+    with pytest.raises(
+        DownloadNotAllowed, match=r"'owner/model' is not on this machine\. .* Allow the download"
+    ) as error:
+        load("owner/model", device="cpu", most_download=size // 2)
+    assert not fetched(hub)
+    assert size // 2 < error.value.size.bytes <= size
+    assert error.value.size.files == len([name for name in hub.files if name != "README.md"])
+    assert load("owner/model", device="cpu", most_download=size).version == COMMIT
+    assert load("owner/model", device="cpu", most_download=0).version == COMMIT  # nothing is left to be fetched
+
+
+def test_the_hub_s_number_of_parameters_is_told(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = huggingface_hub.HfApi.model_info
+
+    def with_parameters(*arguments: object, **options: object) -> object:
+        info = whole(*arguments, **options)  # type: ignore[arg-type]
+        info.safetensors = SafeTensorsInfo(parameters={"F32": 325_000_000}, total=325_000_000)
+        return info
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", with_parameters)
+    with pytest.raises(DownloadNotAllowed, match="325 million parameters"):
+        load("owner/model", device="cpu", most_download=0)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (DownloadSize(1_340_000_000, 6, 325_400_000), "1.3 GB in 6 files, 325 million parameters"),
+        (DownloadSize(87_000_000, 1), "87 MB in 1 file"),
+        (DownloadSize(438_600_000, 4, 6_700_000_000), "439 MB in 4 files, 6,700 million parameters"),
+        (DownloadSize(9, 1), "0.1 MB in 1 file"),
+    ],
+)
+def test_sizes_in_words(size: DownloadSize, text: str) -> None:
+    assert str(size) == text
+
+
+def explained(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ("explain", "--model", "owner/model", "--text", "good film", *arguments))
+
+
+def test_the_command_line_needs_a_yes_for_a_large_model(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub_transfer, "LARGE", 100)
+    options = ("--methods", "occlusion", "--device", "cpu")
+    refused = explained(*options)
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert re.fullmatch(
+        r"'owner/model' was not fetched: [\d.]+ MB in \d files\. Add --yes to fetch it\.\n", refused.stderr
+    )
+    assert not fetched(hub)
+    done = explained(*options, "--yes")
+    assert done.exit_code == 0, done.stderr
+    assert re.search(r"^Fetching owner/model: [\d.]+ MB in \d files\.$", done.stderr, re.MULTILINE)
+    again = explained(*options)  # it is there
+    assert (again.exit_code, "Fetching owner" in again.stderr) == (0, False)
+
+
+def test_the_page_asks_before_a_large_download_and_fetches_after_the_press(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_pool, "LARGE", 100)
+    engine = Engine(ModelPool())
+    request = Request("owner/model", Example("good film"), None, ("occlusion",), Settings())
+    run = engine.submit(request)
+    until(lambda: not run.active)
+    assert (run.status, run.download) == ("failed", "0.1 MB")
+    assert "Allow the download first." in run.error
+    assert not fetched(hub)
+    engine.pool.allow_download("owner/model")
+    run = engine.submit(request)
+    until(lambda: not run.active)
+    assert (run.status, run.download, run.error) == ("done", "", "")
+    assert not engine.pool.allowed
+    engine.close()
 
 
 class GivenUp(Exception):
