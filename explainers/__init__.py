@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from explainers.installation import VERSION as __version__
 
 if TYPE_CHECKING:
-    from explainers.api import explain
+    from explainers.api import explain, explain_beside
     from explainers.errors import ExplanationError
     from explainers.methods.registry import METHODS
     from explainers.models.catalog import load
@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     from explainers.models.prompt import Prompt
     from explainers.results.comparison import Comparison
 
-__all__ = ["METHODS", "Comparison", "ExplanationError", "Prompt", "__version__", "explain", "load", "wrap"]
+__all__ = [
+    "METHODS",
+    "Comparison",
+    "ExplanationError",
+    "Prompt",
+    "__version__",
+    "explain",
+    "explain_beside",
+    "load",
+    "wrap",
+]
 
 HOMES = {
     "METHODS": "explainers.methods.registry",
@@ -28,6 +38,7 @@ HOMES = {
     "ExplanationError": "explainers.errors",
     "Prompt": "explainers.models.prompt",
     "explain": "explainers.api",
+    "explain_beside": "explainers.api",
     "load": "explainers.models.catalog",
     "wrap": "explainers.models.in_memory",
 }

@@ -16,6 +16,7 @@ from explainers.comparison.budget import Budget
 from explainers.comparison.decision import checked_encoding, decide
 from explainers.comparison.price import expected_passes
 from explainers.comparison.runner import run, with_pool
+from explainers.comparison.two_models import ModelPair, two_models
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
@@ -28,12 +29,14 @@ from explainers.models.meter import Meter
 from explainers.models.precision import checked_precision
 from explainers.report.document import fragment
 from explainers.report.text import duration
+from explainers.report.two_models import pair_fragment
 from explainers.results.comparison import Comparison, Comparisons
 from explainers.results.events import MethodResult
 from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_budget, checked_settings
-from explainers.training.artifacts import find_artifact
+from explainers.training.artifacts import available_artifacts, find_artifact
 
 Comparison._repr_html_ = fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
+ModelPair._repr_html_ = pair_fragment  # type: ignore[attr-defined]
 
 
 WORTH_SAYING = 5.0  # seconds that are left
@@ -130,6 +133,38 @@ def explain(
     if image is not None:
         example = replace(example, image=input_image(image))
     return explained(example, guess=guess)
+
+
+def explain_beside(
+    model: FrozenModel,
+    second: FrozenModel,
+    text: str | Example,
+    text_pair: str | None = None,
+    *,
+    image: InputImage | Path | str | bytes | None = None,
+    **options: Unpack[Options],
+) -> ModelPair:
+    """Explains one input for two models, with the same methods, and compares the rows of each method by rank.
+
+    The options are those of `explain`, for both. The second model explains the class that the first one explains, where
+    it has one of that name, else the one that it predicts; methods that learn and are not fitted to it are left out.
+    Raises `ExplanationError` where either model cannot read the input, or they share no unit of it.
+    """
+    first = explain(model, to_example(text, text_pair), image=image, **options)
+    decision, settings = first.decision, first.decision.settings
+    labels = model.labels
+    shared = labels[decision.label] in second.labels
+    versus = None if decision.versus is None or not shared else labels[decision.versus]
+    fitted = {artifact.method for artifact in available_artifacts(second.name, second.version)}
+    learned = [spec.id for spec in select(first.order) if spec.learns and spec.weights_of not in fitted]
+    other: Options = {
+        **options,
+        "methods": [method for method in first.order if method not in learned],
+        "label": labels[decision.label] if shared else None,
+        "versus": versus if versus in second.labels else None,
+        "erasure": settings.erasure if settings.erasure in second.erasures else None,
+    }
+    return two_models(first, explain(second, to_example(text, text_pair), image=image, **other))
 
 
 def checked_input(model: FrozenModel, number: int, item: Input, settings: Settings) -> Example:

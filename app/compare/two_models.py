@@ -15,15 +15,25 @@ from app import plain_text
 from app.compare.controls import not_fitted
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
-from app.compare.runs import Lease, Request, Run, answer_of
+from app.compare.runs import Lease, Request, Run
 from app.compare.session import gives_more_time
 from app.compare.state import compare_state
 from app.model_info import ModelInfo, model_info, offered_models
 from app.streamlit_shims import connection
 from explainers.errors import ExplanationError, without_folders
 from explainers.methods.registry import method_spec, select
-from explainers.report import answer as wording
-from explainers.report.text import decimals, escaped, join_names, one_line, quoted_among, target_name
+from explainers.report.text import escaped, one_line, target_name
+from explainers.report.two_models import (
+    STYLE,
+    about_rows,
+    alone_notes,
+    difference,
+    line,
+    notes,
+    prediction_line,
+    row_names,
+    units_note,
+)
 from explainers.results.manifest import strict_json
 
 if TYPE_CHECKING:
@@ -40,19 +50,7 @@ CUT_OTHERWISE = (
 )
 SHORT = "Not all methods had time."
 STOPPED = "The second model was stopped. Finished results stay."
-RHO = (
-    "ρ compares the two rows by rank: 1 the same order, 0 no relation, −1 the opposite. After the consensus the least "
-    "alike come first."
-)
 PREDICTS = "Asking the second model what it predicts …"
-STYLE = """<style>
-.two-models { display: flex; flex-direction: column; gap: 0.9rem; max-width: 80rem; }
-.two-models h3 { font-size: 1rem; font-weight: 600; margin: 0; padding: 0; overflow-wrap: anywhere; }
-.two-models h3 small { font-weight: 400; opacity: 0.85; margin-inline-start: 0.6rem; }
-.two-models .line { display: grid; grid-template-columns: 9rem minmax(0, 1fr); gap: 0 0.8rem; align-items: baseline; }
-.two-models .line > small { opacity: 0.8; overflow-wrap: anywhere; }
-@media (max-width: 640px) { .two-models .line { grid-template-columns: minmax(0, 1fr); } }
-</style>"""
 
 
 def pending() -> bool:
@@ -281,46 +279,32 @@ def _json(pair: "ModelPair") -> str:
 
 def _notes(pair: "ModelPair", run: Run, second: Run, label: str) -> None:
     """Say what is not compared, and why."""
-    names, card = _names(pair, run, second), pair.second.decision.card
-    explained = label or pair.first.decision.card.labels[pair.first.decision.label]
-    if explained not in card.labels:
-        plain_text.warning(
-            f"{_name(second)} has no class {one_line(explained)} and explains the one that it predicts, so the rows "
-            "answer different questions."
-        )
-    if pair.second.decision.encoding.warning:
-        plain_text.warning(f"{_name(second)}: {pair.second.decision.encoding.warning}")
+    names = _names(pair, run, second)
+    for sentence in notes(pair, (_name(run), _name(second)), label):
+        plain_text.warning(sentence)
     if second.finished and not second.is_short:
-        failed = {method: reason for method in pair.alone[0] if (reason := second.failure(method))}
-        for method, reason in failed.items():
-            plain_text.caption(f"{method_spec(method).name} failed for {names[1]}: {without_folders(reason)}")
-        for name, methods in zip(names, pair.alone, strict=True):
-            others = [method_spec(method).name for method in methods if method not in failed]
-            if others:
-                plain_text.caption(f"Only for {name}: {join_names(others)}.")
-    units = len(pair.first.decision.encoding.units)
-    if len(pair.units) < units:
-        plain_text.caption(f"Compared are the {len(pair.units)} of {units} units that both models have.")
+        for sentence in alone_notes(pair, names):
+            plain_text.caption(without_folders(sentence))
+    if short := units_note(pair):
+        plain_text.caption(short)
 
 
 def html(pair: "ModelPair", run: Run, second: Run, drawing: DrawingOptions) -> str:
     """What either model says of the input, and each method for both: the consensus, then what differs most."""
     names = _names(pair, run, second)
-    heads = [_head(name, one) for name, one in zip(names, (run, second), strict=True)]
+    heads = [
+        line(name, escaped(prediction_line(one.comparison(), finished=one.finished)))
+        for name, one in zip(names, (run, second), strict=True)
+    ]
     blocks = [_block(pair, method, names, drawing) for method in pair.methods]
-    about = f"For {target_name(pair.first.decision)}. {RHO}" if pair.same_target else RHO
     return (
-        f'{STYLE}<div class="two-models"><div>{"".join(heads)}</div><small>{escaped(about)}</small>'
+        f'{STYLE}<div class="two-models"><div>{"".join(heads)}</div><small>{escaped(about_rows(pair))}</small>'
         f"{''.join(blocks)}</div>"
     )
 
 
 def _names(pair: "ModelPair", run: Run, second: Run) -> tuple[str, str]:
-    """Return what the rows are called: by the model, and by what is explained where that differs."""
-    if pair.same_target:
-        return _name(run), _name(second)
-    targets = [target_name(comparison.decision) for comparison in (pair.first, pair.second)]
-    return f"{_name(run)}, {targets[0]}", f"{_name(second)}, {targets[1]}"
+    return row_names(pair, (_name(run), _name(second)))
 
 
 def _name(run: Run) -> str:
@@ -328,37 +312,13 @@ def _name(run: Run) -> str:
     return one_line(run.request.model)
 
 
-def _head(name: str, run: Run) -> str:
-    """The prediction and the answer of one model."""
-    comparison = run.comparison()
-    label = comparison.decision.card.labels[comparison.predicted]
-    p = decimals(comparison.probabilities[comparison.predicted])
-    answer = wording.heading(answer_of(run), comparison, brief=True) if run.finished else ""
-    text = f"predicts {one_line(label)} ({p}). {answer}".strip()
-    return f'<div class="line"><small>{escaped(name)}</small><div dir="auto">{escaped(text)}</div></div>'
-
-
 def _block(pair: "ModelPair", method: "MethodPair", names: tuple[str, str], drawing: DrawingOptions) -> str:
     rows = "".join(
-        f'<div class="line"><small>{escaped(name)}</small>'
-        f"<div>{_heat_map(comparison, method.method, drawing)}</div></div>"
+        line(name, _heat_map(comparison, method.method, drawing))
         for name, comparison in zip(names, (pair.first, pair.second), strict=True)
     )
     name = method_spec(method.method).display_name
-    return f"<section><h3>{escaped(name)}<small>{escaped(_difference(pair, method))}</small></h3>{rows}</section>"
-
-
-def _difference(pair: "ModelPair", method: "MethodPair") -> str:
-    """Such as: ρ = 0.71; furthest apart: “dull”, rank 1 and 5 of 8."""
-    if len(pair.units) < 2:
-        return "one unit, so there is no order"
-    if method.ranks_nothing:
-        return "all scores of one row are equal, so there is no order"
-    rho, apart = f"ρ = {decimals(method.agreement)}", method.apart
-    if apart is None:
-        return f"{rho}; all ranks are equal"
-    word = quoted_among(pair.first, pair.units[apart.unit][0])
-    return f"{rho}; furthest apart: {word}, rank {apart.first} and {apart.second} of {len(pair.units)}"
+    return f"<section><h3>{escaped(name)}<small>{escaped(difference(pair, method))}</small></h3>{rows}</section>"
 
 
 def _heat_map(comparison: "Comparison", method: str, drawing: DrawingOptions) -> str:

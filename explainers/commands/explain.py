@@ -45,6 +45,10 @@ def explain_command(
         Path | None, typer.Option(help="A PNG, JPEG, WebP, GIF or BMP file that the text is about.")
     ] = None,
     model: ModelName = "sst2",
+    beside: Annotated[
+        str | None,
+        typer.Option(help="A second model, row by row below the first; methods are compared by rank."),
+    ] = None,
     prompt: Annotated[
         Path | None,
         typer.Option(help="A YAML file with the template and class words that make a language model a classifier."),
@@ -105,7 +109,7 @@ def explain_command(
         ids = None if methods is None else split_ids(methods)
         chosen = () if ids is None else selection(ids).methods
 
-        from explainers.api import compare  # takes seconds; whose options are wrong need not wait
+        from explainers.api import compare, explain_beside  # takes seconds; whose options are wrong need not wait
         from explainers.datasets.example import Example
         from explainers.datasets.image import InputImage
         from explainers.models.catalog import load
@@ -113,6 +117,8 @@ def explain_command(
         from explainers.models.prompt import read_prompt
         from explainers.report.document import document
         from explainers.report.terminal import comparison_lines
+        from explainers.report.two_models import pair_lines
+        from explainers.results.manifest import strict_json
         from explainers.training.artifacts import check_fitted
 
         example = Example(text, text_pair, image=InputImage(path=image) if image else None)
@@ -124,6 +130,28 @@ def explain_command(
         check_fitted(frozen.name, frozen.version, [spec for spec in select(chosen) if spec.id != base_id(spec.id)])
         if superpixels:
             frozen = with_superpixels(frozen, superpixels)
+        if beside is not None:
+            if attributions is not None or html is not None or table is not None or superpixels:
+                raise ExplanationError(
+                    "--attributions, --superpixels, --html and --table are about one model. Omit them, or --beside."
+                )
+            pair = explain_beside(
+                frozen,
+                load(beside, device=device, precision=precision),
+                example,
+                methods=ids,
+                label=label,
+                versus=versus,
+                erasure=erasure,
+                unit=unit,
+                samples=samples,
+                steps=steps,
+                seed=seed,
+                sampling=sampling,
+                opened=numbers,
+                budget=seconds,
+            )
+            return typer.echo(strict_json(pair.as_dict()) if json_ else "\n".join(pair_lines(pair)))
         given = specs_from_file(attributions, example)
         note = show_progress if sys.stderr.isatty() else None
         comparison = compare(

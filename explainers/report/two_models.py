@@ -1,0 +1,156 @@
+"""Two comparisons of one input, method by method below each other: in words, as lines for a terminal, and as HTML."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from explainers.comparison.two_models import MethodPair, ModelPair
+from explainers.methods.registry import method_spec
+from explainers.report.answer import heading
+from explainers.report.heatmap import heatmap
+from explainers.report.text import (
+    decimals,
+    escaped,
+    join_names,
+    one_line,
+    quoted_among,
+    target_name,
+    visible,
+)
+
+if TYPE_CHECKING:
+    from explainers.results.comparison import Comparison
+
+Names = tuple[str, str]
+RHO = (
+    "ρ compares the two rows by rank: 1 the same order, 0 no relation, −1 the opposite. After the consensus the least "
+    "alike come first."
+)
+STYLE = """<style>
+.two-models { display: flex; flex-direction: column; gap: 0.9rem; max-width: 80rem; }
+.two-models h3 { font-size: 1rem; font-weight: 600; margin: 0; padding: 0; overflow-wrap: anywhere; }
+.two-models h3 small { font-weight: 400; opacity: 0.85; margin-inline-start: 0.6rem; }
+.two-models .line { display: grid; grid-template-columns: 9rem minmax(0, 1fr); gap: 0 0.8rem; align-items: baseline; }
+.two-models .line > small { opacity: 0.8; overflow-wrap: anywhere; }
+@media (max-width: 640px) { .two-models .line { grid-template-columns: minmax(0, 1fr); } }
+</style>"""
+LONGEST_UNIT = 24  # characters of it in a column
+
+
+def row_names(pair: ModelPair, models: Names) -> Names:
+    """Return what the rows are called: by the names of the models, and by what is explained where that differs."""
+    if pair.same_target:
+        return models
+    first, second = (target_name(comparison.decision) for comparison in (pair.first, pair.second))
+    return f"{models[0]}, {first}", f"{models[1]}, {second}"
+
+
+def prediction_line(comparison: "Comparison", *, finished: bool = True) -> str:
+    """Return what the model predicts, and the answer to its comparison where that is `finished`."""
+    label = comparison.decision.card.labels[comparison.predicted]
+    p = decimals(comparison.probabilities[comparison.predicted])
+    answer = heading(comparison.answer, comparison, brief=True) if finished and comparison.answer else ""
+    return f"predicts {one_line(label)} ({p}). {answer}".strip()
+
+
+def difference(pair: ModelPair, method: MethodPair) -> str:
+    """Such as: ρ = 0.71; furthest apart: “dull”, rank 1 and 5 of 8."""
+    if len(pair.units) < 2:
+        return "one unit, so there is no order"
+    if method.ranks_nothing:
+        return "all scores of one row are equal, so there is no order"
+    rho, apart = f"ρ = {decimals(method.agreement)}", method.apart
+    if apart is None:
+        return f"{rho}; all ranks are equal"
+    word = quoted_among(pair.first, pair.units[apart.unit][0])
+    return f"{rho}; furthest apart: {word}, rank {apart.first} and {apart.second} of {len(pair.units)}"
+
+
+def about_rows(pair: ModelPair) -> str:
+    """Return what the rows are for, and what ρ is."""
+    return f"For {target_name(pair.first.decision)}. {RHO}" if pair.same_target else RHO
+
+
+def notes(pair: ModelPair, models: Names, explained: str = "") -> Iterator[str]:
+    """Yield what is not compared, and why. `explained` is the class that was asked for, by default the first's."""
+    explained = explained or pair.first.decision.card.labels[pair.first.decision.label]
+    if explained not in pair.second.decision.card.labels:
+        yield (
+            f"{models[1]} has no class {one_line(explained)} and explains the one that it predicts, so the rows answer "
+            "different questions."
+        )
+    if pair.second.decision.encoding.warning:
+        yield f"{models[1]}: {pair.second.decision.encoding.warning}"
+
+
+def units_note(pair: ModelPair) -> str:
+    """Return how many units are compared; empty where it is all of them."""
+    units = len(pair.first.decision.encoding.units)
+    return (
+        f"Compared are the {len(pair.units)} of {units} units that both models have." if len(pair.units) < units else ""
+    )
+
+
+def alone_notes(pair: ModelPair, names: Names) -> Iterator[str]:
+    """Yield the methods that only one of the models has a result of, and why one failed for the second."""
+    failed = {failure.method: failure.reason for failure in pair.second.failures}
+    for method in pair.alone[0]:
+        if method in failed:
+            yield f"{method_spec(method).name} failed for {names[1]}: {failed[method]}"
+    for name, methods in zip(names, pair.alone, strict=True):
+        others = [method_spec(method).name for method in methods if method not in failed]
+        if others:
+            yield f"Only for {name}: {join_names(others)}."
+
+
+def pair_lines(pair: ModelPair) -> Iterator[str]:
+    """Yield either prediction, what is not compared, and per method two rows whose scores stand below their units."""
+    models = one_line(pair.first.decision.card.name), one_line(pair.second.decision.card.name)
+    names = row_names(pair, models)
+    yield from (f"{name} {prediction_line(one)}" for name, one in zip(names, (pair.first, pair.second), strict=True))
+    yield from notes(pair, models)
+    yield from filter(None, [units_note(pair)])
+    yield from ("", about_rows(pair))
+    wide = max(map(len, names))
+    words = [one_line(visible(pair.first.decision.encoding.units[at].text), LONGEST_UNIT) for at, _ in pair.units]
+    for method in pair.methods:
+        yield from ("", f"{method_spec(method.method).display_name}: {difference(pair, method)}")
+        rows = [[f"{score:.3g}" for score in scores] for scores in (method.first, method.second)]
+        widths = [max(map(len, column)) for column in zip(words, *rows, strict=True)]
+        for name, row in zip(("", *names), (words, *rows), strict=True):
+            cells = "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            yield f"{name:{wide}}  {cells}"
+    yield from alone_notes(pair, names)
+
+
+def pair_fragment(pair: ModelPair) -> str:
+    """HTML for a notebook, in the colours of the surrounding page."""
+    models = one_line(pair.first.decision.card.name), one_line(pair.second.decision.card.name)
+    names = row_names(pair, models)
+    heads = (prediction_line(comparison) for comparison in (pair.first, pair.second))
+    blocks = [
+        _rows(method_spec(method.method).display_name, difference(pair, method), pair, method, names)
+        for method in pair.methods
+    ]
+    said = [*notes(pair, models), units_note(pair), *alone_notes(pair, names)]
+    return (
+        f'{STYLE}<div class="two-models"><div>{"".join(map(line, names, map(escaped, heads)))}</div>'
+        f"<small>{escaped(about_rows(pair))}</small>{''.join(blocks)}"
+        f"{''.join(f'<small>{escaped(note)}</small>' for note in said if note)}</div>"
+    )
+
+
+def line(name: str, content: str) -> str:
+    """HTML of a row: its name, and beside it what is HTML already."""
+    return f'<div class="line"><small>{escaped(name)}</small><div dir="auto">{content}</div></div>'
+
+
+def _rows(title: str, apart: str, pair: ModelPair, method: MethodPair, names: Names) -> str:
+    maps = []
+    for comparison in (pair.first, pair.second):
+        result = comparison.result(method.method)
+        assert result is not None
+        label = target_name(comparison.decision)
+        maps.append(heatmap(result.attribution, label, names=tuple(comparison.names)))
+    return (
+        f"<section><h3>{escaped(title)}<small>{escaped(apart)}</small></h3>{''.join(map(line, names, maps))}</section>"
+    )

@@ -1,0 +1,77 @@
+"""Two models side by side in a terminal, in a notebook and as JSON."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from explainers import explain_beside
+from explainers.__main__ import app
+from explainers.errors import ExplanationError
+from explainers.models.frozen_model import FrozenModel
+from explainers.report.two_models import pair_lines
+
+Build = Callable[..., FrozenModel]
+TEXT = "a good film but dull"
+WEIGHTS = {"a": 0.0, "good": 2.0, "film": 0.25, "but": 0.0, "dull": -1.0}
+
+
+@pytest.fixture
+def models(bag: Build) -> tuple[FrozenModel, FrozenModel]:
+    """The second one finds "film" better than "good"."""
+    return bag(WEIGHTS), replace(bag({**WEIGHTS, "good": 0.25, "film": 2.0}), name="other", version="2")
+
+
+def test_rows_stand_below_their_units(models: tuple[FrozenModel, FrozenModel]) -> None:
+    pair = explain_beside(*models, TEXT, methods=["occlusion"], label="positive")
+    lines = list(pair_lines(pair))
+    assert lines[0].startswith("bag predicts positive (0.78)")  # of either: the sum of weights is 1.25
+    assert lines[1].startswith("other predicts positive (0.78)")
+    at = next(number for number, line in enumerate(lines) if line.startswith("Occlusion: "))
+    # ranks 3.5 1 2 3.5 5 and 3.5 2 1 3.5 5: 8.5 / 9.5
+    assert lines[at] == "Occlusion: ρ = 0.89; furthest apart: “good”, rank 1 and 2 of 5"
+    words, first, second = lines[at + 1 : at + 4]
+    assert words.split() == TEXT.split()
+    assert (first.split()[0], second.split()[0]) == ("bag", "other")
+    assert len({len(words), len(first), len(second)}) == 1
+    assert (first.split()[2], first.split()[3]) == (second.split()[3], second.split()[2])
+
+
+def test_a_notebook_draws_both_rows_and_escapes_names(models: tuple[FrozenModel, FrozenModel]) -> None:
+    first, second = models
+    pair = explain_beside(first, replace(second, name="<b>other"), TEXT, methods=["occlusion"])
+    html = pair._repr_html_()  # type: ignore[attr-defined]
+    assert html.count("<section>") == 1
+    assert "&lt;b&gt;other" in html
+    assert "<b>other" not in html
+
+
+def test_other_classes_are_said(models: tuple[FrozenModel, FrozenModel]) -> None:
+    first, second = models
+    pair = explain_beside(first, replace(second, labels=("bad", "fine")), TEXT, methods=["occlusion"])
+    lines = list(pair_lines(pair))
+    assert lines[0].startswith("bag, positive predicts positive")
+    assert any(line.startswith("other has no class positive and explains the one that it predicts") for line in lines)
+
+
+def test_from_the_command_line(hub_folder: Path) -> None:
+    line = ["explain", "--text", "good film", "--methods", "occlusion", "--device", "cpu"]
+    both = [*line, "--model", str(hub_folder), "--beside", str(hub_folder)]
+    printed = CliRunner().invoke(app, both)
+    assert printed.exit_code == 0, printed.stderr
+    assert "Occlusion: ρ = 1.00; all ranks are equal" in printed.stdout
+    content = json.loads(CliRunner().invoke(app, [*both, "--json"]).stdout)
+    assert [method["method"] for method in content["methods"]] == ["occlusion"]
+    assert content["methods"][0]["first"] == content["methods"][0]["second"]
+    assert content["first"]["manifest"]["model"]["precision"] == "float32"
+    refused = CliRunner().invoke(app, [*both, "--table", "scores.csv"])
+    assert (refused.exit_code, "are about one model" in refused.stderr) == (2, True)
+
+
+def test_models_that_read_another_kind_of_input_are_a_sentence(models: tuple[FrozenModel, FrozenModel]) -> None:
+    first, second = models
+    with pytest.raises(ExplanationError, match="other"):
+        explain_beside(first, replace(second, input_names=("premise", "hypothesis")), TEXT, methods=["occlusion"])
