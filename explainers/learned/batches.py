@@ -11,7 +11,7 @@ from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, UnitKind
-from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
+from explainers.models.inputs.padded_batch import PaddedBatch
 from explainers.models.inputs.requirements import check_text_count
 from explainers.models.internals import Internals, forward_with_internals
 
@@ -59,9 +59,7 @@ def encode_for_learning(model: FrozenModel, texts: Sequence[Example], unit: Unit
     examples = []
     for start in range(0, len(readable), 32):
         some = readable[start : start + 32]
-        probabilities = forward_with_internals(model, pad_batch(some, model.pad_token, model.device)).probabilities(
-            model
-        )
+        probabilities = forward_with_internals(model, model.padded(some)).probabilities(model)
         examples += [LearningExample(encoding, row) for encoding, row in zip(some, probabilities, strict=True)]
     position = {(encoding.ids, id(encoding.image)): index for index, encoding in enumerate(encodings)}
     return sorted(examples, key=lambda example: position[example.encoding.ids, id(example.encoding.image)])
@@ -69,7 +67,7 @@ def encode_for_learning(model: FrozenModel, texts: Sequence[Example], unit: Unit
 
 def batch(model: FrozenModel, examples: Sequence[LearningExample], done: float = 0.0) -> Batch:
     encodings = tuple(item.encoding for item in examples)
-    inputs = pad_batch(encodings, model.pad_token, model.device)
+    inputs = model.padded(encodings)
     probabilities = torch.stack([item.probabilities for item in examples])
     return Batch(inputs, probabilities, done=done, encodings=encodings)
 

@@ -21,7 +21,6 @@ from explainers.learned.validation import gain_of
 from explainers.models.bundle_cards import input_names_of_bundle
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.padded_batch import pad_batch
 from explainers.training.artifacts import own_folder, write_artifact
 from explainers.training.fit_spec import FitSpec
 
@@ -97,8 +96,8 @@ def fit_to(
 ) -> dict[str, Any]:
     """Fits to `texts`, writes weights and card to `out` or to the store, and returns the card."""
     recipe, before, began = recipe_for(spec), fingerprint(model), time.perf_counter()
-    if texts[0].image is not None:  # a model that offers no internals says so before all images are read
-        pad_batch([model.encode(texts[0])], model.pad_token, model.device)
+    if texts[0].image is not None:  # a model that the method cannot read says so before all images are read
+        recipe.module(model)
     encoded = encode_for_learning(model, texts), encode_for_learning(model, validation)
     trainings = [
         fit(seeded_recipe, model, *encoded, run, resume=resume)

@@ -17,7 +17,6 @@ from explainers.learned.ivra.method import Ivra
 from explainers.learned.recipe import Recipe, load_learned
 from explainers.methods.registry import method_spec
 from explainers.models.batching import memory_errors
-from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import forward_with_internals
 from explainers.results.attribution import Attribution, floats
 from explainers.training.settings import with_hyperparameters
@@ -94,7 +93,7 @@ class LearnedAttribution:
 
     def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
         recipe, module = load_trained(model, self.method, self.variant)
-        inputs = pad_batch([encoding], model.pad_token, model.device)
+        inputs = model.padded([encoding])
         with memory_errors(), torch.no_grad():
             whole = forward_with_internals(model, inputs)
             text = Batch(inputs, whole.probabilities(model), whole)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from threading import RLock
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from explainers.models.inputs.encoding import (
     encode,
 )
 from explainers.models.inputs.erasure import check_erasure, erased_inputs, nonzero_mask, unit_masks
+from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
 from explainers.models.meter import Meter
 from explainers.models.precision import Precision, PrecisionChecks, UsedPrecision, check_bfloat16
 from explainers.models.prediction_cache import AskedInput, PredictionCache
@@ -98,6 +99,25 @@ class FrozenModel:
     def multimodal(self) -> bool:
         """Return whether it reads an image with its text."""
         return False
+
+    @property
+    def causal(self) -> bool:
+        """Return whether tokens attend only to themselves and those before them."""
+        return self.last_token
+
+    @property
+    def takes_embeddings(self) -> bool:
+        """Return whether a pass can start from embeddings of all tokens, so that one may be added."""
+        return True
+
+    @property
+    def layer_config(self) -> Any:
+        """The library's configuration of the layers whose states and attention are read."""
+        return self.base.config
+
+    def padded(self, encodings: Sequence[Encoding]) -> PaddedBatch:
+        """The inputs as one batch. Raises `ExplanationError` for texts in several windows."""
+        return pad_batch(encodings, self.pad_token, self.device)
 
     def metered(self, meter: Meter) -> "FrozenModel":
         """The same model, whose calls are counted and cancelled by `meter`."""

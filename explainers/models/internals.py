@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
+from explainers.models.inputs.padded_batch import PaddedBatch
 from explainers.models.precision import Precision
 
 LAYERS = ("layer", "layers", "h", "block")
@@ -55,6 +55,12 @@ def transformer_layers(model: FrozenModel) -> tuple[nn.Module, ...]:
     raise ExplanationError(f"{model.name} has no list of layers that could be read; this method needs it.")
 
 
+@singledispatch
+def layer_count(model: FrozenModel) -> int:
+    """How many layers have outputs in `Internals`."""
+    return len(transformer_layers(model))
+
+
 def attention_head_count(model: FrozenModel) -> int:
     """Attention heads per layer."""
     return _setting(model, "num_attention_heads", "n_heads")
@@ -62,7 +68,7 @@ def attention_head_count(model: FrozenModel) -> int:
 
 def attention_head_size(model: FrozenModel) -> int:
     """d_k, the size of a query of one head."""
-    config = model.base.config
+    config = model.layer_config
     size, inside = (getattr(config, name, None) for name in ("head_dim", "true_hidden_size"))  # the latter: MobileBERT
     if isinstance(size, int):
         return size
@@ -71,10 +77,11 @@ def attention_head_size(model: FrozenModel) -> int:
 
 def key_head_count(model: FrozenModel) -> int:
     """Heads of keys per layer: fewer than of queries with grouped-query attention."""
-    count = getattr(model.base.config, "num_key_value_heads", None)
+    count = getattr(model.layer_config, "num_key_value_heads", None)
     return count if isinstance(count, int) else attention_head_count(model)
 
 
+@singledispatch
 def hidden_size(model: FrozenModel) -> int:
     """d, the size of a hidden state. Raises `ExplanationError` where the class is read from states of another size."""
     size = _setting(model, "hidden_size", "dim")
@@ -113,6 +120,7 @@ def input_embeddings(model: FrozenModel, batch: PaddedBatch) -> tuple[Tensor, Te
         return batch.with_patches(word_embedding_table(model)(batch.ids), mask_token)
 
 
+@singledispatch
 def forward_with_internals(
     model: FrozenModel,
     batch: PaddedBatch,
@@ -127,7 +135,7 @@ def forward_with_internals(
     `embeds` (B, L, d) replaces the word embeddings and `embedding_output` (B, L, d) the output after LayerNorm, which
     `scale` (B, L) multiplies; `layer_output` = (k, states) replaces layer k's output (k = 1 is the first layer).
     """
-    record = _Record()
+    record = Record()
     with ExitStack() as stack:
         stack.enter_context(model.meter.locked_batch(model.lock, batch.rows))
         if all(state is None for state in (embeds, embedding_output, scale, layer_output)):
@@ -161,6 +169,7 @@ def passes_in(precision: Precision) -> Iterator[None]:
         _precision.reset(token)
 
 
+@singledispatch
 def forward_with_soft_mask(
     model: FrozenModel, batch: PaddedBatch, mask: Tensor, replacement: Tensor | None = None
 ) -> Internals:
@@ -180,7 +189,7 @@ def head_inputs(model: FrozenModel, encodings: Sequence[Encoding]) -> tuple[Tens
 
     Raises `ExplanationError` if the model has no head of several layers.
     """
-    return batch_head_inputs(model, pad_batch(encodings, model.pad_token, model.device))
+    return batch_head_inputs(model, model.padded(encodings))
 
 
 def batch_head_inputs(model: FrozenModel, batch: PaddedBatch) -> tuple[Tensor, Tensor]:
@@ -217,7 +226,7 @@ def shared_copy(module: nn.Module, replaced: Mapping[int, Tensor] | None = None)
 
 
 @dataclass(frozen=True)
-class _Record:
+class Record:
     hidden: list[Tensor] = field(default_factory=list)
     queries: list[Tensor] = field(default_factory=list)
     keys: list[Tensor] = field(default_factory=list)
@@ -226,7 +235,7 @@ class _Record:
 @contextmanager
 def _hooks(
     model: FrozenModel,
-    record: _Record,
+    record: Record,
     embedding_output: Tensor | None,
     factor: Tensor | None,
     layer_output: tuple[int, Tensor] | None,
@@ -252,12 +261,12 @@ def _hooks(
         for layer in dict.fromkeys(layers):
             numbers = [number for number, other in enumerate(layers, start=1) if other is layer]
             hooks.callback(layer.register_forward_hook(_layer_hook(record, iter(numbers), layer_output)).remove)
-            _record_projections(hooks, model, record, layer)
+            record_projections(hooks, model, record, layer)
         yield
 
 
 def _layer_hook(
-    record: _Record, numbers: Iterator[int], replaced: tuple[int, Tensor] | None
+    record: Record, numbers: Iterator[int], replaced: tuple[int, Tensor] | None
 ) -> Callable[[nn.Module, object, object], object]:
     """Records a layer's output, or replaces it; `numbers` has the layer's number for each time that it is passed."""
 
@@ -271,7 +280,7 @@ def _layer_hook(
     return hook
 
 
-def _record_projections(hooks: ExitStack, model: FrozenModel, record: _Record, layer: nn.Module) -> None:
+def record_projections(hooks: ExitStack, model: FrozenModel, record: Record, layer: nn.Module) -> None:
     for names, outputs in ((QUERIES, record.queries), (KEYS, record.keys)):
         for part in _named(layer, names):
             hooks.callback(part.register_forward_hook(_recorder(outputs)).remove)
@@ -288,7 +297,7 @@ def _projection(model: FrozenModel) -> nn.Module | None:
 
 def _setting(model: FrozenModel, *names: str) -> int:
     """A number of the architecture, which families call by different names."""
-    config = model.base.config
+    config = model.layer_config
     return int(next(value for name in names if isinstance(value := getattr(config, name, None), int)))
 
 
@@ -303,9 +312,7 @@ def _named(layer: nn.Module, names: tuple[str, ...]) -> list[nn.Module]:
     return [part for name, part in layer.named_modules() if name.rpartition(".")[2] in names]
 
 
-def _split_recorder(
-    model: FrozenModel, record: _Record, split: "Splits"
-) -> Callable[[nn.Module, object, Tensor], None]:
+def _split_recorder(model: FrozenModel, record: Record, split: "Splits") -> Callable[[nn.Module, object, Tensor], None]:
     def recorded(_module: nn.Module, _args: object, output: Tensor) -> None:
         queries, keys, _values = split(model, output)
         record.queries.append(queries)

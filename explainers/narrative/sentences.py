@@ -16,7 +16,6 @@ from torch import Tensor
 from explainers.datasets.example import Example
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import head_inputs
 from explainers.models.token_states import batch_token_states
 from explainers.narrative.content_words import OPENING
@@ -78,7 +77,7 @@ def read_inputs(model: FrozenModel, encodings: Sequence[Encoding], layer: int) -
     if not layer:
         states, logits = head_inputs(model, encodings)
         return NarratorInput(states), logits
-    batch = pad_batch(encodings, model.pad_token, model.device)
+    batch = model.padded(encodings)
     read = batch_token_states(model, batch, layer)
     words = tuple(tuple(unit.text if unit.kind == "word" else "" for unit in encoding.units) for encoding in encodings)
     texts = tuple(tuple(unit.segment for unit in encoding.units) for encoding in encodings)

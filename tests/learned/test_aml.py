@@ -19,7 +19,7 @@ from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import aopc_comprehensiveness, aopc_sufficiency
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
+from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import word_embedding_table
 from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
@@ -38,8 +38,8 @@ class Fixed(nn.Module):
         self.logits = nn.Parameter(torch.tensor(logits))
         self.filler = nn.Parameter(torch.zeros(d))
 
-    def forward(self, _model: FrozenModel, inputs: PaddedBatch, _probabilities: Tensor) -> Tensor:
-        return inputs.spread(self.logits, -99.0)
+    def forward(self, _model: FrozenModel, batch: Batch) -> Tensor:
+        return batch.inputs.spread(self.logits, -99.0)
 
 
 def texts(model: FrozenModel, *given: str) -> Batch:
@@ -152,7 +152,7 @@ def test_a_weight_of_zero_switches_a_term_off(bert: FrozenModel, switched_off: s
 
 def test_a_words_share_is_its_highest_tokens(bert: FrozenModel) -> None:
     module, items = drawn(bert), texts(bert, "unwatchable film", "good")
-    tokens = module(bert, items.inputs, items.probabilities)  # [CLS] un ##watch ##able film [SEP]
+    tokens = module(bert, items)  # [CLS] un ##watch ##able film [SEP]
     result = shares(module, bert, items)
     assert result[0].tolist() == [tokens[0, 1:4].max().item(), tokens[0, 4].item()]
     assert Aml().scores(module, bert, items)[0].tolist() == result[0].sigmoid().tolist()
@@ -180,7 +180,7 @@ def test_the_prediction_token_is_a_mixture_by_probability(bert: FrozenModel) -> 
     given: list[dict[str, Tensor]] = []
     encoder = module.encoder
     handle = encoder.register_forward_pre_hook(lambda _module, _args, kwargs: given.append(kwargs), with_kwargs=True)
-    module(bert, items.inputs, torch.tensor([[0.5, 0.25, 0.25], [1.0, 0, 0], [0, 0, 1.0]]))
+    module(bert, Batch(items.inputs, torch.tensor([[0.5, 0.25, 0.25], [1.0, 0, 0], [0, 0, 1.0]])))
     handle.remove()
     embeds, attention = given[0]["inputs_embeds"], given[0]["attention_mask"]
     z = module.prediction  # one for each class, and last z_0
@@ -431,8 +431,8 @@ def test_a_text_that_takes_all_positions_is_explained(bert: FrozenModel, words: 
     assert tokens == words + 2
     torch.manual_seed(0)
     module = AttributionModel(bert, rank=2).eval()
-    logits = module(bert, inputs, torch.tensor([[0.1, 0.2, 0.7]]))
-    other = module(bert, inputs, torch.tensor([[0.7, 0.2, 0.1]]))
+    logits = module(bert, Batch(inputs, torch.tensor([[0.1, 0.2, 0.7]])))
+    other = module(bert, Batch(inputs, torch.tensor([[0.7, 0.2, 0.1]])))
     assert logits.shape == (1, tokens)
     assert torch.isfinite(logits).all()
     assert not torch.equal(logits, other)  # it reads the prediction

@@ -13,6 +13,7 @@ from transformers import CONFIG_MAPPING, AutoModelForSequenceClassification
 from explainers import explain, load, wrap
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.learned.aml.method import AttributionModel
+from explainers.learned.batches import Batch
 from explainers.learned.ivra.readout import by_head, pooled_products
 from explainers.models.decoder import DecoderClassifier, decoder_classifier
 from explainers.models.frozen_model import FrozenModel
@@ -141,7 +142,7 @@ def test_aml_sees_the_prediction_before_the_first_token(kind: str) -> None:
     batch = pad_batch([model.encode(TEXT), model.encode("the film")], model.pad_token, model.device)
     explainer = AttributionModel(model, rank=4).eval()
     with torch.no_grad():
-        no, yes = (explainer(model, batch, torch.tensor([p, p])) for p in ([0.99, 0.01], [0.01, 0.99]))
+        no, yes = (explainer(model, Batch(batch, torch.tensor([p, p]))) for p in ([0.99, 0.01], [0.01, 0.99]))
     assert (no - yes).abs()[batch.attention.bool()].min() > 0
 
 

@@ -25,6 +25,7 @@ from torch.nn import functional
 
 from explainers.errors import ExplanationError
 from explainers.learned.aml.spec import AML, FAML
+from explainers.learned.aml.state_reader import StateReader
 from explainers.learned.batches import Batch
 from explainers.learned.recipe import (
     BatchSize,
@@ -48,7 +49,7 @@ from explainers.metrics.faithfulness import (
 )
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure
-from explainers.models.inputs.padded_batch import PaddedBatch, pad_batch
+from explainers.models.inputs.padded_batch import PaddedBatch
 from explainers.models.internals import (
     forward_with_internals,
     forward_with_soft_mask,
@@ -87,9 +88,10 @@ class AttributionModel(nn.Module):
         self.share = nn.Linear(d, 1)
         self.filler = nn.Parameter(torch.zeros(e))  # what option "learned" adds to the mask token's embedding
 
-    def forward(self, model: FrozenModel, inputs: PaddedBatch, probabilities: Tensor) -> Tensor:
+    def forward(self, model: FrozenModel, batch: Batch) -> Tensor:
         """Logits of the shares, (B, L)."""
-        z = probabilities @ self.prediction[:-1] + self.prediction[-1]  # (B, d)
+        inputs = batch.inputs
+        z = batch.probabilities @ self.prediction[:-1] + self.prediction[-1]  # (B, d)
         visible = inputs.ids.where(inputs.nonzero, model.mask_token)  # removed tokens are not read
         ids = functional.pad(visible, (0, 1), value=model.pad_token)  # (B, L+1)
         positions = torch.arange(ids.shape[1], device=ids.device)
@@ -124,6 +126,9 @@ class AttributionModel(nn.Module):
             layers = "embeddings" not in path and name.rpartition(".")[0] not in self.tables
             return path[-1] in ("down", "up") or (self.rank == 0 and layers)
         return part in ("hidden", "share")
+
+
+Attributor = AttributionModel | StateReader
 
 
 def position_count(encoder: nn.Module) -> float:
@@ -183,7 +188,7 @@ class Aml:
         Field(
             ge=0,
             description="Size of the adapters that are trained on top of the model's encoder; 0 trains all weights of "
-            "its layers.",
+            "its layers. Not read for models of images that cannot take a token more.",
         ),
     ] = 16
     epochs: Epochs = 5
@@ -199,13 +204,20 @@ class Aml:
     def rate(self, done: float) -> float:
         return 1 - done
 
-    def module(self, model: FrozenModel) -> AttributionModel:
-        return AttributionModel(model, self.rank)
+    def module(self, model: FrozenModel) -> Attributor:
+        """Raises `ExplanationError` for a filler of embeddings where the model does not start from embeddings."""
+        if model.takes_embeddings:
+            return AttributionModel(model, self.rank)
+        if self.filler != "mask":
+            raise ExplanationError(
+                f"{model.name} erases patches as pixels, for which no embedding can stand. Set filler to mask."
+            )
+        return StateReader(model)
 
     def terms(
         self, module: nn.Module, model: FrozenModel, batch: Batch, generator: torch.Generator
     ) -> dict[str, Tensor]:
-        return self.terms_at(shares(cast(AttributionModel, module), model, batch), module, model, batch, generator)
+        return self.terms_at(shares(cast(Attributor, module), model, batch), module, model, batch, generator)
 
     def terms_at(
         self, logits: Tensor, module: nn.Module, model: FrozenModel, batch: Batch, generator: torch.Generator
@@ -226,7 +238,7 @@ class Aml:
         return {"total": total, "L_p": l_p, "L_inv": l_inv, "L_a": l_a, "mean mask": inputs.mean(a).mean()}
 
     def scores(self, module: nn.Module, model: FrozenModel, batch: Batch) -> Tensor:
-        return shares(cast(AttributionModel, module), model, batch).sigmoid()
+        return shares(cast(Attributor, module), model, batch).sigmoid()
 
     def _difference(self, model: FrozenModel, logits: Tensor, probabilities: Tensor) -> Tensor:
         """Cross-entropy with the model's probabilities of the whole texts."""
@@ -250,9 +262,9 @@ class Aml:
         return inputs.doubled().with_patches(mask, mask + cast(AttributionModel, module).filler)[1]
 
 
-def shares(module: AttributionModel, model: FrozenModel, batch: Batch) -> Tensor:
+def shares(module: Attributor, model: FrozenModel, batch: Batch) -> Tensor:
     """Logits of the words' shares (B, U), each the maximum over the word's tokens."""
-    tokens = module(model, batch.inputs, batch.probabilities)
+    tokens = module(model, batch)
     return batch.inputs.reduce_to_units(tokens, "max")
 
 
@@ -296,13 +308,14 @@ class FineTunedAml:
         recipe, start = load_learned(model, Aml, Aml.method, self.variant)
         metric: Select = recipe.select if recipe.select in ("comp", "suff") else "difference"
         name = f"{FAML.id}:{self.variant}" if self.variant else FAML.id
-        start = cast(AttributionModel, start)
+        start = cast(Attributor, start)
         module = copy.deepcopy(start, {id(tensor): tensor for tensor in shared_tensors(start)})
         trained = [weight for name, weight in module.named_parameters() if module.is_fine_tuned(name)]
         for weight in trained:
             weight.requires_grad_(True)
-        inputs = pad_batch([encoding], model.pad_token, model.device)
-        batch = Batch(inputs, forward_with_internals(model, inputs).probabilities(model)).about(label)
+        inputs = model.padded([encoding])
+        whole = forward_with_internals(model, inputs)
+        batch = Batch(inputs, whole.probabilities(model), whole).about(label)
         answers = MaskedPredictor(model, encoding, self.erasure)
         best, best_gain = floats(torch.zeros(len(encoding.units))), -float("inf")
         maps = enumerate(self._maps(cast(Aml, recipe), module, trained, model, batch))
@@ -317,7 +330,7 @@ class FineTunedAml:
                 yield Attribution(name, encoding, label, best, signed=FAML.signed, samples=step, stage=stage)
 
     def _maps(
-        self, recipe: Aml, module: AttributionModel, trained: list[nn.Parameter], model: FrozenModel, batch: Batch
+        self, recipe: Aml, module: Attributor, trained: list[nn.Parameter], model: FrozenModel, batch: Batch
     ) -> Iterator[tuple[float, ...]]:
         """The map before every step of the training and after the last one; a pass of G gives map and gradient."""
         optimiser = torch.optim.AdamW(trained, self.learning_rate)
@@ -335,7 +348,7 @@ class FineTunedAml:
                 optimiser.step()
 
 
-def shared_tensors(module: AttributionModel) -> list[Tensor]:
+def shared_tensors(module: Attributor) -> list[Tensor]:
     """Tensors that fine-tuning on one text neither copies nor changes."""
     fixed = [weight for name, weight in module.named_parameters() if not module.is_fine_tuned(name)]
     return fixed + list(module.buffers())

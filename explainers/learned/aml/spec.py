@@ -27,6 +27,8 @@ AML = MethodSpec(
     deviations=(
         "The shipped attribution model is a LoRA adapter on the frozen model's own encoder; the paper trains a whole "
         "one, as the setting rank=0 does.",
+        "For a model of images whose input cannot take a token more, the network is a Transformer of two layers on the "
+        "frozen model's embeddings and last states: adapters would lie in encoders that never see the prediction.",
         "Of the paper's five ways to mask, replacement by the mask token (1), by random tokens (2) and by a learned "
         "embedding (4) can be chosen. A word predicted from its context (3) needs a language model, and omission (5) "
         "has no soft form through which a share could be trained.",

@@ -45,7 +45,7 @@ from explainers.models.internals import (
     forward_with_internals,
     forward_with_soft_mask,
     hidden_size,
-    transformer_layers,
+    layer_count,
 )
 from explainers.training.settings import validated
 
@@ -210,7 +210,7 @@ class Ciem:
         return hidden[0], hidden[self._k(model)], y[:, None].expand(-1, batch.inputs.ids.shape[1], -1)
 
     def _k(self, model: FrozenModel) -> int:
-        highest = len(transformer_layers(model))
+        highest = layer_count(model)
         if not 0 <= self.layer <= highest:
             raise ExplanationError(f"{model.name} has no layer {self.layer}. Choose 1 to {highest}, or 0 for the last.")
         return self.layer or highest

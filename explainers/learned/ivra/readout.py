@@ -25,7 +25,7 @@ from explainers.models.internals import (
     attention_head_count,
     attention_head_size,
     key_head_count,
-    transformer_layers,
+    layer_count,
 )
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class Readout(WithStudent):
 
     def __init__(self, model: FrozenModel, norm: Norm, levels: str) -> None:
         super().__init__()
-        self.norm, self.causal, self.key_heads = norm, model.last_token, key_head_count(model)
-        shape = (len(transformer_layers(model)), attention_head_count(model), attention_head_size(model))
+        self.norm, self.causal, self.key_heads = norm, model.causal, key_head_count(model)
+        shape = (layer_count(model), attention_head_count(model), attention_head_size(model))
         learned = levels.split("+")
         self.omega_q = nn.Parameter(torch.ones(shape), requires_grad="feature" in learned)
         self.omega_k = nn.Parameter(torch.ones(shape), requires_grad="feature" in learned)
@@ -83,8 +83,8 @@ class HeadMix(WithStudent):
 
     def __init__(self, model: FrozenModel) -> None:
         super().__init__()
-        self.size, self.causal, self.key_heads = attention_head_size(model), model.last_token, key_head_count(model)
-        self.head = nn.Parameter(torch.zeros(len(transformer_layers(model)), attention_head_count(model)))
+        self.size, self.causal, self.key_heads = attention_head_size(model), model.causal, key_head_count(model)
+        self.head = nn.Parameter(torch.zeros(layer_count(model), attention_head_count(model)))
 
     def forward(self, internals: Internals, inputs: PaddedBatch) -> Tensor:
         """r, (B, L)."""

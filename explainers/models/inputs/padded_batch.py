@@ -1,13 +1,12 @@
 """Several inputs as one batch, for training: (B, L) ids padded on the right, and the unit that owns each token."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from explainers.errors import ExplanationError
 from explainers.models.inputs.encoding import NO_UNIT, Encoding, check_windows
 
 Pooling = Literal["max", "sum"]
@@ -59,7 +58,11 @@ class PaddedBatch:
 
     def doubled(self) -> "PaddedBatch":
         """2B rows: every row again below, so that one pass covers two masks."""
-        return PaddedBatch(*(torch.cat([part, part]) for part in vars(self).values()))
+        twice = {
+            name: torch.cat([part, part]) if isinstance(part, Tensor) else part + part
+            for name, part in vars(self).items()
+        }
+        return replace(self, **twice)
 
     def with_patches(self, words: Tensor, replacement: Tensor) -> tuple[Tensor, Tensor]:
         """Embeddings (B, L, d) and replacements of erased tokens (d,) or (B, L, d), with the patches' where patches
@@ -74,15 +77,13 @@ class PaddedBatch:
 def pad_batch(encodings: Sequence[Encoding], pad_token: int, device: torch.device) -> PaddedBatch:
     """Encodings as one batch; `pad_token` is the id that fills the rows up.
 
-    Raises `ExplanationError` for images whose patches are no tokens, and for texts in several windows.
+    Raises `ExplanationError` for texts in several windows. Images whose patches are no tokens are batched by their
+    model (`FrozenModel.padded`).
     """
     for encoding in encodings:
         check_windows(encoding)
     if any(encoding.canvas is not None for encoding in encodings):
-        raise ExplanationError(
-            "Learned methods need a model that reads patches and words as tokens of one sequence. "
-            "Choose another method for this model."
-        )
+        raise ValueError("the patches of this image are no tokens: use the model's own `padded`")
     unit_count = max((len(encoding.units) for encoding in encodings), default=0)
     ids = _padded([encoding.ids for encoding in encodings], pad_token, device)
     lengths = torch.tensor([len(encoding.ids) for encoding in encodings], device=device)

@@ -8,7 +8,7 @@
 Cutting an image into the patches that are the units of an explanation, independent of the model's own patches.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.ndimage import find_objects
 from torch import Tensor
+from torch.nn import functional
 
 from explainers.models.inputs.canvas import Canvas
 from explainers.models.inputs.encoding import Unit
@@ -83,10 +84,7 @@ def blend(canvas: Canvas, erasure: str, preparation: Preparation, grid: Size, li
         )
     )  # (3, H, W)
     units, contributions, areas = [], [], []
-    for number, box in enumerate(find_objects(np.asarray(canvas.owners) + 1)):
-        if box is None:
-            continue
-        covered = torch.tensor(canvas.owners[box] == number, device=like.device).to(like)
+    for number, box, covered in _owned(canvas, like):
         units.append(number)
         contributions.append(rows[:, box[0]] @ (difference[:, box[0], box[1]] * covered) @ columns[:, box[1]].T)
         areas.append(down[:, box[0]] @ covered @ across[:, box[1]].T)
@@ -100,6 +98,35 @@ def blend(canvas: Canvas, erasure: str, preparation: Preparation, grid: Size, li
         _covered(canvas.dropped, down, across),
         preparation,
     )
+
+
+def unit_areas(canvas: Canvas, preparation: Preparation, grid: Size, like: Tensor) -> dict[int, Tensor]:
+    """Unit → the share of each of the model's own patches that it covers, (rows · columns,)."""
+    down, across = (matrix.to(like) for matrix in _covering(preparation, canvas.size, grid))
+    return {
+        number: (down[:, box[0]] @ covered @ across[:, box[1]].T).flatten()
+        for number, box, covered in _owned(canvas, like)
+    }
+
+
+def painted(canvas: Canvas, erasure: str, preparation: Preparation, mask: Tensor) -> Tensor:
+    """The prepared image (3, h, w) under one mask (all units,). It is what `Blend.pixels` gives, without the memory
+    for every unit's contribution, which pays off only for many masks of one image."""
+    rows, columns = (matrix.to(mask) for matrix in preparation.matrices(canvas.size))
+    image, replacement = (
+        torch.tensor(pixels, device=mask.device).to(mask).permute(2, 0, 1) / 255
+        for pixels in (canvas.pixels, canvas.replacement(erasure))
+    )  # (3, H, W)
+    share = functional.pad(mask, (0, 1), value=1.0)  # pixels of no unit read the 1
+    kept = share[torch.tensor(canvas.owners, device=mask.device).long()]  # (H, W)
+    return preparation.normalised((rows @ (replacement + kept * (image - replacement)) @ columns.T)[None])[0]
+
+
+def _owned(canvas: Canvas, like: Tensor) -> Iterator[tuple[int, tuple[slice, slice], Tensor]]:
+    """Every unit of the image with its box, and where in the box its pixels are."""
+    for number, box in enumerate(find_objects(np.asarray(canvas.owners) + 1)):
+        if box is not None:
+            yield number, box, torch.tensor(canvas.owners[box] == number, device=like.device).to(like)
 
 
 def _covered(pixels: NDArray[np.bool_] | None, down: Tensor, across: Tensor) -> Tensor | None:

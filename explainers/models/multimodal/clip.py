@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from explainers.models.multimodal.network import FusionNetwork, FusionShape, MultimodalBatch, multiplied
+from explainers.models.multimodal.network import FusionNetwork, FusionShape, MultimodalBatch, Stream, multiplied
 from explainers.models.multimodal.preprocessing import Size
 
 SMOOTH = 1e-8  # under the root: its slope at 0 would be infinite
@@ -62,6 +62,14 @@ class Clip(FusionNetwork):
         text = clip.text_projection(states[torch.arange(len(states), device=states.device), ends])
         image = clip.visual_projection(clip.vision_model(pixel_values=batch.pixels).pooler_output)
         return torch.cat([text, image], dim=1)
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        clip = cast(Any, self.base_model)
+        return (
+            Stream(clip.text_model.encoder.layers, self.config.text_config, ("words",)),
+            Stream(clip.vision_model.encoder.layers, self.config.vision_config, ("other", "patches")),
+        )
 
     @contextmanager
     def scaled(self, words: Tensor | None, patches: Tensor | None) -> Iterator[None]:

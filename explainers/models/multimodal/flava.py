@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from explainers.models.multimodal.network import FusionNetwork, JointStates, MultimodalBatch, multiplied
+from explainers.models.multimodal.network import Block, FusionNetwork, JointStates, MultimodalBatch, Stream, multiplied
 from explainers.models.multimodal.preprocessing import Size
 
 
@@ -40,6 +40,13 @@ class Flava(FusionNetwork):
         embeddings = cast(Any, self.base_model).image_model.embeddings
         with multiplied(self.table, words), multiplied(embeddings.patch_embeddings, patches):
             yield
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        joint = cast(Any, self.base_model).multimodal_model
+        order: tuple[Block, ...] = ("other", "patches", "words")  # the image's token, and before it [CLS] where it is
+        front: tuple[Block, ...] = ("other",) if joint.use_cls_token else ()
+        return (Stream(joint.encoder.layer, self.config.multimodal_config, (*front, *order)),)
 
     def joint_states(self, batch: MultimodalBatch) -> JointStates:
         output = self._run(batch, output_attentions=True, output_hidden_states=True)

@@ -5,14 +5,14 @@ replaced by the image's mean colour ("mask"), by itself without detail ("blur"),
 or by no token at all if the architecture can drop one ("delete"; otherwise the mean colour).
 
 Heads, sentences and attention need unmasked inputs, many different ones at a time: `vectors`, `features` and
-`joint_states`.
+`joint_states`. The learned methods need them with soft masks and changed states: `multimodal_internals`.
 """
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -26,22 +26,40 @@ from explainers.errors import ExplanationError
 from explainers.models.batching import memory_errors
 from explainers.models.frozen_model import Floats, FrozenModel
 from explainers.models.inputs.canvas import NO_OWNER, Canvas
-from explainers.models.inputs.encoding import (
-    MULTIMODAL_ERASURES,
-    Encoding,
-    Erasure,
-    UnitKind,
-)
+from explainers.models.inputs.encoding import MULTIMODAL_ERASURES, Encoding, Erasure, UnitKind
 from explainers.models.inputs.erasure import erased_inputs, nonzero_mask
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.inputs.requirements import EMPTY_TEXT, check_image
-from explainers.models.internals import classifier_head, head_inputs
-from explainers.models.multimodal.blending import Blend, Grid, Patching, blend, units
+from explainers.models.internals import (
+    Internals,
+    Record,
+    classifier_head,
+    forward_with_internals,
+    forward_with_soft_mask,
+    head_inputs,
+    hidden_size,
+    layer_count,
+    matrix_products,
+    record_projections,
+)
+from explainers.models.multimodal.blending import Blend, Grid, Patching, blend, painted, unit_areas, units
 from explainers.models.multimodal.network import FusionNetwork, JointStates, MultimodalBatch, blended
+from explainers.models.multimodal.positions import (
+    Changes,
+    UnitBatch,
+    joined,
+    position_states,
+    positions,
+    recorded_streams,
+    unit_batch,
+)
 from explainers.models.multimodal.preprocessing import Preparation, Size
 from explainers.models.states import States
 
 CROPPED = 0.02  # the share of the image that may be cropped without a warning
+NO_JOINT_ATTENTION = (
+    "In {} words and patches never attend to each other, so there is no attention to compare. Choose another method."
+)
 
 
 @dataclass(kw_only=True)
@@ -62,6 +80,31 @@ class MultimodalModel(FrozenModel):
     @property
     def multimodal(self) -> bool:
         return True
+
+    @property
+    def causal(self) -> bool:
+        return self.network.causal
+
+    @property
+    def takes_embeddings(self) -> bool:
+        return False
+
+    @property
+    def layer_config(self) -> Any:
+        """Raises `ExplanationError` if words and patches go through layers apart from each other."""
+        streams = self.network.streams
+        if len(streams) > 1:
+            raise ExplanationError(NO_JOINT_ATTENTION.format(self.name))
+        return streams[0].config
+
+    def padded(self, encodings: Sequence[Encoding]) -> UnitBatch:
+        """Positions of words and patches. Raises `ExplanationError` if the states of the layers cannot be read."""
+        like = torch.zeros((), device=self.device)
+        areas = [
+            unit_areas(_canvas(encoding), self.preparation, self.network.grid(self.prepared_size(encoding)), like)
+            for encoding in encodings
+        ]
+        return unit_batch(self.network.streams, encodings, areas, self.pad_token, like)
 
     def with_patching(self, cutting: Patching) -> "MultimodalModel":
         """The same model with another patching."""
@@ -217,10 +260,7 @@ def joint_states(model: MultimodalModel, encoding: Encoding) -> JointStates:
     with memory_errors(), torch.inference_mode(), _prepared_batch(model, [encoding]) as prepared:
         states = model.network.joint_states(prepared)
     if states is None:
-        raise ExplanationError(
-            f"In {model.name} words and patches never attend to each other, so there is no attention to compare. "
-            "Choose another method."
-        )
+        raise ExplanationError(NO_JOINT_ATTENTION.format(model.name))
     return states
 
 
@@ -229,9 +269,80 @@ def _features(model: MultimodalModel, batch: Sequence[Encoding]) -> Tensor:
         return model.network.features(prepared)
 
 
+@layer_count.register
+def multimodal_layer_count(model: MultimodalModel) -> int:
+    """As for text; of streams with different numbers of layers the smallest."""
+    return min(len(stream.layers) for stream in model.network.streams)
+
+
+@hidden_size.register
+def multimodal_hidden_size(model: MultimodalModel) -> int:
+    """As for text; of streams with different sizes the largest."""
+    return max(int(stream.config.hidden_size) for stream in model.network.streams)
+
+
+@forward_with_soft_mask.register
+def multimodal_soft_mask(
+    model: MultimodalModel, batch: UnitBatch, mask: Tensor, replacement: Tensor | None = None
+) -> Internals:
+    """As for text; patches are blended as pixels, as in `soft`."""
+    if replacement is not None:
+        raise ValueError("patches are replaced as pixels, not by embeddings")
+    return multimodal_internals(model, batch, mask=mask)
+
+
+@forward_with_internals.register
+def multimodal_internals(
+    model: MultimodalModel,
+    batch: UnitBatch,
+    *,
+    embedding_output: Tensor | None = None,
+    scale: Tensor | None = None,
+    layer_output: tuple[int, Tensor] | None = None,
+    mask: Tensor | None = None,
+) -> Internals:
+    """As for text, for positions; `embedding_output` is the input of the layers in which words and patches meet, or of
+    each stream's. `mask` (B, U) is that of `forward_with_soft_mask`."""
+    changes = Changes(mask, scale, embedding_output, layer_output)
+    groups: dict[Size, list[int]] = {}
+    for row, encoding in enumerate(batch.encodings):
+        groups.setdefault(model.prepared_size(encoding), []).append(row)
+    return joined([_internals(model, batch, rows, changes.of(rows)) for rows in groups.values()], groups.values())
+
+
+def _internals(model: MultimodalModel, batch: UnitBatch, rows: Sequence[int], changes: Changes) -> Internals:
+    """For rows of a batch whose images get one size."""
+    encodings = [batch.encodings[row] for row in rows]
+    streams, grid = model.network.streams, model.network.grid(model.prepared_size(encodings[0]))
+    places = positions(streams, batch, rows, grid)
+    record = Record()
+    with ExitStack() as stack:
+        if changes.is_empty:
+            stack.enter_context(torch.no_grad())
+        factors = None if changes.scale is None else places.factors(changes.scale, grid)
+        prepared = stack.enter_context(_prepared_batch(model, encodings, changes.mask, factors))
+        records = stack.enter_context(recorded_streams(streams, places, changes))
+        if len(streams) == 1:  # else there is no attention between words and patches
+            for layer in streams[0].layers:
+                record_projections(stack, model, record, layer)
+        stack.enter_context(matrix_products(model.device))
+        logits = model.network(prepared)
+    hidden = position_states(places, records, multimodal_hidden_size(model))
+    return Internals(logits, hidden, *(tuple(map(places.of, states)) for states in (record.queries, record.keys)))
+
+
 @contextmanager
-def _prepared_batch(model: MultimodalModel, batch: Sequence[Encoding]) -> Iterator[MultimodalBatch]:
-    """Unmasked inputs whose images get one size; during the block, what the user has zeroed is zero."""
+def _prepared_batch(
+    model: MultimodalModel,
+    batch: Sequence[Encoding],
+    mask: Tensor | None = None,
+    factors: tuple[Tensor, Tensor] | None = None,
+) -> Iterator[MultimodalBatch]:
+    """Inputs whose images get one size; during the block, what the user has zeroed is zero.
+
+    `mask` (B, units) blends words and pixels with what replaces them, and `factors`, (B, L) and (B, rows, columns),
+    multiply the embeddings of words and of the model's own patches.
+    """
     texts = pad_batch(
         [replace(encoding, canvas=None) for encoding in batch], model.pad_token, model.device
     )  # images follow below
@@ -246,8 +357,23 @@ def _prepared_batch(model: MultimodalModel, batch: Sequence[Encoding]) -> Iterat
         for values in ([image.scale for image in images], [image.kept for image in images])
     )
     pixels = torch.cat([image.pixels for image in images])
-    words = None if bool(texts.nonzero.all()) else texts.nonzero
-    with model.meter.locked_batch(model.lock, len(batch)), model.network.scaled(words, scale):
+    words, share = None if bool(texts.nonzero.all()) else texts.nonzero, None
+    if mask is not None:
+        share = texts.spread(mask[:, : texts.units.shape[1]])
+        pixels = torch.stack(
+            [
+                painted(_canvas(encoding), "mask", model.preparation, row.to(model.like))
+                for encoding, row in zip(batch, mask, strict=True)
+            ]
+        )
+    if factors is not None:
+        words = factors[0] if words is None else factors[0] * words
+        scale = factors[1] if scale is None else scale - (1 - factors[1])
+    with (
+        model.meter.locked_batch(model.lock, len(batch)),
+        model.network.scaled(words, scale),
+        blended(model.network.table, share, model.mask_token),
+    ):
         yield MultimodalBatch(texts.ids, texts.segments, texts.attention, pixels, None if kept is None else kept.bool())
 
 

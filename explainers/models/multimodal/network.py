@@ -6,7 +6,7 @@ Each architecture is one file beside this one. The hooks of this file exist only
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 from torch import Tensor, nn
 from torch.nn import functional
 
+from explainers.errors import ExplanationError
 from explainers.models.multimodal.preprocessing import Preparation, Size, compared, preparation
 from explainers.models.text.bundle import mlp_head
 
@@ -40,6 +41,18 @@ class JointStates:
     reads: int | None = 0  # the token from which the class is read; None: the mean
 
 
+Block = Literal["words", "patches", "other"]  # of a stream's tokens; "other" is a single one, such as an image token
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Layers through which tokens go together, in the order of their blocks; `config` is the library's."""
+
+    layers: Sequence[nn.Module]
+    config: Any
+    order: tuple[Block, ...]
+
+
 @dataclass(frozen=True)
 class FusionShape:
     """Options of some architectures; stored on the head's card."""
@@ -55,6 +68,7 @@ class FusionNetwork(nn.Module, ABC):
     drops = False  # whether patches can be dropped; if not, "delete" replaces them by the mean colour
     needs_vision = False  # whether images are read by an encoder of another model
     ends = False  # whether the text needs an end token that its tokenizer does not write
+    causal = False  # whether words and patches attend only to what stands before them
     unused: tuple[str, ...] = ()  # parts of the encoder that are not used, so that files may lack them
 
     def __init__(
@@ -94,6 +108,14 @@ class FusionNetwork(nn.Module, ABC):
 
         Before positions are added if the first layer normalises its input, which would undo any factor but 0.
         """
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """Where words and patches go through layers: one stream if they attend to each other.
+
+        Raises `ExplanationError` if the states of the layers cannot be read.
+        """
+        raise ExplanationError("The states of this architecture's layers cannot be read. Choose another method.")
 
     def joint_states(self, batch: MultimodalBatch) -> JointStates | None:
         """The joint states, or None if words and patches never attend to each other."""

@@ -17,7 +17,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from explainers.errors import ExplanationError
-from explainers.models.multimodal.network import FusionNetwork, JointStates, MultimodalBatch, multiplied, recorded
+from explainers.models.multimodal.network import (
+    FusionNetwork,
+    JointStates,
+    MultimodalBatch,
+    Stream,
+    multiplied,
+    recorded,
+)
 from explainers.models.multimodal.preprocessing import Preparation, Size, preparation
 
 PATCHES = 256  # at most
@@ -26,6 +33,7 @@ LONGEST = 200  # the library's limit for length : width
 
 class Qwen2Vl(FusionNetwork):
     ends = True
+    causal = True
 
     def width(self) -> int:
         return int(self.config.text_config.hidden_size)
@@ -63,6 +71,11 @@ class Qwen2Vl(FusionNetwork):
         visual = cast(Any, self.base_model).visual
         with multiplied(self.table, words), multiplied(visual.patch_embed, scale):
             yield
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        layers = cast(Any, self.base_model).language_model.layers
+        return (Stream(layers, self.config.text_config, ("other", "patches", "other", "words")),)
 
     def joint_states(self, batch: MultimodalBatch) -> JointStates:
         layers = cast(Any, self.base_model).language_model.layers

@@ -14,7 +14,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from explainers.models.multimodal.network import FusionNetwork, FusionShape, JointStates, MultimodalBatch, multiplied
+from explainers.models.multimodal.network import (
+    FusionNetwork,
+    FusionShape,
+    JointStates,
+    MultimodalBatch,
+    Stream,
+    multiplied,
+)
 from explainers.models.multimodal.preprocessing import Preparation, Size, compared, preparation
 
 LONGEST = 1333 / 800  # the longer side at most, in shorter sides
@@ -57,6 +64,10 @@ class Vilt(FusionNetwork):
         embeddings = cast(Any, self.base_model).embeddings
         with multiplied(embeddings.text_embeddings, words), multiplied(embeddings.patch_embeddings, patches):
             yield
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return (Stream(cast(Any, self.base_model).encoder.layer, self.config, ("words", "other", "patches")),)
 
     def joint_states(self, batch: MultimodalBatch) -> JointStates:
         output = self._run(batch, output_attentions=True, output_hidden_states=True)

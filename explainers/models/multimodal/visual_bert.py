@@ -17,7 +17,14 @@ import torch
 from torch import Tensor, nn
 
 from explainers.errors import ExplanationError, ModelUnavailable
-from explainers.models.multimodal.network import FusionNetwork, FusionShape, JointStates, MultimodalBatch, multiplied
+from explainers.models.multimodal.network import (
+    FusionNetwork,
+    FusionShape,
+    JointStates,
+    MultimodalBatch,
+    Stream,
+    multiplied,
+)
 from explainers.models.multimodal.preprocessing import Size
 
 FRONT = 8  # tokens at most before the patches, such as [CLS] and registers
@@ -77,6 +84,10 @@ class VisualBert(FusionNetwork):
             multiplied(below or self, patches),
         ):
             yield
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return (Stream(cast(Any, self.base_model).encoder.layer, self.config, ("words", "patches")),)
 
     def joint_states(self, batch: MultimodalBatch) -> JointStates:
         output = self._run(batch, output_attentions=True, output_hidden_states=True)

@@ -28,7 +28,6 @@ from explainers.metrics.agreement import (
 from explainers.metrics.bootstrap import Floats
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding
-from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import forward_with_internals, mean_states
 from explainers.models.prediction_cache import PredictionCache
 from explainers.report.evaluation_tables import row_name
@@ -80,7 +79,7 @@ def controls(encoding: Encoding, seed: int) -> dict[str, Scores]:
 
 def mean_state(model: FrozenModel, encoding: Encoding) -> Floats:
     """H: the mean over layers and tokens of the model's hidden states, (d,)."""
-    inputs = pad_batch([encoding], model.pad_token, model.device)
+    inputs = model.padded([encoding])
     state: Floats = mean_states(forward_with_internals(model, inputs), inputs)[0].cpu().double().numpy()
     return state
 

@@ -1,4 +1,4 @@
-"""What can be taught about models of images: sentences, for they need the head alone, and no scores."""
+"""What can be taught about models of images: sentences, which need the head alone, and scores of words and patches."""
 
 import json
 from collections.abc import Callable
@@ -20,7 +20,8 @@ from explainers.datasets.images.sets import ImageFiles
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
 from explainers.learned import fit as learned
-from explainers.learned.recipes import RECIPES
+from explainers.learned.aml.method import FineTunedAml
+from explainers.learned.recipes import RECIPES, LearnedAttribution, recipe_of
 from explainers.models.catalog import fingerprint, load
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import batch_head_inputs, classifier_head, head_inputs
@@ -35,6 +36,14 @@ from explainers.training.fit_spec import FitSpec
 
 Written = Callable[..., tuple[Path, ImageFiles]]
 QUICK = (("epochs", "1"), ("batch", "16"))
+DOCUMENT = Path(__file__).parents[3] / "assets/docs/images.md"
+NAMES = {
+    "vilt": "ViLT",
+    "visualbert": "VisualBERT",
+    "flava": "FLAVA",
+    "qwen2-vl": "Qwen2-VL",
+    "clip-mfb": "CLIP with MFB",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -123,9 +132,40 @@ def test_from_an_encoder_to_a_sentence(folders: dict[str, Path], esnlive: Writte
         assert narrate(model, model.encode(example), method).text
 
 
+def documented() -> dict[tuple[str, str], str]:
+    """Architecture, method → the cell of the document's table."""
+    lines = [line.strip("| ").split(" | ") for line in DOCUMENT.read_text().splitlines() if line.startswith("| ")]
+    start = next(number for number, cells in enumerate(lines) if cells[1:] == ["AML", "CIMI", "CIEM", "IvRA"])
+    rows = [cells for cells in lines[start + 1 : start + 1 + len(NAMES)] if len(cells) == 5]
+    return {(row[0], method): cell for row in rows for method, cell in zip(RECIPES, row[1:], strict=True)}
+
+
 @pytest.mark.parametrize("method", RECIPES)
-def test_methods_that_learn_from_tokens_refuse_at_the_first_image(
-    vilt: MultimodalModel, esnlive: Written, method: str, monkeypatch: pytest.MonkeyPatch
+def test_a_method_is_fitted_and_explains_or_refuses_as_documented(
+    model: MultimodalModel, folders: dict[str, Path], esnlive: Written, method: str
+) -> None:
+    name = next(name for name, folder in folders.items() if str(folder) == model.name)
+    named = replace(model, name="pictured", labels=entailment.LABELS)
+    data, files = esnlive(10)
+    spec = FitSpec(method, "pictured", str(data), "", 0, QUICK[:1], files.format, str(files.folder))
+    cell = documented()[NAMES[name], method]
+    if cell != "yes":
+        with pytest.raises(ExplanationError, match=cell.removeprefix("no: ")):
+            learned.make(spec, named, Path("run"), None, resume=False)
+        return
+    before = fingerprint(named)
+    card = learned.make(spec, named, Path("run"), None, resume=False)
+    assert card["texts"] == {"learned from": 18, "watched": 2}
+    encoding = named.encode(Example("the red box", image=InputImage(path=files.folder / "0.png")))
+    for explainer in (LearnedAttribution(method), *((FineTunedAml(steps=2),) if method == "aml" else ())):
+        attribution = explainer.attribute(named, encoding, 0)
+        assert len(attribution.scores) == len(encoding.units)
+        assert len(set(attribution.scores)) > 2
+    assert fingerprint(named) == before
+
+
+def test_a_refusal_comes_with_the_first_image(
+    folders: dict[str, Path], esnlive: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Example] = []
     encode = MultimodalModel.encode
@@ -136,12 +176,17 @@ def test_methods_that_learn_from_tokens_refuse_at_the_first_image(
 
     monkeypatch.setattr(MultimodalModel, "encode", counted)
     data, files = esnlive(20)
-    spec = FitSpec(method, "vilt", str(data), "", 0, QUICK[:1], files.format, str(files.folder))
-    with pytest.raises(ExplanationError, match="Learned methods need a model that reads patches and words as tokens"):
-        learned.make(spec, vilt, Path("run"), None, resume=False)
-    assert len(read) == 1
-    assert not Path("run").exists()
+    options = "--data", str(data), "--format", files.format, "--pictures", str(files.folder), "--device", "cpu"
+    result = CliRunner().invoke(app, ("fit", "ivra", "--model", str(folders["clip-mfb"]), *options))
+    assert result.exit_code != 0
+    assert "words and patches never attend to each other" in " ".join(result.stderr.split())
+    assert not read
     assert not Path("store").exists()
+
+
+def test_a_filler_of_embeddings_cannot_stand_for_patches(model: MultimodalModel) -> None:
+    with pytest.raises(ExplanationError, match="erases patches as pixels"):
+        recipe_of("aml", {"filler": "learned"}).module(model)
 
 
 @pytest.mark.parametrize("name", ["vilt", "clip-mfb"])

@@ -14,7 +14,7 @@ from explainers.datasets.scenes.generator import generate_items
 from explainers.errors import ExplanationError
 from explainers.installation import STORE_VARIABLE
 from explainers.learned.aml.method import AttributionModel
-from explainers.learned.batches import LearningExample, encode_for_learning
+from explainers.learned.batches import Batch, LearningExample, encode_for_learning
 from explainers.learned.fit import write_weights
 from explainers.learned.fitting_loop import fit
 from explainers.learned.recipes import RECIPES, recipe_of
@@ -169,7 +169,7 @@ def test_what_learns_to_mask_does_not_read_what_a_person_zeroed(model: SceneMode
         inputs, patch_replacements=inputs.patch_replacements[:1].expand(2, -1, -1)
     )  # the mean colours of both differ a little
     module = AttributionModel(model, 2).eval()
-    first, second = module(model, same, torch.full((2, 3), 1 / 3)).detach()
+    first, second = module(model, Batch(same, torch.full((2, 3), 1 / 3))).detach()
     assert first.numpy() == pytest.approx(second.numpy(), abs=1e-5)
 
 
