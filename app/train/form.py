@@ -21,6 +21,7 @@ from app.train.log import read
 from app.train.state import train_state
 from app.train.submission import device
 from app.train.texts_form import SubmittedTexts
+from explainers.datasets.images.sets import OWN
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
 from explainers.models.prompt import split_name
@@ -168,8 +169,10 @@ def start(jobs: Jobs, spec: FitSpec, submitted: SubmittedTexts, account: Account
         except ExplanationError as error:
             plain_text.error(str(error))
     st.caption("The same on the command line:")
-    file = "texts.csv" if any(text.pair for text in submitted.texts) else "texts.txt"
+    images = any(text.image for text in submitted.texts)
+    file = "texts.csv" if images or any(text.pair for text in submitted.texts) else "texts.txt"
     data = "" if submitted.generated else file
+    spec = replace(spec, format=OWN, images="DIR") if images else spec
     with st.container(key="train command"):
         st.code(replace(spec, data=data, device=device()).shell_command(), None, wrap_lines=True)
 

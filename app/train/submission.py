@@ -15,6 +15,7 @@ from app.model_pool import own_device, roots
 from app.store import Job
 from app.train.processes import OUTPUT
 from explainers.datasets.example import Example
+from explainers.datasets.images.sets import OWN
 from explainers.errors import ExplanationError
 from explainers.installation import store
 from explainers.models.model_names import resolve_model_name
@@ -54,6 +55,9 @@ def written(spec: FitSpec, texts: Sequence[Example]) -> tuple[Path, FitSpec]:
     try:
         runs().mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f"{spec.method}-{spec.variant}-", dir=runs()))
+        if texts and texts[0].image is not None:
+            table, images = _images(folder, texts)
+            return folder, replace(spec, folder=str(folder), data=str(table), format=OWN, images=str(images))
         return folder, replace(spec, folder=str(folder), data=str(_texts(folder, texts)) if texts else "")
     except OSError as error:
         if folder is not None:
@@ -111,6 +115,20 @@ def remove_leftovers(named: Collection[str]) -> int:
         except (OSError, ExplanationError) as error:  # the trainings go on all the same
             log.warning("%s cannot be removed: %s", folder.name, error)
     return unknown
+
+
+def _images(folder: Path, texts: Sequence[Example]) -> tuple[Path, Path]:
+    """A table, and the folder of the images that it names."""
+    path, images = folder / "texts.csv", folder / "images"
+    images.mkdir()
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(("text", "image"))
+        for number, text in enumerate(texts):
+            if text.image is not None:
+                (images / str(number)).write_bytes(text.image.content)
+                table.writerow((text.text, str(number)))
+    return path, images
 
 
 def _texts(folder: Path, texts: Sequence[Example]) -> Path:

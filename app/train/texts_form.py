@@ -1,14 +1,18 @@
-"""The texts that a method learns from: pasted, from a file, or drawn by the model's generator."""
+"""The texts that a method learns from: pasted, from a file, with their images, or drawn by the model's generator."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import streamlit as st
 
 from app import plain_text
 from app.model_info import ModelInfo
 from app.train.state import train_state
+from explainers.datasets import tables
 from explainers.datasets.example import Example
+from explainers.datasets.image import InputImage
+from explainers.datasets.images.own import image_rows
 from explainers.datasets.user_texts import FEWEST, SUFFIXES, check_texts, parse_lines, parse_texts
 from explainers.errors import DataUnavailable
 
@@ -18,10 +22,9 @@ GENERATED = (
     "No texts are needed: for this model, the examples are drawn by its generator with a fixed seed. They differ from "
     "those on which the model was trained and tested."
 )
-ELSEWHERE = (
-    "This model reads images, and only texts can be given here. Fit the method on the command line: "
-    "python -m explainers fit, with --data, --format and --pictures."
-)
+NO_IMAGES = f"No images yet. Give a table with the columns text and image, of at least {FEWEST} rows, and its images."
+IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
+IMAGE_MEGABYTES = 200  # of all files together
 TWO_TEXTS = "A charming and often affecting journey.\nThe plot goes nowhere.\n…"
 TWO_PAIRS = "Two boys kick a ball.\tChildren are playing.\nA man sleeps.\tA man is running.\n…"
 
@@ -45,8 +48,25 @@ def submitted_texts(info: ModelInfo) -> SubmittedTexts:
     if info.generator_noun:
         st.info(GENERATED)
         return SubmittedTexts(problem="", generated=True)
-    st.info(ELSEWHERE)
-    return SubmittedTexts(problem=ELSEWHERE)
+    return _images(info)
+
+
+def _images(info: ModelInfo) -> SubmittedTexts:
+    """From a table and the files of the images that it names."""
+    files = st.file_uploader(
+        "A table, and the images that it names",
+        type=[*tables.SUFFIXES, *IMAGES],
+        accept_multiple_files=True,
+        key="train images",
+        max_upload_size=IMAGE_MEGABYTES,
+        help="The table has a column text and a column image with the name of a file. Choose all files at once.",
+    )
+    submitted = from_images([(file.name, file.getvalue()) for file in files or ()], info.input_names)
+    if submitted.texts:
+        st.caption(f"**{len(submitted.texts):,} texts with images**. A tenth is held out for validation.")
+    st.caption("They are written to the disk of this server, and deleted with the training.")
+    _problems(submitted)
+    return submitted
 
 
 def _texts(info: ModelInfo) -> SubmittedTexts:
@@ -75,12 +95,54 @@ def _texts(info: ModelInfo) -> SubmittedTexts:
             source = "from the file; remove it to use the box" if file is not None else "from the box"
             st.caption(f"**{len(submitted.texts):,} texts**, each once, {source}. A tenth is held out for validation.")
         st.caption("They are written to the disk of this server, and deleted with the training.")
+    _problems(submitted)
+    return submitted
+
+
+def _problems(submitted: SubmittedTexts) -> None:
+    """What is wrong with rows, or with all that was given."""
     if submitted.left_out:
         more = len(submitted.left_out) - LISTED
-        plain_text.warning(" ".join((*submitted.left_out[:LISTED], f"{more:,} more rows are left out." * (more > 0))))
+        listed = *submitted.left_out[:LISTED], f"{more:,} more rows are left out." * (more > 0)
+        plain_text.warning(" ".join(filter(None, listed)))
     if submitted.problem and submitted.typed:
         plain_text.error(submitted.problem)
-    return submitted
+
+
+def from_images(files: Sequence[tuple[str, bytes]], input_names: tuple[str, ...]) -> SubmittedTexts:
+    """Of files by their names, one of which is the table."""
+    if not files:
+        return SubmittedTexts(problem=NO_IMAGES)
+    named = [(name, content) for name, content in files if tables.is_table(name)]
+    if len(named) != 1:
+        return SubmittedTexts(problem=f"Give one table with the images; {len(named)} given.", typed=True)
+    contents = {Path(name).name: content for name, content in files}
+    bad_rows: list[DataUnavailable] = []
+
+    def parse() -> list[Example]:
+        name, content = named[0]
+        return [example for row in image_rows(content, name) if (example := _with_image(row, contents, bad_rows))]
+
+    submitted = _checked(parse, input_names)
+    return replace(submitted, left_out=tuple(map(str, bad_rows)))
+
+
+def _with_image(
+    row: dict[str, str] | DataUnavailable, contents: Mapping[str, bytes], bad_rows: list[DataUnavailable]
+) -> Example | None:
+    """The example of a row, or nothing where it cannot be read, which `bad_rows` then says."""
+    try:
+        if isinstance(row, DataUnavailable):
+            raise row
+        name = Path(row["image"]).name
+        if name not in contents:
+            raise DataUnavailable(f"The image {name[:60]!r} was not given.")
+        image = InputImage.uploaded(contents[name])
+        _ = image.size  # raises where it is no image
+        return Example(row["text"], image=image)
+    except DataUnavailable as error:
+        bad_rows.append(error)
+        return None
 
 
 def from_file(name: str, content: bytes, input_names: tuple[str, ...]) -> SubmittedTexts:

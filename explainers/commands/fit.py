@@ -39,7 +39,8 @@ def fit_command(
         ),
     ] = None,
     format_: Annotated[
-        str, typer.Option("--format", help="For images: esnlive, hateful_memes or vqa_x; --data is its annotations.")
+        str,
+        typer.Option("--format", help="Of images: esnlive, hateful_memes, vqa_x or table, whose file is --data."),
     ] = "",
     images: Annotated[Path | None, typer.Option("--pictures", help="With --format: the folder of the images.")] = None,
     variant: Annotated[str, typer.Option(help="Name of the result; a shipped name brings its settings.")] = "",

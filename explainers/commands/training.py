@@ -39,7 +39,7 @@ def train_model_command(
 def train_head_command(
     encoder: Annotated[str, typer.Argument(help="CLIP, VisualBERT, FLAVA or Qwen2-VL: a hub id or a folder.")],
     data: Annotated[Path, typer.Option(help="The annotations to learn from.")],
-    format_: Annotated[str, typer.Option("--format", help="esnlive, hateful_memes or vqa_x.")],
+    format_: Annotated[str, typer.Option("--format", help="esnlive, hateful_memes, vqa_x or table.")],
     images: Annotated[Path, typer.Option("--pictures", help="The folder of the images.")],
     out: Annotated[Path, typer.Option(help="Folder of the head, which is then a model name.")],
     vision: Annotated[str, typer.Option(help="For VisualBERT: the vision model that embeds the image.")] = "",

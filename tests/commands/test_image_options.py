@@ -55,7 +55,7 @@ def test_format_and_pictures_go_together(command: str, half: tuple[str, ...]) ->
 def test_an_unknown_set_and_a_missing_folder_are_sentences(command: str) -> None:
     arguments = COMMANDS_WITH_SETS[command]
     assert error_line(ran(*arguments, "--format", "snli", "--pictures", "folder")) == (
-        "The image set 'snli' is not available. Choose one of: esnlive, hateful_memes, vqa_x."
+        "The image set 'snli' is not available. Choose one of: esnlive, hateful_memes, vqa_x, table."
     )
     assert error_line(ran(*arguments, "--format", "esnlive", "--pictures", "none")) == "The folder none does not exist."
 

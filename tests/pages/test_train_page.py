@@ -5,11 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app import model_info as models
 from app.train import form, processes, texts_form, view
 from explainers.datasets.example import Example
+from explainers.datasets.image import InputImage
 from explainers.installation import STORE_VARIABLE
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.models import model_names
@@ -157,11 +159,44 @@ def test_a_model_with_a_generator_needs_no_texts(train: Train, monkeypatch: pyte
     assert "for small, generated scenes" in train.texts
 
 
-def test_another_multimodal_model_is_fitted_elsewhere(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+def image_files(count: int = 24) -> list[tuple[str, bytes, str]]:
+    """A table and its images; one row names a file that is not there."""
+    rows = "".join(f"a film {number},{number}.png\n" for number in range(count))
+    table = f"text,image\n{rows}lost,none.png\n".encode()
+    colours = (np.full((8, 8, 3), number, np.uint8) for number in range(count))
+    images = [(f"{number}.png", InputImage.of(colour).content) for number, colour in enumerate(colours)]
+    return [("rows.csv", table, "text/csv"), *((name, content, "image/png") for name, content in images)]
+
+
+def test_another_multimodal_model_is_given_a_table_and_images(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "model_info", lambda _pool, _model: models.ModelInfo(multimodal=True))
     train.run().press("start training")
-    assert [each.value for each in train.at.info] == [texts_form.ELSEWHERE]
-    assert not train.jobs.all()
+    assert train.page.plain("error") == [texts_form.NO_IMAGES]
+    train.at.file_uploader(key="train images").set_value(image_files())
+    train.run()
+    assert "**24 texts with images**" in train.texts
+    assert train.page.plain("warning") == ["The image 'none.png' was not given."]
+    assert "--data texts.csv --format table --pictures DIR" in train.texts
+    train.press("start training").over()
+    (job,) = train.jobs.all()
+    assert (job.status, job.texts, job.spec.format) == ("done", 24, "table")
+    files = job.spec.image_files
+    assert files is not None
+    read = files.read(job.spec.data_path).examples
+    assert [text.text for text in read] == [f"a film {number}" for number in range(24)]
+    assert all(text.image and text.image.pixels().mean() == number for number, text in enumerate(read))
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        (image_files()[1:], "Give one table with the images; 0 given."),
+        (image_files(3), "A method learns from 20 to 20,000 different texts; 3 given."),
+    ],
+    ids=["no table", "too few"],
+)
+def test_images_that_cannot_be_used_are_a_sentence(files: list[tuple[str, bytes, str]], problem: str) -> None:
+    assert texts_form.from_images([(name, content) for name, content, _ in files], ()).problem == problem
 
 
 def test_weights_that_were_replaced_are_not_offered(train: Train) -> None:

@@ -1,11 +1,11 @@
-"""The published image sets that can be read, each in one format, which is never guessed."""
+"""The image sets that can be read, each in one format, which is never guessed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from explainers.datasets import entailment
-from explainers.datasets.images import esnlive, hateful_memes, vqa_x
+from explainers.datasets.images import esnlive, hateful_memes, own, vqa_x
 from explainers.datasets.images.annotation import ImageExamples
 from explainers.errors import DataUnavailable
 
@@ -27,6 +27,8 @@ class ImageSet:
     classes: Callable[[Path], tuple[str, ...]]
     read: Callable[[Path, Path, tuple[str, ...]], ImageExamples]
 
+
+OWN = "table"  # the name of a person's own set
 
 SETS = (
     ImageSet(
@@ -61,6 +63,17 @@ SETS = (
         ("question",),
         vqa_x.classes,
         vqa_x.read_vqa_x,
+    ),
+    ImageSet(
+        OWN,
+        own.TITLE,
+        "your own texts about images of yours",
+        "a table (.csv, .tsv or .parquet) with the columns text and image, and label to train a head",
+        "yours",
+        "the folder that holds the images which the table names",
+        ("text",),
+        own.own_classes,
+        own.read_own_table,
     ),
 )
 

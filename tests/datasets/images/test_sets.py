@@ -15,11 +15,12 @@ ANNOTATIONS = {
     "vqa_x": json.dumps(
         {"1": {"question": "A dog", "answers": [{"answer": "yes"}], "image_name": "img/1.jpg", "explanation": ["why"]}}
     ),
+    "table": "image,text,label\nimg/1.jpg,A dog,no\n",
 }
 
 
 def test_every_set_has_a_name_of_its_own_and_says_what_it_is() -> None:
-    assert [each.name for each in SETS] == ["esnlive", "hateful_memes", "vqa_x"]
+    assert [each.name for each in SETS] == ["esnlive", "hateful_memes", "vqa_x", "table"]
     for each in SETS:
         assert all((each.title, each.about, each.source, each.licence, each.images))
         assert len(each.input_names) == 1
@@ -29,7 +30,7 @@ def test_every_set_has_a_name_of_its_own_and_says_what_it_is() -> None:
 def test_every_set_is_read_the_same_way(tmp_path: Path, chosen: ImageSet) -> None:
     (tmp_path / "img").mkdir()
     (tmp_path / "img" / "1.jpg").touch()
-    annotations = tmp_path / "annotations"
+    annotations = tmp_path / "annotations.csv"
     annotations.write_text(ANNOTATIONS[chosen.name])
     result = chosen.read(annotations, tmp_path, chosen.classes(annotations))
     (example,) = result.examples
@@ -42,7 +43,8 @@ def test_every_set_is_read_the_same_way(tmp_path: Path, chosen: ImageSet) -> Non
 def test_a_set_is_found_by_its_name() -> None:
     assert image_set("vqa_x") is SETS[2]
     with pytest.raises(
-        DataUnavailable, match=r"The image set 'vqa' is not available\. Choose one of: esnlive, hateful_memes, vqa_x"
+        DataUnavailable,
+        match=r"The image set 'vqa' is not available\. Choose one of: esnlive, hateful_memes, vqa_x, table",
     ):
         image_set("vqa")
 
