@@ -1,6 +1,7 @@
 """One call from an input to a comparison: what a notebook, the command line and the app share."""
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -201,12 +202,12 @@ def compare(
     specs = (*filter(None, [guess_spec(guess)]), *given, *select(chosen.methods))
     for narrator in chosen.narrators or ():
         find_artifact(model.name, model.version, narrator)
-    model = with_pool(model)
+    model, began = with_pool(model), time.perf_counter()
     decision, probabilities = decide(model, text, label=label, versus=versus, settings=settings)
     order = tuple(spec.id for spec in select(spec.id for spec in specs))
     comparison = Comparison(decision, probabilities, order=order, budget=seconds)
     meter = Meter()
-    budget = Budget(math.inf if seconds is None else seconds, meter)
+    budget = Budget(math.inf if seconds is None else seconds, meter, began)  # the check of bfloat16 counts
     able = [spec for spec in specs if spec.can_read(decision.encoding)]
     expected = expected_passes(able, settings, len(decision.encoding.units), len(model.erasures))
     for event in run(model, decision, specs, meter, narrators=chosen.narrators, budget=budget):

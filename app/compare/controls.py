@@ -24,10 +24,9 @@ NARRATORS_HELP = (
     "Each generates a sentence from the model's internal states, φ (words) from the words. Three things are checked."
 )
 PRECISION_HELP = (
-    "Of the answers about erased inputs. bfloat16 is quicker on devices that compute in it. It is used only if it "
-    "changes neither the class nor the leading units of this input when one at a time is erased; otherwise the page "
-    "says so. "
-    "Gradients and learned methods stay in float32."
+    "The precision in which the model answers about erased inputs. bfloat16 is quicker on devices that compute in it. "
+    "It is used only if it changes neither the class nor the leading units of this input when one at a time is erased; "
+    "otherwise the page says so. Gradients and learned methods stay in float32."
 )
 SAMPLES_HELP = (
     "0: until the most important 20 % of the units and both AOPC no longer change; the method's details say after how "
@@ -213,8 +212,10 @@ def _hardware(pool: ModelPool, state: CompareState) -> tuple[str, Precision]:
     not loaded on one that is not there."""
     with st.expander("Device and precision"):
         offered, chosen = pool.offered_devices(), state.controls.device
-        if pool.devices is None and chosen not in offered:
+        unknown = pool.devices is None and own_device() == SERVER_DEVICE and chosen not in offered
+        if unknown:
             offered = (*offered, chosen)
+        unchecked = unknown and "device" in state.unchecked
         device = st.selectbox(
             "Device",
             offered,
@@ -222,6 +223,8 @@ def _hardware(pool: ModelPool, state: CompareState) -> tuple[str, Precision]:
             help="Where the model runs: auto is a GPU if this server has one.",
             **state.widget("device", options=offered, listed=offered),
         )
+        if unchecked:  # the address named it: where it turns out not to be there, that is said
+            state.unchecked.add("device")
         precision = st.segmented_control(
             "Precision",
             PRECISIONS,

@@ -289,7 +289,7 @@ def say_precision(asked: str, counts: "Mapping[str, int]") -> None:
     if asked != "float32" and counts.get("float32"):
         show_progress(
             f"{counts['float32']} of {sum(counts.values())} inputs were computed in float32: in {asked} other units "
-            "lead, or another class."
+            "lead or another class is predicted."
         )
 
 

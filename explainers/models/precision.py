@@ -48,7 +48,7 @@ class PrecisionChecks:
     known: OrderedDict[bytes, UsedPrecision] = field(default_factory=OrderedDict)
 
     def of(self, key: bytes, check: Callable[[], UsedPrecision]) -> UsedPrecision:
-        """Return what `check` returns, which is called once per input. Two threads may both call it."""
+        """Return what `check` returns, kept per input. Two threads may both compute it, with the same result."""
         used = self.known.get(key)
         if used is None:
             used = self.known[key] = check()

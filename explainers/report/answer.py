@@ -68,7 +68,7 @@ def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) ->
     verb = carry if comparison.explains_predicted else speak
     own, _ = holding_clauses([(comparison.decision.settings.erasure, True)], comparison)
     alone = f" when {own}" if answer.holds and not any(holds for _, holds in answer.holds) else ""
-    return f"{words} {verb} {_label(comparison)}{alone}"
+    return f"{words[:1].upper()}{words[1:]} {verb} {_label(comparison)}{alone}"
 
 
 def effect_line(answer: Answer, comparison: "Comparison") -> str:
@@ -111,12 +111,12 @@ def method_sentence(answer: Answer, comparison: "Comparison", *, brief: bool = F
 
 
 def compared_sentence(answer: Answer, comparison: "Comparison") -> str:
-    """Return such as "10 of 12 methods can be compared: not fAML and Random."; empty where all can be."""
+    """Return such as "10 of 12 methods can be compared, all but fAML and Random."; empty where all can be."""
     methods = [result.method for result in comparison.results if result.method != CONSENSUS]
     others = [method for method in methods if not answer.group(method)]
     if not answer.compared or not others:
         return ""
-    return f"{answer.compared} of {len(methods)} methods can be compared: not {join_names(_names(others))}."
+    return f"{answer.compared} of {len(methods)} methods can be compared, all but {join_names(_names(others))}."
 
 
 def chance_sentence(answer: Answer) -> str:

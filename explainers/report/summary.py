@@ -56,7 +56,8 @@ def agreement_sentence(comparison: "Comparison") -> str:
     sentences = _agreement(comparison, _methods(comparison))
     if sentences and answered.status == "open":
         head = "nothing is decided yet" if answered.undecided else heading(answered, comparison)
-        sentences.append(f"But {head[:1].lower()}{head[1:]}.")
+        firsts = {result.method: first_choice(result.attribution) for result in _methods(comparison)}
+        sentences.append(f"But {head[:1].lower()}{head[1:]}." if _groups(firsts) else f"{head[:1].upper()}{head[1:]}.")
     return " ".join(sentences)
 
 

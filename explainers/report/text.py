@@ -206,11 +206,11 @@ def share_line(share: float | None) -> str:
 
 
 def quoted_unit(unit: Unit, text: str) -> str:
-    """`text` is the unit's text, ready for display: quoted for a word, the position for a patch; "the sign “.”" where
+    """`text` is the unit's text, ready for display: quoted for a word, the position for a patch; "the symbol “.”" where
     it has neither letter nor digit."""
     if unit.kind == "patch":
         return f"the patch in {text}"
-    return f"“{text}”" if any(letter.isalnum() for letter in text) else f"the sign “{text}”"
+    return f"“{text}”" if any(letter.isalnum() for letter in text) else f"the symbol “{text}”"
 
 
 def quoted_among(comparison: "Comparison", at: int) -> str:

@@ -44,6 +44,15 @@ def test_only_devices_that_are_here_are_offered_and_another_one_is_a_sentence(op
     assert page.state.run.comparison().manifest()["model"]["device"] == "cpu"
 
 
+def test_a_device_of_the_first_address_is_a_sentence_as_soon_as_the_devices_are_known(opened: Opened) -> None:
+    page = opened(device="cuda:77").settle()
+    page.run()
+    page.settle()
+    assert page.state.controls.device == "auto"
+    assert any("“cuda:77”, which is not available here" in sentence for sentence in page.plain("warning"))
+    assert page.state.run.status == "done"
+
+
 def test_a_large_model_is_fetched_after_a_press(
     opened: Opened, model: FrozenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,7 +100,7 @@ def test_a_word_that_is_marked_beside_the_heading_needs_no_number() -> None:
 def test_a_sign_is_called_so() -> None:
     signs = comparison()
     signs.decision.encoding.units = tuple(Unit(word, 0, 0) for word in ("dull", ".", "it's"))
-    assert quoted((1, 0, 2), signs) == "the sign “.”, “dull” and “it's”"
+    assert quoted((1, 0, 2), signs) == "the symbol “.”, “dull” and “it's”"
 
 
 def test_the_effect_is_told_by_removing_unless_keeping_tells_much_more() -> None:
@@ -134,7 +134,7 @@ def test_which_methods_are_not_compared_is_said_once() -> None:
     others = [SimpleNamespace(method=method) for method in ("faml", "random")]
     more = SimpleNamespace(**vars(COMPARISON) | {"results": (*RESULTS, *others)})
     six = replace(SUPPORTED, compared=6)
-    assert compared_sentence(six, more) == "6 of 8 methods can be compared: not fAML and Random."
+    assert compared_sentence(six, more) == "6 of 8 methods can be compared, all but fAML and Random."
     assert answer_sentences(six, more)[2] == compared_sentence(six, more)
     assert compared_sentence(six, more) in marks(six, more)[1].meaning
     assert compared_sentence(REFUSED, more) == ""

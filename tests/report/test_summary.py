@@ -193,7 +193,7 @@ def test_of_nothing_at_all_it_says_that() -> None:
 
 def test_a_persons_order_has_no_part_in_the_agreement() -> None:
     both = comparison({"guess": (SECOND, GOOD), "lime": (SECOND, GOOD)}, random_line=None)
-    assert agreement_sentence(both) == "LIME ranks “wonderful” first. But which words decide cannot be told here."
+    assert agreement_sentence(both) == "LIME ranks “wonderful” first. Which words decide cannot be told here."
 
 
 def test_agreement_decides_nothing_where_the_answer_does_not() -> None:
