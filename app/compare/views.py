@@ -249,8 +249,8 @@ def _status(engine: Engine, run: Run) -> None:
             st.caption("Stopped. Finished results stay.")
             st.button("Continue", on_click=session.go_on, args=(engine, run), key="again")
         elif status == "failed" and run.download:
-            label = f"Download {run.download}"
-            st.button(label, on_click=session.download, args=(engine, run), key="again", type="primary")
+            fetch = session.download
+            st.button(f"Download {run.download}", on_click=fetch, args=(engine, run), key="again", type="primary")
         elif status == "failed":
             st.caption("Nothing was computed.")
             st.button("Try again", on_click=session.go_on, args=(engine, run), key="again")

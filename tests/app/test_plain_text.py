@@ -95,7 +95,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
     ),
     "app/compare/panels.py": ("undo_label(state)",),
     "app/compare/question_form.py": ("curated.why", "display.content", "noun", "title", "help"),
-    "app/compare/two_models.py": ("*_progress(second)",),
+    "app/compare/two_models.py": ("*_progress(second)", "second.download"),  # an amount such as 1.3 GB
     "app/compare/views.py": (
         "settled",
         "max(len(run.columns), 1)",
@@ -103,6 +103,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "remaining",  # a duration
         "how(run)",
         "budget_line(run)",
+        "run.download",
     ),
     "app/evaluate/data_form.py": ("sources", "min(PREVIEW, len(data.rows))"),
     "app/evaluate/form.py": ("list(presets)", "preset.meaning[0].upper()", "preset.meaning[1:]"),

@@ -14,6 +14,7 @@ from explainers import explain, load, wrap
 from explainers.datasets.example import Example
 from explainers.errors import ModelUnavailable
 from explainers.learned.aml.method import AttributionModel
+from explainers.learned.batches import Batch
 from explainers.models.altered import randomisation_steps, randomised_copies
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import pad_batch
@@ -208,10 +209,10 @@ def test_aml_has_weights_of_its_own_for_the_encoder_alone(family: Family, rank: 
     tuned = [name for name, _ in explainer.named_parameters() if explainer.is_fine_tuned(name)]
     assert any(name.startswith("encoder.network.") for name in tuned)
     assert not [name for name in tuned if "decoder" in name or "words" in name or "embed_" in name]
-    batch = pad_batch([model.encode(TEXT), model.encode("the film")], model.pad_token, model.device)
+    inputs = model.padded([model.encode(TEXT), model.encode("the film")])
     with torch.no_grad():
-        no, yes = (explainer(model, batch, torch.tensor([p, p])) for p in ([0.99, 0.01], [0.01, 0.99]))
-    assert (no - yes).abs()[batch.attention].min() > 0  # every token sees the prediction, which stands behind the last
+        no, yes = (explainer(model, Batch(inputs, torch.tensor([p, p]))) for p in ([0.99, 0.01], [0.01, 0.99]))
+    assert (no - yes).abs()[inputs.attention].min() > 0  # every token sees the prediction, which stands behind the last
 
 
 def test_a_head_with_one_output_is_that_of_two_classes() -> None:

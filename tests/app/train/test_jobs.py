@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import enumerate as enumerate_threads
+from types import SimpleNamespace
 
 import pytest
 
@@ -510,12 +511,14 @@ def test_the_process_may_load_what_the_app_may_load(tmp_path: Path, monkeypatch:
     monkeypatch.setenv(ROOTS_VARIABLE, f"allowed{os.pathsep}{tmp_path / 'inside'}")
     for module in (catalog, model_names):
         monkeypatch.setattr(module, "bundle_names", lambda: ("sst2",))
-    monkeypatch.setattr(catalog, "load_bundle", lambda folder, _device: folder.name)
-    monkeypatch.setattr(catalog, "load_pretrained", lambda name, _device: name)
+    monkeypatch.setattr(
+        catalog, "load_bundle", lambda folder, _: SimpleNamespace(name=folder.name, precision="float32")
+    )
+    monkeypatch.setattr(catalog, "load_pretrained", lambda name, _: SimpleNamespace(name=name, precision="float32"))
     model = name.format(here=tmp_path)
     roots = (Path("allowed"), tmp_path / "inside")
     try:
-        expected: object = catalog.load(model, device="cpu", roots=roots)
+        expected: object = catalog.load(model, device="cpu", roots=roots).name
     except (ModelUnavailable, ValueError):
         with pytest.raises(ModelUnavailable, match="is not available"):
             submission.checked(replace(SPEC, model=model))
