@@ -69,7 +69,10 @@ def downloads(*, yes: bool) -> Iterator[None]:
         if yes or size.bytes <= LARGE:
             show_progress(f"Fetching {name}: {size}.")
             return True
-        return sys.stdin.isatty() and typer.confirm(f"Fetch {name}: {size}?", err=True)
+        try:
+            return sys.stdin.isatty() and typer.confirm(f"Fetch {name}: {size}?", err=True)
+        except typer.Abort:  # Ctrl-C or Ctrl-D; a RuntimeError, which would read as a fault of the model
+            return False
 
     try:
         with asking(allows):

@@ -20,8 +20,9 @@ from app.compare.engine import Engine
 from app.compare.runs import Request
 from app.model_pool import ModelPool
 from explainers.__main__ import app
+from explainers.commands.options import downloads
 from explainers.datasets.example import Example
-from explainers.errors import ModelUnavailable
+from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.models.catalog import load
 from explainers.models.foreign import hub_transfer
 from explainers.models.foreign.hub_snapshot import fetched_folder
@@ -169,6 +170,24 @@ def test_the_command_line_needs_a_yes_for_a_large_model(hub: Hub, monkeypatch: p
     assert re.search(r"^Fetching owner/model: [\d.]+ MB in \d files\.$", done.stderr, re.MULTILINE)
     again = explained(*options)  # it is there
     assert (again.exit_code, "Fetching owner" in again.stderr) == (0, False)
+
+
+class Terminal:
+    """A standard input that a person sits at, who ends the question with Ctrl-C."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self, *_: object) -> str:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_at_the_question_refuses_the_download(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub_transfer, "LARGE", 100)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    with pytest.raises(ExplanationError, match=r"Add --yes to fetch it\.$"), downloads(yes=False):
+        load("owner/model", device="cpu")
+    assert not fetched(hub)
 
 
 def test_the_page_asks_before_a_large_download_and_fetches_after_the_press(
