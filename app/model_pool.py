@@ -10,7 +10,6 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Semaphore, Thread
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.registry import METHODS
 from explainers.models.bundle_cards import bundle_names
-from explainers.models.foreign.hub_transfer import LARGE, DownloadSize, Transfer, asking, transferring
+from explainers.models.foreign.hub_transfer import LARGE, DownloadNotAllowed, Transfer, asking, at_most, transferring
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
@@ -46,7 +45,8 @@ class ModelPool:
         self.foreign = Semaphore(FOREIGN_AT_ONCE)
         self.warming: dict[str, Thread] = {}
         self.needed = Event()  # set once a model is asked for
-        self.allowed: set[str] = set()  # names of models of which somebody has allowed a large download
+        self.refused: dict[str, DownloadNotAllowed] = {}  # by the name of a model that waits for somebody to allow it
+        self.allowed: dict[str, int] = {}  # bytes that somebody has allowed to be fetched for a model
         self.devices: tuple[str, ...] | None = None  # that this machine has; not known before torch is imported
 
     def loaded(self, name: str) -> "FrozenModel | None":
@@ -127,27 +127,31 @@ class ModelPool:
         """In a thread of its own. Whatever is raised there reaches those who wait."""
         key = placed(name, device)
         try:
-            with transferring(transfer), asking(partial(self._allows, name)):
+            with transferring(transfer), asking(at_most(LARGE + self.allowed.get(name, 0))):
                 model = self._loaded_from_disk(name, device)
         except BaseException as error:
             with self.changing:
+                if isinstance(error, DownloadNotAllowed):
+                    self.refused[name] = error
                 self._forget(key, load)
             load.set_exception(error)
             return
         with self.changing:
             self.models[key] = model
-            self.allowed.discard(name)
+            self.allowed.pop(name, None)
+            self.refused.pop(name, None)
             while len(self.models) > MODELS_KEPT:
                 self.models.popitem(last=False)
             self._forget(key, load)
         load.set_result(model)
 
     def allow_download(self, name: str) -> None:
-        """Let this model be fetched from the hub, also where it is large; for all sessions, until it is loaded."""
-        self.allowed.add(name)
-
-    def _allows(self, model: str, _part: str, size: DownloadSize) -> bool:
-        return size.bytes <= LARGE or model in self.allowed
+        """Let what was refused of this model be fetched from the hub; for all sessions, until it is loaded. Where a
+        further part of it is large, that is refused in turn."""
+        with self.changing:
+            refused = self.refused.pop(name, None)
+            if refused is not None:
+                self.allowed[name] = refused.size.bytes
 
     def _forget(self, key: str, load: "Future[FrozenModel]") -> None:
         """The load, unless another one has taken its place since it was stopped."""

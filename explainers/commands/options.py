@@ -61,12 +61,14 @@ def user_errors() -> Iterator[None]:
 
 @contextmanager
 def downloads(*, yes: bool) -> Iterator[None]:
-    """Says how large a model is before it is fetched, and asks before a large one. Where nobody can be asked it needs
-    --yes."""
-    from explainers.models.foreign.hub_transfer import LARGE, DownloadNotAllowed, DownloadSize, asking
+    """Says how large a model is before it is fetched, and asks before more than 500 MB are, all parts and models
+    together. Where nobody can be asked it needs --yes."""
+    from explainers.models.foreign.hub_transfer import LARGE, DownloadNotAllowed, DownloadSize, asking, at_most
+
+    unasked = at_most(LARGE)
 
     def allows(name: str, size: DownloadSize) -> bool:
-        if yes or size.bytes <= LARGE:
+        if yes or unasked(name, size):
             show_progress(f"Fetching {name}: {size}.")
             return True
         try:
@@ -78,7 +80,7 @@ def downloads(*, yes: bool) -> Iterator[None]:
         with asking(allows):
             yield
     except DownloadNotAllowed as error:
-        raise ExplanationError(f"{error.name!r} was not fetched: {error.size}. Add --yes to fetch it.") from error
+        raise error.with_step("Add --yes to fetch it.") from error
 
 
 def show_progress(line: str) -> None:

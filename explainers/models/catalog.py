@@ -27,7 +27,7 @@ from explainers.models.encoder_decoder import EncoderBase
 from explainers.models.explainable import explainable, in_our_form
 from explainers.models.foreign.classes import SingleLogit, class_names, two_classes
 from explainers.models.foreign.file_checks import load_errors
-from explainers.models.foreign.hub_transfer import asking, at_most
+from explainers.models.foreign.hub_transfer import DownloadNotAllowed, asking, at_most
 from explainers.models.foreign.opened_tokenizer import opening
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.model_files import CONFIG, ModelFiles
@@ -76,8 +76,9 @@ def load(
     `device` is "auto" (a GPU if there is one), "cpu", "cuda:0" or "mps". With the `precision` "bfloat16", masks of an
     input are answered in it where a check against float32 shows the same leading units (`models.precision`).
 
-    If more than `most_download` bytes would be fetched from the hub, nothing is, and `DownloadNotAllowed` is raised,
-    whose `size` has bytes, files and parameters. Without it every download is allowed.
+    At most `most_download` bytes are fetched from the hub. Where a model needs more, nothing is fetched and
+    `DownloadNotAllowed` is raised, whose `size` has bytes, files and parameters; of a head the parts before are fetched
+    and kept, and the `size` is that of the part that exceeds it. Without a bound every download is allowed.
 
     Raises `ModelUnavailable` with a sentence, `ExplanationError` for an unknown precision.
     """
@@ -88,8 +89,13 @@ def load(
         name = f"{prompted}:{save_prompt(prompt)}"
     torch_device, resolved = resolve_device(device), resolve_model_name(name, roots)
     bounded = nullcontext() if most_download is None else asking(at_most(most_download))
-    with bounded:
-        model = _loaded(resolved, torch_device, roots)
+    try:
+        with bounded:
+            model = _loaded(resolved, torch_device, roots)
+    except DownloadNotAllowed as error:
+        if most_download is None:
+            raise  # somebody else is asked
+        raise error.with_step(f"Allow it with most_download={error.size.bytes}.") from error
     return model if chosen == model.precision else model.in_precision(chosen)
 
 

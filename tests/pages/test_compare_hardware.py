@@ -66,7 +66,7 @@ def test_a_large_model_is_fetched_after_a_press(
     monkeypatch.setattr(catalog, "load", load)
     embedded(monkeypatch, {"small": {"labels": list(model.labels), "sha256": "1"}})
     page = opened(model="owner/large", text="the film was not good").settle()
-    sentence = "'owner/large' is not on this machine. It would be fetched: 1.3 GB in 6 files, 325 million parameters."
+    sentence = "'owner/large' is not on this machine; fetching it takes 1.3 GB in 6 files, 325 million parameters."
     assert any(sentence in warning for warning in page.plain("warning"))
     assert page.sentences == []
     button = page.at.button(key="again")

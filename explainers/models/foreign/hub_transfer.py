@@ -42,9 +42,13 @@ class DownloadSize:
 class DownloadNotAllowed(ModelUnavailable):
     """Nothing was fetched: the download must be allowed first."""
 
-    def __init__(self, name: str, size: DownloadSize) -> None:
-        super().__init__(f"{name!r} is not on this machine. It would be fetched: {size}. Allow the download first.")
+    def __init__(self, name: str, size: DownloadSize, step: str = "") -> None:
+        """`step` is a sentence on how whoever reads it can allow the download."""
+        super().__init__(f"{name!r} is not on this machine; fetching it takes {size}. {step}".strip())
         self.name, self.size = name, size
+
+    def with_step(self, step: str) -> "DownloadNotAllowed":
+        return DownloadNotAllowed(self.name, self.size, step)
 
 
 Allows = Callable[[str, DownloadSize], bool]  # of a model's name and what would be fetched
@@ -112,8 +116,18 @@ def asking(allows: Allows) -> Iterator[None]:
 
 
 def at_most(most: int) -> Allows:
-    """Allow a download of at most so many bytes."""
-    return lambda _name, size: size.bytes <= most
+    """Allow downloads of at most so many bytes together: a head has an encoder, and may have a vision model and a
+    tokenizer of its own."""
+    left = most
+
+    def allows(_name: str, size: DownloadSize) -> bool:
+        nonlocal left
+        if size.bytes > left:
+            return False
+        left -= size.bytes
+        return True
+
+    return allows
 
 
 def check_allowed(name: str, size: DownloadSize) -> None:

@@ -22,7 +22,8 @@ from app.model_pool import ModelPool
 from explainers.__main__ import app
 from explainers.commands.options import downloads
 from explainers.datasets.example import Example
-from explainers.errors import ExplanationError, ModelUnavailable
+from explainers.errors import ModelUnavailable
+from explainers.models import catalog
 from explainers.models.catalog import load
 from explainers.models.foreign import hub_transfer
 from explainers.models.foreign.hub_snapshot import fetched_folder
@@ -31,6 +32,7 @@ from explainers.models.foreign.hub_transfer import (
     DownloadSize,
     Transfer,
     TransferStopped,
+    check_allowed,
     transferring,
 )
 from explainers.models.frozen_model import FrozenModel
@@ -116,7 +118,7 @@ def fetched(hub: Hub) -> bool:
 def test_a_download_above_the_bound_is_refused_with_its_size_before_it_begins(hub: Hub) -> None:
     size = sum(len(content) for content in hub.files.values())
     with pytest.raises(
-        DownloadNotAllowed, match=r"'owner/model' is not on this machine\. .* Allow the download"
+        DownloadNotAllowed, match=r"'owner/model' is not on this machine; .* files\. Allow it with most_download=\d+\.$"
     ) as error:
         load("owner/model", device="cpu", most_download=size // 2)
     assert not fetched(hub)
@@ -124,6 +126,42 @@ def test_a_download_above_the_bound_is_refused_with_its_size_before_it_begins(hu
     assert error.value.size.files == len([name for name in hub.files if name != "README.md"])
     assert load("owner/model", device="cpu", most_download=size).version == COMMIT
     assert load("owner/model", device="cpu", most_download=0).version == COMMIT  # nothing is left to be fetched
+
+
+def two_parts(name: str, **_rest: object) -> tuple[str, ...]:
+    """Load what consists of an encoder of 450 MB and a vision model of 400 MB."""
+    for part, size in (("owner/encoder", 450_000_000), ("owner/vision", 400_000_000)):
+        check_allowed(part, DownloadSize(size, 3))
+    return (name,)
+
+
+def test_the_parts_of_a_model_are_judged_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DownloadNotAllowed, match=r"'owner/vision' .* 400 MB"), downloads(yes=False):
+        two_parts("head")
+    monkeypatch.setattr(catalog, "_loaded", lambda *_: two_parts("head"))
+    with pytest.raises(DownloadNotAllowed, match=r"'owner/vision' .* most_download=400000000"):
+        load("sst2", device="cpu", most_download=800_000_000)
+
+
+def test_one_press_allows_what_it_names_and_no_further_large_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = {"owner/encoder": 1_300_000_000, "owner/tokenizer": 2_000_000, "owner/vision": 600_000_000}
+    there: set[str] = set()
+
+    def parted(name: str, **_rest: object) -> str:
+        for part, size in parts.items():
+            check_allowed(part, DownloadSize(0 if part in there else size, 3))
+            there.add(part)
+        return name
+
+    monkeypatch.setattr(catalog, "load", parted)
+    pool = ModelPool()
+    for refused in ("owner/encoder", "owner/vision"):
+        with pytest.raises(DownloadNotAllowed, match=refused):
+            pool.model("head")
+        assert pool.refused["head"].name == refused
+        pool.allow_download("head")
+    assert str(pool.model("head")) == "head"
+    assert (pool.refused, pool.allowed) == ({}, {})
 
 
 def test_the_hub_s_number_of_parameters_is_told(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +200,8 @@ def test_the_command_line_needs_a_yes_for_a_large_model(hub: Hub, monkeypatch: p
     refused = explained(*options)
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
     assert re.fullmatch(
-        r"'owner/model' was not fetched: [\d.]+ MB in \d files\. Add --yes to fetch it\.\n", refused.stderr
+        r"'owner/model' is not on this machine; fetching it takes [\d.]+ MB in \d files\. Add --yes to fetch it\.\n",
+        refused.stderr,
     )
     assert not fetched(hub)
     done = explained(*options, "--yes")
@@ -185,7 +224,7 @@ class Terminal:
 def test_ctrl_c_at_the_question_refuses_the_download(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub_transfer, "LARGE", 100)
     monkeypatch.setattr("sys.stdin", Terminal())
-    with pytest.raises(ExplanationError, match=r"Add --yes to fetch it\.$"), downloads(yes=False):
+    with pytest.raises(DownloadNotAllowed, match=r"Add --yes to fetch it\.$"), downloads(yes=False):
         load("owner/model", device="cpu")
     assert not fetched(hub)
 
@@ -199,7 +238,7 @@ def test_the_page_asks_before_a_large_download_and_fetches_after_the_press(
     run = engine.submit(request)
     until(lambda: not run.active)
     assert (run.status, run.download) == ("failed", "0.1 MB")
-    assert "Allow the download first." in run.error
+    assert re.search(r"fetching it takes [\d.]+ MB in \d files\.$", run.error)
     assert not fetched(hub)
     engine.pool.allow_download("owner/model")
     run = engine.submit(request)
