@@ -32,6 +32,7 @@ DRAWN = 3.0  # seconds after which the first page is drawn; importing torch hold
 PLACED = "\0"  # between the name of a model and its device; no name of a model or folder holds it
 CHECK = 0.2  # seconds between two looks at whether the model is still wanted
 SERVER_DEVICE = "auto"  # as CROSSLIGHT_DEVICE says
+DOWNLOAD_FIRST = "Download it on Compare first."
 DEVICE_VARIABLE, ROOTS_VARIABLE = "CROSSLIGHT_DEVICE", "CROSSLIGHT_MODELS"
 
 

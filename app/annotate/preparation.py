@@ -22,9 +22,11 @@ from app.annotate.projects import Project, locked, project
 from app.annotate.tables import ItemRow
 from app.compare.engine import Engine
 from app.compare.runs import Request
+from app.model_pool import DOWNLOAD_FIRST
 from app.store import Store
 from explainers.datasets.example import Example
-from explainers.errors import Cancelled, ExplanationError, without_folders
+from explainers.errors import Cancelled, ExplanationError, ModelUnavailable, without_folders
+from explainers.models.foreign.hub_transfer import DownloadNotAllowed
 from explainers.models.inputs.requirements import display_input_names
 from explainers.results.comparison import Comparison
 from explainers.results.decision import Decision
@@ -171,6 +173,8 @@ class Preparer:
             run.lease.renew()
             with self.changed:
                 self.changed.wait_for(lambda: self.closed, LOOK)
+        if run.download:  # a person must allow it, and this page has no button for that
+            raise ModelUnavailable(f"{run.error} {DOWNLOAD_FIRST}")
         if run.status != "done":
             raise ExplanationError(run.error or "The model did not answer.")
         return _of_comparison(run.comparison(), run.columns)
@@ -179,7 +183,10 @@ class Preparer:
         """Return the model's class alone: one pass."""
         from explainers.comparison.decision import decide  # brings torch
 
-        model = self.engine.pool.model(name, partial(_check, self))
+        try:
+            model = self.engine.pool.model(name, partial(_check, self))
+        except DownloadNotAllowed as error:
+            raise error.with_step(DOWNLOAD_FIRST) from error
         return _of_decision(*decide(model, example, settings=Settings()))
 
 

@@ -12,7 +12,7 @@ from app.evaluate.state import evaluate_state
 from app.evaluate.submission import submit
 from app.login.gate import Account
 from app.model_info import ModelInfo, model_box, model_info
-from app.model_pool import ModelPool
+from app.model_pool import DOWNLOAD_FIRST, ModelPool
 from app.train.jobs import Jobs
 from explainers.comparison.price import expected_passes, explaining_passes
 from explainers.datasets.labelled_rows import InputRow
@@ -66,9 +66,9 @@ def form(pool: ModelPool) -> tuple[SetSpec, SubmittedData, ModelInfo]:
 def start(jobs: Jobs, pool: ModelPool, account: Account, spec: SetSpec, data: SubmittedData, info: ModelInfo) -> bool:
     """Draw the button with the cost beside it, or why it cannot start; return whether it has started."""
     started = False
-    if data.rows:
+    unknown = bool(data.rows) and not _settled(pool, spec.model)
+    if unknown:
         pool.warm_up(spec.model)
-    unknown = bool(data.rows) and pool.loaded(spec.model) is None
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Start evaluation", type="primary", key="start evaluation", disabled=not data.rows)
         with st.container():
@@ -89,10 +89,16 @@ def start(jobs: Jobs, pool: ModelPool, account: Account, spec: SetSpec, data: Su
 
 
 def _cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo, *, unknown: bool) -> None:
-    """Draw the cost, again and again as long as the model loads; then its classes are known to the whole page."""
+    """Draw the cost, again and again as long as the model loads; then the whole page knows its classes, or that it must
+    be downloaded first."""
     plain_text.caption(cost(pool, spec, data, info))
-    if unknown and pool.loaded(spec.model) is not None:
+    if unknown and _settled(pool, spec.model):
         st.rerun(scope="app")
+
+
+def _settled(pool: ModelPool, model: str) -> bool:
+    """Return whether no load can change what is known: the model is here, or its download was refused."""
+    return pool.loaded(model) is not None or model in pool.refused
 
 
 def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -> str:
@@ -109,7 +115,9 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
         f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}: about {passes:,} passes of the model per input"
     )
     few = f" No method can be recommended from fewer than {FEWEST} inputs." if inputs < FEWEST else ""
-    model = pool.loaded(spec.model)
+    model, refused = pool.loaded(spec.model), pool.refused.get(spec.model)
+    if model is None and refused is not None:
+        return f"{line}. The time is unknown: {refused} {DOWNLOAD_FIRST} Starting fetches it too.{few}"
     if model is None:
         return f"{line}. The time is known when the model is loaded.{few}"
     # a pass has all cores here, and each of the processes one of them

@@ -2,17 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from threading import Event
+from typing import cast
 
 import pytest
 
 from app.evaluate import form
 from app.evaluate.data_form import SubmittedData
 from app.evaluate.form import cost
+from app.login.gate import Account
 from app.model_info import ModelInfo
 from app.model_pool import ModelPool
+from app.train.jobs import Jobs
 from explainers.datasets.labelled_rows import InputRow
 from explainers.evaluation.set_spec import SetSpec
 from explainers.models import catalog
+from explainers.models.foreign.hub_transfer import DownloadNotAllowed, DownloadSize
 from explainers.models.frozen_model import FrozenModel
 
 INFO = ModelInfo(("negative", "positive"), ("text",), version="1")
@@ -42,6 +47,35 @@ def test_a_text_in_windows_is_timed_whole(bert: FrozenModel) -> None:
     bert._answers = lambda encoding, *given: read.append(len(encoding.windows)) or answers(encoding, *given)  # type: ignore
     form._seconds_per_pass.__wrapped__("small", "1", bert, "good film but dull plot the bad very", None)
     assert max(read) == 2
+
+
+def test_a_refused_download_is_said_and_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[str] = []
+    drawn = Event()
+
+    def load(name: str, **_rest: object) -> FrozenModel:
+        assert drawn.wait(60)
+        loads.append(name)
+        raise DownloadNotAllowed(name, DownloadSize(1_340_000_000, 6))
+
+    monkeypatch.setattr(catalog, "load", load)
+    monkeypatch.setattr(form.st, "rerun", lambda scope: reruns.append(scope))
+    monkeypatch.setattr(form, "submit", None)
+    pool, spec, reruns = ModelPool(), SetSpec("owner/large", ""), list[str]()
+    pool.needed.set()
+    form.start(cast(Jobs, None), pool, cast(Account, None), spec, rows(12), INFO)
+    assert reruns == []  # it is not known yet
+    drawn.set()
+    pool.wait()
+    form._cost(pool, spec, rows(12), INFO, unknown=True)  # a tick
+    assert reruns == ["app"]  # which ends the ticks
+    form.start(cast(Jobs, None), pool, cast(Account, None), spec, rows(12), INFO)
+    pool.wait()
+    assert loads == ["owner/large"]
+    assert cost(pool, spec, rows(12), INFO).endswith(
+        "The time is unknown: 'owner/large' is not on this machine; fetching it takes 1.3 GB in 6 files. "
+        "Download it on Compare first. Starting fetches it too."
+    )
 
 
 @pytest.mark.parametrize(("count", "few"), [(9, True), (10, False)])

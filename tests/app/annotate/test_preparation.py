@@ -11,7 +11,13 @@ from app.annotate.prepared import CHANGED_MODEL, Prepared
 from app.annotate.projects import Project
 from app.annotate.tables import ItemRow
 from app.compare.engine import Engine
+from app.model_pool import ModelPool
 from app.store import Store
+from explainers.datasets.example import Example
+from explainers.errors import ExplanationError
+from explainers.models import catalog
+from explainers.models.foreign.hub_transfer import DownloadSize, check_allowed
+from explainers.models.frozen_model import FrozenModel
 from tests.app.annotate.conftest import METHODS, NARRATORS, TEXT, prepared
 
 
@@ -35,6 +41,28 @@ def test_what_another_process_prepared_stays(
     known = items.item(annotation_store, number)
     assert known is not None
     assert known[1] == prepared(TEXT, label=0)
+
+
+@pytest.mark.parametrize("methods", [METHODS, ()], ids=["explained", "read"])
+def test_a_large_model_is_to_be_downloaded_on_compare(
+    methods: tuple[str, ...],
+    annotation_store: Store,
+    make_project: Callable[..., Project],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def load(name: str, **_rest: object) -> FrozenModel:
+        check_allowed(name, DownloadSize(1_340_000_000, 6))
+        raise AssertionError
+
+    monkeypatch.setattr(catalog, "load", load)
+    project, engine = make_project(), Engine(ModelPool())
+    with pytest.raises(ExplanationError) as error:
+        Preparer(annotation_store, engine)._asked(project, Example(TEXT), methods)
+    engine.close()
+    assert str(error.value) == (
+        f"{project.spec.model!r} is not on this machine; fetching it takes 1.3 GB in 6 files. "
+        "Download it on Compare first."
+    )
 
 
 class Trials:
