@@ -119,7 +119,7 @@ def with_precision(
 
 def spec_in(file: Path, context: typer.Context) -> FitSpec:
     """The training in a file. Raises `ExplanationError` if it cannot be read, or other options are given."""
-    sources = {name: context.get_parameter_source(name) for name in context.params if name != "file"}
+    sources = {name: context.get_parameter_source(name) for name in context.params if name not in ("file", "yes")}
     if any(source is not None and source.name == "COMMANDLINE" for source in sources.values()):
         raise ExplanationError("--spec holds the whole training. Omit the method and all other options.")
     try:

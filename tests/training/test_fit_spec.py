@@ -88,7 +88,8 @@ def test_a_file_in_place_of_options(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     file = tmp_path / "spec.json"
     file.write_text(spec_of("aml", **RUN).as_json())
     assert CliRunner().invoke(app, ["fit", "--spec", str(file)]).exit_code == 0
-    assert specs == [spec_of("aml", **RUN)]
+    assert CliRunner().invoke(app, ["fit", "--spec", str(file), "--yes"]).exit_code == 0  # which a file does not hold
+    assert specs == [spec_of("aml", **RUN)] * 2
 
 
 @pytest.mark.parametrize(
