@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import DeviceName, Seed, image_files, user_errors
+from explainers.commands.options import DeviceName, Seed, Yes, downloads, image_files, user_errors
 from explainers.errors import ExplanationError
 
 
@@ -46,9 +46,10 @@ def train_head_command(
     tokenizer: Annotated[str, typer.Option(help="A tokenizer, if the encoder comes without one.")] = "",
     seed: Seed = 0,
     device: DeviceName = "auto",
+    yes: Yes = False,
 ) -> None:
     """Train a classifier head on a frozen encoder of images and texts, from a published set."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.datasets.images.sets import image_set
         from explainers.models.catalog import resolve_device
         from explainers.models.multimodal.head_training import HeadRecipe, fit_head

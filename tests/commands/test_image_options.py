@@ -9,7 +9,9 @@ from typer.testing import CliRunner, Result
 from explainers.__main__ import app
 from explainers.datasets.images.sets import ImageFiles
 from explainers.models import catalog
+from explainers.models.foreign.hub_transfer import DownloadSize, check_allowed
 from explainers.models.frozen_model import FrozenModel
+from explainers.models.multimodal import head_training
 
 Written = Callable[..., tuple[Path, ImageFiles]]
 COMMANDS_WITH_SETS = {
@@ -85,6 +87,20 @@ def test_a_head_needs_annotations_examples_and_an_encoder(esnlive: Written) -> N
         "A head needs at least 2 classes and 20 examples; there are 3 and 18."
     )  # fmt: skip
     assert not Path("made").exists()
+
+
+def test_a_head_needs_a_yes_for_a_large_encoder(esnlive: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fit_head(encoder: str, *_given: object, **_rest: object) -> dict[str, str]:
+        check_allowed(encoder, DownloadSize(1_340_000_000, 6))
+        return {"encoder": encoder}
+
+    monkeypatch.setattr(head_training, "fit_head", fit_head)
+    data, files = esnlive(9)
+    options = "--data", str(data), "--format", files.format, "--pictures", str(files.folder), "--out", "made"
+    assert error_line(ran("train-head", "owner/encoder", *options)) == (
+        "'owner/encoder' is not on this machine; fetching it takes 1.3 GB in 6 files. Add --yes to fetch it."
+    )
+    assert ran("train-head", "owner/encoder", *options, "--yes").exit_code == 0
 
 
 def test_scenes_are_trained_with_human_statements() -> None:
