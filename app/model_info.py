@@ -11,11 +11,13 @@ from app.session import PageState
 from explainers.errors import ExplanationError
 from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of, read_card
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
-from explainers.models.model_names import resolve_model_name
+from explainers.models.model_names import HUB_NAME, resolve_model_name
 from explainers.models.multimodal.head_cards import is_head
 from explainers.models.prompt import prompt_named, shipped_prompts, split_name
 from explainers.models.smollm2 import NAME as SMOLLM2
 from explainers.models.smollm2 import smollm2_folder
+
+CARDS = ("config.json", "card.json")  # one of them is among the files of every model of the hub, the second of a head
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,21 @@ def model_info(pool: ModelPool, name: str) -> ModelInfo:
         on_card.generator_noun,
         model.default_erasure,
     )
+
+
+def is_fetched_first(name: str) -> bool:
+    """Return whether whatever loads this model fetches it from the hub first: the cache of this machine lacks it."""
+    try:
+        model = split_name(resolve_model_name(name, roots()))[0]
+    except ExplanationError:
+        return False
+    if not HUB_NAME.fullmatch(model):
+        return False
+    from huggingface_hub import try_to_load_from_cache
+
+    identifier, _, revision = model.partition("@")
+    cached = (try_to_load_from_cache(identifier, file, revision=revision or None) for file in CARDS)
+    return not any(isinstance(path, str) for path in cached)
 
 
 def info_on_card(name: str) -> ModelInfo:

@@ -13,7 +13,7 @@ import streamlit as st
 
 from app import plain_text
 from app.login.gate import Account
-from app.model_info import model_box, model_info
+from app.model_info import is_fetched_first, model_box, model_info
 from app.model_pool import ModelPool
 from app.store import Job
 from app.train.jobs import Jobs
@@ -35,6 +35,7 @@ LANGUAGE_MODEL = (
     "A language model may take hours without a GPU. Try a few texts and one epoch first: this line then says how long "
     "more of them take."
 )
+FETCHES = "Starting fetches the model, whatever its size."
 USUAL = ("epochs", "learning_rate", "batch")  # what a person changes first
 
 
@@ -159,7 +160,8 @@ def start(jobs: Jobs, spec: FitSpec, submitted: SubmittedTexts, account: Account
     """The button and what it starts; or why it cannot start."""
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Start training", type="primary", key="start training")
-        st.caption(_expected_time(jobs, spec, len(submitted.texts)), width="stretch")
+        lines = FETCHES if is_fetched_first(spec.model) else "", _expected_time(jobs, spec, len(submitted.texts))
+        st.caption(" ".join(filter(None, lines)), width="stretch")
     if pressed and submitted.problem and not submitted.typed:
         plain_text.error(submitted.problem)
     elif pressed and not submitted.problem:

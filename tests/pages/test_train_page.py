@@ -306,6 +306,15 @@ def test_an_earlier_training_tells_how_long_the_next_may_take(train: Train) -> N
     assert "About 4 s, judging by the last training of this kind." in train.texts
 
 
+def test_that_a_start_fetches_the_model_is_said_beside_the_button(
+    train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert form.FETCHES not in train.texts
+    monkeypatch.setattr(form, "is_fetched_first", lambda _name: True)
+    train.run()
+    assert form.FETCHES in train.texts
+
+
 def test_what_a_language_model_costs_is_said_before_its_first_training(train: Train) -> None:
     expected = partial(form._expected_time, train.jobs, texts=20)
     assert expected(FitSpec("aml", "owner/model:sst2")) == form.LANGUAGE_MODEL
