@@ -27,9 +27,10 @@ from explainers.report.two_models import (
     STYLE,
     about_rows,
     alone_notes,
+    class_note,
     difference,
+    failure_notes,
     line,
-    notes,
     prediction_line,
     row_names,
     units_note,
@@ -280,10 +281,12 @@ def _json(pair: "ModelPair") -> str:
 def _notes(pair: "ModelPair", run: Run, second: Run, label: str) -> None:
     """Say what is not compared, and why."""
     names = _names(pair, run, second)
-    for sentence in notes(pair, (_name(run), _name(second)), label):
-        plain_text.warning(sentence)
+    if other_class := class_note(pair, (_name(run), _name(second)), label):
+        plain_text.warning(other_class)
+    if warning := pair.second.decision.encoding.warning:
+        plain_text.warning(f"{_name(second)}: {warning}")
     if second.finished and not second.is_short:
-        for sentence in alone_notes(pair, names):
+        for sentence in (*failure_notes(pair.second, names[1]), *alone_notes(pair, names)):
             plain_text.caption(without_folders(sentence))
     if short := units_note(pair):
         plain_text.caption(short)

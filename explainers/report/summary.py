@@ -43,7 +43,7 @@ def budget_sentence(comparison: "Comparison") -> str:
     erasures = comparison.decision.card.erasures
     operators = [part for part in comparison.postponed if part in erasures]
     parts = [part for part in dict.fromkeys((*comparison.postponed, *comparison.ended_early)) if part not in operators]
-    names = [_name(part) for part in parts] + [f"erasing by {erasure}" for erasure in operators]
+    names = [part_name(part) for part in parts] + [f"erasing by {erasure}" for erasure in operators]
     return f"Not complete within {comparison.budget:g} s: {join_names(names)}. More time adds them."
 
 
@@ -77,7 +77,7 @@ def _methods(comparison: "Comparison") -> list["MethodResult"]:
     return [method for method, spec in methods if not (method.attribution.ended_early and spec.kind == "fine-tuned")]
 
 
-def _name(part: str) -> str:
+def part_name(part: str) -> str:
     """Return the name of a method, of a narrator, or of the random orders."""
     if part == RANDOM.id:
         return "the random orders"

@@ -7,6 +7,7 @@ from explainers.comparison.two_models import MethodPair, ModelPair
 from explainers.methods.registry import method_spec
 from explainers.report.answer import heading
 from explainers.report.heatmap import heatmap
+from explainers.report.summary import budget_sentence, part_name
 from explainers.report.text import (
     decimals,
     escaped,
@@ -70,16 +71,15 @@ def about_rows(pair: ModelPair) -> str:
     return f"For {target_name(pair.first.decision)}. {RHO}" if pair.same_target else RHO
 
 
-def notes(pair: ModelPair, models: Names, explained: str = "") -> Iterator[str]:
-    """Yield what is not compared, and why. `explained` is the class that was asked for, by default the first's."""
-    explained = explained or pair.first.decision.card.labels[pair.first.decision.label]
-    if explained not in pair.second.decision.card.labels:
-        yield (
-            f"{models[1]} has no class {one_line(explained)} and explains the one that it predicts, so the rows answer "
-            "different questions."
-        )
-    if pair.second.decision.encoding.warning:
-        yield f"{models[1]}: {pair.second.decision.encoding.warning}"
+def class_note(pair: ModelPair, models: Names, explained: str = "") -> str:
+    """Return that the second model lacks the class `explained`, by default that of the first; empty where it has it."""
+    explained = explained or pair.first.label
+    if explained in pair.second.decision.card.labels:
+        return ""
+    return (
+        f"{models[1]} has no class {one_line(explained)} and explains the one that it predicts, so the rows answer "
+        "different questions."
+    )
 
 
 def units_note(pair: ModelPair) -> str:
@@ -91,15 +91,29 @@ def units_note(pair: ModelPair) -> str:
 
 
 def alone_notes(pair: ModelPair, names: Names) -> Iterator[str]:
-    """Yield the methods that only one of the models has a result of, and why one failed for the second."""
-    failed = {failure.method: failure.reason for failure in pair.second.failures}
-    for method in pair.alone[0]:
-        if method in failed:
-            yield f"{method_spec(method).name} failed for {names[1]}: {failed[method]}"
-    for name, methods in zip(names, pair.alone, strict=True):
-        others = [method_spec(method).name for method in methods if method not in failed]
-        if others:
-            yield f"Only for {name}: {join_names(others)}."
+    """Yield the methods that only one of the models has a result of, without those that failed for the other, or had
+    no time."""
+    for name, methods, other in zip(names, pair.alone, (pair.second, pair.first), strict=True):
+        missing = {*other.postponed, *(failure.method for failure in other.failures)}
+        alone = [method_spec(method).name for method in methods if method not in missing]
+        if alone:
+            yield f"Only for {name}: {join_names(alone)}."
+
+
+def failure_notes(comparison: "Comparison", name: str) -> Iterator[str]:
+    """Yield which methods failed for the model of this name, and why."""
+    for failure in comparison.failures:
+        yield f"{part_name(failure.method)} failed for {name}: {failure.reason}"
+
+
+def run_notes(pair: ModelPair, names: Names) -> Iterator[str]:
+    """Yield of either comparison what is wrong with its input, what failed, and what did not fit into the budget."""
+    for name, comparison in zip(names, (pair.first, pair.second), strict=True):
+        if comparison.decision.encoding.warning:
+            yield f"{name}: {comparison.decision.encoding.warning}"
+        yield from failure_notes(comparison, name)
+        if short := budget_sentence(comparison):
+            yield f"{name}: {short}"
 
 
 def pair_lines(pair: ModelPair) -> Iterator[str]:
@@ -107,8 +121,7 @@ def pair_lines(pair: ModelPair) -> Iterator[str]:
     models = one_line(pair.first.decision.card.name), one_line(pair.second.decision.card.name)
     names = row_names(pair, models)
     yield from (f"{name} {prediction_line(one)}" for name, one in zip(names, (pair.first, pair.second), strict=True))
-    yield from notes(pair, models)
-    yield from filter(None, [units_note(pair)])
+    yield from filter(None, [class_note(pair, models), units_note(pair)])
     yield from ("", about_rows(pair))
     wide = max(map(len, names))
     words = [one_line(visible(pair.first.decision.encoding.units[at].text), LONGEST_UNIT) for at, _ in pair.units]
@@ -119,7 +132,8 @@ def pair_lines(pair: ModelPair) -> Iterator[str]:
         for name, row in zip(("", *names), (words, *rows), strict=True):
             cells = "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
             yield f"{name:{wide}}  {cells}"
-    yield from alone_notes(pair, names)
+    closing = [*run_notes(pair, names), *alone_notes(pair, names)]
+    yield from ("", *closing) if closing else ()
 
 
 def pair_fragment(pair: ModelPair) -> str:
@@ -131,7 +145,7 @@ def pair_fragment(pair: ModelPair) -> str:
         _rows(method_spec(method.method).display_name, difference(pair, method), pair, method, names)
         for method in pair.methods
     ]
-    said = [*notes(pair, models), units_note(pair), *alone_notes(pair, names)]
+    said = [class_note(pair, models), units_note(pair), *run_notes(pair, names), *alone_notes(pair, names)]
     return (
         f'{STYLE}<div class="two-models"><div>{"".join(map(line, names, map(escaped, heads)))}</div>'
         f"<small>{escaped(about_rows(pair))}</small>{''.join(blocks)}"

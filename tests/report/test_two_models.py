@@ -12,7 +12,8 @@ from explainers import explain_beside
 from explainers.__main__ import app
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.two_models import pair_lines
+from explainers.report.two_models import pair_fragment, pair_lines
+from explainers.results.events import Failure
 
 Build = Callable[..., FrozenModel]
 TEXT = "a good film but dull"
@@ -55,6 +56,24 @@ def test_other_classes_are_said(models: tuple[FrozenModel, FrozenModel]) -> None
     lines = list(pair_lines(pair))
     assert lines[0].startswith("bag, positive predicts positive")
     assert any(line.startswith("other has no class positive and explains the one that it predicts") for line in lines)
+
+
+def test_what_either_lacks_is_said(models: tuple[FrozenModel, FrozenModel]) -> None:
+    pair = explain_beside(*models, TEXT, methods=["occlusion", "lime", "kernel_shap"])
+    warned = replace(pair.first.decision, encoding=replace(pair.first.decision.encoding, warning="Cut after 5 words."))
+    first = replace(pair.first, decision=warned, failures=(Failure("lime", "It found nothing."),))
+    failed = (Failure("occlusion", "It broke."),)
+    second = replace(pair.second, budget=2.0, postponed=("kernel_shap",), failures=failed)
+    alone = ("occlusion", "kernel_shap"), ("lime",)
+    pair = replace(pair, first=first, second=second, methods=(), alone=alone)
+    said = [
+        "bag: Cut after 5 words.",
+        "LIME failed for bag: It found nothing.",
+        "Occlusion failed for other: It broke.",
+        "other: Not complete within 2 s: KernelSHAP. More time adds them.",
+    ]
+    assert list(pair_lines(pair))[-5:] == ["", *said]  # no "Only for": why the other lacks it is said
+    assert all(f"<small>{sentence}</small>" in pair_fragment(pair) for sentence in said)
 
 
 def test_from_the_command_line(hub_folder: Path) -> None:
