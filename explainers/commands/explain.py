@@ -106,6 +106,10 @@ def explain_command(
         numbers, seconds = sentence_numbers(opened), checked_budget(budget)
         checked_settings(unit, erasure or "mask", samples, steps, seed, sampling, numbers)
         check_table(table)
+        if beside is not None and (attributions is not None or html is not None or table is not None or superpixels):
+            raise ExplanationError(
+                "--attributions, --superpixels, --html and --table are about one model. Omit them, or --beside."
+            )
         ids = None if methods is None else split_ids(methods)
         chosen = () if ids is None else selection(ids).methods
 
@@ -131,10 +135,6 @@ def explain_command(
         if superpixels:
             frozen = with_superpixels(frozen, superpixels)
         if beside is not None:
-            if attributions is not None or html is not None or table is not None or superpixels:
-                raise ExplanationError(
-                    "--attributions, --superpixels, --html and --table are about one model. Omit them, or --beside."
-                )
             pair = explain_beside(
                 frozen,
                 load(beside, device=device, precision=precision),

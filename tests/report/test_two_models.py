@@ -86,7 +86,13 @@ def test_from_the_command_line(hub_folder: Path) -> None:
     assert [method["method"] for method in content["methods"]] == ["occlusion"]
     assert content["methods"][0]["first"] == content["methods"][0]["second"]
     assert content["first"]["manifest"]["model"]["precision"] == "float32"
-    refused = CliRunner().invoke(app, [*both, "--table", "scores.csv"])
+
+
+@pytest.mark.parametrize("option", ["--attributions", "--superpixels", "--html", "--table"])
+def test_what_is_about_one_model_is_refused_before_any_is_loaded(option: str) -> None:
+    value = {"--superpixels": "4", "--table": "scores.csv"}.get(option, "file")
+    line = ["explain", "--text", "good film", "--model", "nowhere/model", "--beside", "nowhere/other", option, value]
+    refused = CliRunner().invoke(app, line)
     assert (refused.exit_code, "are about one model" in refused.stderr) == (2, True)
 
 
