@@ -21,7 +21,7 @@ from explainers.comparison.two_models import ModelPair, two_models
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
-from explainers.methods.registry import select
+from explainers.methods.registry import default_methods, select
 from explainers.methods.selection import selection
 from explainers.methods.spec import MethodSpec
 from explainers.models.frozen_model import FrozenModel
@@ -147,10 +147,13 @@ def explain_beside(
 ) -> ModelPair:
     """Explains one input for two models, with the same methods, and compares the rows of each method by rank.
 
-    The options are those of `explain`, for both. The second model explains the class that the first one explains, where
-    it has one of that name, else the one that it predicts; methods that learn and are not fitted to it are left out.
+    The options are those of `explain`, for both, but by default no narrator runs. The second model explains the class
+    that the first one explains, where it has one of that name, else the one that it predicts; methods that learn and
+    are not fitted to it are left out.
     Raises `ExplanationError` where either model cannot read the input, or they share no unit of it.
     """
+    if options.get("methods") is None:
+        options["methods"] = default_methods()
     first = explain(model, to_example(text, text_pair), image=image, **options)
     decision, settings = first.decision, first.decision.settings
     labels = model.labels

@@ -57,7 +57,7 @@ def explain_command(
         str | None,
         typer.Option(
             help=f"Ids of methods and narrators, separated by commas; by default {', '.join(default_methods())}, and "
-            f"those of the narrators ({', '.join(NARRATORS.ids)}) that are fitted to the model."
+            f"without --beside those of the narrators ({', '.join(NARRATORS.ids)}) that are fitted to the model."
         ),
     ] = None,
     label: Annotated[

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from explainers import explain_beside
+from explainers import api, explain_beside
 from explainers.__main__ import app
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
@@ -74,6 +74,16 @@ def test_what_either_lacks_is_said(models: tuple[FrozenModel, FrozenModel]) -> N
     ]
     assert list(pair_lines(pair))[-5:] == ["", *said]  # no "Only for": why the other lacks it is said
     assert all(f"<small>{sentence}</small>" in pair_fragment(pair) for sentence in said)
+
+
+def test_narrators_have_no_part_by_default(
+    speaker: FrozenModel, narrators: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert narrators
+    monkeypatch.setattr(api, "default_methods", lambda: ("occlusion",))
+    pair = explain_beside(speaker, speaker, "good film", "dull film")
+    assert [method.method for method in pair.methods] == ["occlusion"]
+    assert pair.first.narratives == pair.second.narratives == ()
 
 
 def test_from_the_command_line(hub_folder: Path) -> None:
