@@ -21,25 +21,20 @@ from app.compare.state import compare_state
 from app.model_info import ModelInfo, model_info, offered_models
 from app.streamlit_shims import connection
 from explainers.errors import ExplanationError, without_folders
-from explainers.methods.registry import method_spec, select
-from explainers.report.text import escaped, one_line, target_name
+from explainers.methods.registry import select
+from explainers.report.text import one_line
 from explainers.report.two_models import (
-    STYLE,
-    about_rows,
     alone_notes,
     class_note,
-    difference,
     failure_notes,
-    line,
-    prediction_line,
+    pair_html,
     row_names,
     units_note,
 )
 from explainers.results.manifest import strict_json
 
 if TYPE_CHECKING:
-    from explainers.comparison.two_models import MethodPair, ModelPair
-    from explainers.results.comparison import Comparison
+    from explainers.comparison.two_models import ModelPair
 
 TITLE = "Another model or class"
 IDEA = "The same input and methods for a second model, another version of it, or another class: where do they differ?"
@@ -207,7 +202,7 @@ def _draw(engine: Engine, run: Run, second: Run, drawing: DrawingOptions, label:
         plain_text.error(str(error))
         return
     key = known, drawing.preset, drawing.percent
-    st.html(second.view("two models drawn", key, lambda: html(pair, run, second, drawing)))
+    st.html(second.view("two models drawn", key, lambda: _html(pair, run, second, drawing)))
     _notes(pair, run, second, label)
     st.download_button(
         "Both models, JSON",
@@ -292,18 +287,10 @@ def _notes(pair: "ModelPair", run: Run, second: Run, label: str) -> None:
         plain_text.caption(short)
 
 
-def html(pair: "ModelPair", run: Run, second: Run, drawing: DrawingOptions) -> str:
-    """What either model says of the input, and each method for both: the consensus, then what differs most."""
-    names = _names(pair, run, second)
-    heads = [
-        line(name, escaped(prediction_line(one.comparison(), finished=one.finished)))
-        for name, one in zip(names, (run, second), strict=True)
-    ]
-    blocks = [_block(pair, method, names, drawing) for method in pair.methods]
-    return (
-        f'{STYLE}<div class="two-models"><div>{"".join(heads)}</div><small>{escaped(about_rows(pair))}</small>'
-        f"{''.join(blocks)}</div>"
-    )
+def _html(pair: "ModelPair", run: Run, second: Run, drawing: DrawingOptions) -> str:
+    finished = run.finished, second.finished
+    preset, percent = drawing.preset, drawing.percent
+    return pair_html(pair, _names(pair, run, second), finished=finished, preset=preset, percent=percent)
 
 
 def _names(pair: "ModelPair", run: Run, second: Run) -> tuple[str, str]:
@@ -313,21 +300,3 @@ def _names(pair: "ModelPair", run: Run, second: Run) -> tuple[str, str]:
 def _name(run: Run) -> str:
     """Return the model's name as it was asked for."""
     return one_line(run.request.model)
-
-
-def _block(pair: "ModelPair", method: "MethodPair", names: tuple[str, str], drawing: DrawingOptions) -> str:
-    rows = "".join(
-        line(name, _heat_map(comparison, method.method, drawing))
-        for name, comparison in zip(names, (pair.first, pair.second), strict=True)
-    )
-    name = method_spec(method.method).display_name
-    return f"<section><h3>{escaped(name)}<small>{escaped(difference(pair, method))}</small></h3>{rows}</section>"
-
-
-def _heat_map(comparison: "Comparison", method: str, drawing: DrawingOptions) -> str:
-    from explainers.report.heatmap import heatmap
-
-    result = comparison.result(method)
-    assert result is not None
-    label, names = target_name(comparison.decision), tuple(comparison.names)
-    return heatmap(result.attribution, label, preset=drawing.preset, percent=drawing.percent, names=names)

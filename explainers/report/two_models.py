@@ -1,6 +1,6 @@
 """Two comparisons of one input, method by method below each other: in words, as lines for a terminal, and as HTML."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from explainers.comparison.two_models import MethodPair, ModelPair
@@ -140,31 +140,45 @@ def pair_fragment(pair: ModelPair) -> str:
     """HTML for a notebook, in the colours of the surrounding page."""
     models = one_line(pair.first.decision.card.name), one_line(pair.second.decision.card.name)
     names = row_names(pair, models)
-    heads = (prediction_line(comparison) for comparison in (pair.first, pair.second))
-    blocks = [
-        _rows(method_spec(method.method).display_name, difference(pair, method), pair, method, names)
-        for method in pair.methods
-    ]
     said = [class_note(pair, models), units_note(pair), *run_notes(pair, names), *alone_notes(pair, names)]
+    return pair_html(pair, names, notes=filter(None, said))
+
+
+def pair_html(
+    pair: ModelPair,
+    names: Names,
+    *,
+    finished: tuple[bool, bool] = (True, True),
+    preset: str = "safe",
+    percent: float = 0,
+    notes: Iterable[str] = (),
+) -> str:
+    """HTML of what either model predicts, and of each method for both, with the notes below. What is not `finished` has
+    no answer yet; `preset` and `percent` are those of `heatmap`."""
+    heads = [
+        _line(name, escaped(prediction_line(comparison, finished=over)))
+        for name, comparison, over in zip(names, (pair.first, pair.second), finished, strict=True)
+    ]
+    blocks = (_rows(pair, method, names, preset=preset, percent=percent) for method in pair.methods)
     return (
-        f'{STYLE}<div class="two-models"><div>{"".join(map(line, names, map(escaped, heads)))}</div>'
-        f"<small>{escaped(about_rows(pair))}</small>{''.join(blocks)}"
-        f"{''.join(f'<small>{escaped(note)}</small>' for note in said if note)}</div>"
+        f'{STYLE}<div class="two-models"><div>{"".join(heads)}</div><small>{escaped(about_rows(pair))}</small>'
+        f"{''.join(blocks)}{''.join(f'<small>{escaped(note)}</small>' for note in notes)}</div>"
     )
 
 
-def line(name: str, content: str) -> str:
+def _line(name: str, content: str) -> str:
     """HTML of a row: its name, and beside it what is HTML already."""
     return f'<div class="line"><small>{escaped(name)}</small><div dir="auto">{content}</div></div>'
 
 
-def _rows(title: str, apart: str, pair: ModelPair, method: MethodPair, names: Names) -> str:
+def _rows(pair: ModelPair, method: MethodPair, names: Names, *, preset: str, percent: float) -> str:
     maps = []
     for comparison in (pair.first, pair.second):
         result = comparison.result(method.method)
         assert result is not None
-        label = target_name(comparison.decision)
-        maps.append(heatmap(result.attribution, label, names=tuple(comparison.names)))
+        label, inputs = target_name(comparison.decision), tuple(comparison.names)
+        maps.append(heatmap(result.attribution, label, preset=preset, percent=percent, names=inputs))
+    title, apart = method_spec(method.method).display_name, difference(pair, method)
     return (
-        f"<section><h3>{escaped(title)}<small>{escaped(apart)}</small></h3>{''.join(map(line, names, maps))}</section>"
+        f"<section><h3>{escaped(title)}<small>{escaped(apart)}</small></h3>{''.join(map(_line, names, maps))}</section>"
     )
