@@ -17,7 +17,7 @@ from explainers.comparison.budget import Budget
 from explainers.comparison.decision import checked_encoding, decide
 from explainers.comparison.price import expected_passes
 from explainers.comparison.runner import run, with_pool
-from explainers.comparison.two_models import ModelPair, two_models
+from explainers.comparison.two_models import ModelPair, second_question, two_models
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.errors import ExplanationError
@@ -34,7 +34,7 @@ from explainers.report.two_models import pair_fragment
 from explainers.results.comparison import Comparison, Comparisons
 from explainers.results.events import MethodResult
 from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_budget, checked_settings
-from explainers.training.artifacts import available_artifacts, find_artifact
+from explainers.training.artifacts import find_artifact
 
 Comparison._repr_html_ = fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
 ModelPair._repr_html_ = pair_fragment  # type: ignore[attr-defined]
@@ -155,18 +155,13 @@ def explain_beside(
     if options.get("methods") is None:
         options["methods"] = default_methods()
     first = explain(model, to_example(text, text_pair), image=image, **options)
-    decision, settings = first.decision, first.decision.settings
-    labels = model.labels
-    shared = labels[decision.label] in second.labels
-    versus = None if decision.versus is None or not shared else labels[decision.versus]
-    fitted = {artifact.method for artifact in available_artifacts(second.name, second.version)}
-    learned = [spec.id for spec in select(first.order) if spec.learns and spec.weights_of not in fitted]
+    asked = second_question(first.decision, first.order, second.name, second)
     other: Options = {
         **options,
-        "methods": [method for method in first.order if method not in learned],
-        "label": labels[decision.label] if shared else None,
-        "versus": versus if versus in second.labels else None,
-        "erasure": settings.erasure if settings.erasure in second.erasures else None,
+        "methods": asked.methods,
+        "label": asked.label,
+        "versus": asked.versus,
+        "erasure": asked.erasure,
     }
     return two_models(first, explain(second, to_example(text, text_pair), image=image, **other))
 

@@ -18,7 +18,7 @@ from explainers.methods.spec import MethodSpec
 from explainers.models.inputs.encoding import Erasure
 from explainers.models.precision import PRECISIONS, Precision
 from explainers.results.settings import UNTIL_SETTLED, Settings
-from explainers.training.artifacts import available_artifacts, runnable_narrators, waiting_narrators
+from explainers.training.artifacts import available_artifacts, not_fitted, runnable_narrators, waiting_narrators
 
 NARRATORS_HELP = (
     "Each generates a sentence from the model's internal states, φ (words) from the words. Three things are checked."
@@ -85,12 +85,6 @@ def _chosen(field: str, offered: Iterable[MethodSpec], state: CompareState, abse
     value = getattr(state.controls, field)
     default = [spec.name for spec in offered if spec.default and spec.name not in absent]
     return default if value is None else [spec.name for spec in offered if spec.name in value]
-
-
-def not_fitted(model: str, version: str) -> list[MethodSpec]:
-    """Return the methods that learn to explain one model and were not fitted to this one."""
-    fitted = {artifact.method for artifact in available_artifacts(model, version)}
-    return [spec for spec in METHODS if spec.learns and spec.weights_of not in fitted]
 
 
 def _general_methods(model: str, version: str, state: CompareState) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import plain_text
-from app.compare.controls import not_fitted
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
 from app.compare.runs import Lease, Request, Run
@@ -21,7 +20,6 @@ from app.compare.state import compare_state
 from app.model_info import ModelInfo, model_info, offered_models
 from app.streamlit_shims import connection
 from explainers.errors import ExplanationError, without_folders
-from explainers.methods.registry import select
 from explainers.report.text import one_line
 from explainers.report.two_models import (
     alone_notes,
@@ -161,22 +159,17 @@ def _asks_more(engine: Engine, run: Run, second: Run, label: str) -> bool:
 def _request(run: Run, model: str, info: ModelInfo, chosen: str) -> Request:
     """Ask of the second model what the first was asked, as far as it can answer: methods that were fitted to it, and
     the `chosen` class, or that which the first one explains, where it has it."""
-    first, decision = run.request, run.comparison().decision
-    labels, settings = decision.card.labels, first.settings
-    absent = {spec.weights_of for spec in not_fitted(model, info.version)}
-    methods = tuple(spec.id for spec in select(first.methods) if spec.weights_of not in absent)
-    wanted = chosen or labels[decision.label]
-    label = wanted if wanted in info.labels else None
-    versus = labels[decision.target.versus] if decision.target.versus is not None and not chosen else None
-    if settings.erasure not in info.erasures:
-        settings = replace(settings, erasure=info.default_erasure)
+    from explainers.comparison.two_models import second_question
+
+    first = run.request
+    asked = second_question(run.comparison().decision, first.methods, model, info, label=chosen)
     return replace(
         first,
         model=model,
-        methods=methods if info.labels else (),
-        label=label,
-        versus=versus if label is not None and versus in info.labels else None,
-        settings=settings,
+        methods=asked.methods if info.labels else (),
+        label=asked.label,
+        versus=asked.versus,
+        settings=replace(first.settings, erasure=asked.erasure),
         narrators=(),
         guess=(),
         given=(),  # what a file says is about the first

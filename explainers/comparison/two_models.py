@@ -4,16 +4,43 @@ Each method is compared with itself by the ranks that it gives to the units that
 compared: their scale is that of each model's probabilities. Importing this module does not load torch.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from explainers.comparison.consensus import abstains, spec_of
 from explainers.errors import ExplanationError
+from explainers.methods.registry import select
 from explainers.metrics.agreement import Scores, spearman
-from explainers.models.inputs.encoding import Encoding, Unit
+from explainers.models.inputs.encoding import Encoding, Erasure, Unit
 from explainers.results.answer import CONSENSUS
 from explainers.results.comparison import Comparison
+from explainers.results.decision import Decision
 from explainers.results.events import MethodResult
+from explainers.training.artifacts import not_fitted
+
+
+class SecondModel(Protocol):
+    """What is to be known of a model to ask it the same as the first one."""
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def erasures(self) -> tuple[Erasure, ...]: ...
+    @property
+    def default_erasure(self) -> Erasure: ...
+
+
+@dataclass(frozen=True)
+class SecondQuestion:
+    """What the second model is asked; `label` is None for the class that it predicts."""
+
+    methods: tuple[str, ...]
+    label: str | None
+    versus: str | None
+    erasure: Erasure
 
 
 @dataclass(frozen=True)
@@ -89,6 +116,23 @@ class ModelPair:
             "first": self.first.as_dict(),
             "second": self.second.as_dict(),
         }
+
+
+def second_question(
+    first: Decision, methods: Iterable[str], name: str, model: SecondModel, *, label: str = ""
+) -> SecondQuestion:
+    """Return what the first model was asked, as far as the second, of this name, can answer: without methods that were
+    not fitted to it, and about the class `label`, by default that which the first one explains, where it has it."""
+    absent = {spec.weights_of for spec in not_fitted(name, model.version)}
+    labels, wanted = first.card.labels, label or first.card.labels[first.label]
+    versus = None if first.versus is None or label or wanted not in model.labels else labels[first.versus]
+    erasure = first.settings.erasure
+    return SecondQuestion(
+        tuple(spec.id for spec in select(methods) if spec.weights_of not in absent),
+        wanted if wanted in model.labels else None,
+        versus if versus in model.labels else None,
+        erasure if erasure in model.erasures else model.default_erasure,
+    )
 
 
 def two_models(first: Comparison, second: Comparison) -> ModelPair:

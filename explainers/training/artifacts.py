@@ -147,6 +147,12 @@ def available_artifacts(model: str, version: str, family: Family = "learned") ->
     return tuple(artifacts[key] for key in sorted(artifacts))
 
 
+def not_fitted(model: str, version: str) -> list[MethodSpec]:
+    """Return the methods that learn to explain one model and were not fitted to this one."""
+    fitted = {artifact.method for artifact in available_artifacts(model, version)}
+    return [spec for spec in METHODS if spec.learns and spec.weights_of not in fitted]
+
+
 def runnable_narrators(model: str, version: str) -> tuple[str, ...]:
     """Ids of the narrators that were fitted to the model, without `waiting_narrators`."""
     waiting = waiting_narrators(model, version)

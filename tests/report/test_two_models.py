@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from explainers import api, explain_beside
 from explainers.__main__ import app
+from explainers.comparison.two_models import SecondQuestion, second_question
 from explainers.errors import ExplanationError
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.two_models import pair_fragment, pair_lines
@@ -84,6 +85,17 @@ def test_narrators_have_no_part_by_default(
     pair = explain_beside(speaker, speaker, "good film", "dull film")
     assert [method.method for method in pair.methods] == ["occlusion"]
     assert pair.first.narratives == pair.second.narratives == ()
+
+
+def test_the_second_is_asked_what_it_can_answer(models: tuple[FrozenModel, FrozenModel]) -> None:
+    first, other = models
+    decision = explain_beside(first, other, TEXT, methods=["occlusion"], versus="negative").first.decision
+    methods = ("aml:comp", "occlusion", "lime")
+    fits = second_question(decision, methods, "other", other)
+    assert fits == SecondQuestion(("lime", "occlusion"), "positive", "negative", "mask")
+    assert second_question(decision, methods, "other", other, label="negative").versus is None
+    renamed = second_question(decision, methods, "other", replace(other, labels=("negative", "fine")))
+    assert (renamed.label, renamed.versus) == (None, None)
 
 
 def test_from_the_command_line(hub_folder: Path) -> None:
