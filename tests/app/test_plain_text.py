@@ -170,6 +170,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "which",
     ),
     "app/train/form.py": (
+        "' '.join(filter(None, lines))",
         "_expected_time(jobs, spec, len(submitted.texts))",
         "recipe.__doc__",
         "about_seed.label",
