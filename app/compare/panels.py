@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 BARS_SHOWN = 8
 # of what Undo takes back, where the parameter's name does not say it
 NOUNS = {"removed": "removal", "opened": "sentence", "picture": "image", "own_image": "image", "erase": "operator"}
-UNDO_WIDTH = 150  # pixels: whatever the next step is, the buttons beside it stay, and a phone has room for all three
 PAIR_ABLATED = (
     "The prediction with one of the texts erased, and with both swapped. If it stays the same without a text, the "
     "model did not need that text."
@@ -175,8 +174,8 @@ def changes(run: Run, sort: str) -> None:
             plain_text.caption(erased)
         else:
             plain_text.caption(f"Press {unit} to remove it everywhere. Point at it for its exact score in every row.")
-        # the label says it: a tooltip would leave the last Undo pressable
-        st.button(undo_label(state), on_click=state.undo, disabled=not state.steps, key="undo", width=UNDO_WIDTH)
+        # a tooltip would leave the last Undo pressable, and another label would make it another button
+        st.button("Undo", on_click=undo, disabled=not state.steps, key="undo")
         st.button("Restore all", on_click=state.restore_all, disabled=not count, key="back")
         if sort == EVIDENCE:
             st.button(
@@ -188,15 +187,21 @@ def changes(run: Run, sort: str) -> None:
             )
 
 
-def undo_label(state: CompareState) -> str:
-    """Return "Undo: text", by what the next step takes back; "Undo" where there is none."""
-    if not state.steps:
-        return "Undo"
+def undo() -> None:
+    """Take back the last step, and say what it was."""
+    state = compare_state()
+    if state.steps:
+        st.toast(f"Undone: {last_change(state)}.")
+        state.undo()
+
+
+def last_change(state: CompareState) -> str:
+    """Return what Undo takes back, such as "text"."""
     changed = changes_of(state.steps[-1], state.controls)
     if state.controls.example == OWN_TEXT:  # what was typed, or an image that was given, is what a person changed
         changed -= {"example"}
     names = [name for name in undoable(state.controls) if name in changed]
-    return f"Undo: {NOUNS.get(names[0], noun_of(state.controls, names[0]))}" if names else "Undo"
+    return NOUNS.get(names[0], noun_of(state.controls, names[0])) if names else "last change"
 
 
 def table(run: Run) -> None:

@@ -156,7 +156,7 @@ def pair_html(
     """HTML of what either model predicts, and of each method for both, with the notes below. What is not `finished` has
     no answer yet; `preset` and `percent` are those of `heatmap`."""
     heads = [
-        _line(name, escaped(prediction_line(comparison, finished=over)))
+        _line(name, f'<span dir="auto">{escaped(prediction_line(comparison, finished=over))}</span>')
         for name, comparison, over in zip(names, (pair.first, pair.second), finished, strict=True)
     ]
     blocks = (_rows(pair, method, names, preset=preset, percent=percent) for method in pair.methods)
@@ -168,7 +168,7 @@ def pair_html(
 
 def _line(name: str, content: str) -> str:
     """HTML of a row: its name, and beside it what is HTML already."""
-    return f'<div class="line"><small>{escaped(name)}</small><div dir="auto">{content}</div></div>'
+    return f'<div class="line"><small>{escaped(name)}</small><div>{content}</div></div>'
 
 
 def _rows(pair: ModelPair, method: MethodPair, names: Names, *, preset: str, percent: float) -> str:
