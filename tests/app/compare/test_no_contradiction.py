@@ -102,7 +102,8 @@ def test_the_words_of_the_heading_are_the_first_of_the_consensus_row_outlined_an
     assert all(row["cells"][str(unit)]["top"] for unit in answer.words)
     words = sorted(unit for unit in answer.words if units[unit].kind == "word")
     assert [unescape(each) for each in marked] == [units[unit].text for unit in words]
-    assert heading(answer, comparison).startswith(quoted(answer.words, comparison))
+    named = quoted(answer.words, comparison)
+    assert heading(answer, comparison).startswith(f"{named[:1].upper()}{named[1:]}")
     assert escaped(heading(answer, comparison, brief=True)) in markup
 
 
