@@ -166,6 +166,9 @@ def _key(style: str, name: str, meaning: str) -> str:
 def changes(run: Run, sort: str) -> None:
     """What has been removed so far, and the way back. Always as high, so that nothing below it moves."""
     count, state = len(run.request.removed), compare_state()
+    if state.taken_back:
+        st.toast(f"Undone: {state.taken_back}.")
+        state.taken_back = ""
     multimodal = run.request.example.image is not None
     with st.container(horizontal=True, vertical_alignment="center"):
         unit = "a word or patch" if multimodal else f"a {run.request.settings.name_of_unit}"
@@ -188,10 +191,10 @@ def changes(run: Run, sort: str) -> None:
 
 
 def undo() -> None:
-    """Take back the last step, and say what it was."""
+    """Take back the last step. What it was is said when the page is drawn: a callback's toast would be lost in that."""
     state = compare_state()
     if state.steps:
-        st.toast(f"Undone: {last_change(state)}.")
+        state.taken_back = last_change(state)
         state.undo()
 
 

@@ -183,6 +183,7 @@ class CompareState(PageState[CompareControls]):
     steps: list[CompareControls] = field(default_factory=list)  # what the page was asked before
     present: CompareControls | None = None  # what it was asked when it was last drawn
     undone: bool = False  # a step was taken back, and the page was not drawn again
+    taken_back: str = ""  # what Undo took back, until the page has said it
     asked: Example | None = None  # the input that is explained
     multimodal: bool = False  # whether the model reads images
     left_out: str = ""  # what the address does not hold of it: nothing, "text", "picture" or "text and picture"
@@ -339,9 +340,7 @@ class CompareState(PageState[CompareControls]):
         candidates = [generated_example(name)] if is_generated(name) else []
         candidates += [example_of(curated) for curated in curated_examples() if curated.text == example.text]
         inputs = example.text, example.pair, example.image
-        return next(
-            (candidate for candidate in candidates if (candidate.text, candidate.pair, candidate.image) == inputs), None
-        )
+        return next((one for one in candidates if (one.text, one.pair, one.image) == inputs), None)
 
     def next_generated(self, noun: str) -> None:
         """The next generated image with its statement replaces image and text."""

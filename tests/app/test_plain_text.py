@@ -93,7 +93,7 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "info.erasures",
         "in_images",
     ),
-    "app/compare/panels.py": ("last_change(state)",),
+    "app/compare/panels.py": ("state.taken_back",),
     "app/compare/question_form.py": ("curated.why", "display.content", "noun", "title", "help"),
     "app/compare/two_models.py": ("*_progress(second)", "second.download"),  # an amount such as 1.3 GB
     "app/compare/views.py": (

@@ -122,6 +122,7 @@ def test_undo_takes_back_a_text_a_unit_and_a_class(visit: Visit) -> None:
         window.done()
         if unit == "token":
             page.get_by_role("button", name="Undo").click()
+            expect(page.get_by_text(f"Undone: {'text' if text != SENTENCE else 'unit'}.")).to_be_visible()
     expect(page.get_by_role("button", name="Undo")).to_be_disabled()
 
 
