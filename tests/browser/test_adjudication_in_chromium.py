@@ -178,4 +178,4 @@ def test_what_an_owner_decides_is_there_once_and_makes_the_gold_marks(
     choose_task(page, "Correct a sentence")
     choose(page, "Item (1 of 2 decided)", "decided: 0, ")
     expect(box).to_have_value("It is a <b>naïve</b> film with a plot.")
-    assert serious(settled(page)) == []
+    assert serious(page) == []

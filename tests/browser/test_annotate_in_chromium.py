@@ -366,7 +366,7 @@ def test_a_finger_marks_and_nothing_is_hard_to_read(
         expect(units(page).nth(number)).to_have_attribute("aria-pressed", "true")
     expect(units(page).nth(1)).to_have_attribute("aria-pressed", "false")
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth")
-    assert serious(settled(page)) == []
+    assert serious(page) == []
     page.screenshot(path=screenshots / f"annotate-{'dark' if dark else 'light'}.png")
     task(page).get_by_text("positive", exact=True).tap()
     page.get_by_role("button", name="Confirm").tap()
