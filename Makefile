@@ -7,6 +7,9 @@ LOCKS := requirements.txt requirements.lock tests/requirements.lock assets/conta
 PYTEST := $(BIN)/python -m pytest --quiet
 PARALLEL := -n 2 --dist loadfile  # a file's tests share their fixtures; each process has one thread
 
+# Where it is set, every process that a test starts compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test test-fast lint unit browser lock audit clean
 
 run: .venv/.installed

@@ -51,6 +51,7 @@ from explainers.models.meter import Meter
 from explainers.models.text.base_weights import sha256
 from explainers.models.text.bundle import PooledClassifier
 from explainers.narrative import fit as narrative_command
+from explainers.narrative import generation
 from explainers.narrative import language as languages
 from explainers.narrative.interchange import linear_layers
 from explainers.narrative.language import LONGEST, language_of, vocabulary
@@ -385,8 +386,11 @@ def narrator_files(small_store: Path) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def narrators(narrator_files: tuple[str, ...], small_language: None) -> tuple[str, ...]:
-    """The ids of the narrators that are fitted to the `speaker`."""
+def narrators(
+    narrator_files: tuple[str, ...], small_language: None, monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, ...]:
+    """The ids of the narrators that are fitted to the `speaker`; few of their sentences would end by themselves."""
+    monkeypatch.setattr(generation, "LONGEST", 12)
     return narrator_files
 
 
