@@ -25,6 +25,7 @@ METHODS: Registry[MethodSpec] = Registry(
         "explainers.attribution.lime:LIME",
         "explainers.attribution.kernel_shap:KERNEL_SHAP",
         "explainers.attribution.occlusion:OCCLUSION",
+        "explainers.attribution.solvex:SOLVEX",
         "explainers.attribution.gradient:GRADIENT_X_INPUT",
         "explainers.attribution.gradient:GRADIENT_SHAP",
         "explainers.attribution.attention:ATTENTION_MEAN",

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from explainers.models.inputs.encoding import Encoding, Erasure
 from explainers.models.meter import Meter
 from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
+from explainers.results.registry import named
 
 TEXT = "the film was not unwatchable , but a very dull plot !"  # 12 units, 16 tokens with the special ones
 ODD = ["good", "!", "... , !", "xyzzy", "👍🏽 good", "cafe\u0301", "فيلم good שלום", "good good good", "a\x00b !"]
@@ -30,8 +32,10 @@ every_asking_method = pytest.mark.parametrize(
     "entry", [entry for entry in METHODS if entry.explains], ids=lambda entry: entry.id
 )
 every_explaining_method = pytest.mark.parametrize(
-    "entry", [entry for entry in METHODS if entry.group in ("Gradient", "Perturbation")], ids=lambda entry: entry.id
-)
+    "entry",
+    [entry for entry in METHODS if entry.group in ("Gradient", "Perturbation") and not entry.optimised],
+    ids=lambda entry: entry.id,
+)  # whose scores are effects; a search gives places
 every_erasure = pytest.mark.parametrize("erasure", ["mask", "delete", "zero"])
 
 
@@ -206,7 +210,9 @@ def test_the_random_state_of_the_process_is_left_alone(bert: FrozenModel, entry:
 
 
 @pytest.mark.parametrize(
-    "entry", [entry for entry in METHODS if entry.kind == "sampled" or entry.is_random], ids=lambda e: e.id
+    "entry",
+    [entry for entry in METHODS if "seed" in {field.name for field in fields(named(entry.implementation))}],
+    ids=lambda entry: entry.id,
 )
 def test_another_seed_is_another_draw(bert: FrozenModel, entry: MethodSpec) -> None:
     encoding = bert.encode(TEXT)

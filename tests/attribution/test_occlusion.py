@@ -2,6 +2,7 @@ import math
 from collections.abc import Callable
 
 import pytest
+import torch
 
 from explainers.attribution.occlusion import Occlusion
 from explainers.models.frozen_model import FrozenModel
@@ -48,3 +49,18 @@ def test_it_costs_one_pass_per_unit_and_one_more(bag: Build) -> None:
     model, meter = bag(WEIGHTS), Meter()
     Occlusion().attribute(model.metered(meter), model.encode("great dull the"), 1)
     assert meter.calls == 4
+
+
+def test_sequential_integrated_gradients_of_a_word_are_its_occlusion(bert: FrozenModel) -> None:
+    """Enguehard's SIG moves one word's embedding from [MASK] to its own, and its scores add up to what that changes."""
+    encoding, steps = bert.encode("the film was not unwatchable"), 200
+    units = len(encoding.units)
+    along = (torch.arange(steps) + 0.5) / steps
+    sig = []
+    for unit in range(units):
+        path = torch.ones(steps, units)
+        path[:, unit] = along
+        path.requires_grad_(True)
+        (gradient,) = torch.autograd.grad(bert.soft_probabilities(encoding, path, "mask")[:, 0].sum(), path)
+        sig.append(float(gradient[:, unit].mean()))
+    assert sig == pytest.approx(Occlusion().attribute(bert, encoding, 0).scores, abs=1e-4)

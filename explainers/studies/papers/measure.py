@@ -51,6 +51,7 @@ METHODS = (
     "lime",
     "kernel_shap",
     "occlusion",
+    "solvex",
     "attention_mean",
     "attention_last",
     "decompx",

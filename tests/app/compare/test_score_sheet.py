@@ -28,7 +28,7 @@ from explainers.results.settings import Settings
 Ran = Callable[..., Run]
 Ask = Callable[..., Request]
 # The small model has no attention, and no layers.
-MANY = tuple(spec.id for spec in METHODS if not spec.learns and spec.signed and not spec.one_window)
+MANY = tuple(spec.id for spec in METHODS if spec.signed and not (spec.learns or spec.one_window or spec.optimised))
 TEN = "a good film but dull and very bad plot not"
 RGBA = re.compile(r"rgba\(\d{1,3}, \d{1,3}, \d{1,3}, [01]\.\d{3}\)")
 LINE = re.compile(r"[0-5]px")
