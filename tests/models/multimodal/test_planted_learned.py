@@ -45,12 +45,12 @@ class Reading:
 
 READINGS = {"vilt": Reading(False, 90, 32, 1.0, 100), "clip-mfb": Reading(True, 140, 24, 0.05, 120)}
 SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
-    ("vilt", "aml"): {"epochs": 4, "learning_rate": 3e-3},
-    ("vilt", "cimi"): {"epochs": 5},
+    ("vilt", "aml"): {"epochs": 2, "learning_rate": 3e-3},
+    ("vilt", "cimi"): {"epochs": 4},
     ("vilt", "ciem"): {"epochs": 4, "learning_rate": 1e-3},
     ("vilt", "ivra"): {"epochs": 5},
-    ("clip-mfb", "aml"): {"epochs": 6, "learning_rate": 3e-3},
-    ("clip-mfb", "cimi"): {"epochs": 8, "learning_rate": 1e-2},
+    ("clip-mfb", "aml"): {"epochs": 3, "learning_rate": 3e-3},
+    ("clip-mfb", "cimi"): {"epochs": 5, "learning_rate": 1e-2},
 }  # IvRA refuses CLIP; CIEM does not find the patch there, see assets/docs/images.md
 
 

@@ -35,6 +35,7 @@ def test_no_text_that_is_judged_was_trained_on() -> None:
 @pytest.mark.slow
 def test_the_planted_word_is_found_in_a_small_decoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROSSLIGHT_STORE", str(tmp_path / "store"))
+    monkeypatch.setattr("explainers.studies.architectures.measure.FITTED", 24)
     row = measured(FAMILY["gpt2"], tmp_path, inputs=2, seed=0)
     assert row["accuracy"] > 0.95
     assert row["erasure"] == "delete"
@@ -48,6 +49,7 @@ def test_the_planted_word_is_found_in_a_small_decoder(tmp_path: Path, monkeypatc
 @pytest.mark.slow
 def test_the_planted_word_is_found_in_a_small_encoder_decoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROSSLIGHT_STORE", str(tmp_path / "store"))
+    monkeypatch.setattr("explainers.studies.architectures.measure.FITTED", 24)
     row = measured(FAMILY["t5"], tmp_path, inputs=2, seed=0)
     assert row["accuracy"] > 0.95
     assert row["erasure"] == "delete"  # T5 has no mask token
