@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Event, Lock, Semaphore, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from explainers.errors import ExplanationError, ModelUnavailable
 from explainers.methods.registry import METHODS
@@ -29,19 +29,26 @@ FOREIGN_AT_ONCE = 2  # loads of models that do not come with the project; furthe
 MOST_LOADS = 16  # on their way at the same time, those that wait included
 PATIENCE = 180.0  # seconds for which one waits for a model
 DRAWN = 3.0  # seconds after which the first page is drawn; importing torch holds Python's lock and would delay it
-PLACED = "\0"  # between the name of a model and its device; no name of a model or folder holds it
 CHECK = 0.2  # seconds between two looks at whether the model is still wanted
 SERVER_DEVICE = "auto"  # as CROSSLIGHT_DEVICE says
 DOWNLOAD_FIRST = "Download it on Compare first."
 DEVICE_VARIABLE, ROOTS_VARIABLE = "CROSSLIGHT_DEVICE", "CROSSLIGHT_MODELS"
 
 
+class Placed(NamedTuple):
+    """A model's name, and the device on which it is: what "auto" stands for, not "auto". Its precision is not named:
+    models of both share their weights."""
+
+    name: str
+    device: str
+
+
 class ModelPool:
     def __init__(self) -> None:
-        self.models: OrderedDict[str, FrozenModel] = OrderedDict()
-        self.loads: dict[str, Future[FrozenModel]] = {}
-        self.downloads: dict[str, Transfer] = {}  # of the loads
-        self.waiting: Counter[str] = Counter()  # how many wait for a model
+        self.models: OrderedDict[Placed, FrozenModel] = OrderedDict()
+        self.loads: dict[Placed, Future[FrozenModel]] = {}
+        self.downloads: dict[Placed, Transfer] = {}  # of the loads
+        self.waiting: Counter[Placed] = Counter()  # how many wait for a model
         self.changing = Lock()  # held for a moment, never while a model loads
         self.foreign = Semaphore(FOREIGN_AT_ONCE)
         self.warming: dict[str, Thread] = {}
@@ -53,11 +60,11 @@ class ModelPool:
     def loaded(self, name: str) -> "FrozenModel | None":
         """On any device."""
         models = list(self.models.items())
-        return next((model for key, model in models if key.partition(PLACED)[0] == name), None)
+        return next((model for key, model in models if key.name == name), None)
 
     def names(self) -> list[str]:
         """Return the names of the loaded models, those used last at the end."""
-        return [key.partition(PLACED)[0] for key in list(self.models)]
+        return [key.name for key in list(self.models)]
 
     def offered_devices(self) -> tuple[str, ...]:
         """Return the devices of this machine that a person may choose, first the server's own; only that one where
@@ -72,7 +79,7 @@ class ModelPool:
         its download, which nobody waits for any more.
         """
         self.needed.set()
-        key = placed(name, device)
+        key = self._placed(name, device)
         with self.changing:
             model = self.models.get(key)
             if model is not None:
@@ -80,7 +87,7 @@ class ModelPool:
                 return model
             load = self.loads.get(key)
             if load is None or not self.downloads[key].go_on():
-                load = self._begin(name, device)
+                load = self._begin(key)
             transfer = self.downloads[key]
             self.waiting[key] += 1
         try:
@@ -93,10 +100,10 @@ class ModelPool:
                     transfer.stop()
         return load.result()
 
-    def download(self, name: str, device: str = SERVER_DEVICE) -> Transfer | None:
-        """How far the download of this model is, if one is on its way."""
-        transfer = self.downloads.get(placed(name, device))
-        return transfer if transfer is not None and transfer.done < transfer.total else None
+    def download(self, name: str) -> Transfer | None:
+        """How far the download of this model is, if one is on its way, for whichever device."""
+        transfers = [transfer for key, transfer in list(self.downloads.items()) if key.name == name]
+        return next((transfer for transfer in transfers if transfer.done < transfer.total), None)
 
     def warm_up(self, name: str, after: float = 0.0) -> None:
         """Loads the libraries and a model in the background, ahead of the first explanation.
@@ -116,20 +123,30 @@ class ModelPool:
         for thread in list(self.warming.values()):
             thread.join()
 
-    def _begin(self, name: str, device: str = SERVER_DEVICE) -> "Future[FrozenModel]":
+    def _placed(self, name: str, chosen: str) -> Placed:
+        """Raises `ModelUnavailable` where this machine does not have the device."""
+        from explainers.models.libraries import import_transformers
+
+        import_transformers()  # before what needs it
+        from explainers.models.catalog import available_devices, resolve_device
+
+        self.devices = available_devices()
+        return Placed(name, str(resolve_device(own_device() if own_device() != SERVER_DEVICE else chosen)))
+
+    def _begin(self, key: Placed) -> "Future[FrozenModel]":
         if len(self.loads) >= MOST_LOADS:
-            raise ModelUnavailable(f"{MOST_LOADS} models are being loaded. Try {name!r} again in a minute.")
-        load = self.loads[placed(name, device)] = Future()
-        transfer = self.downloads[placed(name, device)] = Transfer()
-        Thread(target=self._load, args=(name, device, load, transfer), name=f"load {name}", daemon=True).start()
+            raise ModelUnavailable(f"{MOST_LOADS} models are being loaded. Try {key.name!r} again in a minute.")
+        load = self.loads[key] = Future()
+        transfer = self.downloads[key] = Transfer()
+        Thread(target=self._load, args=(key, load, transfer), name=f"load {key.name}", daemon=True).start()
         return load
 
-    def _load(self, name: str, device: str, load: "Future[FrozenModel]", transfer: Transfer) -> None:
+    def _load(self, key: Placed, load: "Future[FrozenModel]", transfer: Transfer) -> None:
         """In a thread of its own. Whatever is raised there reaches those who wait."""
-        key = placed(name, device)
+        name = key.name
         try:
             with transferring(transfer), asking(at_most(LARGE + self.allowed.get(name, 0))):
-                model = self._loaded_from_disk(name, device)
+                model = self._loaded_from_disk(key)
         except BaseException as error:
             with self.changing:
                 if isinstance(error, DownloadNotAllowed):
@@ -154,19 +171,18 @@ class ModelPool:
             if refused is not None:
                 self.allowed[name] = refused.size.bytes
 
-    def _forget(self, key: str, load: "Future[FrozenModel]") -> None:
+    def _forget(self, key: Placed, load: "Future[FrozenModel]") -> None:
         """The load, unless another one has taken its place since it was stopped."""
         if self.loads.get(key) is load:
             del self.loads[key], self.downloads[key]
 
-    def _loaded_from_disk(self, name: str, chosen: str) -> "FrozenModel":
-        from explainers.models.catalog import available_devices, load
+    def _loaded_from_disk(self, key: Placed) -> "FrozenModel":
+        from explainers.models.catalog import load
         from explainers.models.libraries import import_transformers
 
+        name, device = key
         embedded = name in bundle_names()
         import_transformers(auto=not embedded)
-        self.devices = available_devices()
-        device = own_device() if own_device() != SERVER_DEVICE else chosen
         if embedded:
             return load(name, device=device, roots=roots())
         with self.foreign:
@@ -185,11 +201,6 @@ class ModelPool:
 def own_device() -> str:
     """Return the device that CROSSLIGHT_DEVICE names, by default "auto"."""
     return os.environ.get(DEVICE_VARIABLE) or SERVER_DEVICE
-
-
-def placed(name: str, device: str) -> str:
-    """Return under which key a model on this device is held: its name, where it is the server's device."""
-    return name if device == SERVER_DEVICE else f"{name}{PLACED}{device}"
 
 
 def _wait(name: str, load: "Future[FrozenModel]", transfer: Transfer, check: Callable[[], None]) -> None:

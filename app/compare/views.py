@@ -217,7 +217,7 @@ def _measurements(engine: Engine, run: Run, drawing: DrawingOptions, was_pending
 
 def _loading(engine: Engine, run: Run) -> str:
     """What happens to the model, with its size while it is downloaded."""
-    download = engine.pool.download(run.request.model, run.request.device)
+    download = engine.pool.download(run.request.model)
     return "Loading the model" if download is None else f"Downloading the model, {download.progress}"
 
 

@@ -121,7 +121,7 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
     if model is None:
         return f"{line}. The time is known when the model is loaded.{few}"
     # a pass has all cores here, and each of the processes one of them
-    seconds = _seconds_per_pass(model.name, model.version, model, typical.text, typical.pair)
+    seconds = _seconds_per_pass(model.name, model.version, str(model.device), model, typical.text, typical.pair)
     return f"{line}, about {duration((inputs * passes + again) * seconds)} on this machine.{few}"
 
 
@@ -177,7 +177,9 @@ def _specs(spec: SetSpec, info: ModelInfo) -> tuple[MethodSpec, ...]:
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
-def _seconds_per_pass(name: str, version: str, _model: "FrozenModel", text: str, pair: str | None) -> float:
+def _seconds_per_pass(
+    name: str, version: str, device: str, _model: "FrozenModel", text: str, pair: str | None
+) -> float:
     """Return the seconds of one pass in a batch, measured with random masks of an input. The first batch warms up."""
     import time
 

@@ -45,11 +45,12 @@ def available_devices() -> tuple[str, ...]:
 
 
 def resolve_device(name: str) -> torch.device:
-    """ "auto" is the GPU where there is one. Raises `ModelUnavailable` for a device that this machine does not have."""
+    """ "auto" and "cuda" are the first GPU, "auto" the processor where there is none. Raises `ModelUnavailable` for a
+    device that this machine does not have."""
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
     try:
-        device = torch.device(name)
+        device = torch.device("cuda:0" if name == "cuda" else name)
         torch.empty(1, device=device).tolist()  # "meta" holds no numbers
     except (RuntimeError, AssertionError) as error:  # also what is not implemented
         raise ModelUnavailable(

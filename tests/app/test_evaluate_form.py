@@ -1,18 +1,21 @@
 """What an evaluation costs, as the page says before it starts."""
 
+import copy
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Event
 from typing import cast
 
 import pytest
+import torch
 
 from app.evaluate import form
 from app.evaluate.data_form import SubmittedData
 from app.evaluate.form import cost
 from app.login.gate import Account
 from app.model_info import ModelInfo
-from app.model_pool import ModelPool
+from app.model_pool import ModelPool, Placed
 from app.train.jobs import Jobs
 from explainers.datasets.labelled_rows import InputRow
 from explainers.evaluation.set_spec import SetSpec
@@ -45,8 +48,24 @@ def test_a_text_in_windows_is_timed_whole(bert: FrozenModel) -> None:
     read: list[int] = []
     answers = bert._answers
     bert._answers = lambda encoding, *given: read.append(len(encoding.windows)) or answers(encoding, *given)  # type: ignore
-    form._seconds_per_pass.__wrapped__("small", "1", bert, "good film but dull plot the bad very", None)
+    form._seconds_per_pass.__wrapped__("small", "1", "cpu", bert, "good film but dull plot the bad very", None)
     assert max(read) == 2
+
+
+def test_a_model_on_another_device_is_timed_anew(bert: FrozenModel) -> None:
+    timed: list[str] = []
+
+    def on(device: str) -> FrozenModel:
+        model = copy.copy(bert)
+        model.version, model.device = "timed by device", torch.device(device)
+        model.probabilities = lambda *_given: timed.append(device)  # type: ignore[method-assign, assignment]
+        return model
+
+    pool = ModelPool()
+    for device in ("cpu", "cuda:0", "cpu"):
+        pool.models = OrderedDict({Placed("small", device): on(device)})
+        cost(pool, SetSpec("small", ""), rows(12), INFO)
+    assert timed == ["cpu", "cpu", "cuda:0", "cuda:0"]  # the first batch of either warms up
 
 
 def test_a_refused_download_is_said_and_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

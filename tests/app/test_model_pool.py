@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from app import model_pool
-from app.model_pool import MODELS_KEPT, ModelPool
+from app.model_pool import MODELS_KEPT, ModelPool, Placed
 from explainers.errors import Cancelled, ModelUnavailable
 from explainers.models import catalog
 from explainers.models.frozen_model import FrozenModel
@@ -64,7 +64,7 @@ def test_the_models_used_last_are_kept(bert: FrozenModel, pool: ModelPool, monke
     monkeypatch.setattr(catalog, "load", lambda name, **_rest: replace(bert, name=name))
     for name in ("one", "two", "one", "three"):
         pool.model(name)
-    assert list(pool.models) == ["one", "three"]
+    assert pool.names() == ["one", "three"]
     assert len(pool.models) == MODELS_KEPT
     assert pool.loaded("two") is None
 
@@ -111,6 +111,7 @@ def test_a_device_of_a_person_s_choice_has_a_model_of_its_own(
 
     monkeypatch.delenv("CROSSLIGHT_DEVICE", raising=False)
     monkeypatch.setattr(catalog, "available_devices", lambda: ("auto", "cpu", "cuda:0"))
+    monkeypatch.setattr(catalog, "resolve_device", {"auto": "cpu", "cpu": "cpu", "cuda:0": "cuda:0"}.__getitem__)
     monkeypatch.setattr(catalog, "load", load)
     assert (pool.devices, pool.offered_devices()) == (None, ("auto",))  # torch is not there yet
     here = pool.model("bert", device="cuda:0")
@@ -119,12 +120,22 @@ def test_a_device_of_a_person_s_choice_has_a_model_of_its_own(
     assert pool.loaded("ber") is None
     assert pool.model("bert") is not here
     assert pool.model("bert", device="cuda:0") is here
-    assert loads == [("bert", "cuda:0"), ("bert", "auto")]
+    assert loads == [("bert", "cuda:0"), ("bert", "cpu")]
     assert pool.names() == ["bert", "bert"]
     monkeypatch.setenv("CROSSLIGHT_DEVICE", "cpu")  # whoever runs the server has chosen
     assert pool.offered_devices() == ("auto",)
     pool.model("other", device="cuda:0")
     assert loads[-1] == ("other", "cpu")
+
+
+def test_a_device_by_either_name_is_one_model(
+    bert: FrozenModel, pool: ModelPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CROSSLIGHT_DEVICE", raising=False)
+    monkeypatch.setattr(catalog, "load", lambda name, **_rest: replace(bert, name=name))
+    here = str(catalog.resolve_device("auto"))
+    assert pool.model("bert") is pool.model("bert", device=here)
+    assert list(pool.models) == [Placed("bert", here)]
 
 
 def test_a_silent_load_delays_nobody_who_asks_for_another_model(
@@ -184,7 +195,7 @@ def test_two_slow_foreign_models_leave_room_for_embedded_ones_and_the_number_of_
         while len(pool.loads) < 2:
             time.sleep(0.01)
         assert pool.model("sst2") is bert
-        pool._begin("owner/3")
+        pool._begin(Placed("owner/3", "cpu"))
         with pytest.raises(ModelUnavailable, match="3 models are being loaded"):
             pool.model("owner/4")
         silent.set()

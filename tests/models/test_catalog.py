@@ -108,9 +108,9 @@ def test_a_device_is_refused_with_those_that_are_here(monkeypatch: pytest.Monkey
 
 
 def test_auto_is_the_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    for present, expected in ((True, "cuda"), (False, "cpu")):
+    for present, expected in ((True, "cuda:0"), (False, "cpu")):
         monkeypatch.setattr(torch.cuda, "is_available", lambda present=present: present)
-        assert resolve_device("auto").type == expected
+        assert str(resolve_device("auto")) == expected
 
 
 def test_the_fingerprint_sees_the_smallest_change(bert: FrozenModel) -> None:

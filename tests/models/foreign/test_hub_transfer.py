@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 from app import model_pool
 from app.compare.engine import Engine
 from app.compare.runs import Request
-from app.model_pool import ModelPool
+from app.model_pool import ModelPool, Placed
 from explainers.__main__ import app
 from explainers.commands.options import downloads
 from explainers.datasets.example import Example
@@ -41,6 +41,7 @@ from tests.models.foreign.hub_server import COMMIT, Hub, serving
 
 SECONDS = 20.0
 TOKEN = "hf_" + "s" * 34
+MODEL = Placed("owner/model", str(catalog.resolve_device("auto")))
 
 
 @pytest.fixture
@@ -262,7 +263,7 @@ def give_up_downloading(pool: ModelPool) -> "Future[FrozenModel]":
 
     with pytest.raises(GivenUp):
         pool.model("owner/model", check)
-    return pool.loads["owner/model"]
+    return pool.loads[MODEL]
 
 
 def test_a_download_that_nobody_waits_for_any_more_is_stopped(hub: Hub) -> None:
@@ -284,8 +285,8 @@ def test_who_asks_again_before_it_has_stopped_goes_on_with_it(hub: Hub) -> None:
     load = give_up_downloading(pool)
     again = Thread(target=lambda: found.append(pool.model("owner/model").version))
     again.start()
-    until(lambda: pool.waiting["owner/model"] > 0)
-    assert pool.loads["owner/model"] is load
+    until(lambda: pool.waiting[MODEL] > 0)
+    assert pool.loads[MODEL] is load
     hub.go.set()
     again.join(SECONDS)
     assert found == [COMMIT]
@@ -296,7 +297,7 @@ def test_who_asks_again_after_it_has_stopped_gets_a_load_of_their_own(hub: Hub) 
     pool = ModelPool()
     load = give_up_downloading(pool)
     with pytest.raises(TransferStopped):
-        pool.downloads["owner/model"].check()  # as the next block of bytes does
+        pool.downloads[MODEL].check()  # as the next block of bytes does
     hub.go.set()
     assert pool.model("owner/model").version == COMMIT
     until(load.done)
