@@ -163,6 +163,16 @@ class ModelPool:
             self._forget(key, load)
         load.set_result(model)
 
+    def refusal(self, name: str) -> DownloadNotAllowed | None:
+        """Return why this model was not fetched; None where it was not refused, or a job has fetched it since."""
+        refused = self.refused.get(name)
+        if refused is None or not refused.is_fetched():
+            return refused
+        with self.changing:
+            if self.refused.get(name) is refused:
+                del self.refused[name]
+        return None
+
     def allow_download(self, name: str) -> None:
         """Let what was refused of this model be fetched from the hub; for all sessions, until it is loaded. Where a
         further part of it is large, that is refused in turn."""

@@ -126,6 +126,10 @@ class Engine:
         run.thread = self._start("explain", partial(self._work, run, fresh, stored))
         return run
 
+    def is_fetched_since(self, run: Run) -> bool:
+        """Return whether the model is no longer refused for whose download the run has failed."""
+        return bool(run.download) and self.pool.refusal(run.request.model) is None
+
     def ahead_of(self, run: Run) -> int:
         """How many runs compute before this one does."""
         return self.turns.ahead_of(run.turn)

@@ -47,6 +47,7 @@ def run_for(engine: Engine, question: Question, options: ComparisonOptions) -> R
         and current.request == request
         and not current.abandoned
         and not gives_more_time(request, current)
+        and not engine.is_fetched_since(current)
     ):
         current.lease.renew()
         current.follow_time(request.budget)

@@ -139,7 +139,7 @@ def _second_run(engine: Engine, run: Run, model: str, label: str) -> Run:
     request = _request(run, model, _info(engine, run, model), label)
     current = state.beside_run
     same = current is not None and current.request == request and not current.abandoned
-    if current is not None and same and not gives_more_time(request, current):
+    if current is not None and same and not gives_more_time(request, current) and not engine.is_fetched_since(current):
         current.lease.renew()
         current.follow_time(request.budget)
         return current

@@ -98,7 +98,7 @@ def _cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo, 
 
 def _settled(pool: ModelPool, model: str) -> bool:
     """Return whether no load can change what is known: the model is here, or its download was refused."""
-    return pool.loaded(model) is not None or model in pool.refused
+    return pool.loaded(model) is not None or pool.refusal(model) is not None
 
 
 def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -> str:
@@ -115,7 +115,7 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
         f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}: about {passes:,} passes of the model per input"
     )
     few = f" No method can be recommended from fewer than {FEWEST} inputs." if inputs < FEWEST else ""
-    model, refused = pool.loaded(spec.model), pool.refused.get(spec.model)
+    model, refused = pool.loaded(spec.model), pool.refusal(spec.model)
     if model is None and refused is not None:
         return f"{line}. The time is unknown: {refused} {DOWNLOAD_FIRST} Starting fetches it too.{few}"
     if model is None:

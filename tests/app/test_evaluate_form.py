@@ -20,7 +20,7 @@ from app.train.jobs import Jobs
 from explainers.datasets.labelled_rows import InputRow
 from explainers.evaluation.set_spec import SetSpec
 from explainers.models import catalog
-from explainers.models.foreign.hub_transfer import DownloadNotAllowed, DownloadSize
+from explainers.models.foreign.hub_transfer import DownloadNotAllowed, DownloadSize, check_allowed
 from explainers.models.frozen_model import FrozenModel
 
 INFO = ModelInfo(("negative", "positive"), ("text",), version="1")
@@ -95,6 +95,24 @@ def test_a_refused_download_is_said_and_asked_for_once(monkeypatch: pytest.Monke
         "The time is unknown: 'owner/large' is not on this machine; fetching it takes 1.3 GB in 6 files. "
         "Download it on Compare first. Starting fetches it too."
     )
+
+
+def test_a_refusal_is_forgotten_where_the_model_was_fetched_since(
+    bag: Callable[..., FrozenModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = Event()
+
+    def load(name: str, **_rest: object) -> FrozenModel:
+        check_allowed(name, DownloadSize(0 if there.is_set() else 1_340_000_000, 6), there.is_set)
+        return bag({"a": 0.0, "good": 2.0, "film": 0.25})
+
+    monkeypatch.setattr(catalog, "load", load)
+    pool, spec = ModelPool(), SetSpec("owner/large", "")
+    for line in ("Download it on Compare first. Starting fetches it too.", " on this machine."):
+        form.start(cast(Jobs, None), pool, cast(Account, None), spec, rows(12), INFO)
+        pool.wait()
+        assert cost(pool, spec, rows(12), INFO).endswith(line)
+        there.set()  # as by a training
 
 
 @pytest.mark.parametrize(("count", "few"), [(9, True), (10, False)])

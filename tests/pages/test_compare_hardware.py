@@ -53,6 +53,25 @@ def test_a_device_of_the_first_address_is_a_sentence_as_soon_as_the_devices_are_
     assert page.state.run.status == "done"
 
 
+def test_a_large_model_that_was_fetched_elsewhere_needs_no_press(
+    opened: Opened, model: FrozenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there: list[str] = []
+
+    def load(name: str, **_rest: object) -> FrozenModel:
+        check_allowed(name, DownloadSize(0 if there else 1_340_000_000, 6), lambda: bool(there))
+        return model
+
+    monkeypatch.setattr(catalog, "load", load)
+    embedded(monkeypatch, {"small": {"labels": list(model.labels), "sha256": "1"}})
+    page = opened(model="owner/large", text="the film was not good").settle()
+    assert page.at.button(key="again").label == "Download 1.3 GB"
+    there.append("owner/large")  # as by a training
+    page.run()
+    page.settle()
+    assert page.state.run.status == "done"
+
+
 def test_a_large_model_is_fetched_after_a_press(
     opened: Opened, model: FrozenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

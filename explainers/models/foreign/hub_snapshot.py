@@ -73,12 +73,17 @@ def fetched_folder(identifier: str, revision: str | None, *, weights: bool = Tru
         return _cached_folder(identifier, revision, error)
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or []}
     names, current = _files_to_fetch(identifier, sizes, weights), current_transfer()
-    there = {name for name in names if isinstance(try_to_load_from_cache(identifier, name, revision=info.sha), str)}
-    missing = [sizes[name] for name in names if name not in there]
-    parameters = getattr(getattr(info, "safetensors", None), "total", None)
-    check_allowed(identifier, DownloadSize(sum(missing), len(missing), parameters))
+
+    def missing() -> list[int]:
+        """The sizes of the files that the cache lacks."""
+        cached = {name: try_to_load_from_cache(identifier, name, revision=info.sha) for name in names}
+        return [sizes[name] for name in names if not isinstance(cached[name], str)]
+
+    lacking, parameters = missing(), getattr(getattr(info, "safetensors", None), "total", None)
+    size = DownloadSize(sum(lacking), len(lacking), parameters)
+    check_allowed(identifier, size, lambda: not missing())
     try:
-        current.begin(sum(missing))
+        current.begin(size.bytes)
         options: dict[str, Any] = {"allow_patterns": names, "etag_timeout": ANSWER_SECONDS}
         return Path(snapshot_download(identifier, revision=revision, tqdm_class=progress_bar(current), **options))
     except Exception as error:

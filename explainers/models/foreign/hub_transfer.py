@@ -42,13 +42,16 @@ class DownloadSize:
 class DownloadNotAllowed(ModelUnavailable):
     """Nothing was fetched: the download must be allowed first."""
 
-    def __init__(self, name: str, size: DownloadSize, step: str = "") -> None:
-        """`step` is a sentence on how whoever reads it can allow the download."""
+    def __init__(
+        self, name: str, size: DownloadSize, step: str = "", is_fetched: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`step` is a sentence on how whoever reads it can allow the download; `is_fetched` tells whether somebody else
+        has fetched the files meanwhile."""
         super().__init__(f"{name!r} is not on this machine; fetching it takes {size}. {step}".strip())
-        self.name, self.size = name, size
+        self.name, self.size, self.is_fetched = name, size, is_fetched
 
     def with_step(self, step: str) -> "DownloadNotAllowed":
-        return DownloadNotAllowed(self.name, self.size, step)
+        return DownloadNotAllowed(self.name, self.size, step, self.is_fetched)
 
 
 Allows = Callable[[str, DownloadSize], bool]  # of a model's name and what would be fetched
@@ -130,10 +133,10 @@ def at_most(most: int) -> Allows:
     return allows
 
 
-def check_allowed(name: str, size: DownloadSize) -> None:
-    """Raises `DownloadNotAllowed` where the download is not allowed."""
+def check_allowed(name: str, size: DownloadSize, is_fetched: Callable[[], bool] = lambda: False) -> None:
+    """Raises `DownloadNotAllowed`, which knows `is_fetched`, where the download is not allowed."""
     if size.bytes and not _allows.get()(name, size):
-        raise DownloadNotAllowed(name, size)
+        raise DownloadNotAllowed(name, size, is_fetched=is_fetched)
 
 
 _current: ContextVar[Transfer | None] = ContextVar("transfer", default=None)

@@ -249,6 +249,25 @@ def test_the_page_asks_before_a_large_download_and_fetches_after_the_press(
     engine.close()
 
 
+def test_a_refusal_ends_where_a_job_has_fetched_the_model(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_pool, "LARGE", 100)
+    engine = Engine(ModelPool())
+    request = Request("owner/model", Example("good film"), None, ("occlusion",), Settings())
+    refused = engine.submit(request)
+    until(lambda: not refused.active)
+    assert "fetching it takes" in str(engine.pool.refusal("owner/model"))
+    assert not engine.is_fetched_since(refused)
+    fetched_folder("owner/model", None, weights=False)  # a part of it
+    assert not engine.is_fetched_since(refused)
+    fetched_folder("owner/model", None)
+    assert engine.is_fetched_since(refused)
+    assert engine.pool.refusal("owner/model") is None
+    run = engine.submit(request)
+    until(lambda: not run.active)
+    assert (run.status, engine.is_fetched_since(run)) == ("done", False)
+    engine.close()
+
+
 class GivenUp(Exception):
     """Of somebody who no longer waits."""
 
