@@ -12,12 +12,10 @@ from explainers.errors import ExplanationError
 from explainers.models.bundle_cards import BUNDLES, bundle_names, input_names_of, read_card
 from explainers.models.inputs.encoding import ERASURES, MULTIMODAL_ERASURES, Erasure
 from explainers.models.model_names import HUB_NAME, resolve_model_name
-from explainers.models.multimodal.head_cards import is_head
+from explainers.models.multimodal.head_cards import TOKENIZER, encoder_parts, is_head
 from explainers.models.prompt import prompt_named, shipped_prompts, split_name
 from explainers.models.smollm2 import NAME as SMOLLM2
 from explainers.models.smollm2 import smollm2_folder
-
-CARDS = ("config.json", "card.json")  # one of them is among the files of every model of the hub, the second of a head
 
 
 @dataclass(frozen=True)
@@ -57,18 +55,21 @@ def model_info(pool: ModelPool, name: str) -> ModelInfo:
 
 
 def is_fetched_first(name: str) -> bool:
-    """Return whether whatever loads this model fetches it from the hub first: the cache of this machine lacks it."""
+    """Return whether whatever loads this model fetches files from the hub first: the cache of this machine lacks some
+    of the model's, or of an encoder below a head."""
     try:
         model = split_name(resolve_model_name(name, roots()))[0]
+        if not HUB_NAME.fullmatch(model):
+            return False
+        from explainers.models.foreign.hub_snapshot import complete_folder  # brings torch
+
+        folder = complete_folder(model)
+        if folder is None:
+            return True
+        parts = encoder_parts(folder) if is_head(folder) else {}
+        return any(complete_folder(part, weights=role != TOKENIZER) is None for role, part in parts.items())
     except ExplanationError:
         return False
-    if not HUB_NAME.fullmatch(model):
-        return False
-    from huggingface_hub import try_to_load_from_cache
-
-    identifier, _, revision = model.partition("@")
-    cached = (try_to_load_from_cache(identifier, file, revision=revision or None) for file in CARDS)
-    return not any(isinstance(path, str) for path in cached)
 
 
 def info_on_card(name: str) -> ModelInfo:

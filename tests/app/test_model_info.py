@@ -1,5 +1,6 @@
 """What is known of a model before it is loaded."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,18 +10,31 @@ from app.model_info import is_fetched_first
 from app.model_pool import ROOTS_VARIABLE
 
 COMMIT = "a" * 40
+HEAD = {"architecture": "clip", "sha256": "1", "labels": ["no", "yes"]}
+SHARDS = {"weight_map": {"one": "model-1.safetensors", "other": "model-2.safetensors"}}
+CACHED: dict[str, dict[str, object]] = {
+    "model": {"config.json": {}, "model.safetensors": {}},
+    "begun": {"config.json": {}},
+    "shards": {"model.safetensors.index.json": SHARDS, "model-1.safetensors": {}, "model-2.safetensors": {}},
+    "shard": {"model.safetensors.index.json": SHARDS, "model-2.safetensors": {}},
+    "head": {"card.json": HEAD | {"encoder": "owner/model"}, "head.safetensors": {}},
+    "card": {"card.json": HEAD | {"encoder": "owner/model"}},
+    "low": {"card.json": HEAD | {"encoder": "owner/begun"}, "head.safetensors": {}},
+    "words": {"card.json": HEAD | {"encoder": "owner/model", "tokenizer": "owner/begun"}, "head.safetensors": {}},
+}
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The hub's cache, with one revision of owner/model and a head."""
+    """The hub's cache, with one revision of several models and heads."""
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    for repository, file in (("model", "config.json"), ("head", "card.json")):
+    for repository, files in CACHED.items():
         folder = tmp_path / f"models--owner--{repository}"
         (folder / "refs").mkdir(parents=True)
         (folder / "refs" / "main").write_text(COMMIT)
         (folder / "snapshots" / COMMIT).mkdir(parents=True)
-        (folder / "snapshots" / COMMIT / file).write_text("{}")
+        for file, content in files.items():
+            (folder / "snapshots" / COMMIT / file).write_text(json.dumps(content))
     return tmp_path
 
 
@@ -29,7 +43,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("owner/model", False),
         ("owner/model:sst2", False),
+        ("owner/begun", True),
+        ("owner/shards", False),
+        ("owner/shard", True),
         ("owner/head", False),
+        ("owner/card", True),
+        ("owner/low", True),  # its encoder is not there
+        ("owner/words", False),  # of a tokenizer no weights are read
         ("owner/model@v2", True),
         ("owner/other", True),
         ("owner/other:sst2", True),

@@ -15,6 +15,7 @@ from explainers.models.foreign.file_checks import (
     SHARD,
     WEIGHTS,
     check_model_bytes,
+    weight_files,
 )
 from explainers.models.foreign.hub_transfer import DownloadSize, check_allowed, current_transfer, progress_bar
 from explainers.models.foreign.opened_tokenizer import SETTINGS, VOCABULARIES
@@ -70,7 +71,7 @@ def fetched_folder(identifier: str, revision: str | None, *, weights: bool = Tru
             f"There is no model {identifier!r} on the Hugging Face hub, or it is private."
         ) from error
     except Exception as error:  # offline, silent, or an answer that makes no sense
-        return _cached_folder(identifier, revision, error)
+        return _cached_folder(identifier, revision, weights, error)
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or []}
     names, current = _files_to_fetch(identifier, sizes, weights), current_transfer()
 
@@ -96,11 +97,36 @@ def fetched_folder(identifier: str, revision: str | None, *, weights: bool = Tru
         ) from error
 
 
-def _cached_folder(identifier: str, revision: str | None, reason: Exception) -> Path:
-    from huggingface_hub import snapshot_download
+def complete_folder(name: str, *, weights: bool = True) -> Path | None:
+    """The folder in the hub's cache with all files of `owner/model[@revision]` that are read; None where one of them is
+    missing. Nothing is asked of the hub."""
+    identifier, _, revision = name.partition("@")
+    try:
+        folder = _snapshot(identifier, revision or None, weights)
+        if weights and not all((folder / part).is_file() for part in HEAD):
+            weight_files(identifier, folder)  # what is missing may not be known to the cache
+        return folder
+    except (ModelUnavailable, OSError, ValueError):
+        return None
+
+
+def _snapshot(identifier: str, revision: str | None, weights: bool) -> Path:
+    """What the hub's cache holds. Raises where it knows that a file is missing: it keeps the names of all files, except
+    of what earlier versions of its library have fetched."""
+    from huggingface_hub import get_cached_repo_tree, snapshot_download
+    from huggingface_hub.errors import CachedRepoTreeNotFoundError
 
     try:
-        return Path(snapshot_download(identifier, revision=revision, local_files_only=True))
+        sizes = {file.path: file.size for file in get_cached_repo_tree(identifier, revision=revision)}
+        names = _files_to_fetch(identifier, sizes, weights)
+    except CachedRepoTreeNotFoundError:
+        names = None
+    return Path(snapshot_download(identifier, revision=revision, local_files_only=True, allow_patterns=names))
+
+
+def _cached_folder(identifier: str, revision: str | None, weights: bool, reason: Exception) -> Path:
+    try:
+        return _snapshot(identifier, revision, weights)
     except Exception as error:
         raise ModelUnavailable(
             f"The model {identifier!r} could not be loaded: the Hugging Face hub does not answer "

@@ -15,7 +15,8 @@ from explainers.models.inputs.requirements import SINGLE_TEXT
 from explainers.models.model_names import HUB_NAME
 
 CARD, WEIGHTS = "card.json", "head.safetensors"
-PARTS = ("encoder", "vision", "tokenizer")
+TOKENIZER = "tokenizer"  # of which no weights are read
+PARTS = ("encoder", "vision", TOKENIZER)
 
 
 def is_head(folder: Path) -> bool:

@@ -12,6 +12,7 @@ import huggingface_hub
 import numpy as np
 import pytest
 from huggingface_hub import constants
+from huggingface_hub.errors import OfflineModeIsEnabled
 from huggingface_hub.hf_api import SafeTensorsInfo
 from typer.testing import CliRunner, Result
 
@@ -26,7 +27,7 @@ from explainers.errors import ModelUnavailable
 from explainers.models import catalog
 from explainers.models.catalog import load
 from explainers.models.foreign import hub_transfer
-from explainers.models.foreign.hub_snapshot import fetched_folder
+from explainers.models.foreign.hub_snapshot import complete_folder, fetched_folder
 from explainers.models.foreign.hub_transfer import (
     DownloadNotAllowed,
     DownloadSize,
@@ -82,6 +83,31 @@ def test_a_model_of_the_hub_is_loaded_with_its_commit(hub: Hub) -> None:
     with transferring(again):
         load("owner/model", device="cpu")
     assert again.total == 0  # all of it is there
+
+
+def test_a_model_is_complete_when_all_that_is_read_of_it_is_there(hub: Hub) -> None:
+    hub.files["README.md"] = b"is not read"
+    assert complete_folder("owner/model") is None
+    folder = fetched_folder("owner/model", None, weights=False)
+    assert complete_folder("owner/model", weights=False) == folder
+    assert complete_folder("owner/model") is None
+    assert complete_folder("owner/model@v2", weights=False) is None
+    assert fetched_folder("owner/model", None) == folder == complete_folder("owner/model")
+    (folder / "tokenizer.json").unlink()
+    assert complete_folder("owner/model") is None
+
+
+def test_without_the_hub_what_was_fetched_is_loaded_and_nothing_less(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    def offline(*_arguments: object, **_options: object) -> object:
+        raise OfflineModeIsEnabled
+
+    hub.files["README.md"] = b"is not read"
+    folder = fetched_folder("owner/model", None)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", offline)
+    assert load("owner/model", device="cpu").version == COMMIT
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ModelUnavailable, match="its cache does not hold it"):
+        load("owner/model", device="cpu")
 
 
 def test_how_far_a_download_is_and_an_end_before_its_end(hub: Hub) -> None:
