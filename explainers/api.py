@@ -34,7 +34,7 @@ from explainers.report.two_models import pair_fragment
 from explainers.results.comparison import Comparison, Comparisons
 from explainers.results.events import MethodResult
 from explainers.results.settings import DEFAULT_SAMPLING, UNTIL_SETTLED, Settings, checked_budget, checked_settings
-from explainers.training.artifacts import find_artifact
+from explainers.training.artifacts import available_artifacts, find_artifact
 
 Comparison._repr_html_ = fragment  # type: ignore[attr-defined]  # the notebook's view; results know no report
 ModelPair._repr_html_ = pair_fragment  # type: ignore[attr-defined]
@@ -149,21 +149,24 @@ def explain_beside(
 
     The options are those of `explain`, for both, but by default no narrator runs. The second model explains the class
     that the first one explains, where it has one of that name, else the one that it predicts; methods that learn and
-    are not fitted to it are left out.
+    narrators that are not fitted to it are left out.
     Raises `ExplanationError` where either model cannot read the input, or they share no unit of it.
     """
-    if options.get("methods") is None:
-        options["methods"] = default_methods()
+    methods = options.get("methods")
+    chosen = selection((methods,) if isinstance(methods, str) else default_methods() if methods is None else methods)
+    narrators = chosen.narrators or ()
+    options["methods"] = (*chosen.methods, *narrators)
     first = explain(model, to_example(text, text_pair), image=image, **options)
     asked = second_question(first.decision, first.order, second.name, second)
+    fitted = {artifact.method for artifact in available_artifacts(second.name, second.version, "narrative")}
     other: Options = {
         **options,
-        "methods": asked.methods,
+        "methods": (*asked.methods, *(narrator for narrator in narrators if narrator in fitted)),
         "label": asked.label,
         "versus": asked.versus,
         "erasure": asked.erasure,
     }
-    return two_models(first, explain(second, to_example(text, text_pair), image=image, **other))
+    return two_models(first, explain(second, to_example(text, text_pair), image=image, **other), narrators)
 
 
 def checked_input(model: FrozenModel, number: int, item: Input, settings: Settings) -> Example:

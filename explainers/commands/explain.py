@@ -121,7 +121,7 @@ def explain_command(
         from explainers.models.prompt import read_prompt
         from explainers.report.document import document
         from explainers.report.terminal import comparison_lines
-        from explainers.report.two_models import pair_lines
+        from explainers.report.two_models import failure_notes, pair_lines
         from explainers.results.manifest import strict_json
         from explainers.training.artifacts import check_fitted
 
@@ -151,6 +151,9 @@ def explain_command(
                 opened=numbers,
                 budget=seconds,
             )
+            for one in (pair.first, pair.second):
+                if one.failures and not (one.results or one.narratives):
+                    raise ExplanationError(next(failure_notes(one, one.decision.card.name)))
             return typer.echo(strict_json(pair.as_dict()) if json_ else "\n".join(pair_lines(pair)))
         given = specs_from_file(attributions, example)
         note = show_progress if sys.stderr.isatty() else None

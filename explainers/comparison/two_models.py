@@ -4,7 +4,7 @@ Each method is compared with itself by the ranks that it gives to the units that
 compared: their scale is that of each model's probabilities. Importing this module does not load torch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -79,8 +79,9 @@ class MethodPair:
 @dataclass(frozen=True)
 class ModelPair:
     """Two comparisons of one input. `units` are the numbers that a unit has in the first and in the second; `methods`
-    begins with the consensus, then the one that differs most; `alone` are the methods that only one of them has a
-    result of, the first's and the second's. A method that explains another class than the one in question has none.
+    begins with the consensus, then the one that differs most; `alone` are the methods and narrators that only one of
+    them has a result of, the first's and the second's. A method that explains another class than the one in question
+    has none.
     """
 
     first: Comparison
@@ -135,8 +136,9 @@ def second_question(
     )
 
 
-def two_models(first: Comparison, second: Comparison) -> ModelPair:
-    """Raises `ExplanationError` if they are not about the same input, or share no unit."""
+def two_models(first: Comparison, second: Comparison, narrators: Sequence[str] = ()) -> ModelPair:
+    """`narrators` are those that were chosen for both. Raises `ExplanationError` if the comparisons are not about the
+    same input, or share no unit."""
     one, other = first.decision.encoding, second.decision.encoding
     if one.texts != other.texts:
         raise ExplanationError("Two models are compared on one input. These comparisons are of different texts.")
@@ -155,7 +157,11 @@ def two_models(first: Comparison, second: Comparison) -> ModelPair:
             )
             pairs.append(MethodPair(method, *scores, spearman(*scores)))
     pairs.sort(key=lambda pair: (pair.method != CONSENSUS, pair.agreement))  # the order of all methods first
-    alone = tuple(name for name in ours if name not in theirs), tuple(name for name in theirs if name not in ours)
+    had, has = (
+        (*results, *(each.method for each in comparison.narratives if each.method in narrators))
+        for results, comparison in ((ours, first), (theirs, second))
+    )
+    alone = tuple(name for name in had if name not in has), tuple(name for name in has if name not in had)
     return ModelPair(first, second, units, tuple(pairs), alone)
 
 

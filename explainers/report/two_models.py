@@ -91,11 +91,11 @@ def units_note(pair: ModelPair) -> str:
 
 
 def alone_notes(pair: ModelPair, names: Names) -> Iterator[str]:
-    """Yield the methods that only one of the models has a result of, without those that failed for the other, or had
-    no time."""
+    """Yield the methods and narrators that only one of the models has a result of, without those that failed for the
+    other, or had no time."""
     for name, methods, other in zip(names, pair.alone, (pair.second, pair.first), strict=True):
         missing = {*other.postponed, *(failure.method for failure in other.failures)}
-        alone = [method_spec(method).name for method in methods if method not in missing]
+        alone = [part_name(method) for method in methods if method not in missing]
         if alone:
             yield f"Only for {name}: {join_names(alone)}."
 
@@ -104,6 +104,13 @@ def failure_notes(comparison: "Comparison", name: str) -> Iterator[str]:
     """Yield which methods failed for the model of this name, and why."""
     for failure in comparison.failures:
         yield f"{part_name(failure.method)} failed for {name}: {failure.reason}"
+
+
+def sentences(pair: ModelPair, names: Names) -> Iterator[str]:
+    """Yield what the narrators say of either model."""
+    for name, comparison in zip(names, (pair.first, pair.second), strict=True):
+        for narrative in comparison.narratives:
+            yield f"{part_name(narrative.method)} for {name}: “{narrative.text}”"
 
 
 def run_notes(pair: ModelPair, names: Names) -> Iterator[str]:
@@ -132,7 +139,7 @@ def pair_lines(pair: ModelPair) -> Iterator[str]:
         for name, row in zip(("", *names), (words, *rows), strict=True):
             cells = "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
             yield f"{name:{wide}}  {cells}"
-    closing = [*run_notes(pair, names), *alone_notes(pair, names)]
+    closing = [*sentences(pair, names), *run_notes(pair, names), *alone_notes(pair, names)]
     yield from ("", *closing) if closing else ()
 
 
@@ -140,7 +147,8 @@ def pair_fragment(pair: ModelPair) -> str:
     """HTML for a notebook, in the colours of the surrounding page."""
     models = one_line(pair.first.decision.card.name), one_line(pair.second.decision.card.name)
     names = row_names(pair, models)
-    said = [class_note(pair, models), units_note(pair), *run_notes(pair, names), *alone_notes(pair, names)]
+    notes = *sentences(pair, names), *run_notes(pair, names), *alone_notes(pair, names)
+    said = [class_note(pair, models), units_note(pair), *notes]
     return pair_html(pair, names, notes=filter(None, said))
 
 

@@ -12,6 +12,7 @@ from explainers import api, explain_beside
 from explainers.__main__ import app
 from explainers.comparison.two_models import SecondQuestion, second_question
 from explainers.errors import ExplanationError
+from explainers.methods.narrator_specs import NARRATORS
 from explainers.models.frozen_model import FrozenModel
 from explainers.report.two_models import pair_fragment, pair_lines
 from explainers.results.events import Failure
@@ -87,6 +88,25 @@ def test_narrators_have_no_part_by_default(
     assert pair.first.narratives == pair.second.narratives == ()
 
 
+def test_narrators_that_are_named_run_for_both(speaker: FrozenModel, narrators: tuple[str, ...]) -> None:
+    pair = explain_beside(speaker, speaker, "good film", "dull film", methods=["occlusion", *narrators[:2]])
+    for comparison in (pair.first, pair.second):
+        assert tuple(narrative.method for narrative in comparison.narratives) == narrators[:2]
+    said = [f"{NARRATORS.get(one.method).name} for speaker: “{one.text}”" for one in pair.first.narratives]
+    assert [line for line in pair_lines(pair) if " for speaker: “" in line] == said * 2
+    assert pair.alone == ((), ())
+
+
+def test_a_narrator_that_is_not_fitted_to_the_second_is_named(speaker: FrozenModel, narrators: tuple[str, ...]) -> None:
+    other = replace(speaker, name="other")
+    pair = explain_beside(speaker, other, "good film", "dull film", methods=["occlusion", narrators[0]])
+    assert pair.second.narratives == ()
+    sentence = f"Only for speaker: {NARRATORS.get(narrators[0]).name}."
+    assert list(pair_lines(pair))[-1] == sentence
+    assert sentence in pair_fragment(pair)
+    assert pair.as_dict()["only_first"] == [narrators[0]]
+
+
 def test_the_second_is_asked_what_it_can_answer(models: tuple[FrozenModel, FrozenModel]) -> None:
     first, other = models
     decision = explain_beside(first, other, TEXT, methods=["occlusion"], versus="negative").first.decision
@@ -108,6 +128,24 @@ def test_from_the_command_line(hub_folder: Path) -> None:
     assert [method["method"] for method in content["methods"]] == ["occlusion"]
     assert content["methods"][0]["first"] == content["methods"][0]["second"]
     assert content["first"]["manifest"]["model"]["precision"] == "float32"
+
+
+@pytest.mark.parametrize("failing", ["first", "second"])
+def test_a_model_for_which_everything_failed_ends_the_command(
+    hub_folder: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    whole = api.explain_beside
+
+    def without_results(*given: object, **options: object) -> object:
+        pair = whole(*given, **options)  # type: ignore[arg-type]
+        failed = replace(getattr(pair, failing), results=(), failures=(Failure("occlusion", "It broke."),))
+        return replace(pair, **{failing: failed})
+
+    monkeypatch.setattr(api, "explain_beside", without_results)
+    line = ["explain", "--text", "good film", "--methods", "occlusion", "--device", "cpu", "--json"]
+    printed = CliRunner().invoke(app, [*line, "--model", str(hub_folder), "--beside", str(hub_folder)])
+    assert (printed.exit_code, printed.stdout) == (2, "")
+    assert printed.stderr.splitlines()[-1] == f"Occlusion failed for {hub_folder}: It broke."
 
 
 @pytest.mark.parametrize("option", ["--attributions", "--superpixels", "--html", "--table"])
