@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import DeviceName, FitData, ModelName, parse_settings, user_errors
+from explainers.commands.options import DeviceName, FitData, ModelName, Yes, downloads, parse_settings, user_errors
 
 VALIDATION_TEXTS = 100
 
@@ -22,9 +22,10 @@ def ablate_command(
     set_: Annotated[list[str] | None, typer.Option("--set", help="A hyperparameter of all parts: name=value.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for logs and the table.")] = Path("runs/ablations"),
     device: DeviceName = "auto",
+    yes: Yes = False,
 ) -> None:
     """Repeat the paper's ablation of a method, and print its tables."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.learned.batches import encode_for_learning
         from explainers.learned.fit import read_examples
         from explainers.models.catalog import load

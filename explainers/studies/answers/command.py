@@ -11,6 +11,8 @@ from explainers.commands.options import (
     ModelName,
     Seed,
     SplitName,
+    Yes,
+    downloads,
     show_progress,
     user_errors,
 )
@@ -28,9 +30,10 @@ def answers_command(
     seed: Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder of the rows; an interrupted run goes on.")] = Path("runs/answers"),
     device: DeviceName = "auto",
+    yes: Yes = False,
 ) -> None:
     """Answer many inputs: how often luck is named, how often the consensus passes, what another seed changes."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.evaluation.data_set import EvaluationSpec, split_inputs
         from explainers.evaluation.measurement import Plan
         from explainers.methods.registry import select

@@ -19,6 +19,8 @@ from explainers.commands.options import (
     Steps,
     UnitName,
     UnseenData,
+    Yes,
+    downloads,
     show_progress,
     split_ids,
     user_errors,
@@ -40,10 +42,11 @@ def consistency_command(
     seed: Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/consistency"),
     device: DeviceName = "auto",
+    yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
     """Measure CONS of every method: are inputs that the model represents alike explained alike?"""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
         from explainers.report.quantities import CONSISTENCY
         from explainers.results.manifest import strict_json

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import ModelName, show_progress, user_errors
+from explainers.commands.options import ModelName, Yes, downloads, show_progress, user_errors
 from explainers.studies.sampling.command import sampling_texts
 
 
@@ -14,9 +14,10 @@ def equal_calls_command(
     model: ModelName = "sst2",
     texts: Annotated[int, typer.Option(min=1, help="Number of texts of 9 and more units.")] = 8,
     data: Annotated[Path | None, typer.Option(help="A data set, as for evaluate; by default a few sentences.")] = None,
+    yes: Yes = False,
 ) -> None:
     """Compare fAML with LIME and KernelSHAP at equal passes."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         typer.echo(write_equal_calls(out, model, texts, data))
 
 

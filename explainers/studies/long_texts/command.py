@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from explainers.commands.options import ModelName, show_progress, user_errors
+from explainers.commands.options import ModelName, Yes, downloads, show_progress, user_errors
 from explainers.evaluation.record_file import Record, appending, read_records, resume_records
 from explainers.installation import ASSETS
 from explainers.report.tables import command_block
@@ -47,9 +47,10 @@ def long_texts_command(
     out: Annotated[Path, typer.Option(help="Folder of the rows; an interrupted run goes on.")] = Path(
         "runs/long_texts"
     ),
+    yes: Yes = False,
 ) -> None:
     """Explain long texts by word and by sentence, until all is done and within 20 seconds."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.datasets import user_texts
         from explainers.models.catalog import load
 

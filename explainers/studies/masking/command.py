@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import ModelName, Seed, show_progress, user_errors
+from explainers.commands.options import ModelName, Seed, Yes, downloads, show_progress, user_errors
 from explainers.installation import ASSETS
 
 DOCUMENT, STORED = ASSETS / "docs" / "masking.md", ASSETS / "studies" / "masking"
@@ -20,9 +20,10 @@ def masking_command(
     explained: Annotated[int, typer.Option(min=0, help="Number of them that are explained.")] = 60,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder of the rows; an interrupted run goes on.")] = Path("runs/masking"),
+    yes: Yes = False,
 ) -> None:
     """Compare a model with one trained on masking rates uniform in 0–100 %: accuracy, luck, power, operators."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         import torch
 
         from explainers.evaluation.data_set import EvaluationSpec, split_inputs

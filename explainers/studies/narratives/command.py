@@ -11,6 +11,8 @@ from explainers.commands.options import (
     DeviceName,
     FitData,
     ModelName,
+    Yes,
+    downloads,
     image_files,
     parse_settings,
     show_progress,
@@ -61,9 +63,10 @@ def narratives_command(
         ),
     ] = 0,
     device: DeviceName = "auto",
+    yes: Yes = False,
 ) -> None:
     """Measure narratives on unseen inputs: agreement, CCMR, BLEU (CAuSE's Tables 2 and 3), and what they say."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.evaluation.narrator_runs import evaluate_narrators
         from explainers.evaluation.narrator_weights import NarratorEvaluationSpec
         from explainers.models.catalog import load

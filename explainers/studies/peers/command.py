@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import ModelName, show_progress, user_errors
+from explainers.commands.options import ModelName, Yes, downloads, show_progress, user_errors
 from explainers.studies.sampling.command import sampling_texts
 
 
@@ -18,9 +18,10 @@ def peers_command(
     environments: Annotated[
         Path | None, typer.Option(help="Where the packages' virtual environments are; by default in the store.")
     ] = None,
+    yes: Yes = False,
 ) -> None:
     """Compare with other packages on the same sentences; each runs in a virtual environment of its own."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         typer.echo(write_peers(out, model, threads, texts, data, environments))
 
 

@@ -15,6 +15,8 @@ from explainers.commands.options import (
     Seed,
     Steps,
     UnitName,
+    Yes,
+    downloads,
     show_progress,
     split_ids,
     user_errors,
@@ -50,10 +52,11 @@ def plausibility_command(
         "runs/plausibility"
     ),
     device: DeviceName = "auto",
+    yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
     """Measure how well each method agrees with human rationales, beside what chance would reach."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.annotations.formats.items_file import read_items
         from explainers.methods.registry import select
         from explainers.models.catalog import load

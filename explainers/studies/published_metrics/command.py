@@ -20,6 +20,8 @@ from explainers.commands.options import (
     Steps,
     UnitName,
     UnseenData,
+    Yes,
+    downloads,
     show_progress,
     split_ids,
     user_errors,
@@ -47,10 +49,11 @@ def published_metrics_command(
     seed: Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/published_metrics"),
     device: DeviceName = "auto",
+    yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
     """Measure every method by the COMP and SUFF of AML, CIMI and CIEM, each as its authors define them."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
         from explainers.results.manifest import strict_json
         from explainers.results.settings import checked_settings

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import DeviceName, ModelName, show_progress, split_ids, user_errors
+from explainers.commands.options import DeviceName, ModelName, Yes, downloads, show_progress, split_ids, user_errors
 
 
 def readings_draw_command(
@@ -18,9 +18,10 @@ def readings_draw_command(
     name: Annotated[str, typer.Option(help="Of the files; by default the model's.")] = "",
     out: Annotated[Path | None, typer.Option(help="Folder; by default assets/readings.")] = None,
     device: DeviceName = "auto",
+    yes: Yes = False,
 ) -> None:
     """Draw unused inputs and write narrators' and people's sentences about them, unnamed, for readers."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.models.catalog import load
         from explainers.studies.readings import measure as readings
 

@@ -4,15 +4,16 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import ModelName, show_progress, split_ids, user_errors
+from explainers.commands.options import ModelName, Yes, downloads, show_progress, split_ids, user_errors
 
 
 def reliability_command(
     model: ModelName = "nli",
     readings: Annotated[str, typer.Option(help="Names of stored readings, separated by commas.")] = "nli,nli-2",
+    yes: Yes = False,
 ) -> None:
     """Fit a regression on the sentences about half of the inputs, and check it on the others."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.models.catalog import load
         from explainers.studies.reliability.measure import DOCUMENT, document, measure
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explainers.commands.options import ModelName, show_progress, user_errors
+from explainers.commands.options import ModelName, Yes, downloads, show_progress, user_errors
 
 if TYPE_CHECKING:
     from explainers.datasets.example import Example
@@ -16,9 +16,10 @@ def sampling_command(
     model: ModelName = "sst2",
     texts: Annotated[int, typer.Option(min=1, help="Number of texts of 10 to 13 units.")] = 8,
     data: Annotated[Path | None, typer.Option(help="A data set, as for evaluate; by default a few sentences.")] = None,
+    yes: Yes = False,
 ) -> None:
     """Measure the error of samplers by passes, against exact values."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         typer.echo(write_sampling_errors(out, model, texts, data))
 
 

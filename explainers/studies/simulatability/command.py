@@ -19,6 +19,8 @@ from explainers.commands.options import (
     Steps,
     UnitName,
     UnseenData,
+    Yes,
+    downloads,
     show_progress,
     split_ids,
     user_errors,
@@ -42,10 +44,11 @@ def simulatability_command(
     students: Annotated[int, typer.Option(min=1, help="Students, each with inputs of its own.")] = 10,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/simulatability"),
     device: DeviceName = "auto",
+    yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
     """Measure SIM of every method: does a student who is told its explanations answer as the model more often?"""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.evaluation.data_set import explained_set
         from explainers.learned.student import unit_states
         from explainers.report.quantities import SIMULATABILITY

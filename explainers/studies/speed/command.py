@@ -5,17 +5,18 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import AsJson, ModelName, user_errors
+from explainers.commands.options import AsJson, ModelName, Yes, downloads, user_errors
 
 
 def speed_command(
     model: ModelName = "sst2",
     threads: Annotated[int, typer.Option(help="Threads of torch; 0 keeps torch's default.")] = 0,
     browser: Annotated[bool, typer.Option(help="Also start the app and open it in Chromium.")] = True,
+    yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
     """Measure speed on this machine: against Captum's defaults, cold start, memory."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.studies.speed.measure import benchmark
 
         results = benchmark(model, threads, browser=browser)

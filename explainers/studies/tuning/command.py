@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from explainers.commands.options import AsJson, DeviceName, FitData, ModelName, Seed, show_progress, user_errors
+from explainers.commands.options import (
+    AsJson,
+    DeviceName,
+    FitData,
+    ModelName,
+    Seed,
+    Yes,
+    downloads,
+    show_progress,
+    user_errors,
+)
 
 
 def tune_command(
@@ -15,10 +25,11 @@ def tune_command(
     seed: Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder for the table and the log of the trials.")] = Path("runs/tune"),
     device: DeviceName = "auto",
+    yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
     """Search AML's loss weights λ on validation texts, for every selection criterion at once."""
-    with user_errors():
+    with user_errors(), downloads(yes=yes):
         from explainers.learned.batches import encode_for_learning
         from explainers.learned.fit import read_examples
         from explainers.models.catalog import load
