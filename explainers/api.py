@@ -204,7 +204,8 @@ def compare(
     for narrator in chosen.narrators or ():
         find_artifact(model.name, model.version, narrator)
     model, began = with_pool(model), time.perf_counter()
-    decision, probabilities = decide(model, text, label=label, versus=versus, settings=settings)
+    decision, probabilities = decide(model, text, label=label, versus=versus, settings=settings, budget=seconds)
+    model = model.in_precision(decision.card.precision)
     order = tuple(spec.id for spec in select(spec.id for spec in specs))
     comparison = Comparison(decision, probabilities, order=order, budget=seconds)
     meter = Meter()

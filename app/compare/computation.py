@@ -39,7 +39,7 @@ IMAGES_KEPT = 200 * 2**20  # bytes of the images of remembered results
 
 @dataclass(eq=False)
 class ResultMemory:
-    """The keys of results begin with (model version, model name, request)."""
+    """The keys of results begin with (model version, model name, request, precision)."""
 
     results: OrderedDict[Hashable, object] = field(default_factory=OrderedDict)
     pool: PredictionCache = field(default_factory=PredictionCache)
@@ -122,6 +122,7 @@ def compute(
 
     model = model.pooled(PredictionCache() if fresh else memory.pool)
     decision, probabilities = _decide(run, model)
+    model = model.in_precision(decision.card.precision)
     run.current = Comparison(
         decision, probabilities, removed=run.request.removed, order=tuple(run.columns), budget=run.request.budget
     )
@@ -131,6 +132,7 @@ def compute(
         model.version,
         model.name,
         replace(run.request.about_input, label=label, versus=run.request.versus),
+        decision.card.precision,
     )
     keys: dict[str, Hashable] = {
         name: (question, name, _weights(column.spec, model)) for name, column in run.columns.items()
@@ -176,7 +178,15 @@ def _decide(run: Run, model: "FrozenModel") -> "Prediction":
     from explainers.comparison.decision import decide
 
     request = run.request
-    predict = partial(decide, model, request.example, versus=request.versus, settings=request.settings, meter=run.meter)
+    predict = partial(
+        decide,
+        model,
+        request.example,
+        versus=request.versus,
+        settings=request.settings,
+        meter=run.meter,
+        budget=request.budget,
+    )
     prediction = predict(label=request.label)
     run.whole_probabilities, run.whole = prediction.probabilities, prediction.decision
     if request.removed:

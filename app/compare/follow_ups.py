@@ -44,7 +44,7 @@ def answers_about(engine: Engine, run: Run, meter: Meter) -> MaskedPredictor:
     from explainers.comparison.decision import checked_encoding  # brings torch
 
     request, decision = run.request, run.comparison().decision
-    model = engine.pool.model(request.model, device=request.device).in_precision(request.precision)
+    model = engine.pool.model(request.model, device=request.device).in_precision(decision.card.precision)
     if model.version != decision.card.version:
         raise ExplanationError(f"{model.name} has changed since the comparison. Compute it again.")
     stored = run.stored is not None  # without what the model needs to be asked about an image

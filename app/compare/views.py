@@ -221,6 +221,12 @@ def _loading(engine: Engine, run: Run) -> str:
     return "Loading the model" if download is None else f"Downloading the model, {download.progress}"
 
 
+def _beginning(run: Run) -> str:
+    """What happens before the prediction."""
+    checks = run.request.precision != "float32" and run.meter.check_until is not None
+    return f"Checking {run.request.precision}" if checks else "Starting"
+
+
 def _status(engine: Engine, run: Run) -> None:
     """One line that is always there, so that nothing jumps: the progress, and the button to stop it."""
     status = run.status  # read once: the worker may be done a moment later
@@ -229,7 +235,7 @@ def _status(engine: Engine, run: Run) -> None:
             settled = len(run.settled_methods)
             ahead = engine.ahead_of(run)
             progress = {
-                "waiting": f"{ahead} other comparison{'s' if ahead != 1 else ''} first" if ahead else "Starting",
+                "waiting": f"{ahead} other comparison{'s' if ahead != 1 else ''} first" if ahead else _beginning(run),
                 "loading": _loading(engine, run),
                 "running": f"{settled} of {len(run.columns)} methods done"
                 if settled < len(run.columns)

@@ -3,6 +3,7 @@
 The ablated inputs are those with the other text, the image or its text erased.
 """
 
+import math
 import platform
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,8 +20,8 @@ from explainers.models.inputs import requirements
 from explainers.models.inputs.encoding import Encoding
 from explainers.models.inputs.requirements import input_warnings, to_example
 from explainers.models.inputs.sentences import sentence_spans
-from explainers.models.meter import Meter
-from explainers.models.precision import UsedPrecision
+from explainers.models.meter import Meter, TimeOver
+from explainers.models.precision import CHECKED_SHARE, NO_TIME, UsedPrecision
 from explainers.models.target import target_of
 from explainers.results.comparison import part_names
 from explainers.results.decision import Decision, ModelCard
@@ -69,22 +70,28 @@ def decide(
     settings: Settings | None = None,
     removed: Sequence[int] = (),
     meter: Meter | None = None,
+    budget: float | None = None,
 ) -> Prediction:
     """Return the decision to explain: for the predicted class, or the one named by `label`, with `versus` rather than
     that other class.
 
-    `removed` are units that are erased beforehand. Raises `ExplanationError` for an unknown class and for an input
-    that the model cannot read.
+    `removed` are units that are erased beforehand; of the `budget`, seconds of the whole comparison, a check of the
+    precision takes a part at most. Raises `ExplanationError` for an unknown class and for an input that the model
+    cannot read.
     """
-    settings = settings or Settings()
-    metered = model.metered(meter or Meter())
+    settings, meter = settings or Settings(), meter or Meter()
+    metered = model.metered(meter)
     encoding = checked_encoding(metered, to_example(text), settings)
     if model.replacement:
         warnings = (encoding.warning, requirements.erasure_warning(model.name, model.replacement, settings.erasure))
         encoding = replace(encoding, warning=" ".join(filter(None, warnings)))
     if removed:
         encoding = metered.without(encoding, removed, settings.erasure)
-    used = metered.used_precision(encoding)
+    try:
+        with meter.checking(math.inf if budget is None else CHECKED_SHARE * budget):
+            used = metered.used_precision(encoding)
+    except TimeOver:  # not remembered: with more time it is checked again
+        metered, used = metered.in_precision("float32"), NO_TIME
     if used.note:
         encoding = replace(encoding, warning=" ".join(filter(None, (encoding.warning, used.note))))
     everything = np.ones((1, len(encoding.units)), dtype=bool)
@@ -135,7 +142,8 @@ def ablated_inputs(model: FrozenModel, decision: Decision, meter: Meter) -> Abla
     left = {(1 - unit.segment, unit.start, unit.end) for unit in encoding.units}
     removed = [at for at, unit in enumerate(swapped.units) if (unit.segment, unit.start, unit.end) not in left]
     swapped = model.without(swapped, removed, settings.erasure)
-    both = model.probabilities(swapped, np.ones((1, len(swapped.units))), settings.erasure)
+    exact = model.in_precision("float32")  # a check would take longer than one mask
+    both = exact.probabilities(swapped, np.ones((1, len(swapped.units))), settings.erasure)
     return AblatedInputs(model.labels, names, _tuples(np.vstack([alone, both])))
 
 

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from threading import RLock
 
 
+class TimeOver(Exception):
+    """A check has taken as many seconds of the model as it may."""
+
+
 @dataclass
 class Meter:
     """`calls` counts inputs that went through the model, not batches; `seconds` is the time spent in the model.
@@ -22,7 +26,8 @@ class Meter:
     `pooled` counts those whose answers were known already, because the same mask had been computed before.
     `give_way` is called between two batches and may block, so that other runs go first; `step_aside` is called before
     the run waits for what another run computes, and gives up its turn until the next batch. `waited` are the seconds
-    for which it waited, also for others that used the model.
+    for which it waited, also for others that used the model. While a check of the precision is under way, `check_until`
+    are the `seconds` at which it is broken off.
     """
 
     cancel: Event = field(default_factory=Event)
@@ -36,6 +41,7 @@ class Meter:
     step_aside: Callable[[], None] | None = field(default=None, repr=False)
     waited: float = 0.0
     in_batch: bool = False
+    check_until: float | None = None
 
     @property
     def used(self) -> int:
@@ -73,9 +79,20 @@ class Meter:
             self.waited += time.perf_counter() - started
 
     def check(self) -> None:
-        """Raises `Cancelled` if the run was stopped."""
+        """Raises `Cancelled` if the run was stopped, and `TimeOver` if a check has taken too long."""
         if self.cancel.is_set():
             raise Cancelled("Stopped.")
+        if self.check_until is not None and self.seconds >= self.check_until:
+            raise TimeOver
+
+    @contextmanager
+    def checking(self, seconds: float) -> Iterator[None]:
+        """Around a check that may take so many seconds of the model; after them no further batch begins."""
+        self.check_until = self.seconds + seconds
+        try:
+            yield
+        finally:
+            self.check_until = None
 
     @contextmanager
     def locked_batch(self, lock: "RLock", rows: int) -> Iterator[None]:
@@ -89,7 +106,7 @@ class Meter:
 
     @contextmanager
     def batch(self, rows: int) -> Iterator[None]:
-        """Around each batch. Raises `Cancelled` before it if the run was stopped."""
+        """Around each batch. Raises before it as `check` does."""
         outermost = not self.in_batch
         if outermost:
             self.check()

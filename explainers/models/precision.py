@@ -8,7 +8,8 @@ the network, in float32 or float64.
 An input is answered in bfloat16 only if it passes a check: one unit at a time is erased, by every operator of the
 model, in both precisions. The predicted class must be the same, and for the two most probable classes the first 20 % of
 the units must be the same in the same order. Single units change the probability least, so rounding shows there first.
-The check says nothing about units further down. An input that does not pass is answered in float32, with a sentence.
+The check says nothing about units further down. An input that does not pass is answered in float32, with a sentence; so
+is one whose check would take too much of the time that a comparison has.
 Importing this module does not load torch.
 """
 
@@ -30,6 +31,8 @@ LEADING = 20  # % of the units, at least one
 CLASSES = 2  # the most probable ones
 CHECKS_KEPT = 512
 
+CHECKED_SHARE = 0.25  # of a comparison's time, at most
+
 Floats = NDArray[np.float64]
 Answers = Callable[[Precision, NDArray[np.bool_], Erasure], Floats]  # of masks (B, units) under an operator → (B, C)
 
@@ -39,6 +42,9 @@ class UsedPrecision(NamedTuple):
 
     precision: Precision = "float32"
     note: str = ""
+
+
+NO_TIME = UsedPrecision(note="Computed in float32: there was no time to check bfloat16.")
 
 
 @dataclass(eq=False)

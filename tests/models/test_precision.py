@@ -1,6 +1,6 @@
 """The precision of answers to masks: what is rounded, what is not, and the check that no ranking changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -124,6 +124,38 @@ def test_an_input_that_does_not_pass_is_answered_in_float32_and_says_so(
     assert "Computed in float32: for a test." in "\n".join(comparison_lines(comparison))
     assert plain.manifest()["model"]["precision"] == "float32"
     assert "precision_note" not in plain.manifest()["model"]
+
+
+def test_a_check_for_which_there_is_no_time_is_broken_off_and_not_remembered(
+    bert: FrozenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began: list[int] = []
+
+    def check(answers: module.Answers, units: int, erasures: Sequence[Erasure]) -> module.UsedPrecision:
+        began.append(units)
+        check_bfloat16(answers, units, erasures)
+        return module.UsedPrecision("bfloat16")
+
+    monkeypatch.setattr("explainers.models.frozen_model.check_bfloat16", check)
+    short = explain(bert, TEXT, methods=["occlusion"], precision="bfloat16", budget=1e-9)  # a batch takes longer
+    note = "Computed in float32: there was no time to check bfloat16."
+    model = short.manifest()["model"]
+    assert (model["precision"], model["precision_note"]) == ("float32", note)
+    assert note in short.decision.encoding.warning
+    assert len(began) == 1  # nothing else that is computed checks it again
+    whole = explain(bert, TEXT, methods=["occlusion"], precision="bfloat16")
+    assert (whole.manifest()["model"]["precision"], len(began)) == ("bfloat16", 2)
+
+
+def test_a_swapped_pair_is_one_mask_and_not_checked(pairs: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[int] = []
+    monkeypatch.setattr(
+        "explainers.models.frozen_model.check_bfloat16",
+        lambda _answers, units, _erasures: checked.append(units) or module.UsedPrecision("bfloat16"),
+    )
+    comparison = explain(pairs, "good film", "a dull film", methods=["occlusion"], precision="bfloat16")
+    assert comparison.ablated_inputs is not None
+    assert len(checked) == 1
 
 
 def test_an_input_that_passes_has_its_precision_in_the_manifest(

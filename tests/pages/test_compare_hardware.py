@@ -1,6 +1,7 @@
 """Device and precision, and the question before a large download, on the page."""
 
 from collections.abc import Callable
+from threading import Event
 
 import pytest
 
@@ -31,6 +32,26 @@ def test_the_chosen_precision_is_in_address_undo_and_run_and_a_refusal_is_said(
     page.settle()
     assert page.state.run.request.precision == "float32"
     assert not any(NOTE in sentence for sentence in page.plain("warning"))
+
+
+def test_the_status_says_that_the_precision_is_checked(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go = Event(), Event()
+
+    def check(*_given: object) -> UsedPrecision:
+        begun.set()
+        assert go.wait(60)
+        return UsedPrecision(note=NOTE)
+
+    monkeypatch.setattr("explainers.models.frozen_model.check_bfloat16", check)
+    page = opened().settle()
+    page.at.get_by_key("precision").set_value("bfloat16")
+    page.run()
+    assert begun.wait(60)
+    page.run()
+    assert [each.proto.text for each in page.at.get("progress")] == ["Checking bfloat16"]
+    go.set()
+    page.settle()
+    assert page.at.get("progress") == []
 
 
 def test_only_devices_that_are_here_are_offered_and_another_one_is_a_sentence(opened: Opened) -> None:
