@@ -20,7 +20,15 @@ from typing import Any, cast
 from explainers.datasets import user_texts
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable, ExplanationError
-from explainers.evaluation.measurement import FILE, Plan, current_records, is_measured, measure_input, precision_counts
+from explainers.evaluation.measurement import (
+    FILE,
+    Plan,
+    current_records,
+    device_counts,
+    is_measured,
+    measure_input,
+    precision_counts,
+)
 from explainers.evaluation.record_file import Record, appending, resume_records
 from explainers.evaluation.table import Row, summary_rows
 from explainers.memoized import memoized
@@ -126,7 +134,7 @@ def evaluate_data_set(
         "model": {
             "name": model.name,
             "version": model.version,
-            "device": str(model.device),
+            "devices": device_counts(records),
             "precisions": precision_counts((record["text"], record.get("precision")) for record in records),
         },
         "data": {"split": spec.split, "texts": len(inputs), "seed": settings.seed},

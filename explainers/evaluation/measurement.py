@@ -2,7 +2,8 @@
 
 The records of an evaluation stand in texts.jsonl, below the signature of its plan: one for every input and method.
 
-{"text": number, "method": id, "weights": checksum, "metrics": {operator: {metric id: value}}, "evidence": {…}, …}
+{"text": number, "method": id, "weights": checksum, "metrics": {operator: {metric id: value}}, "evidence": {…},
+ "device": name, …}
 """
 
 import hashlib
@@ -86,6 +87,7 @@ def _identity(example: Example) -> list[str | None]:
 
 
 FILE = "texts.jsonl"
+UNKNOWN = "unknown"  # the device of records that do not name it
 RecordKey = tuple[int, str, str]  # number of the input, method id, checksum of the weights
 
 
@@ -151,6 +153,7 @@ def measure_input(
     for method, record in records.items():
         if method in orders:
             record["evidence"] = _evidence_metrics(decision, example, method, orders[method])
+        record["device"] = str(model.device)
         if model.precision != "float32":
             record["precision"] = model.used_precision(encoding).precision
         yield record
@@ -159,6 +162,12 @@ def measure_input(
 def precision_counts(inputs: Iterable[tuple[Hashable, str | None]]) -> dict[str, int]:
     """Return how many different inputs were answered in each precision; None is float32."""
     return dict(sorted(Counter(precision or "float32" for _, precision in set(inputs)).items()))
+
+
+def device_counts(records: Iterable[Record]) -> dict[str, int]:
+    """Return on how many different inputs each device was used; records from before it was written have none."""
+    inputs = {(record["text"], record.get("device", UNKNOWN)) for record in records}
+    return dict(sorted(Counter(device for _, device in inputs).items()))
 
 
 def predicted_class(model: FrozenModel, encoding: Encoding) -> int:

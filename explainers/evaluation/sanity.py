@@ -141,7 +141,7 @@ def check_row(model: FrozenModel, plan: SanityPlan, row: InputRow) -> Record:
         "planted": lambda reasons: checked.planted(row, reasons),
         "reverse": checked.reverse,
     }
-    record: Record = {"id": row.id, "reasons": {}}
+    record: Record = {"id": row.id, "device": decision.card.device, "reasons": {}}
     for check, run in checks.items():
         reasons: Reasons = {}
         try:

@@ -8,7 +8,7 @@ weights, data and files, versions, settings and the command.
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.explain_batch import SetPlan
 from explainers.evaluation.measurement import precision_counts
 from explainers.evaluation.names import SANITY_RECORDS
-from explainers.evaluation.record_file import read_records
+from explainers.evaluation.record_file import Record, read_records
 from explainers.evaluation.sanity_summary import sanity_frame
 from explainers.evaluation.set_frames import method_frame, row_frame
 from explainers.evaluation.set_spec import LOCAL, WHOLE, SetSpec, offered_methods, parse_shard
@@ -99,8 +99,8 @@ def _with_checks(
         progress(f"sanity checks: {done} of {len(chosen)} inputs")
     ids = {row.id for row in chosen}
     records = [record for record in read_records(out / SANITY_RECORDS) if record["id"] in ids]
-    frame = sanity_frame(records, steps_of(model))
-    return write_set(merge(out), out, frame, command=spec.shell_command())
+    frame, devices = sanity_frame(records, steps_of(model)), devices_of(records)
+    return write_set(merge(out), out, frame, spec.shell_command(), devices)
 
 
 def taken(rows: Sequence[InputRow], n: int, seed: int) -> tuple[InputRow, ...]:
@@ -130,9 +130,20 @@ def plan_of(spec: SetSpec, model: FrozenModel, rows: Sequence[InputRow]) -> SetP
     return SetPlan(methods or spec.chosen_preset.methods(specs), spec.settings)
 
 
-def write_set(stored: StoredSet, out: Path, sanity: pd.DataFrame | None = None, command: str = "") -> dict[str, Any]:
+def devices_of(records: Iterable[Record]) -> set[str]:
+    """Return the names of the devices on which the rows were explained."""
+    return {record["device"] for record in records if "device" in record}
+
+
+def write_set(
+    stored: StoredSet,
+    out: Path,
+    sanity: pd.DataFrame | None = None,
+    command: str = "",
+    checked_on: Collection[str] = (),
+) -> dict[str, Any]:
     """Write the frames and the manifest; return the manifest. What is there is replaced in one step each. The command
-    is the one that is stored, unless another one is given."""
+    is the one that is stored, unless another one is given. The `sanity` checks ran on the devices `checked_on`."""
     plan = stored.about["plan"]
     rows, methods = frames_of(stored)
     frames = {INPUTS_FILE: rows, METHODS_FILE: methods} | ({} if sanity is None else {SANITY_FILE: sanity})
@@ -145,7 +156,7 @@ def write_set(stored: StoredSet, out: Path, sanity: pd.DataFrame | None = None, 
         **plan,
         **({"command": command} if command else {}),
         "inputs": len(rows),
-        "devices": sorted({record["device"] for record in stored.records if "device" in record}),
+        "devices": sorted(devices_of(stored.records).union(checked_on)),
         "precisions": precision_counts((r["id"], r["precision"]) for r in stored.records if "precision" in r),
         "failed": int((rows["status"] == "failed").sum()),
         "files": {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in frames},

@@ -94,10 +94,27 @@ def test_the_precision_of_every_input_is_counted_and_told(
     assert result.exit_code == 0, result.stderr
     assert "1 of 3 inputs were computed in float32: in bfloat16 other units lead" in result.stderr
     content = json.loads((tmp_path / "out" / "table.json").read_text(encoding="utf-8"))
-    assert (content["model"]["device"], content["model"]["precisions"]) == ("cpu", {"bfloat16": 2, "float32": 1})
+    assert (content["model"]["devices"], content["model"]["precisions"]) == ({"cpu": 3}, {"bfloat16": 2, "float32": 1})
     assert "--precision bfloat16" in content["command"]
     other = ran(*arguments, "--sensitive", "0")  # records in one precision are not continued in another
     assert other.exit_code == 2
+
+
+def test_every_device_of_a_resumed_evaluation_is_named(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    assert ran(*arguments).exit_code == 0
+    file = tmp_path / "out" / "texts.jsonl"
+    head, *records = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    for record in records:
+        if record["text"] == 0:
+            record["device"] = "cuda:0"  # as before the machine lost it
+        elif record["text"] == 1:
+            del record["device"]  # as it was written before
+    kept = [record for record in records if record["text"] < 2]
+    file.write_text("".join(json.dumps(line) + "\n" for line in (head, *kept)), encoding="utf-8")
+    assert ran(*arguments).exit_code == 0
+    content = json.loads((tmp_path / "out" / "table.json").read_text(encoding="utf-8"))
+    assert content["model"]["devices"] == {"cpu": 1, "cuda:0": 1, "unknown": 1}
+    assert "device" not in content["model"]
 
 
 @pytest.fixture

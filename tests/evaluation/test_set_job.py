@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from explainers.__main__ import app
 from explainers.datasets.labelled_rows import Columns, InputRow
 from explainers.errors import DataUnavailable, ExplanationError
+from explainers.evaluation.names import SANITY_RECORDS
 from explainers.evaluation.set_frames import without_lists
 from explainers.evaluation.set_job import read_sanity, read_set, taken
 from explainers.evaluation.set_spec import FULL, QUICK, SetSpec, read_set_spec
@@ -91,6 +92,17 @@ def test_the_manifest_says_where_and_in_which_precision(
     manifest, _, _ = read_set(tmp_path / "rounded")
     assert (manifest["precision"], manifest["precisions"]) == ("bfloat16", {"bfloat16": 4})
     assert manifest["command"].endswith("--precision bfloat16")
+
+
+def test_the_manifest_names_the_device_of_the_checks_too(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    line = *arguments, "--sanity", "3", "--out", str(tmp_path / "out")
+    assert ran(*line).exit_code == 0
+    file = tmp_path / "out" / SANITY_RECORDS
+    head, first, *others = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    first["device"] = "cuda:0"  # as before the machine lost it
+    file.write_text("".join(json.dumps(line) + "\n" for line in (head, first, *others)), encoding="utf-8")
+    assert ran(*line).exit_code == 0
+    assert read_set(tmp_path / "out")[0]["devices"] == ["cpu", "cuda:0"]
 
 
 def test_sanity_checks_follow_the_rows_and_are_read_back(arguments: tuple[str, ...], tmp_path: Path) -> None:
