@@ -51,7 +51,8 @@ def bytes_per_row(config: object, length: int, *, gradient: bool) -> int:
     """Return about how many bytes one row of so many tokens takes inside a Transformer; 0 where its size is not known.
 
     In a layer there are at once about 8 hidden states and 2 wider ones per token, and 2 values of attention per head
-    and pair of tokens, of 4 bytes each. A pass with a gradient keeps those of all layers.
+    and pair of tokens, of 4 bytes each; in one of a decoder that reads an encoder there are 5 further hidden states, of
+    which one is the encoder's, and as much attention again. A pass with a gradient keeps those of all layers.
     """
 
     def size(*names: str) -> int:
@@ -59,7 +60,11 @@ def bytes_per_row(config: object, length: int, *, gradient: bool) -> int:
 
     hidden, layers = size("hidden_size", "dim"), size("num_hidden_layers", "n_layers")
     wide, heads = size("intermediate_size", "hidden_dim") or 4 * hidden, size("num_attention_heads", "n_heads")
-    return 4 * length * (8 * hidden + 2 * wide + 2 * heads * length) * (layers if gradient else 1)
+    layer = 4 * length * (8 * hidden + 2 * wide + 2 * heads * length)
+    reading = size("decoder_layers", "num_decoder_layers")  # layers of an encoder-decoder's decoder
+    wide, heads = size("decoder_ffn_dim", "d_ff") or wide, size("decoder_attention_heads") or heads
+    reading_layer = 4 * length * (13 * hidden + 2 * wide + 4 * heads * length) if reading else 0
+    return layers * layer + reading * reading_layer if gradient else max(layer, reading_layer)
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

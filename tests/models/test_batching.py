@@ -37,6 +37,17 @@ def test_a_row_takes_what_its_layer_holds_and_with_a_gradient_what_all_hold() ->
     assert bytes_per_row(object(), 10, gradient=False) == 0  # not known: then the usual number
 
 
+@pytest.mark.parametrize(
+    ("named", "heads"), [({"decoder_layers": 2, "decoder_attention_heads": 2}, 2), ({"num_decoder_layers": 2}, 1)]
+)
+def test_a_row_takes_what_the_decoder_of_an_encoder_decoder_holds(named: dict[str, int], heads: int) -> None:
+    config = SimpleNamespace(**vars(CONFIG), **named)
+    # 10 tokens · (13 · 100 + 2 · 400 + 4 · heads · 10) numbers of 4 bytes
+    reading = 84_000 + 1_600 * heads
+    assert bytes_per_row(config, 10, gradient=False) == reading
+    assert bytes_per_row(config, 10, gradient=True) == 3 * 64_800 + 2 * reading
+
+
 def test_a_gpu_s_batch_fits_into_half_of_its_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (1_000_000, 80_000_000))
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _device: 500_000)

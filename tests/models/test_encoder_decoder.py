@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from explainers.errors import ModelUnavailable
 from explainers.learned.aml.method import AttributionModel
 from explainers.learned.batches import Batch
 from explainers.models.altered import randomisation_steps, randomised_copies
+from explainers.models.batching import bytes_per_row
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import pad_batch
 from explainers.models.internals import forward_with_internals, input_embeddings
@@ -92,6 +94,14 @@ def test_a_batch_of_different_lengths_answers_as_one_by_one(family: Family) -> N
         alone = np.vstack([model.probabilities(encoding, keep[None], erasure) for keep in keeps])
         assert together == pytest.approx(alone, abs=1e-5)
         assert np.ptp(together[:, 0]) > 0.01
+
+
+def test_the_memory_of_a_row_is_that_of_both_halves(family: Family) -> None:
+    config = model_of(family.kind).base.config
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads")
+    encoder = SimpleNamespace(**{name: getattr(config, name) for name in names})
+    for gradient in (False, True):
+        assert bytes_per_row(config, 20, gradient=gradient) > bytes_per_row(encoder, 20, gradient=gradient) > 0
 
 
 @pytest.mark.parametrize("erasure", ["mask", "zero"])
