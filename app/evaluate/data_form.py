@@ -11,6 +11,7 @@ import streamlit as st
 from app import plain_text
 from app.evaluate.state import EXAMPLES, FILE, NO_COLUMN, SOURCES, evaluate_state
 from app.model_info import ModelInfo
+from explainers.datasets.class_labels import probable_class
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.labelled_rows import (
     SUFFIXES,
@@ -18,7 +19,6 @@ from explainers.datasets.labelled_rows import (
     InputRow,
     ReadRows,
     column_names,
-    probable_class,
     read_rows,
     unknown_labels,
 )
@@ -145,7 +145,7 @@ def _parsed(name: str, content: bytes, columns: Columns, info: ModelInfo) -> Sub
     except DataUnavailable as error:
         return SubmittedData(name, content, columns, problem=str(error))
     if read.problems:
-        more = len(read.problems) - LISTED
+        more = read.left_out - LISTED
         rest = f" {more:,} more rows are left out." if more > 0 else ""
         plain_text.warning("\n".join(read.problems[:LISTED]) + rest)
     return SubmittedData(name, content, columns, read.rows)

@@ -7,13 +7,16 @@ library does not catch). Run by `parquet_file`.
          bytes, and whether whole numbers may stand in place of texts
     out  {"cells": [[texts, numbers], ...]}, for each column its different texts and the number of each row's, -1 where
          it is missing; or {"problem": …}, a sentence
+
+With the path of a file as its argument it reads that one. Asked for {"columns": [...], "batches": true}, it answers
+{"batch": [[text, …], …]}, a list per column, again and again, and {"batch": []} at the end.
 """
 
 import io
 import json
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,23 +25,44 @@ from pyarrow import parquet
 
 from explainers.errors import DataUnavailable
 
-LONGEST = 120  # seconds after which the process ends by itself
+LONGEST = 120  # seconds after which the process ends by itself; of a table in batches, for each of them
+BATCH, LONGEST_CELL = 1_000, 131_072  # rows, and characters: no reader uses such a cell
+BUFFER = 2**20  # bytes of a column that are read at once
 MOST_MEMORY = 4 * 2**30  # bytes of addresses
 TEXT = ("string", "large_string", "string_view", "null")  # types of columns
 
 
 def main() -> None:
     limit_resources()
-    size = int.from_bytes(sys.stdin.buffer.read(8), "big")
-    content = sys.stdin.buffer.read(size)
-    with parquet.ParquetFile(io.BytesIO(content)) as file:
-        names = file.schema_arrow.names
-    answer({"names": names})
-    request = json.loads(sys.stdin.buffer.readline())
-    try:
-        answer({"cells": cells(content, **request)})
-    except DataUnavailable as error:
-        answer({"problem": str(error)})
+    path, content = next(iter(sys.argv[1:]), ""), b""
+    if not path:
+        content = sys.stdin.buffer.read(int.from_bytes(sys.stdin.buffer.read(8), "big"))
+    with parquet.ParquetFile(path or io.BytesIO(content), buffer_size=BUFFER if path else 0) as file:
+        answer({"names": file.schema_arrow.names})
+        request = json.loads(sys.stdin.buffer.readline())
+        try:
+            if request.pop("batches", False):
+                for batch in batches(file, request["columns"]):
+                    limit_resources()
+                    answer({"batch": batch})
+                answer({"batch": []})
+            else:
+                answer({"cells": cells(content, **request)})
+        except DataUnavailable as error:
+            answer({"problem": str(error)})
+
+
+def batches(file: parquet.ParquetFile, columns: Sequence[str]) -> Iterator[list[list[str]]]:
+    """Yield the cells by column, "" where one is missing. Raises `DataUnavailable` for a column without texts."""
+    kinds = [file.schema_arrow.field(column).type for column in columns]
+    for column, kind in zip(columns, kinds, strict=True):
+        if not pa.types.is_integer(kind):
+            check_text(column, kind)
+    for batch in file.iter_batches(batch_size=BATCH, columns=list(columns), use_threads=False):
+        if len(batch):
+            read = (batch.column(column) for column in columns)
+            texts = (one.cast(pa.string()) if pa.types.is_integer(one.type) else one for one in read)
+            yield [["" if cell is None else cell[:LONGEST_CELL] for cell in one.to_pylist()] for one in texts]
 
 
 def limit_resources() -> None:

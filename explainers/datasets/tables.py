@@ -4,10 +4,13 @@ CSV and TSV are split by the `csv` module: it numbers the lines, limits the leng
 a cell, all of which `pandas.read_csv` handles differently. Parquet is read by pyarrow in a process of its own.
 
 Parquet files of users, read in a process of their own (`parquet_process`): what ends that reader ends no app.
+
+`read_user_table` returns a whole table, `table_records` its rows one by one, of a file that memory need not hold.
 """
 
 import csv
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -15,9 +18,10 @@ import re
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice, zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -63,12 +67,43 @@ def read_parquet(
     return pd.DataFrame(dict(enumerate(cells)), dtype=object).set_axis(columns, axis="columns").astype(str)
 
 
+def _parquet_records(source: "Source", name: str, choose: "Choice") -> "Iterator[Record]":
+    """Yield the rows, whole numbers as texts and "" for missing cells; they come in batches."""
+    path = source if isinstance(source, Path) else None
+    with reader(path) as process:
+        try:
+            if isinstance(source, bytes):
+                _send(process, len(source).to_bytes(8, "big") + source)
+            columns = list(choose(_answer(process)["names"]))
+            _send(process, json.dumps({"columns": columns, "batches": True}).encode() + b"\n")
+        except (OSError, ValueError) as error:
+            raise DataUnavailable(UNREADABLE.format(name)) from error
+        line = 0
+        while batch := _batch(process, name):
+            for cells in zip(*batch, strict=True):
+                line += 1
+                yield line, dict(zip(columns, cells, strict=True))
+
+
+def _batch(process: "subprocess.Popen[bytes]", name: str) -> list[list[str]]:
+    """Return the next cells by column; nothing at the end."""
+    try:
+        read = _answer(process)
+    except (OSError, ValueError) as error:
+        raise DataUnavailable(UNREADABLE.format(name)) from error
+    if "problem" in read:
+        raise DataUnavailable(read["problem"])
+    batch: list[list[str]] = read["batch"]
+    return batch
+
+
 @contextmanager
-def reader() -> "Iterator[subprocess.Popen[bytes]]":
-    """The process; it is ended after the block, or when it takes too long."""
+def reader(path: Path | None = None) -> "Iterator[subprocess.Popen[bytes]]":
+    """The process, which reads the file at `path`, or what it is sent; it is ended after the block, or when it takes
+    too long. One that reads a path, batch by batch, ends itself where a batch takes too long."""
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     process = subprocess.Popen(
-        COMMAND,
+        (*COMMAND, *([str(path)] if path else [])),
         env={**environment, "PYTHONPATH": str(IMPORTED_FROM), "OMP_NUM_THREADS": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -76,7 +111,8 @@ def reader() -> "Iterator[subprocess.Popen[bytes]]":
     )
     timer = Timer(PATIENCE, process.kill)
     timer.daemon = True
-    timer.start()
+    if path is None:
+        timer.start()
     try:
         yield process
     finally:
@@ -107,7 +143,11 @@ END = "\n"  # after a line: a record of its own, unless a quote is open
 SUFFIXES = (*DELIMITERS, PARQUET)  # of users' tables
 MOST_ROWS = 1_000_000  # of a Parquet file, in which repeated rows take no space
 LARGEST = 200_000_000  # bytes of a Parquet file once unpacked: 20,000 texts of 10,000 characters
+LONGEST_LINE = 10_000_000  # characters
 Choice = Callable[[Sequence[str]], Sequence[str]]  # from a table's columns to those to read
+BinaryFile = io.BytesIO | io.BufferedReader
+Source = bytes | Path  # the content of a file, or where it is
+Record = tuple[int, dict[str, str] | DataUnavailable]  # a line, and its cells by column or what is wrong with it
 
 
 def is_table(name: str) -> bool:
@@ -191,8 +231,63 @@ def delimiter_of(text: str, usual: str) -> str:
     return next((delimiter for delimiter in (usual, ";", "\t") if delimiter in header), usual)
 
 
+def table_records(source: Source, name: str, choose: Choice) -> Iterator[Record]:
+    """Yield the chosen columns of every row of a CSV, TSV or Parquet file, as a `lenient` reader; only the row at hand
+    is in memory. Raises `DataUnavailable` if the file cannot be read."""
+    suffix = Path(name).suffix.lower()
+    if suffix == PARQUET:
+        yield from _parquet_records(source, name, choose)
+        return
+    with opened(source, name) as file:
+        lines = text_lines(file, name)
+        first = next(lines, "")
+        records = _records(chain([first], lines), delimiter_of(first, DELIMITERS[suffix]))
+        _, header = next(records, (1, []))
+        if isinstance(header, DataUnavailable):
+            raise header
+        columns = tuple(choose(header))
+        place_of = {column: place for place, column in enumerate(header)}
+        places = [place_of[column] for column in columns]
+        for line, record in records:
+            if isinstance(record, DataUnavailable):
+                yield line, record
+            else:
+                cells = (record[place] if place < len(record) else "" for place in places)
+                yield line, dict(zip(columns, cells, strict=True))
+
+
+@contextmanager
+def opened(source: Source, name: str) -> Iterator[BinaryFile]:
+    """The file, from its beginning. Raises `DataUnavailable` if it cannot be read."""
+    try:
+        file: BinaryFile = io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
+        with file:
+            yield file
+    except OSError as error:
+        raise DataUnavailable(f"{name} cannot be read: {error.strerror}.") from error
+
+
+def checksum_of(source: Source, name: str) -> str:
+    """Return the SHA-256 of a file."""
+    with opened(source, name) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def text_lines(file: BinaryFile, name: str, newline: Literal["", "\n"] = "") -> Iterator[str]:
+    """Yield the lines, decoded as by `decode_leniently`; they end as `newline` says, see `io.TextIOWrapper`."""
+    with io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline=newline) as text:
+        number = 0
+        while line := text.readline(LONGEST_LINE + 1):
+            number += 1
+            if number == 1 and has_surrogates(line):
+                raise DataUnavailable(NOT_UTF8.format(name))
+            if len(line) > LONGEST_LINE:
+                raise DataUnavailable(f"Line {number:,} of {name} has more than {LONGEST_LINE:,} characters. Split it.")
+            yield line
+
+
 def _read_delimited(content: str, delimiter: str, choose: Choice) -> UserTable:
-    records = _records(content, delimiter)
+    records = _records(io.StringIO(content, newline=""), delimiter)
     _, header = next(records, (1, []))
     if isinstance(header, DataUnavailable):
         raise header
@@ -210,28 +305,35 @@ def _read_delimited(content: str, delimiter: str, choose: Choice) -> UserTable:
     return UserTable(columns, rows, lines)
 
 
-def _records(content: str, delimiter: str) -> Iterator[tuple[int, list[str] | DataUnavailable]]:
+def _records(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str] | DataUnavailable]]:
     """The line in which every record that is not empty begins, and its cells, or what is wrong with the line.
 
     A cell in quotes may hold line breaks, so a quote that is not closed takes the lines after it, up to the next quote.
     Such a cell does not end where its quote closes, or the text ends in it. Only the line in which it begins is wrong
     then; reading goes on with the next one. In a record of one line, text after a closing quote belongs to the cell.
     """
-    lines = io.StringIO(content, newline="").readlines()
-    start = 0
-    while start < len(lines):
-        reader = csv.reader(islice(lines, start, None), delimiter=delimiter, strict=True)
-        before = 0
+    rest, again, own = iter(lines), deque[str](), list[str]()  # `own` are the lines of the record at hand
+
+    def following() -> Iterator[str]:
+        while line := again.popleft() if again else next(rest, ""):
+            own.append(line)
+            yield line
+
+    before = 0  # lines
+    while True:
         try:
-            for record in reader:
-                first, before = start + before + 1, reader.line_num
+            for record in csv.reader(following(), delimiter=delimiter, strict=True):
+                first, before = before + 1, before + len(own)
+                own.clear()
                 if record:
                     yield first, record
             return
         except csv.Error:
-            start += before
-        yield start + 1, _lenient(lines[start], delimiter, start + 1)
-        start += 1
+            begun, *after = own
+        again.extendleft(reversed(after))
+        own.clear()
+        before += 1
+        yield before, _lenient(begun, delimiter, before)
 
 
 def _lenient(line: str, delimiter: str, number: int) -> list[str] | DataUnavailable:

@@ -49,8 +49,8 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
     model = load(spec.model, device=spec.device, precision=spec.precision)
     if spec.engine == LOCAL:
         check_processes(spec.processes, model.device)
-    read = read_file(Path(spec.data), spec.columns, model.labels, model.input_names)
-    rows = taken(read.rows, spec.most, spec.seed)
+    read = read_file(Path(spec.data), spec.columns, model.labels, model.input_names, spec.most, spec.seed)
+    rows = read.rows
     plan = plan_of(spec, model, rows)
     out = Path(spec.out)
     if model.device.type == "cpu":
@@ -101,15 +101,6 @@ def _with_checks(
     records = [record for record in read_records(out / SANITY_RECORDS) if record["id"] in ids]
     frame, devices = sanity_frame(records, steps_of(model)), devices_of(records)
     return write_set(merge(out), out, frame, spec.shell_command(), devices)
-
-
-def taken(rows: Sequence[InputRow], n: int, seed: int) -> tuple[InputRow, ...]:
-    """Return `n` of the rows in their order, by seed and ids; all for 0."""
-    if not 0 < n < len(rows):
-        return tuple(rows)
-    order = sorted(rows, key=lambda row: hashlib.sha256(f"take {seed}:{row.id}".encode()).digest())
-    kept = {row.id for row in order[:n]}
-    return tuple(row for row in rows if row.id in kept)
 
 
 def plan_of(spec: SetSpec, model: FrozenModel, rows: Sequence[InputRow]) -> SetPlan:
@@ -198,7 +189,7 @@ def _about(spec: SetSpec, read: ReadRows) -> dict[str, Any]:
         "name": spec.name or Path(spec.data).name,
         "sha256": read.sha256,
         "columns": {name: column for name, column in asdict(spec.columns).items() if column},
-        "left_out": len(read.problems),
+        "left_out": read.left_out,
         "problems": list(read.problems[:NAMED]),
     }
     return {"command": spec.shell_command(), "data": data}

@@ -1,15 +1,17 @@
 import json
+import tracemalloc
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from explainers.datasets import labelled_rows, parquet_process, tables
+from explainers.datasets.class_labels import class_number, probable_class
 from explainers.datasets.labelled_rows import (
     Columns,
     InputRow,
-    class_number,
+    SampledRows,
     column_names,
-    probable_class,
     read_file,
     read_rows,
     text_id,
@@ -208,3 +210,79 @@ def test_a_model_of_pairs_needs_a_second_text_in_every_row(tmp_path: Path) -> No
         read_file(path, Columns("a"), LABELS, ("premise", "hypothesis"))
     with pytest.raises(DataUnavailable, match=r"missing\.csv cannot be read"):
         read_file(tmp_path / "missing.csv", Columns("a"), LABELS)
+
+
+def sampled(rows: tuple[InputRow, ...], most: int, seed: int) -> tuple[InputRow, ...]:
+    kept = SampledRows("mine.csv", most, seed)
+    for row in rows:
+        kept.add(row)
+    return kept.in_order()
+
+
+def test_inputs_are_taken_by_seed_and_id_whatever_their_order() -> None:
+    rows = tuple(InputRow(str(number), "text") for number in range(20))
+    first = sampled(rows, 5, 0)
+    assert [row.id for row in first] == ["1", "11", "14", "16", "17"]  # as ever
+    assert set(sampled(rows[::-1], 5, 0)) == set(first) != set(sampled(rows, 5, 1))
+    assert sampled(rows, 0, 0) == sampled(rows, 99, 0) == rows
+
+
+def large(path: Path) -> int:
+    """Write 20,000 rows of 400 characters, the last of which repeats the first; return the size in bytes."""
+    texts = [f"film {number} " + "was good " * 43 for number in range(19_999)]
+    frame = pd.DataFrame({"text": [*texts, texts[0]], "label": [0, 1] * 10_000})
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_parquet(path, index=False, compression=None, row_group_size=5_000, use_dictionary=False)
+    return path.stat().st_size
+
+
+@pytest.mark.parametrize("name", ["large.csv", "large.jsonl", "large.parquet"])
+def test_of_a_large_file_only_the_rows_that_are_kept_are_in_memory(tmp_path: Path, name: str) -> None:
+    size = large(tmp_path / name)
+    tracemalloc.start()
+    try:
+        read = read_file(tmp_path / name, Columns(label="label"), LABELS, most=10)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size > 8_000_000
+    assert peak < size / 4  # the whole file alone, or a list of its rows, is more
+    assert (len(read.rows), read.usable, read.left_out) == (10, 20_000, 0)
+    whole = read_file(tmp_path / name, Columns(label="label"), LABELS)
+    assert read.rows == sampled(whole.rows, 10, 0)
+    assert whole.rows[-1].id == f"{whole.rows[0].id}-2"
+
+
+def test_a_parquet_file_comes_in_batches(tmp_path: Path) -> None:
+    large(tmp_path / "large.parquet")
+    with parquet_process.parquet.ParquetFile(tmp_path / "large.parquet") as file:
+        first, *_ = parquet_process.batches(file, ["label", "text"])
+    assert [len(column) for column in first] == [1_000, 1_000]
+    assert first[0][:3] == ["0", "1", "0"]
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "most", "sentence"),
+    [
+        (labelled_rows, "MOST_ROWS", 2, r"mine\.csv has more than 2 rows\. Split it\."),
+        (labelled_rows, "MOST_LABELS", 1, r"The column label has more than 1 different labels\. Choose another\."),
+        (labelled_rows, "MOST_KEPT", 10, r"texts of mine\.csv would be explained\. Choose fewer inputs \(--n\)"),
+        (tables, "LONGEST_LINE", 5, r"Line 1 of mine\.csv has more than 5 characters\. Split it\."),
+    ],
+)
+def test_what_is_above_a_limit_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, module: object, limit: str, most: int, sentence: str
+) -> None:
+    monkeypatch.setattr(module, limit, most)
+    with pytest.raises(DataUnavailable, match=sentence):
+        read_rows(NAMED, "mine.csv", Columns("text", label="label"), LABELS)
+
+
+def test_rows_that_are_left_out_are_counted_and_the_first_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labelled_rows, "NAMED", 1)
+    read = read_rows(b"text,x\n,1\n,2\ngood,3\n", "mine.csv", Columns(), LABELS)
+    assert (read.left_out, read.problems) == (2, ("Line 2 has no text. The row is left out.",))

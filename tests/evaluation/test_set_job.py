@@ -15,11 +15,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from explainers.__main__ import app
-from explainers.datasets.labelled_rows import Columns, InputRow
+from explainers.datasets.labelled_rows import Columns
 from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.names import SANITY_RECORDS
 from explainers.evaluation.set_frames import without_lists
-from explainers.evaluation.set_job import read_sanity, read_set, taken
+from explainers.evaluation.set_job import read_sanity, read_set
 from explainers.evaluation.set_spec import FULL, QUICK, SetSpec, read_set_spec
 from explainers.methods.registry import METHODS
 from explainers.models.precision import UsedPrecision
@@ -231,15 +231,6 @@ def test_a_spec_is_carried_out_and_a_second_time_nothing_is_explained_again(
     assert ran("--spec", str(tmp_path / "none.json")).exit_code == 2
     with pytest.raises(ExplanationError, match=r"The evaluation's spec cannot be read. The field model is missing"):
         read_set_spec("{}")
-
-
-def test_inputs_are_taken_by_seed_and_id_whatever_their_order() -> None:
-    rows = tuple(InputRow(str(number), "text") for number in range(20))
-    first = taken(rows, 5, 0)
-    assert len(first) == 5
-    assert list(first) == sorted(first, key=rows.index)
-    assert set(taken(rows[::-1], 5, 0)) == set(first) != set(taken(rows, 5, 1))
-    assert taken(rows, 0, 0) == taken(rows, 99, 0) == rows
 
 
 def test_the_quick_preset_omits_what_needs_hundreds_of_passes() -> None:
