@@ -1,4 +1,5 @@
-"""The rows that are evaluated: a person's file with a choice of its columns, or embedded examples; and a preview."""
+"""The rows that are evaluated: a person's table with a choice of its columns, an ERASER data set, or embedded examples;
+and a preview."""
 
 import json
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ import streamlit as st
 from app import plain_text
 from app.evaluate.state import EXAMPLES, FILE, NO_COLUMN, SOURCES, evaluate_state
 from app.model_info import ModelInfo
+from explainers.annotations.formats import archives
+from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets.class_labels import probable_class
 from explainers.datasets.curated_examples import curated_examples
 from explainers.datasets.labelled_rows import (
@@ -23,6 +26,8 @@ from explainers.datasets.labelled_rows import (
     unknown_labels,
 )
 from explainers.errors import DataUnavailable
+from explainers.evaluation.eraser_rows import EraserPart, eraser_part
+from explainers.evaluation.set_spec import ERASER, TABLE
 from explainers.report.text import one_line
 
 MEGABYTES = 10  # larger tables on the command line
@@ -36,18 +41,21 @@ NAMES = {  # of columns, in lower case, by what they probably hold
     "pair": ("pair", "text_pair", "hypothesis", "sentence2"),
     "label": ("label", "class", "target", "sentiment", "gold_label"),
     "id": ("id", "key", "idx", "guid"),
+    "rationale": ("rationale", "rationales"),
 }
 
 
 @dataclass(frozen=True)
 class SubmittedData:
-    """A file as it was given, which columns are read, and its rows; or what is wrong."""
+    """A file as it was given, which columns or part of an ERASER data set are read, and the rows; or what is wrong."""
 
     name: str = ""
     content: bytes = b""
     columns: Columns = field(default_factory=Columns)
     rows: tuple[InputRow, ...] = ()
     problem: str = ""
+    format: str = TABLE
+    split: str = ""
 
 
 def submitted_data(model: str, info: ModelInfo) -> SubmittedData:
@@ -75,24 +83,44 @@ def guessed(kind: str, columns: Sequence[str]) -> str:
 
 def _from_file(info: ModelInfo) -> SubmittedData:
     file = st.file_uploader(
-        "A table with a row per text",
-        type=[suffix.removeprefix(".") for suffix in SUFFIXES],
+        "A table with a row per text, or an ERASER data set",
+        type=[suffix.removeprefix(".").removeprefix("tar.") for suffix in (*SUFFIXES, *archives.SUFFIXES)],
         key="evaluate file",
         max_upload_size=MEGABYTES,
-        help="CSV, TSV, JSON lines or Parquet, UTF-8, with a column of texts; labels and ids are optional. For larger "
-        "tables: python -m explainers evaluate.",
+        help="CSV, TSV, JSON lines or Parquet, UTF-8, with a column of texts; labels, ids and what people marked "
+        "([[0, 4], [9, 12]]) are optional. Or documents and annotations of an ERASER data set in one .zip or .tar.gz. "
+        "For larger files: python -m explainers evaluate.",
     )
     if file is None:
         return SubmittedData()
     content = file.getvalue()
+    if archives.is_archive(file.name):
+        return _from_eraser(content, file.name, info)
     try:
         present = _columns(content, file.name)
         if not present:
             raise DataUnavailable(f"{file.name} is empty. Choose another file.")
+        if {"evidences", "annotation_id"} <= set(present):
+            raise DataUnavailable(NO_DOCUMENTS)
     except DataUnavailable as error:
         return SubmittedData(problem=str(error), name=file.name)
     columns = _column_boxes(present, info)
     return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
+
+
+def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
+    try:
+        part = _part(content, name, "")
+        if len(part.parts) > 1:
+            chosen = st.selectbox("Part", part.parts, index=part.parts.index(part.split), key="eraser part")
+            part = _part(content, name, chosen or part.split)
+        unknown = part.unknown_labels(info.labels) if info.labels else ()
+        columns = Columns(label="label", rationale="rationale", classes=_boxes(unknown, name, info.labels))
+        read = _eraser_rows(content, name, part.split, columns.classes, info.labels, info.input_names)
+    except DataUnavailable as error:
+        return SubmittedData(name, content, problem=str(error))
+    _left_out(read)
+    return SubmittedData(name, content, columns, read.rows, format=ERASER, split=part.split)
 
 
 def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
@@ -100,6 +128,7 @@ def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
     boxes = [("text_column", "text", "Texts" if not info.pairs else info.input_names[0].capitalize(), present)]
     boxes += [("pair_column", "pair", info.input_names[1].capitalize(), none)] if info.pairs else []
     boxes += [("label_column", "label", "Labels", none), ("id_column", "id", "Ids", none)]
+    boxes += [("rationale_column", "rationale", "Marks of people", none)]
     chosen: dict[str, str] = {}
     for cell, (name, kind, title, options) in zip(st.columns(len(boxes)), boxes, strict=True):
         with cell:
@@ -108,7 +137,7 @@ def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
             chosen[kind] = "" if column in (None, NO_COLUMN) else str(column)
     if not info.labels and chosen["label"]:
         st.caption("The labels are checked when the model is loaded.")
-    return Columns(chosen["text"], chosen.get("pair", ""), chosen["label"], chosen["id"])
+    return Columns(chosen["text"], chosen.get("pair", ""), chosen["label"], chosen["id"], rationale=chosen["rationale"])
 
 
 def _class_boxes(content: bytes, name: str, columns: Columns, info: ModelInfo) -> tuple[tuple[str, str], ...]:
@@ -119,6 +148,10 @@ def _class_boxes(content: bytes, name: str, columns: Columns, info: ModelInfo) -
         unknown = _unknown(content, name, columns.label, info.labels)
     except DataUnavailable:  # said where the rows are read
         return ()
+    return _boxes(unknown, columns.label, info.labels)
+
+
+def _boxes(unknown: Sequence[str], column: str, labels: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     if not 0 < len(unknown) <= MOST_UNKNOWN:
         return ()
     st.caption("These labels are not classes of the model. Choose a class for each:")
@@ -126,14 +159,14 @@ def _class_boxes(content: bytes, name: str, columns: Columns, info: ModelInfo) -
     for start in range(0, len(unknown), 3):
         for cell, label in zip(st.columns(3), unknown[start : start + 3], strict=False):
             with cell:
-                probable = probable_class(label, info.labels)
+                probable = probable_class(label, labels)
                 plain_text.caption(f"“{one_line(label, 30)}” is")
                 chosen[label] = st.selectbox(
                     plain_text.label(f"The label {label} is", "The label is"),
-                    (LEFT_OUT, *info.labels),
-                    index=info.labels.index(probable) + 1 if probable else 0,
+                    (LEFT_OUT, *labels),
+                    index=labels.index(probable) + 1 if probable else 0,
                     label_visibility="collapsed",
-                    key=f"class {columns.label} {label}",
+                    key=f"class {column} {label}",
                 )
     return tuple((label, called) for label, called in chosen.items() if called != LEFT_OUT)
 
@@ -144,11 +177,15 @@ def _parsed(name: str, content: bytes, columns: Columns, info: ModelInfo) -> Sub
         read = _rows(content, name, labelled, info.labels, info.input_names)
     except DataUnavailable as error:
         return SubmittedData(name, content, columns, problem=str(error))
+    _left_out(read)
+    return SubmittedData(name, content, columns, read.rows)
+
+
+def _left_out(read: ReadRows) -> None:
     if read.problems:
         more = read.left_out - LISTED
         rest = f" {more:,} more rows are left out." if more > 0 else ""
         plain_text.warning("\n".join(read.problems[:LISTED]) + rest)
-    return SubmittedData(name, content, columns, read.rows)
 
 
 def _preview(data: SubmittedData, labels: Sequence[str]) -> None:
@@ -157,7 +194,11 @@ def _preview(data: SubmittedData, labels: Sequence[str]) -> None:
     if not data.rows:
         return
     labelled = sum(row.label is not None for row in data.rows)
-    st.caption(f"**{len(data.rows):,} rows**, {labelled:,} with a label. The first {min(PREVIEW, len(data.rows))}:")
+    marked = sum(any(map(any, row.rationale)) for row in data.rows)
+    marks = f", {marked:,} with marks of people" if data.columns.rationale else ""
+    st.caption(
+        f"**{len(data.rows):,} rows**, {labelled:,} with a label{marks}. The first {min(PREVIEW, len(data.rows))}:"
+    )
     columns = ["id", "text", *(["pair"] if data.columns.pair else []), *(["label"] if data.columns.label else [])]
     shown = [{**vars(row), "label": None if row.label is None else labels[row.label]} for row in data.rows[:PREVIEW]]
     frame = pd.DataFrame(shown, columns=columns)
@@ -178,6 +219,23 @@ def _examples(model: str) -> bytes:
 @lru_cache(maxsize=4)
 def _unknown(content: bytes, name: str, column: str, labels: tuple[str, ...]) -> tuple[str, ...]:
     return unknown_labels(content, name, column, labels)
+
+
+@lru_cache(maxsize=4)
+def _part(content: bytes, name: str, split: str) -> EraserPart:
+    return eraser_part(content, name, split)
+
+
+@lru_cache(maxsize=4)
+def _eraser_rows(
+    content: bytes,
+    name: str,
+    split: str,
+    classes: tuple[tuple[str, str], ...],
+    labels: tuple[str, ...],
+    input_names: tuple[str, ...],
+) -> ReadRows:
+    return _part(content, name, split).rows(labels, input_names, classes)
 
 
 @lru_cache(maxsize=4)

@@ -60,7 +60,7 @@ def form(pool: ModelPool) -> tuple[SetSpec, SubmittedData, ModelInfo]:
         spec = _preset(model, info)
     with second:
         data = submitted_data(model, info)
-    return replace(spec, columns=data.columns), data, info
+    return replace(spec, columns=data.columns, format=data.format, split=data.split), data, info
 
 
 def start(jobs: Jobs, pool: ModelPool, account: Account, spec: SetSpec, data: SubmittedData, info: ModelInfo) -> bool:

@@ -24,6 +24,7 @@ from explainers.report.set_tables import (
     WORDS,
     latex_caption,
     method_columns,
+    plausibility_note,
     sanity_table,
     set_document,
     top_words,
@@ -110,7 +111,7 @@ def _methods(result: SetResult, number: int) -> None:
     with right:
         cells = pd.DataFrame(method_columns(result.operators).cells(result.table))
         st.dataframe(cells, hide_index=True, key=f"methods {number}", alt="Methods and their metrics")
-        st.caption(NOTE)
+        st.caption(" ".join(filter(None, (NOTE, plausibility_note(result.methods)))))
 
 
 def _statuses(result: SetResult, number: int) -> None:

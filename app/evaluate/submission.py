@@ -11,6 +11,7 @@ from app.model_pool import roots
 from app.store import Job
 from app.train.jobs import Jobs
 from app.train.submission import device, discard, runs
+from explainers.annotations.formats import archives
 from explainers.errors import ExplanationError
 from explainers.evaluation.set_spec import SetSpec
 from explainers.models.model_names import resolve_model_name
@@ -58,7 +59,8 @@ def _written(spec: SetSpec, data: SubmittedData) -> tuple[Path, SetSpec]:
     try:
         runs().mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="evaluate-", dir=runs()))
-        file = folder / f"data{Path(data.name).suffix.lower()}"
+        ending = next((suffix for suffix in archives.SUFFIXES if data.name.lower().endswith(suffix)), "")
+        file = folder / f"data{ending or Path(data.name).suffix.lower()}"
         file.write_bytes(data.content)
         return folder, replace(spec, data=str(file), name=data.name, out=str(folder))
     except OSError as error:

@@ -9,6 +9,9 @@ neighbouring units become one span, with the spaces between them.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from explainers.annotations.records import (
     VERDICTS,
     Annotation,
@@ -68,6 +71,14 @@ def marked_units(marked: Marked, encoding: Encoding) -> set[int]:
             if any(a < right and left < c and b < bottom and top < d for a, b, c, d in marked.patches):
                 numbers.add(number)
     return numbers
+
+
+def marked_truth(rationale: Sequence[Marked], encoding: Encoding) -> NDArray[np.bool_]:
+    """True for every unit that at least half of those who gave a rationale marked, (units,)."""
+    marks = np.zeros(len(encoding.units))
+    for marked in rationale:
+        marks[list(marked_units(marked, encoding))] += 1
+    return np.asarray(marks * 2 >= max(1, len(rationale)))
 
 
 def marks_of(units: Collection[int], encoding: Encoding) -> Marked:

@@ -39,10 +39,8 @@ NARRATIVES_TITLE = "Narratives for the same texts, by the fitted narrators:"
 
 
 TABLE = "Rows of a table"  # the options that make it an evaluation of rows
-ROWS = (
-    *("column", "pair_column", "label_column", "id_column", "label_class", "preset", "sanity", "smooth", "shard"),
-    *("engine", "address"),
-)
+COLUMNS = ("column", "pair_column", "label_column", "id_column", "rationale_column")
+ROWS = (*COLUMNS, "label_class", "format_", "preset", "sanity", "smooth", "shard", "engine", "address")
 
 
 def evaluate_command(
@@ -85,6 +83,21 @@ def evaluate_command(
     id_column: Annotated[
         str, typer.Option(help="Column of the ids; by default they follow from the texts.", rich_help_panel=TABLE)
     ] = "",
+    rationale_column: Annotated[
+        str,
+        typer.Option(
+            help="Column of what people marked, such as [[0, 4], [9, 12]]: how far the methods agree with them.",
+            rich_help_panel=TABLE,
+        ),
+    ] = "",
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="table, or eraser: --data is an ERASER data set, its folder or an archive, and --split a part of it.",
+            rich_help_panel=TABLE,
+        ),
+    ] = "table",
     label_class: Annotated[
         list[str] | None,
         typer.Option(
@@ -218,15 +231,20 @@ def label_class(text: str) -> tuple[str, str]:
 
 def row_spec(context: typer.Context) -> "SetSpec":
     """Return what was typed as the evaluation of a table's rows. Raises `ExplanationError` without a file."""
-    from explainers.evaluation.set_spec import SetSpec
+    from explainers.evaluation.set_spec import ERASER, SetSpec
     from explainers.models.precision import checked_precision
 
     values: dict[str, Any] = context.params
     if values["data"] is None:
         raise ExplanationError("Name the file of the rows with --data FILE.")
-    for name in ("against", "sensitive", "erasures", "split"):
+    eraser = values["format_"] == ERASER
+    unsuited = dict.fromkeys(("against", "sensitive", "erasures", "split"), "the rows of a table")
+    if eraser:
+        unsuited = {**unsuited, **dict.fromkeys(COLUMNS, "--format eraser")}
+        del unsuited["split"]
+    for name, other in unsuited.items():
         if chosen(context, name):
-            raise ExplanationError(f"--{name} does not go with the rows of a table. Omit it.")
+            raise ExplanationError(f"--{name.replace('_', '-')} does not go with {other}. Omit it.")
     spec = SetSpec(
         values["model"],
         str(values["data"]),
@@ -236,7 +254,10 @@ def row_spec(context: typer.Context) -> "SetSpec":
             values["label_column"],
             values["id_column"],
             tuple(map(label_class, values["label_class"] or ())),
+            values["rationale_column"],
         ),
+        format=values["format_"],
+        split=values["split"] if eraser and chosen(context, "split") else "",
         preset=values["preset"],
         sanity=values["sanity"],
         smooth=values["smooth"],

@@ -13,7 +13,7 @@ import heapq
 import json
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +24,7 @@ import numpy as np
 
 from explainers.datasets import tables
 from explainers.datasets.class_labels import label_number, listed_classes, unsure_labels
+from explainers.datasets.rationales import Rationale, parsed_rationale
 from explainers.datasets.tables import Record, Source
 from explainers.datasets.user_texts import LONGEST, listed
 from explainers.errors import DataUnavailable
@@ -39,13 +40,15 @@ NAMED = 1_000  # rows that are left out and named
 
 @dataclass(frozen=True)
 class InputRow:
-    """One input; `label` is the number of its class where that is known, `line` where it stands in its file."""
+    """One input; `label` is the number of its class where that is known, `line` where it stands in its file, and
+    `rationale` what people marked as evidence."""
 
     id: str
     text: str
     pair: str | None = None
     label: int | None = None
     line: int = 0
+    rationale: Rationale = ()
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,12 @@ class Columns:
     label: str = ""
     id: str = ""
     classes: tuple[tuple[str, str], ...] = ()
+    rationale: str = ""
 
     @property
     def named(self) -> tuple[str, ...]:
         """Return the columns that are read, each once."""
-        return tuple(dict.fromkeys(filter(None, (self.text, self.pair, self.label, self.id))))
+        return tuple(dict.fromkeys(filter(None, (self.text, self.pair, self.label, self.id, self.rationale))))
 
     @property
     def decisive(self) -> tuple[str, ...]:
@@ -154,8 +158,22 @@ def read_rows(
     have.
     """
     _check_suffix(name)
-    _check_model(columns, labels, input_names)
     records = partial(_records, source, name, columns)
+    return rows_of(records, name, tables.checksum_of(source, name), columns, labels, input_names, most, seed)
+
+
+def rows_of(
+    records: Callable[[], Iterable[Record]],
+    name: str,
+    sha256: str,
+    columns: Columns,
+    labels: Sequence[str],
+    input_names: Sequence[str] = (),
+    most: int = 0,
+    seed: int = 0,
+) -> ReadRows:
+    """`read_rows` of records that can be read several times."""
+    _check_model(columns, labels, input_names)
     repeated, unsure = _surveyed(records(), name, columns, labels)
     kept = SampledRows(name, most, seed)
     problems: list[str] = []
@@ -172,7 +190,7 @@ def read_rows(
     if not kept.added:
         reason = f"No row of {name} can be used. {problems[0]}" if problems else f"{name} has no rows."
         raise DataUnavailable(reason)
-    return ReadRows(kept.in_order(), tuple(problems), tables.checksum_of(source, name), kept.added, left_out)
+    return ReadRows(kept.in_order(), tuple(problems), sha256, kept.added, left_out)
 
 
 def _check_model(columns: Columns, labels: Sequence[str], input_names: Sequence[str]) -> None:
@@ -243,14 +261,21 @@ class _RowReader:
         if _has_surrogates(cells):
             raise DataUnavailable(f"Line {line:,} is not UTF-8. Save it as UTF-8.")
         columns = self.columns
-        text, pair = cells[columns.text].strip(), cells.get(columns.pair, "").strip() if columns.pair else None
-        if not text or pair == "":
-            raise DataUnavailable(f"Line {line:,} has no {'text' if not text else 'second text'}.")
+        text, pair = cells[columns.text], cells.get(columns.pair, "") if columns.pair else None
+        marked = cells[columns.rationale].strip() if columns.rationale else ""
+        if not marked:  # its offsets are those of the text as it is
+            text, pair = text.strip(), pair and pair.strip()
+        if not text.strip() or (pair is not None and not pair.strip()):
+            raise DataUnavailable(f"Line {line:,} has no {'second text' if text.strip() else 'text'}.")
         length = len(text) + len(pair or "")
         if length > LONGEST:
             raise DataUnavailable(f"Line {line:,} has {length:,} characters; each input may have at most {LONGEST:,}.")
         label = self._label_of(cells, line) if columns.label else None
-        return InputRow(self._id(cells, text, pair, line), text, pair, label, line)
+        try:
+            rationale = parsed_rationale(marked, text, pair) if marked else ()
+        except DataUnavailable as error:
+            raise DataUnavailable(f"Line {line:,}: {error}") from error
+        return InputRow(self._id(cells, text, pair, line), text, pair, label, line, rationale)
 
     def _label_of(self, cells: Mapping[str, str], line: int) -> int | None:
         cell = cells[self.columns.label].strip()
@@ -260,7 +285,7 @@ class _RowReader:
         return label_number(cell, () if cell in self.unsure else self.labels, self.labels, line)
 
     def _id(self, cells: Mapping[str, str], text: str, pair: str | None, line: int) -> str:
-        id = cells[self.columns.id].strip() if self.columns.id else text_id(text, pair)
+        id = cells[self.columns.id].strip() if self.columns.id else text_id(text.strip(), pair and pair.strip())
         if not id:
             raise DataUnavailable(f"Line {line:,} has no id.")
         if _hash(cells, self.columns) not in self.repeated:
@@ -279,8 +304,13 @@ def unknown_labels(content: bytes, name: str, column: str, labels: Sequence[str]
 
     Lines that are not UTF-8 are left out.
     """
+    return unknown_labels_of(_records(content, name, Columns(column)), column, labels)
+
+
+def unknown_labels_of(records: Iterable[Record], column: str, labels: Sequence[str]) -> tuple[str, ...]:
+    """`unknown_labels` of records."""
     found = Counter[str]()
-    for _, cells in _records(content, name, Columns(column)):
+    for _, cells in records:
         if isinstance(cells, dict) and not _has_surrogates(cells):
             _count(found, cells[column], column)
     return unsure_labels(found, labels)

@@ -8,11 +8,12 @@ several, shards on many machines and a second attempt give the same numbers. A r
  "predicted", "probability", "seed", "units": [text], "segments": [number],
  "answer": {"status", "refusal", "agreement", "p", "words", "supported", "differs", "random", "robust"},
  "methods": {id: {"scores", "signed", "metrics": {operator: {metric id: value}}, "seconds", "passes", "group",
-                  "removed": [p(class)], "kept": [p(class)]}},
+                  "removed": [p(class)], "kept": [p(class)], "plausibility": {metric id: value}}},
  "failures": {method id: reason}, "seconds", "passes"}
 
 or {"id", "line", "text", "pair", "label", "failed": reason} where a row cannot be explained. `removed` and `kept` are
-the erasure curves at the shares `CURVE_SHARES` of the units, of random orders their mean.
+the erasure curves at the shares `CURVE_SHARES` of the units, of random orders their mean. `plausibility` is there where
+people marked some of the units, for the class that the model predicts; that of random orders is what is expected.
 """
 
 import hashlib
@@ -23,6 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from explainers.annotations.judged import marked_truth
+from explainers.annotations.records import Marked, Span
 from explainers.comparison.answer import answered
 from explainers.comparison.decision import card_of, decide
 from explainers.comparison.runner import failure, run
@@ -34,6 +37,7 @@ from explainers.evaluation.record_file import Record
 from explainers.methods.registry import select
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.metrics.faithfulness import METRICS, measured, metrics_at_percents
+from explainers.metrics.plausibility import is_defined, plausibility, plausibility_by_chance
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.meter import Meter
 from explainers.models.prediction_cache import PredictionCache
@@ -93,6 +97,8 @@ def explain_row(model: FrozenModel, plan: SetPlan, row: InputRow) -> Record:
     try:
         comparison = _comparison(model, plan, row, meter)
         methods = {**_measured_methods(comparison), **_controls(model, comparison)}
+        for method, values in _plausibility(comparison, row).items():
+            methods[method]["plausibility"] = values
         failures = {failure.method: failure.reason for failure in comparison.failures}
     except Exception as error:  # one row must not end hours of the others
         return {**asdict(row), "failed": failure(row.id, error).reason}
@@ -172,7 +178,7 @@ def _controls(model: FrozenModel, comparison: Comparison) -> dict[str, Any]:
     erasure, control = comparison.decision.settings.erasure, comparison.random_control
     random: Metrics = {} if control is None else {erasure: dict(control.metrics)}
     position: Metrics = {}
-    first_units_first = tuple(float(-unit) for unit in range(len(comparison.decision.encoding.units)))
+    first_units_first = _first_units_first(comparison)
     for check in comparison.operator_checks:
         random[check.erasure] = _aggregated(check.random)
     for operator in (erasure, *(check.erasure for check in comparison.operator_checks)):
@@ -180,6 +186,27 @@ def _controls(model: FrozenModel, comparison: Comparison) -> dict[str, Any]:
         position[operator] = measured(answers, first_units_first, comparison.decision.label, metrics_at_percents())
     drawn = {} if control is None else curves_at_shares(control.curves)
     return {RANDOM: {"metrics": random, "group": "", **drawn}, POSITION: {"metrics": position, "group": ""}}
+
+
+def _first_units_first(comparison: Comparison) -> tuple[float, ...]:
+    return tuple(float(-unit) for unit in range(len(comparison.decision.encoding.units)))
+
+
+def _plausibility(comparison: Comparison, row: InputRow) -> dict[str, dict[str, float]]:
+    """Return by method how far it agrees with what people marked; nothing without marks, where all units are marked or
+    none, and where they are for another class than the predicted one."""
+    if not row.rationale or row.label not in (None, comparison.decision.label):
+        return {}
+    people = [
+        Marked(tuple(Span(*span) for span in first), tuple(Span(*span) for span in second))
+        for first, second in row.rationale
+    ]
+    truth = marked_truth(people, comparison.decision.encoding)
+    if not is_defined(truth):
+        return {}
+    scores = {result.method: result.attribution.scores for result in comparison.displayed_results}
+    scores[POSITION] = _first_units_first(comparison)
+    return {RANDOM: plausibility_by_chance(truth), **{id: plausibility(truth, own) for id, own in scores.items()}}
 
 
 def _aggregated(orders: Mapping[str, Sequence[float]]) -> dict[str, float]:

@@ -3,7 +3,8 @@
 `row_frame`: id, line, text, pair, label and predicted (names of classes), right, probability, seed, units, length,
 status, refusal, agreement, p, robust, supported, seconds, passes, failed.
 `method_frame`: id, method, group, signed, seconds, passes, scores, the curves removed and kept, failed, a column
-`<metric>_<operator>` for every metric and operator, and `evidence_<operator>`, AOPC-C − AOPC-S.
+`<metric>_<operator>` for every metric and operator, and `evidence_<operator>`, AOPC-C − AOPC-S; where people marked
+evidence, also `plausibility_<metric>`.
 """
 
 import math
@@ -14,6 +15,7 @@ import pandas as pd
 
 from explainers.evaluation.record_file import Record
 from explainers.metrics.chance import evidence
+from explainers.metrics.plausibility import PLAUSIBILITY
 
 EVIDENCE = "evidence"
 ROW_TYPES = {
@@ -45,6 +47,7 @@ def method_frame(records: Iterable[Record], metrics: Sequence[str], operators: S
     """Return a row per input and method, the controls among them; of a method that failed only the reason."""
     rows = [row for record in records for row in _method_rows(record)]
     values = [metric_column(metric, operator) for operator in operators for metric in (EVIDENCE, *metrics)]
+    values += [column for column in PLAUSIBILITY_COLUMNS if any(column in row for row in rows)]
     frame = pd.DataFrame(rows, columns=[*METHOD_COLUMNS, *values])
     return frame.astype(
         {"signed": "boolean", "seconds": "float64", "passes": "Int64", **dict.fromkeys(values, "float64")}
@@ -54,6 +57,14 @@ def method_frame(records: Iterable[Record], metrics: Sequence[str], operators: S
 def metric_column(metric: str, operator: str) -> str:
     """Return the column of a metric under an operator, or of `EVIDENCE`."""
     return f"{metric}_{operator}"
+
+
+def plausibility_column(metric: str) -> str:
+    """Return the column of a metric of the agreement with people."""
+    return f"plausibility_{metric}"
+
+
+PLAUSIBILITY_COLUMNS = tuple(plausibility_column(metric.id) for metric in PLAUSIBILITY)
 
 
 def without_lists(frame: pd.DataFrame) -> pd.DataFrame:
@@ -78,7 +89,9 @@ def _method_rows(record: Record) -> list[dict[str, Any]]:
     rows = []
     for method, content in record.get("methods", {}).items():
         values = {name: content.get(name) for name in METHOD_COLUMNS}
-        rows.append({**values, "id": record["id"], "method": method, **_values(content["metrics"])})
+        values |= _values(content["metrics"])
+        values |= {plausibility_column(metric): value for metric, value in content.get("plausibility", {}).items()}
+        rows.append({**values, "id": record["id"], "method": method})
     failures = record.get("failures", {}).items()
     return rows + [{"id": record["id"], "method": method, "failed": reason} for method, reason in failures]
 

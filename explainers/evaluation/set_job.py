@@ -18,13 +18,14 @@ import torch
 
 from explainers.datasets.labelled_rows import InputRow, ReadRows, read_file
 from explainers.errors import DataUnavailable, ExplanationError
+from explainers.evaluation.eraser_rows import eraser_part
 from explainers.evaluation.explain_batch import SetPlan
 from explainers.evaluation.measurement import precision_counts
 from explainers.evaluation.names import SANITY_RECORDS
 from explainers.evaluation.record_file import Record, read_records
 from explainers.evaluation.sanity_summary import sanity_frame
 from explainers.evaluation.set_frames import method_frame, row_frame
-from explainers.evaluation.set_spec import LOCAL, WHOLE, SetSpec, offered_methods, parse_shard
+from explainers.evaluation.set_spec import ERASER, LOCAL, WHOLE, SetSpec, offered_methods, parse_shard
 from explainers.evaluation.shards import Engine, StoredSet, merge, run_shard
 from explainers.methods.registry import check_applicable, select
 from explainers.models.catalog import load
@@ -49,7 +50,7 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
     model = load(spec.model, device=spec.device, precision=spec.precision)
     if spec.engine == LOCAL:
         check_processes(spec.processes, model.device)
-    read = read_file(Path(spec.data), spec.columns, model.labels, model.input_names, spec.most, spec.seed)
+    read = read_data(spec, model)
     rows = read.rows
     plan = plan_of(spec, model, rows)
     out = Path(spec.out)
@@ -67,6 +68,15 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
         manifest = write_set(merge(out), out)
         return _with_checks(spec, model, plan, rows, about, progress) if spec.checked else manifest
     return {"shard": spec.shard, "inputs": own, "file": shard.file}
+
+
+def read_data(spec: SetSpec, model: FrozenModel) -> ReadRows:
+    """Return the rows to explain. Raises `DataUnavailable` if the data cannot be used."""
+    path = Path(spec.data)
+    if spec.format == ERASER:
+        part = eraser_part(path, spec.name or path.name, spec.split)
+        return part.rows(model.labels, model.input_names, spec.columns.classes, spec.most, spec.seed)
+    return read_file(path, spec.columns, model.labels, model.input_names, spec.most, spec.seed)
 
 
 def _ray_engine(spec: SetSpec, model: FrozenModel, plan: SetPlan) -> Engine:

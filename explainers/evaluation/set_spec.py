@@ -31,6 +31,7 @@ AUTO = "auto"
 MOST_SMOOTH = 50  # noisy copies
 WHOLE = "1/1"  # the only part of a set
 LOCAL, RAY = ENGINES = ("local", "ray")
+TABLE, ERASER = FORMATS = ("table", "eraser")
 COMMAND = ("python", "-m", "explainers", "evaluate")
 SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
@@ -115,6 +116,8 @@ class SetSpec:
     model: str
     data: str
     columns: Columns = field(default_factory=Columns)
+    format: str = TABLE
+    split: str = ""  # of an ERASER data set; empty: test, or the first one
     name: str = ""
     preset: str = FULL.id
     methods: tuple[str, ...] = ()
@@ -175,6 +178,8 @@ class SetSpec:
             raise ExplanationError(f"--sanity must be 0 (no checks) or more, not {self.sanity}.")
         if self.engine not in ENGINES:
             raise ExplanationError(f"Unknown engine {self.engine!r}. Choose one of: {', '.join(ENGINES)}.")
+        if self.format not in FORMATS:
+            raise ExplanationError(f"Unknown format {self.format!r}. Choose one of: {', '.join(FORMATS)}.")
         if self.address and self.engine != RAY:
             raise ExplanationError("--address names a Ray cluster. Add --engine ray, or omit it.")
         if self.processes < 1:
@@ -193,6 +198,9 @@ class SetSpec:
         """Return what a person types for the same numbers: without folder, part, processes, engine and device."""
         columns = {"--column": self.columns.text, "--pair-column": self.columns.pair}
         columns |= {"--label-column": self.columns.label, "--id-column": self.columns.id}
+        columns |= {"--rationale-column": self.columns.rationale}
+        if self.format == ERASER:
+            columns = {"--format": self.format, "--split": self.split}
         settings, default = self.settings.as_dict(), Settings(samples=self.chosen_preset.samples).as_dict()
         default["erasure"] = "" if self.erasure else settings["erasure"]  # without one it is that of the model
         words = ["--model", self.model, "--data", self.name or Path(self.data).name]

@@ -5,8 +5,9 @@ from typing import Any
 
 import pandas as pd
 
+from explainers.evaluation.names import RANDOM
 from explainers.evaluation.sanity_summary import SANITY_CHECKS, SanityCheck, SanityOutcome, notes, outcomes, sentence
-from explainers.evaluation.set_frames import EVIDENCE, metric_column
+from explainers.evaluation.set_frames import EVIDENCE, metric_column, plausibility_column
 from explainers.evaluation.set_summary import (
     GROUPINGS,
     TOP,
@@ -21,6 +22,7 @@ from explainers.evaluation.set_summary import (
 )
 from explainers.methods.registry import method_spec
 from explainers.metrics.faithfulness import decisive_metrics
+from explainers.metrics.plausibility import PLAUSIBILITY, PlausibilityMetric
 from explainers.metrics.spec import MetricSpec
 from explainers.report.document import FRAGMENT_STYLE, standalone_page
 from explainers.report.tables import Table, TableColumn, as_percent, bounds, interval_cell
@@ -31,6 +33,11 @@ WORDS_SHOWN = 15  # per class
 EVIDENCE_MEANING = (
     "AOPC-C − AOPC-S: how much further the probability falls when the first words are erased than when only they are "
     "kept. What random orders have is chance."
+)
+BY_PEOPLE = ("auprc", "f1")  # metrics of the agreement with people that the table shows
+PEOPLE_NOTE = (
+    "They count where they are for the class that the model predicts, and cover some units but not all. Random orders "
+    "have what is expected by chance. Agreement with people does not mean that a method shows what the model used."
 )
 NOTE = (
     "Means with 95 % bootstrap intervals over inputs. Behind: how much less evidence a method has than the best one on "
@@ -55,6 +62,7 @@ def method_columns(operators: Sequence[str]) -> Table[MethodSummary]:
             ),
             TableColumn("behind", lambda row: row.behind, bounds(), align="right", undefined=""),
             *metrics,
+            *(_people_column(metric) for metric in PLAUSIBILITY if metric.id in BY_PEOPLE),
             TableColumn("seconds", lambda row: row.seconds, decimals, align="right", undefined=""),
             TableColumn("passes", lambda row: row.passes, ".0f", align="right", undefined=""),
             TableColumn("failed", lambda row: row.failed or None, ",", align="right", optional=True, undefined=""),
@@ -120,7 +128,17 @@ def _sanity_column(place: int, check: SanityCheck) -> TableColumn[Checked]:
 def metric_columns(operators: Sequence[str]) -> list[str]:
     """Return the columns of the frame that the table of methods shows."""
     metrics = [metric.id for metric in decisive_metrics()]
-    return [metric_column(metric, operator) for operator in operators for metric in (EVIDENCE, *metrics)]
+    columns = [metric_column(metric, operator) for operator in operators for metric in (EVIDENCE, *metrics)]
+    return [*columns, *map(plausibility_column, BY_PEOPLE)]
+
+
+def plausibility_note(methods: pd.DataFrame) -> str:
+    """Return how many inputs have marks of people that count, and what agreement says; empty without any."""
+    column = plausibility_column(BY_PEOPLE[0])
+    if column not in methods:
+        return ""
+    chance = methods[methods["method"] == RANDOM]
+    return f"Marks of people count in {int(chance[column].notna().sum()):,} of {len(chance):,} inputs. {PEOPLE_NOTE}"
 
 
 def word_methods(methods: pd.DataFrame, operator: str) -> list[str]:
@@ -144,6 +162,7 @@ def set_markdown(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
     sections = [
         recommendation(methods, operators[0]).sentence,
         method_columns(operators).markdown(table),
+        plausibility_note(methods),
         STATUSES.markdown(_all_shares(rows)),
         *(f"{title}:\n\n{WORDS.markdown(words)}" for title, words in _words(rows, methods, operators[0])),
         f"Sanity checks:\n\n{sanity_table().markdown(checked.items())}" if checked else "",
@@ -171,9 +190,10 @@ def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
         if len(sanity)
         else ""
     )
+    note = escaped(f"{NOTE} {plausibility_note(methods)}".strip())
     body = f"""<div class="crosslight">
 <p class="summary">{escaped(recommendation(methods, operators[0]).sentence)}</p>
-<h2>Methods</h2><div class="wide">{method_columns(operators).html(table)}</div><p class="note">{escaped(NOTE)}</p>
+<h2>Methods</h2><div class="wide">{method_columns(operators).html(table)}</div><p class="note">{note}</p>
 <h2>How often an answer is supported</h2><div class="wide">{STATUSES.html(_all_shares(rows))}</div>
 <h2>Words</h2>{words}
 {checks}
@@ -200,6 +220,19 @@ def _words(rows: pd.DataFrame, methods: pd.DataFrame, operator: str) -> Iterable
         words = words_over_set(rows, methods, method)
         for predicted in sorted(words["class"].unique()):
             yield f"Words for {predicted}, by {method_spec(method).name}", top_words(words, predicted)
+
+
+def _people_column(metric: PlausibilityMetric) -> TableColumn[MethodSummary]:
+    column = plausibility_column(metric.id)
+    return TableColumn(
+        f"{metric.name} ↑ people",
+        lambda row: row.metrics.get(column),
+        bounds(),
+        align="right",
+        undefined="",
+        optional=True,
+        meaning=f"Agreement with what people marked. {PEOPLE_NOTE}",
+    )
 
 
 def _metric_column(metric: MetricSpec, operator: str) -> TableColumn[MethodSummary]:

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from explainers.__main__ import app
+from explainers.annotations.judged import marked_truth
 from explainers.annotations.records import Item, Marked, Span
 from explainers.datasets.example import Example
 from explainers.errors import ExplanationError
@@ -21,7 +22,6 @@ from explainers.studies.plausibility.measure import (
     FILE,
     PLAUSIBILITY_FILE,
     PlausibilityPlan,
-    marked_truth,
     measure_plausibility,
     plausibility_markdown,
     plausibility_rows,
@@ -92,8 +92,8 @@ def test_nothing_to_measure_is_a_sentence(bert: FrozenModel, items: tuple[Item, 
 def test_a_unit_is_marked_if_at_least_half_of_the_people_marked_it(bert: FrozenModel) -> None:
     encoding = bert.encode(TEXT)
     people = (NOT_GOOD, Marked((Span(17, 21),)), Marked((Span(17, 21),)))
-    assert marked_truth(Item("1", Example(TEXT), people), encoding).tolist() == [False, False, False, False, True]
-    assert marked_truth(Item("1", Example(TEXT), people[:2]), encoding).tolist() == [False, False, False, True, True]
+    assert marked_truth(people, encoding).tolist() == [False, False, False, False, True]
+    assert marked_truth(people[:2], encoding).tolist() == [False, False, False, True, True]
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,32 @@ def test_the_position_control_erases_from_the_first_unit_on(model: FrozenModel) 
     assert metrics["aopc_c"] == pytest.approx(p[2.6] - p[0.6])
     assert metrics["aopc_s"] == pytest.approx(p[2.6] - p[2.0])
     assert evidence(metrics) == pytest.approx(p[2.0] - p[0.6])
+
+
+def test_the_agreement_with_people_is_measured_where_their_class_is_predicted(model: FrozenModel) -> None:
+    marks = ((((0, 4),), ()), (((0, 8),), ()), ((), ()))  # "good" by two of three people, "the" by one
+    row = InputRow("a", "good the was film", label=1, rationale=marks)
+    (record,) = explain_batch(model, PLAN, [row])
+    values = {method: content["plausibility"] for method, content in record["methods"].items()}
+    assert set(values) == {*PLAN.methods, CONSENSUS, RANDOM, POSITION}
+    assert values["occlusion"] == {
+        "auprc": 1.0,
+        "auc": 1.0,
+        "f1": 1.0,
+        "iou": 1.0,
+        "iou_f1": 1.0,
+    }
+    assert values[POSITION]["f1"] == 1.0
+    assert (values[RANDOM]["auc"], values[RANDOM]["f1"]) == (0.5, 0.25)  # one of four words is marked
+    others = [
+        replace(row, label=0),  # for another class than the predicted one
+        replace(row, rationale=()),
+        replace(row, rationale=((((0, 17),), ()),)),  # everything is marked
+    ]
+    for other in explain_batch(model, PLAN, others):
+        assert not any("plausibility" in content for content in other["methods"].values())
+    (without_label,) = explain_batch(model, PLAN, [replace(row, label=None)])
+    assert without_label["methods"]["occlusion"]["plausibility"] == values["occlusion"]
 
 
 def test_the_numbers_of_a_row_follow_from_its_id_and_not_from_its_place(model: FrozenModel) -> None:

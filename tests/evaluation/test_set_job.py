@@ -154,6 +154,38 @@ def test_labels_with_other_names_are_given_their_class(hub_folder: Path, tmp_pat
     assert "--label-class needs LABEL=CLASS, such as pos=positive, not 'pos'." in " ".join(wrong.stderr.split())
 
 
+def test_people_s_marks_give_the_agreement_with_them(hub_folder: Path, tmp_path: Path) -> None:
+    table, data = tmp_path / "mine.csv", tmp_path / "movies"
+    table.write_text('text,marks\nthe good film was very good,"[[4, 8]]"\na bad plot,"[[0, 99]]"\nthe film,\n')
+    (data / "docs").mkdir(parents=True)
+    (data / "docs" / "1").write_text("the good film was very good")
+    evidence = [[{"docid": "1", "start_token": 1, "end_token": 2}]]
+    line = {"annotation_id": "1", "classification": "", "evidences": evidence}
+    (data / "val.jsonl").write_text(f"[]\n{json.dumps(line)}\n")
+    model = ("--model", str(hub_folder), *OPTIONS)
+    frames = []
+    for name, options, wrong in (
+        (
+            "csv",
+            ("--data", str(table), "--rationale-column", "marks"),
+            "Line 3: The span 0 to 99 is not within the text",
+        ),
+        ("eraser", ("--data", str(data), "--format", "eraser", "--split", "val"), "Line 1: It is not an object"),
+    ):
+        result = ran(*model, *options, "--out", str(tmp_path / name))
+        assert result.exit_code == 0, result.stderr
+        assert "| AUPRC ↑ people | F1 ↑ people |" in result.stdout
+        assert f"1 rows are left out: {wrong}" in result.stdout
+        manifest, _, methods = read_set(tmp_path / name)
+        assert " ".join(options[2:]) in manifest["command"]
+        frames.append(methods[methods["plausibility_f1"].notna()].set_index("method")["plausibility_f1"])
+    assert "Marks of people count in 1 of 1 inputs." in result.stdout
+    assert frames[0].to_dict() == frames[1].to_dict()
+    assert frames[0]["random"] == pytest.approx(1 / 6)
+    wrong = ran(*model, *options, "--column", "text", "--out", str(tmp_path / "other"))
+    assert "--column does not go with --format eraser. Omit it." in " ".join(wrong.stderr.split())
+
+
 def test_sanity_checks_need_the_whole_set(arguments: tuple[str, ...], tmp_path: Path) -> None:
     result = ran(*arguments, "--sanity", "3", "--shard", "1/2", "--out", str(tmp_path / "out"))
     assert result.exit_code == 2

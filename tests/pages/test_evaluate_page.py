@@ -1,6 +1,9 @@
 """The Evaluate page with the small model; the evaluation is a quick script in place of the command."""
 
+import io
+import json
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -141,6 +144,34 @@ def test_labels_that_the_model_calls_otherwise_get_a_class(evaluate: Evaluate) -
         ("neg", "negative"),
         ("mixed", "negative"),
     )
+
+
+def test_an_eraser_data_set_brings_what_people_marked(evaluate: Evaluate) -> None:
+    file = io.BytesIO()
+    evidence = [[{"docid": "1", "start_token": 1, "end_token": 2}]]
+    lines = [
+        {"annotation_id": "1", "classification": "POS", "evidences": evidence},
+        {"annotation_id": "2", "classification": "<b>odd</b>", "evidences": []},
+    ]
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, text in (("1", "the good film"), ("2", "a bad plot")):
+            archive.writestr(f"docs/{name}", text)
+        for part in ("test", "val"):
+            archive.writestr(f"{part}.jsonl", "\n".join(map(json.dumps, lines)))
+    evaluate.give(file.getvalue(), "movies.zip")
+    assert evaluate.at.selectbox(key="eraser part").value == "test"
+    assert "**1 rows**, 1 with a label, 1 with marks of people." in evaluate.texts
+    assert "Line 2 has the label '<b>odd</b>'" in evaluate.texts
+    evaluate.at.selectbox(key="class movies.zip <b>odd</b>").set_value("negative")
+    evaluate.at.selectbox(key="eraser part").set_value("val")
+    evaluate.run()
+    assert "**2 rows**, 2 with a label, 1 with marks of people." in evaluate.texts
+    evaluate.press("start evaluation")
+    spec = evaluate.job().set_spec
+    assert (spec.format, spec.split, Path(spec.data).name) == ("eraser", "val", "data.zip")
+    assert spec.columns.classes == (("<b>odd</b>", "negative"),)
+    evaluate.give(json.dumps(lines[0]).encode(), "test.jsonl")
+    assert "These are ERASER annotations without their documents." in evaluate.texts
 
 
 def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evaluate, model: FrozenModel) -> None:

@@ -82,10 +82,15 @@ def read_eraser(
 
 def read_eraser_folder(folder: Path, split: str, classes: Sequence[str] = ()) -> Imported:
     """A split of a data set as it is published, unpacked. Raises `DataUnavailable` if a file is missing."""
+    return read_eraser(folder_split(folder, split), folder_documents(folder), classes)
+
+
+def folder_split(folder: Path, split: str) -> str:
+    """The lines of a split. Raises `DataUnavailable` if there is none."""
     path = folder / f"{split}.jsonl"
     if not path.is_file():
         raise DataUnavailable(f"There is no {path.name} in {folder}. Give the unpacked folder of an ERASER data set.")
-    return read_eraser(_text(path), folder_documents(folder), classes)
+    return _text(path)
 
 
 def folder_documents(folder: Path) -> dict[str, str]:

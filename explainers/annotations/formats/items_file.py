@@ -16,6 +16,7 @@ from explainers.datasets.tables import decode_text, is_table
 from explainers.errors import DataUnavailable
 
 READ = ".csv, .tsv, .parquet, .jsonl, .json (Label Studio), or .zip, .tar.gz, .tgz or .tar (ERASER)"
+NO_DOCUMENTS = "These are ERASER annotations without their documents. Give both in one .zip or .tar.gz."
 SNIFFED = 20  # rows by which doccano's lines are told from ours
 
 
@@ -74,7 +75,7 @@ def _read_lines(text: str, classes: Sequence[str]) -> Imported:
     """Our own lines or doccano's."""
     rows = [row for row in islice(json_lines(text), SNIFFED) if isinstance(row, dict)]
     if any("evidences" in row for row in rows):
-        raise DataUnavailable("These are ERASER annotations without their documents. Give both in one .zip or .tar.gz.")
+        raise DataUnavailable(NO_DOCUMENTS)
     if any("entities" in row or isinstance(row.get("label", row.get("labels")), list) for row in rows):
         return read_doccano(text)
     return read_jsonl(text, classes)

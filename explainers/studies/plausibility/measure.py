@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from explainers.annotations.judged import marked_units
+from explainers.annotations.judged import marked_truth
 from explainers.annotations.records import Item
 from explainers.attribution.kernel_shap import KernelShap
 from explainers.errors import ExplanationError
@@ -31,7 +31,6 @@ from explainers.metrics.plausibility import (
     plausibility_by_chance,
 )
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.encoding import Encoding
 from explainers.models.prediction_cache import PredictionCache
 from explainers.report.evaluation_tables import METHOD
 from explainers.report.tables import Table, TableColumn, command_block, key_column, plus_minus
@@ -72,14 +71,6 @@ class Measured:
     marked: float  # mean share of these that people marked
 
 
-def marked_truth(item: Item, encoding: Encoding) -> Truth:
-    """True for every unit that at least half of those who gave a rationale marked, (units,)."""
-    truth = np.zeros(len(encoding.units))
-    for marked in item.rationale or ():
-        truth[list(marked_units(marked, encoding))] += 1
-    return truth * 2 >= max(1, len(item.rationale or ()))
-
-
 def measure_plausibility(
     model: FrozenModel, items: Sequence[Item], plan: PlausibilityPlan, out: Path, progress: Callable[[str], None]
 ) -> Measured:
@@ -107,7 +98,7 @@ def _line(model: FrozenModel, item: Item, plan: PlausibilityPlan, *, costly: boo
     model = model.pooled(PredictionCache())
     encoding = model.encode(item.example, plan.settings.unit)
     label = int(model.probabilities(encoding, np.ones((1, len(encoding.units)), dtype=bool)).argmax())
-    truth = marked_truth(item, encoding)
+    truth = marked_truth(item.rationale or (), encoding)
     line = {"right": label == item.example.label, "cut": bool(encoding.warning), "units": len(truth), "records": []}
     if not line["right"] or not is_defined(truth):
         return line
