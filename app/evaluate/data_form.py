@@ -16,6 +16,7 @@ from explainers.annotations.formats import archives
 from explainers.annotations.formats.items_file import NO_DOCUMENTS
 from explainers.datasets.class_labels import probable_class
 from explainers.datasets.curated_examples import curated_examples
+from explainers.datasets.images.named import ZippedTable, zipped_table
 from explainers.datasets.labelled_rows import (
     SUFFIXES,
     Columns,
@@ -30,6 +31,7 @@ from explainers.evaluation.eraser_rows import EraserPart, eraser_part
 from explainers.evaluation.set_spec import ERASER, TABLE
 from explainers.report.text import one_line
 
+IMAGE_MEGABYTES = 100
 MEGABYTES = 10  # larger tables on the command line
 PREVIEW = 5  # rows
 LEFT_OUT = "– left out –"
@@ -41,6 +43,7 @@ NAMES = {  # of columns, in lower case, by what they probably hold
     "pair": ("pair", "text_pair", "hypothesis", "sentence2"),
     "label": ("label", "class", "target", "sentiment", "gold_label"),
     "id": ("id", "key", "idx", "guid"),
+    "image": ("image", "picture", "file", "path"),
     "rationale": ("rationale", "rationales"),
 }
 
@@ -56,17 +59,25 @@ class SubmittedData:
     problem: str = ""
     format: str = TABLE
     split: str = ""
+    zipped: ZippedTable | None = None  # where the file holds a table and its images
+
+    @property
+    def table(self) -> str:
+        """Return the name of the table, or of the data set."""
+        return self.zipped.name if self.zipped else self.name
 
 
 def submitted_data(model: str, info: ModelInfo) -> SubmittedData:
     """Draw the choice of the data; return what is chosen."""
     state = evaluate_state()
     examples = _examples(model)
-    sources = SOURCES if examples else (FILE,)
+    sources = SOURCES if examples and not info.multimodal else (FILE,)
     source = st.segmented_control(
         "Data", sources, required=True, **state.widget("evaluate_source", options=sources, initial="default")
     )
-    if source == EXAMPLES:
+    if info.multimodal:
+        data = _from_images(info)
+    elif source == EXAMPLES:
         data = _parsed("examples.jsonl", examples, Columns("text", "pair" if info.pairs else ""), info)
     else:
         data = _from_file(info)
@@ -108,6 +119,32 @@ def _from_file(info: ModelInfo) -> SubmittedData:
     return _parsed(file.name, content, replace(columns, classes=_class_boxes(content, file.name, columns, info)), info)
 
 
+def _from_images(info: ModelInfo) -> SubmittedData:
+    file = st.file_uploader(
+        "A ZIP file with a table and the images that it names",
+        type=["zip"],
+        key="evaluate images",
+        max_upload_size=IMAGE_MEGABYTES,
+        help="The table has a column of texts and one of the names of image files, beside it or in folders below it.",
+    )
+    if file is None:
+        return SubmittedData()
+    content = file.getvalue()
+    try:
+        zipped = _zipped(content, file.name)
+        columns = _column_boxes(_columns(zipped.content, zipped.name), info)
+        classes = _class_boxes(zipped.content, zipped.name, columns, info)
+        columns = replace(columns, classes=classes)
+        if not columns.image:
+            raise DataUnavailable("Choose the column with the names of the images.")
+        labelled = columns if info.labels else replace(columns, label="", classes=())
+        read = _image_rows(zipped, labelled, info.labels, info.input_names)
+    except DataUnavailable as error:
+        return SubmittedData(file.name, problem=str(error))
+    _left_out(read)
+    return SubmittedData(file.name, b"", columns, read.rows, zipped=zipped)
+
+
 def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
     try:
         part = _part(content, name, "")
@@ -127,8 +164,9 @@ def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
     state, none = evaluate_state(), (NO_COLUMN, *present)
     boxes = [("text_column", "text", "Texts" if not info.pairs else info.input_names[0].capitalize(), present)]
     boxes += [("pair_column", "pair", info.input_names[1].capitalize(), none)] if info.pairs else []
+    boxes += [("image_column", "image", "Images", none)] if info.multimodal else []
     boxes += [("label_column", "label", "Labels", none), ("id_column", "id", "Ids", none)]
-    boxes += [("rationale_column", "rationale", "Marks of people", none)]
+    boxes += [] if info.multimodal else [("rationale_column", "rationale", "Marks of people", none)]
     chosen: dict[str, str] = {}
     for cell, (name, kind, title, options) in zip(st.columns(len(boxes)), boxes, strict=True):
         with cell:
@@ -137,7 +175,14 @@ def _column_boxes(present: tuple[str, ...], info: ModelInfo) -> Columns:
             chosen[kind] = "" if column in (None, NO_COLUMN) else str(column)
     if not info.labels and chosen["label"]:
         st.caption("The labels are checked when the model is loaded.")
-    return Columns(chosen["text"], chosen.get("pair", ""), chosen["label"], chosen["id"], rationale=chosen["rationale"])
+    return Columns(
+        chosen["text"],
+        chosen.get("pair", ""),
+        chosen["label"],
+        chosen["id"],
+        rationale=chosen.get("rationale", ""),
+        image=chosen.get("image", ""),
+    )
 
 
 def _class_boxes(content: bytes, name: str, columns: Columns, info: ModelInfo) -> tuple[tuple[str, str], ...]:
@@ -199,7 +244,7 @@ def _preview(data: SubmittedData, labels: Sequence[str]) -> None:
     st.caption(
         f"**{len(data.rows):,} rows**, {labelled:,} with a label{marks}. The first {min(PREVIEW, len(data.rows))}:"
     )
-    columns = ["id", "text", *(["pair"] if data.columns.pair else []), *(["label"] if data.columns.label else [])]
+    columns = ["id", "text", *(name for name in ("pair", "image", "label") if getattr(data.columns, name))]
     shown = [{**vars(row), "label": None if row.label is None else labels[row.label]} for row in data.rows[:PREVIEW]]
     frame = pd.DataFrame(shown, columns=columns)
     st.dataframe(frame, hide_index=True, key="preview", alt="The first rows")
@@ -219,6 +264,18 @@ def _examples(model: str) -> bytes:
 @lru_cache(maxsize=4)
 def _unknown(content: bytes, name: str, column: str, labels: tuple[str, ...]) -> tuple[str, ...]:
     return unknown_labels(content, name, column, labels)
+
+
+@lru_cache(maxsize=2)
+def _zipped(content: bytes, name: str) -> ZippedTable:
+    return zipped_table(content, name, SUFFIXES)
+
+
+@lru_cache(maxsize=2)
+def _image_rows(
+    zipped: ZippedTable, columns: Columns, labels: tuple[str, ...], input_names: tuple[str, ...]
+) -> ReadRows:
+    return read_rows(zipped.content, zipped.name, columns, labels, input_names, images=zipped)
 
 
 @lru_cache(maxsize=4)

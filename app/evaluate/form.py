@@ -15,8 +15,9 @@ from app.model_info import ModelInfo, model_box, model_info
 from app.model_pool import DOWNLOAD_FIRST, ModelPool
 from app.train.jobs import Jobs
 from explainers.comparison.price import expected_passes, explaining_passes
+from explainers.datasets.image import InputImage
 from explainers.datasets.labelled_rows import InputRow
-from explainers.errors import ExplanationError
+from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.names import FEWEST
 from explainers.evaluation.set_spec import PRESETS, SetSpec, offered_methods
 from explainers.methods.registry import select
@@ -35,8 +36,8 @@ SANITY_HELP = (
     "eight times for that."
 )
 TICK = 2.0  # seconds between two looks at whether the model is loaded
+PATCHES = 49  # of an image, about: models cut it into 7 × 7 or some more
 TRIED = 8  # masks of which the seconds of a pass are measured; a large model takes seconds for each
-IMAGES = "This model reads images, and a table has only texts. Choose another model."
 
 
 def title() -> None:
@@ -54,9 +55,6 @@ def form(pool: ModelPool) -> tuple[SetSpec, SubmittedData, ModelInfo]:
     with first:
         model = model_box(state)
         info = model_info(pool, model)
-        if info.multimodal:
-            plain_text.error(IMAGES)
-            return SetSpec(model, ""), SubmittedData(problem=IMAGES), info
         spec = _preset(model, info)
     with second:
         data = submitted_data(model, info)
@@ -81,7 +79,7 @@ def start(jobs: Jobs, pool: ModelPool, account: Account, spec: SetSpec, data: Su
             plain_text.error(str(error))
     if data.rows:
         with st.expander("The same on the command line, or on several machines"):
-            command = f"{replace(spec, name=data.name).shell_command()} --out DIR"
+            command = f"{replace(spec, name=data.table).shell_command()} --out DIR"
             st.code(command, None, wrap_lines=True)
             st.caption("On each of four machines with `--shard 1/4` … `4/4`; then, with the files in one folder:")
             st.code("python -m explainers evaluate --merge DIR", None, wrap_lines=True)
@@ -108,9 +106,9 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
     inputs = min(spec.most or len(data.rows), len(data.rows))
     by_length = sorted(data.rows, key=_words)
     typical = by_length[len(by_length) // 2]
-    specs = _specs(spec, info)
-    passes = expected_passes(specs, spec.settings, _words(typical), len(info.erasures))
-    again = min(spec.checked, inputs) * EXPLAINED_AGAIN * explaining_passes(specs, spec.settings, _words(typical))
+    specs, units = _specs(spec, info), _words(typical) + (PATCHES if typical.image else 0)
+    passes = expected_passes(specs, spec.settings, units, len(info.erasures))
+    again = min(spec.checked, inputs) * EXPLAINED_AGAIN * explaining_passes(specs, spec.settings, units)
     line = (
         f"{counted(inputs, 'input')} × {counted(len(specs), 'method')}: about {passes:,} passes of the model per input"
     )
@@ -121,7 +119,13 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
     if model is None:
         return f"{line}. The time is known when the model is loaded.{few}"
     # a pass has all cores here, and each of the processes one of them
-    seconds = _seconds_per_pass(model.name, model.version, str(model.device), model, typical.text, typical.pair)
+    try:
+        image = data.zipped.image(typical.image) if data.zipped else None
+        seconds = _seconds_per_pass(
+            model.name, model.version, str(model.device), model, typical.text, typical.pair, image
+        )
+    except DataUnavailable as error:  # an image that is damaged behind its header
+        return f"{line}. The time is unknown: {typical.image}: {error}{few}"
     return f"{line}, about {duration((inputs * passes + again) * seconds)} on this machine.{few}"
 
 
@@ -136,7 +140,7 @@ def _preset(model: str, info: ModelInfo) -> SetSpec:
     )
     preset = presets[chosen or PRESETS[0].id]
     st.caption(f"{preset.meaning[0].upper()}{preset.meaning[1:]}.")
-    offered = offered_methods(model, info.version, pairs=info.pairs)
+    offered = offered_methods(model, info.version, pairs=info.pairs, multimodal=info.multimodal)
     names = {spec.name: spec.id for spec in offered}
     default = [spec.name for spec in offered if spec.id in preset.methods(offered)]
     with st.expander("Methods and number of inputs"):
@@ -172,20 +176,26 @@ def _preset(model: str, info: ModelInfo) -> SetSpec:
 
 
 def _specs(spec: SetSpec, info: ModelInfo) -> tuple[MethodSpec, ...]:
-    offered = offered_methods(spec.model, info.version, pairs=info.pairs)
+    offered = offered_methods(spec.model, info.version, pairs=info.pairs, multimodal=info.multimodal)
     return select(spec.methods or spec.chosen_preset.methods(offered))
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
 def _seconds_per_pass(
-    name: str, version: str, device: str, _model: "FrozenModel", text: str, pair: str | None
+    name: str,
+    version: str,
+    device: str,
+    _model: "FrozenModel",
+    text: str,
+    pair: str | None,
+    _image: InputImage | None = None,
 ) -> float:
     """Return the seconds of one pass in a batch, measured with random masks of an input. The first batch warms up."""
     import time
 
     from explainers.datasets.example import Example
 
-    encoding = _model.encode(Example(text, pair), windows=True)
+    encoding = _model.encode(Example(text, pair, image=_image), windows=True)
     keeps = np.random.default_rng(0).random((TRIED, max(len(encoding.units), 1))) < 0.5
     _model.probabilities(encoding, keeps)
     started = time.perf_counter()

@@ -72,6 +72,9 @@ def compare_link(result: SetResult, row: "pd.Series[Any]", key: str) -> None:
     truth = "" if not isinstance(label, str) else f", labelled {label}"
     plain_text.caption(f"{row['id']}: predicted {row['predicted']}{truth}, {row['status']}")
     plain_text.paragraph(" / ".join(filter(lambda part: isinstance(part, str), (row["text"], row["pair"]))))
+    if isinstance(row.get("image"), str):
+        plain_text.caption(f"Image: {row['image']}. Give it with the text on the Compare page to see more.")
+        return
     query = {"model": result.manifest["model"]["name"], "text": row["text"], "seed": str(row["seed"])}
     query |= {"pair": row["pair"]} if isinstance(row["pair"], str) else {}
     query |= {name: str(settings[name]) for name in ("samples", "steps", "unit")} | {"erase": settings["erasure"]}

@@ -22,6 +22,7 @@ class EvaluateControls:
     pair_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     label_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     id_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
+    image_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     rationale_column: str | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     evaluate_n: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))
     evaluate_sanity: int | None = field(default=None, metadata=carried(NOT_CARRIED, "", undo=False, download=False))

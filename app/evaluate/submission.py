@@ -12,7 +12,7 @@ from app.store import Job
 from app.train.jobs import Jobs
 from app.train.submission import device, discard, runs
 from explainers.annotations.formats import archives
-from explainers.errors import ExplanationError
+from explainers.errors import DataUnavailable, ExplanationError
 from explainers.evaluation.set_spec import SetSpec
 from explainers.models.model_names import resolve_model_name
 
@@ -59,11 +59,16 @@ def _written(spec: SetSpec, data: SubmittedData) -> tuple[Path, SetSpec]:
     try:
         runs().mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="evaluate-", dir=runs()))
+        if data.zipped is not None:
+            table = data.zipped.unpack(folder / "data", (row.image for row in data.rows))
+            return folder, replace(spec, data=str(table), name=data.table, out=str(folder))
         ending = next((suffix for suffix in archives.SUFFIXES if data.name.lower().endswith(suffix)), "")
         file = folder / f"data{ending or Path(data.name).suffix.lower()}"
         file.write_bytes(data.content)
         return folder, replace(spec, data=str(file), name=data.name, out=str(folder))
-    except OSError as error:
+    except (OSError, DataUnavailable) as error:
         if folder is not None:
             discard(folder)
+        if isinstance(error, DataUnavailable):
+            raise
         raise ExplanationError(UNWRITTEN.format(error.strerror)) from error

@@ -39,7 +39,7 @@ NARRATIVES_TITLE = "Narratives for the same texts, by the fitted narrators:"
 
 
 TABLE = "Rows of a table"  # the options that make it an evaluation of rows
-COLUMNS = ("column", "pair_column", "label_column", "id_column", "rationale_column")
+COLUMNS = ("column", "pair_column", "label_column", "id_column", "rationale_column", "image_column")
 ROWS = (*COLUMNS, "label_class", "format_", "preset", "sanity", "smooth", "shard", "engine", "address")
 
 
@@ -87,6 +87,13 @@ def evaluate_command(
         str,
         typer.Option(
             help="Column of what people marked, such as [[0, 4], [9, 12]]: how far the methods agree with them.",
+            rich_help_panel=TABLE,
+        ),
+    ] = "",
+    image_column: Annotated[
+        str,
+        typer.Option(
+            help="Column of the images, for multimodal models: files in the folder of the table or below it.",
             rich_help_panel=TABLE,
         ),
     ] = "",
@@ -255,6 +262,7 @@ def row_spec(context: typer.Context) -> "SetSpec":
             values["id_column"],
             tuple(map(label_class, values["label_class"] or ())),
             values["rationale_column"],
+            values["image_column"],
         ),
         format=values["format_"],
         split=values["split"] if eraser and chosen(context, "split") else "",

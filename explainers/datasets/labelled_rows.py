@@ -10,7 +10,6 @@ are kept stay in memory, besides 8 bytes for each of the others.
 
 import hashlib
 import heapq
-import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,18 +17,18 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from explainers.datasets import tables
 from explainers.datasets.class_labels import label_number, listed_classes, unsure_labels
+from explainers.datasets.images.named import ImageFolder, NamedImages
+from explainers.datasets.json_lines import JSON_LINES, is_json_lines, json_lines
 from explainers.datasets.rationales import Rationale, parsed_rationale
 from explainers.datasets.tables import Record, Source
 from explainers.datasets.user_texts import LONGEST, listed
 from explainers.errors import DataUnavailable
 
-JSON_LINES = (".jsonl", ".ndjson")
 SUFFIXES = (*tables.SUFFIXES, *JSON_LINES)  # of the files that can be given
 SHOWN = 12  # columns that a sentence lists at most
 MOST_ROWS = 20_000_000  # of a file
@@ -40,8 +39,8 @@ NAMED = 1_000  # rows that are left out and named
 
 @dataclass(frozen=True)
 class InputRow:
-    """One input; `label` is the number of its class where that is known, `line` where it stands in its file, and
-    `rationale` what people marked as evidence."""
+    """One input; `label` is the number of its class where that is known, `line` where it stands in its file,
+    `rationale` what people marked as evidence, and `image` the name of an image's file."""
 
     id: str
     text: str
@@ -49,6 +48,7 @@ class InputRow:
     label: int | None = None
     line: int = 0
     rationale: Rationale = ()
+    image: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,18 @@ class Columns:
     id: str = ""
     classes: tuple[tuple[str, str], ...] = ()
     rationale: str = ""
+    image: str = ""
 
     @property
     def named(self) -> tuple[str, ...]:
         """Return the columns that are read, each once."""
-        return tuple(dict.fromkeys(filter(None, (self.text, self.pair, self.label, self.id, self.rationale))))
+        columns = (self.text, self.pair, self.label, self.id, self.rationale, self.image)
+        return tuple(dict.fromkeys(filter(None, columns)))
 
     @property
     def decisive(self) -> tuple[str, ...]:
         """Return the columns from which the id of a row follows."""
-        return (self.id,) if self.id else tuple(filter(None, (self.text, self.pair)))
+        return (self.id,) if self.id else tuple(filter(None, (self.text, self.pair, self.image)))
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,8 @@ class SampledRows:
 def column_names(content: bytes, name: str) -> tuple[str, ...]:
     """Return the columns of a file. Raises `DataUnavailable` if it is no table."""
     _check_suffix(name)
-    if _is_json_lines(name):
-        records = (cells for _, cells in _json_lines(content, name) if isinstance(cells, dict))
+    if is_json_lines(name):
+        records = (cells for _, cells in json_lines(content, name) if isinstance(cells, dict))
         return tuple(dict.fromkeys(column for cells in records for column in cells))
     header: list[str] = []
 
@@ -138,8 +140,8 @@ def column_names(content: bytes, name: str) -> tuple[str, ...]:
 def read_file(
     path: Path, columns: Columns, labels: Sequence[str], input_names: Sequence[str] = (), most: int = 0, seed: int = 0
 ) -> ReadRows:
-    """`read_rows` of a file. Raises `DataUnavailable` if it cannot be read."""
-    return read_rows(path, path.name, columns, labels, input_names, most, seed)
+    """`read_rows` of a file, whose images lie beside it. Raises `DataUnavailable` if it cannot be read."""
+    return read_rows(path, path.name, columns, labels, input_names, most, seed, ImageFolder(path.parent))
 
 
 def read_rows(
@@ -150,8 +152,10 @@ def read_rows(
     input_names: Sequence[str] = (),
     most: int = 0,
     seed: int = 0,
+    images: NamedImages | None = None,
 ) -> ReadRows:
-    """Return the rows of a table for a model with these `labels` and inputs, or `most` of them, chosen by `seed`.
+    """Return the rows of a table for a model with these `labels` and inputs, or `most` of them, chosen by `seed`, each
+    with one of the `images` where there is a column of their names.
 
     A label is the name of a class, whatever its case, or its number, or stands in `columns.classes`; an empty cell is
     none. Raises `DataUnavailable` if no row can be used, and for a class in `columns.classes` that the model does not
@@ -159,7 +163,7 @@ def read_rows(
     """
     _check_suffix(name)
     records = partial(_records, source, name, columns)
-    return rows_of(records, name, tables.checksum_of(source, name), columns, labels, input_names, most, seed)
+    return rows_of(records, name, tables.checksum_of(source, name), columns, labels, input_names, most, seed, images)
 
 
 def rows_of(
@@ -171,6 +175,7 @@ def rows_of(
     input_names: Sequence[str] = (),
     most: int = 0,
     seed: int = 0,
+    images: NamedImages | None = None,
 ) -> ReadRows:
     """`read_rows` of records that can be read several times."""
     _check_model(columns, labels, input_names)
@@ -178,7 +183,7 @@ def rows_of(
     kept = SampledRows(name, most, seed)
     problems: list[str] = []
     left_out = 0
-    reader = _RowReader(columns, labels, unsure, repeated)
+    reader = _RowReader(columns, labels, unsure, repeated, images)
     for line, cells in records():
         try:
             row = reader.row(line, cells)
@@ -237,9 +242,10 @@ def _count(found: Counter[str], label: str, column: str) -> None:
         raise DataUnavailable(f"The column {column} has more than {MOST_LABELS:,} different labels. Choose another.")
 
 
-def text_id(text: str, pair: str | None) -> str:
-    """Return 12 digits that follow from the texts."""
-    return hashlib.sha256(f"{text}\0{pair or ''}".encode()).hexdigest()[:12]
+def text_id(text: str, pair: str | None, image: str = "") -> str:
+    """Return 12 digits that follow from the texts, and the name of the image."""
+    named = f"\0{image}" if image else ""
+    return hashlib.sha256(f"{text}\0{pair or ''}{named}".encode()).hexdigest()[:12]
 
 
 @dataclass
@@ -251,6 +257,7 @@ class _RowReader:
     labels: Sequence[str]
     unsure: Collection[str]
     repeated: AbstractSet[int]
+    images: NamedImages | None = None
     lines: dict[str, int] = field(default_factory=dict)  # by id
     copies: Counter[str] = field(default_factory=Counter)
 
@@ -275,7 +282,18 @@ class _RowReader:
             rationale = parsed_rationale(marked, text, pair) if marked else ()
         except DataUnavailable as error:
             raise DataUnavailable(f"Line {line:,}: {error}") from error
-        return InputRow(self._id(cells, text, pair, line), text, pair, label, line, rationale)
+        image = self._image_of(cells, line) if columns.image else ""
+        return InputRow(self._id(cells, text, pair, image, line), text, pair, label, line, rationale, image)
+
+    def _image_of(self, cells: Mapping[str, str], line: int) -> str:
+        name = cells[self.columns.image].strip()
+        if not name or self.images is None:
+            raise DataUnavailable(f"Line {line:,} has no image.")
+        try:
+            self.images.image(name)
+        except DataUnavailable as error:
+            raise DataUnavailable(f"Line {line:,}, image {name[:60]!r}: {error}") from error
+        return name
 
     def _label_of(self, cells: Mapping[str, str], line: int) -> int | None:
         cell = cells[self.columns.label].strip()
@@ -284,8 +302,8 @@ class _RowReader:
             return self.labels.index(given)
         return label_number(cell, () if cell in self.unsure else self.labels, self.labels, line)
 
-    def _id(self, cells: Mapping[str, str], text: str, pair: str | None, line: int) -> str:
-        id = cells[self.columns.id].strip() if self.columns.id else text_id(text.strip(), pair and pair.strip())
+    def _id(self, cells: Mapping[str, str], text: str, pair: str | None, image: str, line: int) -> str:
+        id = cells[self.columns.id].strip() if self.columns.id else text_id(text.strip(), pair and pair.strip(), image)
         if not id:
             raise DataUnavailable(f"Line {line:,} has no id.")
         if _hash(cells, self.columns) not in self.repeated:
@@ -322,7 +340,7 @@ def _has_surrogates(row: dict[str, str]) -> bool:
 
 def _records(source: Source, name: str, columns: Columns) -> Iterator[Record]:
     """Yield the lines that are not empty. Raises `DataUnavailable` if a column is missing."""
-    if not _is_json_lines(name):
+    if not is_json_lines(name):
 
         def choose(names: Sequence[str]) -> Sequence[str]:
             _check_columns(columns, names, name)
@@ -330,9 +348,9 @@ def _records(source: Source, name: str, columns: Columns) -> Iterator[Record]:
 
         yield from tables.table_records(source, name, choose)
         return
-    _check_columns(columns, _columns_until(columns.named, _json_lines(source, name)), name)
+    _check_columns(columns, _columns_until(columns.named, json_lines(source, name)), name)
     missing = dict.fromkeys(columns.named, "")
-    for line, cells in _json_lines(source, name):
+    for line, cells in json_lines(source, name):
         yield line, {**missing, **cells} if isinstance(cells, dict) else cells
 
 
@@ -344,37 +362,6 @@ def _columns_until(wanted: Sequence[str], records: Iterable[Record]) -> tuple[st
         if set(wanted) <= columns.keys():
             break
     return tuple(columns)
-
-
-def _is_json_lines(name: str) -> bool:
-    return Path(name).suffix.lower() in JSON_LINES
-
-
-def _json_lines(source: Source, name: str) -> Iterator[Record]:
-    """Yield every object, its values as texts; null is empty."""
-    with tables.opened(source, name) as file:
-        for line, text in enumerate(tables.text_lines(file, name, "\n"), start=1):
-            if not text.strip():
-                continue
-            if tables.has_surrogates(text):
-                yield line, DataUnavailable(f"Line {line:,} is not UTF-8. Save it as UTF-8.")
-                continue
-            try:
-                value = tables.parsed_json(text)
-            except DataUnavailable as error:
-                yield line, DataUnavailable(f"Line {line:,}: {error}")
-                continue
-            if isinstance(value, dict):
-                yield line, {str(key): _cell_text(cell) for key, cell in value.items()}
-            else:
-                yield line, DataUnavailable(f"Line {line:,} is not a JSON object.")
-
-
-def _cell_text(cell: Any) -> str:
-    """Return a value as a table would hold it: lists and objects as JSON."""
-    if cell is None:
-        return ""
-    return json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | dict) else str(cell)
 
 
 def _check_columns(columns: Columns, present: Sequence[str], name: str) -> None:

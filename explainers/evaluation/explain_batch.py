@@ -20,6 +20,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from explainers.comparison.answer import answered
 from explainers.comparison.decision import card_of, decide
 from explainers.comparison.runner import failure, run
 from explainers.datasets.example import Example
+from explainers.datasets.image import InputImage
 from explainers.datasets.labelled_rows import InputRow
 from explainers.evaluation.measurement import weights_checksum
 from explainers.evaluation.names import CURVE_SHARES, POSITION, RANDOM
@@ -53,10 +55,16 @@ Metrics = dict[str, dict[str, float]]  # by operator and metric id
 
 @dataclass(frozen=True)
 class SetPlan:
-    """Which methods explain the rows, and with which settings; `settings.seed` is that of the plan."""
+    """Which methods explain the rows, and with which settings; `settings.seed` is that of the plan. `images` is the
+    folder of the images that the rows name."""
 
     methods: tuple[str, ...]
     settings: Settings = field(default_factory=Settings)
+    images: str = ""
+
+    def example(self, row: InputRow) -> Example:
+        """Return the input of a row."""
+        return Example(row.text, row.pair, image=InputImage(path=Path(self.images, row.image)) if row.image else None)
 
     def as_dict(self, model: FrozenModel) -> dict[str, Any]:
         """Return what decides the numbers: records with equal plans can be mixed."""
@@ -123,7 +131,7 @@ def explain_row(model: FrozenModel, plan: SetPlan, row: InputRow) -> Record:
 def _comparison(model: FrozenModel, plan: SetPlan, row: InputRow, meter: Meter) -> Comparison:
     """Return what the Compare page shows for the row, with its answer."""
     settings = replace(plan.settings, seed=row_seed(plan.settings.seed, row.id))
-    decision, probabilities = decide(model, Example(row.text, row.pair), settings=settings, meter=meter)
+    decision, probabilities = decide(model, plan.example(row), settings=settings, meter=meter)
     comparison = Comparison(decision, probabilities, order=plan.methods)
     for event in run(model, decision, select(plan.methods), meter, narrators=()):
         comparison = comparison.with_event(event)

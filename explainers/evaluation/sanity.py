@@ -128,7 +128,7 @@ def check_row(model: FrozenModel, plan: SanityPlan, row: InputRow) -> Record:
     model = model.pooled(PredictionCache())
     try:
         settings = replace(plan.plan.settings, seed=row_seed(plan.plan.settings.seed, row.id))
-        decision, probabilities = decide(model, Example(row.text, row.pair), settings=settings)
+        decision, probabilities = decide(model, plan.plan.example(row), settings=settings)
         if len(decision.encoding.units) < FEWEST_UNITS:
             raise ExplanationError(f"The input has fewer than {FEWEST_UNITS} units, whose ranks say next to nothing.")
     except Exception as error:  # one row must not end the others
@@ -138,7 +138,7 @@ def check_row(model: FrozenModel, plan: SanityPlan, row: InputRow) -> Record:
         "weights": lambda reasons: checked.weights(plan.smooth, reasons),
         "seed": checked.seed,
         "class": checked.other_class,
-        "planted": lambda reasons: checked.planted(row, reasons),
+        "planted": lambda reasons: checked.planted(plan.plan.example(row), reasons),
         "reverse": checked.reverse,
     }
     record: Record = {"id": row.id, "device": decision.card.device, "reasons": {}}
@@ -196,8 +196,8 @@ class _Row:
         }
         return self._compared(decision, able, reasons)
 
-    def planted(self, row: InputRow, reasons: Reasons) -> dict[str, int]:
-        encoding, unit, position = self._with_planted_word(row)
+    def planted(self, example: Example, reasons: Reasons) -> dict[str, int]:
+        encoding, unit, position = self._with_planted_word(example)
         able = [spec for spec in self.specs if not spec.learns and spec.group != "Attention"]
         reasons |= {spec.id: INSIDE.format(spec.name) for spec in self.specs if spec not in able}
         copy = planted_copy(self.model, encoding, position, self._runner_up)
@@ -252,13 +252,13 @@ class _Row:
         each = [self._scores(copy, self.decision, self.explained, reasons) for copy in copies]
         return {method: _mean([scores[method] for scores in each]) for method in each[0] if method not in reasons}
 
-    def _with_planted_word(self, row: InputRow) -> tuple[Encoding, int, int]:
+    def _with_planted_word(self, original: Example) -> tuple[Encoding, int, int]:
         """Return the input with one more word, the number of its unit, and the position of its token."""
-        gaps = [match.end() for match in re.finditer(r"\S+", row.text)][:FIRST_WORDS]
+        gaps = [match.end() for match in re.finditer(r"\S+", original.text)][:FIRST_WORDS]
         at = random.Random(self.decision.settings.seed).choice([0, *gaps])
         for word in PLANTED_WORDS:
             added = f" {word}" if at else f"{word} "
-            example = Example(row.text[:at] + added + row.text[at:], row.pair)
+            example = replace(original, text=original.text[:at] + added + original.text[at:])
             start = at + added.index(word)
             words = self.model.encode(example)
             positions = [
@@ -277,7 +277,7 @@ class _Row:
 
 def _units(model: FrozenModel, plan: SetPlan, row: InputRow) -> int:
     try:
-        return len(encode_units(model, Example(row.text, row.pair), plan.settings).units)
+        return len(encode_units(model, plan.example(row), plan.settings).units)
     except ExplanationError:
         return 0
 

@@ -1,7 +1,7 @@
 """The records of an explained set as two pandas frames: a row per input, and a row per input and method.
 
-`row_frame`: id, line, text, pair, label and predicted (names of classes), right, probability, seed, units, length,
-status, refusal, agreement, p, robust, supported, seconds, passes, failed.
+`row_frame`: id, line, text, pair, image (the name of its file), label and predicted (names of classes), right,
+probability, seed, units, length, status, refusal, agreement, p, robust, supported, seconds, passes, failed.
 `method_frame`: id, method, group, signed, seconds, passes, scores, the curves removed and kept, failed, a column
 `<metric>_<operator>` for every metric and operator, and `evidence_<operator>`, AOPC-C − AOPC-S; where people marked
 evidence, also `plausibility_<metric>`.
@@ -30,7 +30,7 @@ ROW_TYPES = {
     "length": "Int64",
 }
 ROW_COLUMNS = (
-    *("id", "line", "text", "pair", "label", "predicted", "right", "probability", "seed", "units", "length"),
+    *("id", "line", "text", "pair", "image", "label", "predicted", "right", "probability", "seed", "units", "length"),
     *("status", "refusal", "agreement", "p", "robust", "supported", "seconds", "passes", "failed"),
 )
 METHOD_COLUMNS = ("id", "method", "group", "signed", "seconds", "passes", "scores", "removed", "kept", "failed")
@@ -76,6 +76,7 @@ def _row(record: Record, labels: Sequence[str]) -> dict[str, Any]:
     label, predicted, answer = record["label"], record.get("predicted"), record.get("answer", {})
     return {
         **{name: record.get(name) for name in ROW_COLUMNS},
+        "image": record.get("image") or None,
         "label": None if label is None else labels[label],
         "predicted": None if predicted is None else labels[predicted],
         "right": None if label is None or predicted is None else label == predicted,

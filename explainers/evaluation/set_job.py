@@ -30,7 +30,6 @@ from explainers.evaluation.shards import Engine, StoredSet, merge, run_shard
 from explainers.methods.registry import check_applicable, select
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.inputs.requirements import to_example
 from explainers.models.worker_processes import check_processes
 from explainers.results.manifest import strict_json
 from explainers.training.artifacts import check_fitted
@@ -57,7 +56,7 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
     if model.device.type == "cpu":
         torch.set_num_threads(1)
     started, first = time.monotonic(), 0
-    about, own = _about(spec, read), len(shard.of(rows))
+    about, own = _about(spec, read, plan), len(shard.of(rows))
     engine = None if spec.engine == LOCAL else _ray_engine(spec, model, plan)
     for number, done in enumerate(run_shard(model, plan, rows, about, out, shard, spec.processes, engine)):
         first = done if number == 0 else first
@@ -73,6 +72,12 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
 def read_data(spec: SetSpec, model: FrozenModel) -> ReadRows:
     """Return the rows to explain. Raises `DataUnavailable` if the data cannot be used."""
     path = Path(spec.data)
+    if model.multimodal and not spec.columns.image:
+        raise DataUnavailable(
+            f"{model.name} reads images with texts. Name the column of the images in a table with --image-column."
+        )
+    if spec.columns.image and not model.multimodal:
+        raise DataUnavailable(f"{model.name} reads no images. Omit their column or choose a multimodal model.")
     if spec.format == ERASER:
         part = eraser_part(path, spec.name or path.name, spec.split)
         return part.rows(model.labels, model.input_names, spec.columns.classes, spec.most, spec.seed)
@@ -120,15 +125,15 @@ def plan_of(spec: SetSpec, model: FrozenModel, rows: Sequence[InputRow]) -> SetP
         raise ExplanationError(
             f"Unknown erasure operator {spec.erasure!r}. Choose one of: {', '.join(model.erasures)}."
         )
-    example = to_example(rows[0].text, rows[0].pair)
-    if model.multimodal:
-        raise ExplanationError(f"{model.name} reads images, and a table has only texts. Choose another model.")
-    check_applicable(spec.methods, example)
-    offered = offered_methods(model.name, model.version, pairs=example.pair is not None)
+    images = str(Path(spec.data).resolve().parent) if spec.columns.image else ""
+    check_applicable(spec.methods, SetPlan((), images=images).example(rows[0]))
+    offered = offered_methods(
+        model.name, model.version, pairs=rows[0].pair is not None, multimodal=bool(spec.columns.image)
+    )
     specs = select(spec.methods) if spec.methods else offered
     check_fitted(model.name, model.version, specs)
     methods = spec.methods and tuple(spec.id for spec in specs if not spec.is_random)
-    return SetPlan(methods or spec.chosen_preset.methods(specs), spec.settings)
+    return SetPlan(methods or spec.chosen_preset.methods(specs), spec.settings, images)
 
 
 def devices_of(records: Iterable[Record]) -> set[str]:
@@ -192,7 +197,7 @@ def read_sanity(out: Path) -> pd.DataFrame:
         return sanity_frame([], [])
 
 
-def _about(spec: SetSpec, read: ReadRows) -> dict[str, Any]:
+def _about(spec: SetSpec, read: ReadRows, plan: SetPlan) -> dict[str, Any]:
     """Return where the rows are from, and the command; without the sanity checks, which change no record."""
     spec = replace(spec, sanity=None, smooth=0)
     data = {
@@ -201,5 +206,15 @@ def _about(spec: SetSpec, read: ReadRows) -> dict[str, Any]:
         "columns": {name: column for name, column in asdict(spec.columns).items() if column},
         "left_out": read.left_out,
         "problems": list(read.problems[:NAMED]),
+        **({"images": images_checksum(plan.images, read.rows)} if plan.images else {}),
     }
     return {"command": spec.shell_command(), "data": data}
+
+
+def images_checksum(folder: str, rows: Sequence[InputRow]) -> str:
+    """Return the SHA-256 of the names and contents of the images that the rows name."""
+    digest = hashlib.sha256()
+    for name in sorted({row.image for row in rows}):
+        with Path(folder, name).open("rb") as file:
+            digest.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\0".encode())
+    return digest.hexdigest()

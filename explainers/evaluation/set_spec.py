@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from explainers.datasets.example import Example
+from explainers.datasets.image import InputImage
 from explainers.datasets.labelled_rows import Columns, InputRow
 from explainers.errors import ExplanationError, refused_fields
 from explainers.methods.registry import METHODS, applicable, select
@@ -79,13 +80,17 @@ class SetPreset:
         return tuple(spec.id for spec in (quick if self.quick else specs))
 
 
-def offered_methods(model: str, version: str, *, pairs: bool) -> tuple[MethodSpec, ...]:
-    """Return the methods that can explain texts, or pairs, with this model: those that learn if they were fitted to it.
+def offered_methods(
+    model: str, version: str, *, pairs: bool = False, multimodal: bool = False
+) -> tuple[MethodSpec, ...]:
+    """Return the methods that can explain texts, pairs, or images with texts, with this model: those that learn if they
+    were fitted to it.
     No single random order, which is a control anyway."""
     fitted = (
         {(artifact.method, artifact.variant) for artifact in available_artifacts(model, version)} if version else set()
     )
-    example = Example("text", "pair" if pairs else None)
+    image = InputImage(path=Path("image")) if multimodal else None  # which is not read
+    example = Example("text", "pair" if pairs else None, image=image)
     return tuple(
         spec
         for spec in applicable(METHODS, example)
@@ -198,7 +203,7 @@ class SetSpec:
         """Return what a person types for the same numbers: without folder, part, processes, engine and device."""
         columns = {"--column": self.columns.text, "--pair-column": self.columns.pair}
         columns |= {"--label-column": self.columns.label, "--id-column": self.columns.id}
-        columns |= {"--rationale-column": self.columns.rationale}
+        columns |= {"--rationale-column": self.columns.rationale, "--image-column": self.columns.image}
         if self.format == ERASER:
             columns = {"--format": self.format, "--split": self.split}
         settings, default = self.settings.as_dict(), Settings(samples=self.chosen_preset.samples).as_dict()

@@ -1,14 +1,17 @@
 """What an evaluation costs, as the page says before it starts."""
 
 import copy
+import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from io import BytesIO
 from threading import Event
 from typing import cast
 
 import pytest
 import torch
+from PIL import Image
 
 from app.evaluate import form
 from app.evaluate.data_form import SubmittedData
@@ -17,11 +20,13 @@ from app.login.gate import Account
 from app.model_info import ModelInfo
 from app.model_pool import ModelPool, Placed
 from app.train.jobs import Jobs
+from explainers.datasets.images.named import zipped_table
 from explainers.datasets.labelled_rows import InputRow
 from explainers.evaluation.set_spec import SetSpec
 from explainers.models import catalog
 from explainers.models.foreign.hub_transfer import DownloadNotAllowed, DownloadSize, check_allowed
 from explainers.models.frozen_model import FrozenModel
+from tests.pages.conftest import scene_model
 
 INFO = ModelInfo(("negative", "positive"), ("text",), version="1")
 
@@ -113,6 +118,22 @@ def test_a_refusal_is_forgotten_where_the_model_was_fetched_since(
         pool.wait()
         assert cost(pool, spec, rows(12), INFO).endswith(line)
         there.set()  # as by a training
+
+
+def test_of_an_image_that_is_damaged_behind_its_header_the_time_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, pool = scene_model(), ModelPool()
+    monkeypatch.setattr(catalog, "load", lambda name, *, device, roots: model)
+    pool.model("scenes")
+    image, file = BytesIO(), BytesIO()
+    Image.effect_noise((400, 100), 50).save(image, "PNG")
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("mine.csv", "text,image\nThere is a square.,a.png\n")
+        archive.writestr("a.png", image.getvalue()[:1000])
+    data = replace(rows(1), zipped=zipped_table(file.getvalue(), "mine.zip", (".csv",)))
+    data = replace(data, rows=(replace(data.rows[0], image="a.png"),))
+    line = cost(pool, SetSpec("scenes", "", methods=("occlusion",)), data, replace(INFO, multimodal=True))
+    assert "The time is unknown: a.png: The file is damaged." in line
+    pool.wait()
 
 
 @pytest.mark.parametrize(("count", "few"), [(9, True), (10, False)])

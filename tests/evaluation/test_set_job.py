@@ -12,19 +12,23 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from PIL import Image
 from typer.testing import CliRunner, Result
 
 from explainers.__main__ import app
 from explainers.datasets.labelled_rows import Columns
 from explainers.errors import DataUnavailable, ExplanationError
+from explainers.evaluation import set_job
 from explainers.evaluation.names import SANITY_RECORDS
 from explainers.evaluation.set_frames import without_lists
 from explainers.evaluation.set_job import read_sanity, read_set
 from explainers.evaluation.set_spec import FULL, QUICK, SetSpec, read_set_spec
 from explainers.methods.registry import METHODS
+from explainers.models import catalog
 from explainers.models.precision import UsedPrecision
 from explainers.report.set_tables import set_document
 from explainers.report.tables import csv_text
+from tests.pages.conftest import scene_model
 
 TEXTS = (
     "the good film was very good",
@@ -184,6 +188,39 @@ def test_people_s_marks_give_the_agreement_with_them(hub_folder: Path, tmp_path:
     assert frames[0]["random"] == pytest.approx(1 / 6)
     wrong = ran(*model, *options, "--column", "text", "--out", str(tmp_path / "other"))
     assert "--column does not go with --format eraser. Omit it." in " ".join(wrong.stderr.split())
+
+
+def test_images_are_read_beside_their_table(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = scene_model()
+    monkeypatch.setattr(set_job, "load", lambda *_given, **_options: model)
+    monkeypatch.setattr(catalog, "load", lambda *_given, **_options: model)
+    for name, colour in (("a.png", "red"), ("b.png", "blue")):
+        Image.new("RGB", (400, 100), colour).save(tmp_path / name)
+    table = tmp_path / "images.csv"
+    table.write_text("text,image\nThere is a square.,a.png\nThere is a square.,b.png\nThere is a square.,c.png\n")
+    options = ("--model", "scenes", "--data", str(table), "--methods", "occlusion", "--sanity", "1", "--device", "cpu")
+    images = ("--image-column", "image", "--out", str(tmp_path / "out"))
+    result = ran(*options, *images)
+    assert result.exit_code == 0, result.stderr
+    manifest, rows, methods = read_set(tmp_path / "out")
+    assert rows["image"].tolist() == ["a.png", "b.png"]
+    assert rows["status"].isin(["supported", "open"]).all()
+    assert manifest["operators"][0] == "mask"
+    assert len(manifest["data"]["images"]) == 64
+    assert manifest["data"]["problems"] == [
+        "Line 4, image 'c.png': It is missing in the folder of the table. The row is left out."
+    ]
+    assert "--image-column image" in manifest["command"]
+    first, second = methods[methods["method"] == "occlusion"]["scores"]
+    assert tuple(first) != tuple(second)
+    assert ran(*options, *images).stdout == result.stdout  # goes on, with nothing left to do
+    without = ran(*options, "--out", str(tmp_path / "none"))
+    assert "reads images with texts. Name the column of the images" in " ".join(without.stderr.split())
+    monkeypatch.undo()
+    text = ran(*arguments, "--image-column", "stars", "--out", str(tmp_path / "texts"))
+    assert "reads no images. Omit their column or choose a multimodal model." in " ".join(text.stderr.split())
 
 
 def test_sanity_checks_need_the_whole_set(arguments: tuple[str, ...], tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from app import model_info
 from app.evaluate.state import EvaluateState
@@ -54,8 +55,8 @@ class Evaluate(JobsPage):
         state: EvaluateState = self.at.session_state[EvaluateState.__name__]
         return state
 
-    def give(self, content: bytes, name: str = "mine.csv") -> "Evaluate":
-        uploader = next(each for each in self.at.file_uploader if each.key == "evaluate file")
+    def give(self, content: bytes, name: str = "mine.csv", key: str = "evaluate file") -> "Evaluate":
+        uploader = next(each for each in self.at.file_uploader if each.key == key)
         uploader.set_value((name, content, "text/csv"))
         return self.run()
 
@@ -72,6 +73,10 @@ def evaluate(opened: Opened, small: None, tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setattr(module, "bundle_names", lambda: ("small",))
     page = Evaluate(opened)
     yield page
+    end_jobs(page)
+
+
+def end_jobs(page: Evaluate) -> None:
     for job in page.jobs.all():
         page.jobs.cancel(job.id)
     for child in page.jobs.supervisor.children.values():
@@ -172,6 +177,34 @@ def test_an_eraser_data_set_brings_what_people_marked(evaluate: Evaluate) -> Non
     assert spec.columns.classes == (("<b>odd</b>", "negative"),)
     evaluate.give(json.dumps(lines[0]).encode(), "test.jsonl")
     assert "These are ERASER annotations without their documents." in evaluate.texts
+
+
+def test_images_come_with_their_table_in_one_file(
+    opened: Opened, multimodal: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "store"))
+    monkeypatch.setattr(view, "EXPLAINERS", (sys.executable, "-c", HELD))
+    page = Evaluate(opened)
+    page.at.selectbox(key="model").set_value("scenes")
+    page.run()
+    image, file = io.BytesIO(), io.BytesIO()
+    Image.new("RGB", (400, 100), "red").save(image, "PNG")
+    table = "text,image,label\nThere is a square.,a.png,neutral\nThere is a circle.,<b>gone</b>.png,neutral\n"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("mine.csv", table)
+        archive.writestr("a.png", image.getvalue())
+    page.give(file.getvalue(), "mine.zip", key="evaluate images")
+    assert "Line 3, image '<b>gone</b>.png': It is missing in the ZIP file. The row is left out." in page.texts
+    assert "**1 rows**, 1 with a label." in page.texts
+    assert page.at.selectbox(key="image column").value == "image"
+    assert "--data mine.csv --column text --label-column label --image-column image" in page.texts
+    page.press("start evaluation")
+    spec = page.job().set_spec
+    assert (Path(spec.data).name, spec.name, spec.columns.image) == ("table.csv", "mine.csv", "image")
+    assert (Path(spec.data).parent / "a.png").read_bytes() == image.getvalue()
+    page.give(b"no archive", "mine.zip", key="evaluate images")
+    assert "mine.zip is not a readable ZIP file. Pack it again." in page.texts
+    end_jobs(page)
 
 
 def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evaluate, model: FrozenModel) -> None:

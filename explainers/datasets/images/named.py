@@ -1,0 +1,133 @@
+"""The images that a person's table names: beside it in a folder, or with it in one ZIP file.
+
+A name that leads out of the folder is refused, and so is what is no image or a too large one; all by headers alone.
+"""
+
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+from explainers.datasets.image import LARGEST_FILE, InputImage
+from explainers.datasets.images.annotation import checked_name
+from explainers.errors import DataUnavailable
+
+MOST_FILES, MOST_UNPACKED = 20_000, 500_000_000  # entries of an archive, and bytes of all together
+LARGEST_TABLE = 10_000_000  # bytes
+JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db")  # that systems add when they pack
+DAMAGED = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, ValueError)
+
+
+class NamedImages(Protocol):
+    def image(self, name: str) -> InputImage:
+        """Return the image that a table names. Raises `DataUnavailable` if it is missing or cannot be used."""
+        ...
+
+
+@dataclass(frozen=True)
+class ImageFolder:
+    """The images in the folder of a table, also in folders below it."""
+
+    folder: Path
+
+    def image(self, name: str) -> InputImage:
+        path = self.folder / _inside(name)
+        if not path.resolve().is_relative_to(self.folder.resolve()):  # by a link
+            raise DataUnavailable("It leads out of the folder of the table.")
+        if not path.is_file():
+            raise DataUnavailable("It is missing in the folder of the table.")
+        return _usable(InputImage(path=path))
+
+
+@dataclass(frozen=True, eq=False)
+class ZippedTable:
+    """A table, `name` and `content`, and the images beside it in the same archive, which stays in memory."""
+
+    name: str
+    content: bytes = field(repr=False)
+    archive: ZipFile = field(repr=False)
+    entries: Mapping[str, ZipInfo] = field(repr=False)  # by their names from the folder of the table on
+
+    def image(self, name: str) -> InputImage:
+        return _usable(InputImage.uploaded(self._read(name)))
+
+    def unpack(self, folder: Path, images: Iterable[str]) -> Path:
+        """Write the table and these images to a new folder; return the path of the table."""
+        folder.mkdir()
+        for name in sorted(set(images)):
+            path = folder / _inside(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self._read(name))
+        table = folder / f"table{Path(self.name).suffix.lower()}"
+        table.write_bytes(self.content)
+        return table
+
+    def _read(self, name: str) -> bytes:
+        entry = self.entries.get(str(PurePosixPath(_inside(name))))
+        if entry is None:
+            raise DataUnavailable("It is missing in the ZIP file.")
+        return _unpacked(self.archive, entry, LARGEST_FILE)
+
+
+def zipped_table(content: bytes, name: str, suffixes: Iterable[str]) -> ZippedTable:
+    """Return the table of an archive, whose name ends in one of the suffixes, with its images.
+
+    Raises `DataUnavailable` for a damaged archive, for one with too many or too large files, with names that lead out
+    of it, and without exactly one table.
+    """
+    try:
+        archive = ZipFile(BytesIO(content))
+    except DAMAGED as error:
+        raise DataUnavailable(f"{name} is not a readable ZIP file. Pack it again.") from error
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    if len(entries) > MOST_FILES:
+        raise DataUnavailable(f"{name} has {len(entries):,} files; at most {MOST_FILES:,} are read.")
+    unpacked = sum(entry.file_size for entry in entries)
+    if unpacked > MOST_UNPACKED:
+        raise DataUnavailable(
+            f"{name} has {unpacked / 1e6:,.0f} MB once unpacked; at most {MOST_UNPACKED // 10**6:,} MB are read."
+        )
+    paths = {_path(entry, name): entry for entry in entries}
+    named = [path for path in paths if path.suffix.lower() in suffixes and not set(path.parts) & set(JUNK)]
+    if len(named) != 1:
+        raise DataUnavailable(f"Give one table ({', '.join(suffixes)}) with its images; {name} has {len(named)}.")
+    (table,) = named
+    beside = {
+        str(path.relative_to(table.parent)): entry for path, entry in paths.items() if path.is_relative_to(table.parent)
+    }
+    return ZippedTable(table.name, _unpacked(archive, paths[table], LARGEST_TABLE), archive, beside)
+
+
+def _path(entry: ZipInfo, archive: str) -> PurePosixPath:
+    try:
+        return PurePosixPath(checked_name(entry.filename, archive))
+    except DataUnavailable as error:
+        raise DataUnavailable(
+            f"{archive} has a file that leads out of its folder, {entry.filename[:60]!r}. Pack it again."
+        ) from error
+
+
+def _unpacked(archive: ZipFile, entry: ZipInfo, most: int) -> bytes:
+    """Return a file of an archive, never more than it declares."""
+    if entry.file_size > most:
+        raise DataUnavailable(f"{PurePosixPath(entry.filename).name} has more than {most // 10**6} MB.")
+    try:
+        with archive.open(entry) as file:
+            return file.read()
+    except DAMAGED as error:
+        raise DataUnavailable(f"{PurePosixPath(entry.filename).name} cannot be unpacked. Pack it again.") from error
+
+
+def _inside(name: str) -> str:
+    try:
+        return checked_name(name, "")
+    except DataUnavailable as error:
+        raise DataUnavailable("It leads out of the folder of the table.") from error
+
+
+def _usable(image: InputImage) -> InputImage:
+    _ = image.size  # raises where it is no image, or a too large one
+    return image
