@@ -72,6 +72,8 @@ class PageState(Generic[Controls]):
     unchecked: set[str] = field(default_factory=set)  # from the address, not yet compared with what is offered
     problems: dict[str, str] = field(default_factory=dict)
     earlier_problems: frozenset[str] = frozenset()  # parameters of those that an earlier run of the page noted
+    drawn: dict[str, Any] = field(default_factory=dict)  # what the widgets were last drawn with, by control
+    replaced: dict[str, Any] = field(default_factory=dict)  # what they showed before the page gave them that
 
     def change(self, **changes: Any) -> None:
         """Changes controls by name."""
@@ -161,6 +163,9 @@ class PageState(Generic[Controls]):
         value = getattr(self.controls, name)
         shown = default if value is None else value
         shown = list(shown) if isinstance(shown, tuple) else shown
+        if (before := value_of(key_of(name))) not in (None, shown):
+            self.replaced[name] = before
+        self.drawn[name] = shown
         put(key_of(name), shown)
         first: dict[str, Any] = {initial: shown}
         if listed is not None:
@@ -180,7 +185,7 @@ class PageState(Generic[Controls]):
 
     def _changed(self, name: str, default: Any, then: Callable[[], None] | None) -> None:
         """Takes what a person chose. What a timer's run brings with it is no choice: undone values would come back."""
-        if streamlit_shims.is_of_other_fragment():
+        if streamlit_shims.is_of_other_fragment() or self._is_repeated(name):
             return
         value = value_of(key_of(name))
         if value is None:
@@ -190,6 +195,14 @@ class PageState(Generic[Controls]):
         self.change(**{name: controls_of(type(self.controls))[name].codec.clean(value)})
         if then is not None:
             then()
+
+    def _is_repeated(self, name: str) -> bool:
+        """Return whether the browser, with what a person has changed elsewhere, only sent what it showed before: it had
+        not heard yet of the value that the page gave the widget meanwhile."""
+        if name not in self.replaced or value_of(key_of(name)) != self.replaced[name]:
+            return False
+        others = (other for other in self.drawn if other != name)
+        return any(value_of(key_of(other)) not in (None, self.drawn[other]) for other in others)
 
 
 def _or_default(value: Any, default: Any) -> Any:

@@ -136,3 +136,16 @@ def test_of_an_unknown_model_a_second_text_may_be_asked(
     assert page.sheet["labels"] == labels
     assert bool(ONLY & ids(page)) is bool(pair)
     assert not page.sentences
+
+
+def test_a_premise_stays_where_the_hypothesis_is_sent_before_the_browser_has_heard_of_it(opened: Opened) -> None:
+    page = opened(model="nli").settle()
+    page.at.text_area(key="text").set_value("A man sleeps.")
+    page.settle()
+    page.at.selectbox(key="example").set_value(PAIR.title)  # which the browser shows until the page has answered
+    page.at.text_area(key="pair").set_value("A man is awake.")
+    page.settle()
+    assert (page.text, page.pair) == ("A man sleeps.", "A man is awake.")
+    assert page.state.controls.example == OWN_TEXT
+    page.choose("example", PAIR.title)
+    assert (page.text, page.pair) == (PAIR.text, PAIR.pair)
