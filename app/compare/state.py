@@ -26,6 +26,7 @@ from app.compare.stored_results import (
     example_of,
     generated_example,
     is_generated,
+    is_image_name,
     named,
     titles,
 )
@@ -61,7 +62,7 @@ UNITS = Codec(
 FIRST, MATRIX = one_of({True: "first"}), one_of({"matrix": "matrix"})
 BUDGET = one_of({seconds: str(seconds) if seconds else "none" for seconds in BUDGETS})
 COLOURS = one_of({name: preset.title for name, preset in PRESETS.items()})
-RESET: dict[str, Any] = {"removed": (), "opened": ()}  # what refers to the units of one input
+RESET: dict[str, Any] = {"removed": (), "opened": (), "sentences": 0}  # what refers to the units of one input
 Chosen = tuple[str, ...] | None  # names; None: those that are chosen unless a person chooses
 
 
@@ -97,6 +98,9 @@ class CompareControls:
     guess_first: bool = field(default=False, metadata=carried(FIRST, "guess", undo=True, download=True))
     unit: str = field(default=AUTO, metadata=carried(TEXT, "unit", undo=True, download=True))
     opened: tuple[int, ...] = field(default=(), metadata=carried(UNITS, "opened", undo=True, download=True))
+    sentences: int = field(  # into which the text was cut when they got these numbers; 0: there are none
+        default=0, metadata=carried(whole_number(0, 10**6), "sentences", undo=False, download=True)
+    )
     erase: str | None = field(
         default=None, metadata=carried(TEXT, "erase", "erasure operator", undo=True, download=True)
     )
@@ -293,7 +297,9 @@ class CompareState(PageState[CompareControls]):
 
     def text_changed(self) -> None:
         self.image_problem = ""
-        self.change(**RESET | self.long_texts.pasted(self.controls.texts))
+        of_units = self.long_texts.pasted(self.controls.texts)
+        self.unchecked |= of_units.keys()
+        self.change(**RESET | of_units)
         curated = named(self.controls.example)
         if curated is None or curated.texts != self.controls.texts:
             self.change(example=OWN_TEXT)
@@ -379,12 +385,6 @@ class CompareState(PageState[CompareControls]):
 def compare_state() -> CompareState:
     """Return what the session holds of the Compare page."""
     return held(CompareState)
-
-
-def is_image_name(name: str) -> bool:
-    """Return whether this is an example with an image, or a generated one."""
-    curated = named(name)
-    return is_generated(name) or (curated is not None and bool(curated.image))
 
 
 def bounded(steps: list[CompareControls]) -> list[CompareControls]:

@@ -202,6 +202,12 @@ def is_generated(name: str) -> bool:
     return match is not None and match[1] in generator_nouns()
 
 
+def is_image_name(name: str) -> bool:
+    """Return whether this is an example with an image, or a generated one."""
+    curated = named(name)
+    return is_generated(name) or (curated is not None and bool(curated.image))
+
+
 @lru_cache(maxsize=64)
 def generated_example(name: str) -> Example:
     """The generated image of this name with its statement."""

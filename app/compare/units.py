@@ -3,6 +3,7 @@
 Of a long text the sentences are explained first, and then the words of those that matter.
 """
 
+from collections.abc import Sequence
 from typing import cast
 
 import streamlit as st
@@ -12,7 +13,7 @@ from app.compare.state import AUTO, CompareState
 from explainers.datasets.example import Example
 from explainers.metrics.chance import FEWEST_UNITS
 from explainers.models.inputs.encoding import UNIT_KINDS, Encoding, UnitKind
-from explainers.models.inputs.sentences import sentences_of
+from explainers.models.inputs.sentences import pieces_of, sentences_of
 from explainers.models.inputs.words import word_spans
 from explainers.report.text import counted, one_line
 from explainers.results.answer import Units
@@ -23,6 +24,10 @@ LONGEST_SENTENCE = 40  # characters of it in the list
 FEW_SENTENCES = (
     f"By word: {{}} found, and the test against random orders needs {FEWEST_UNITS}. A sentence ends at . ! ? or a line "
     "break, and longer ones than 100 words at a comma."
+)
+OTHER_NUMBERS = (
+    "This address was made when the text was cut into {} sentences; today there are {}. Which ones it means cannot be "
+    "told. Choose them again."
 )
 
 
@@ -40,9 +45,10 @@ def controls(example: Example, state: CompareState) -> tuple[UnitKind, tuple[int
     if chosen == AUTO and (note := why_words(example)):
         plain_text.caption(note)
     if unit != "sentence" or example.image is not None:
-        state.change(opened=())
+        state.change(opened=(), sentences=0)
         return unit, ()
     sentences = sentences_of(example.texts)
+    _renumber(example, state)
     names = {
         number: f"{number + 1}: {one_line(example.texts[segment][begin:end], LONGEST_SENTENCE)}"
         for number, (segment, (begin, end)) in enumerate(sentences)
@@ -55,7 +61,29 @@ def controls(example: Example, state: CompareState) -> tuple[UnitKind, tuple[int
         help="The words of these sentences get a score each, beside the other sentences.",
         **state.widget("opened", options=names, then=state.restore_all, initial="default"),
     )
+    state.change(sentences=len(sentences) if opened or state.controls.removed else 0)
     return unit, tuple(opened)
+
+
+def _renumber(example: Example, state: CompareState) -> None:
+    """Give the numbers of an address, which may be from before long sentences were cut into pieces, the meaning that
+    they had. Where that cannot be told, they go, with a sentence."""
+    named = bool({"opened", "removed"} & state.unchecked)
+    state.unchecked.discard("removed")
+    pieces, opened, removed = pieces_of(example.texts), state.controls.opened, state.controls.removed
+    count, then = sum(map(len, pieces)), state.controls.sentences or len(pieces)
+    if not named or not (opened or removed) or then == count or max(opened, default=0) >= then:
+        return
+    if then == len(pieces) and not (opened and removed):
+        changed = {name: _pieces(pieces, getattr(state.controls, name)) for name in ("opened", "removed")}
+    else:
+        changed = {"opened": (), "removed": ()}
+        state.note("opened", OTHER_NUMBERS.format(then, count))
+    state.change(**changed)
+
+
+def _pieces(pieces: Sequence[tuple[int, ...]], numbers: Sequence[int]) -> tuple[int, ...]:
+    return tuple(piece for number in numbers for own in pieces[number : number + 1] for piece in own)
 
 
 def kind(example: Example, chosen: str) -> UnitKind:

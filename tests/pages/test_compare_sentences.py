@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from app.compare import units
+from explainers.models.inputs.sentences import pieces_of
 from tests.pages.conftest import Page
 
 pytestmark = pytest.mark.usefixtures("small", "own_engine")
@@ -81,3 +82,34 @@ def test_a_removed_sentence_and_an_opened_one_go_together(opened: Opened) -> Non
     assert page.sheet["removed"] == [0]
     page.choose("opened", [1])
     assert page.sheet["removed"] == []  # numbers of units mean others now
+
+
+LONG_FIRST = f"The film was {'very ' * 110}good, not bad. {TEXT}"  # the first sentence is cut into pieces
+
+
+def test_an_address_from_before_long_sentences_were_cut_opens_the_sentence_that_it_means(opened: Opened) -> None:
+    page = opened(text=LONG_FIRST, opened="4", unit="sentence").settle()  # "Was the film not dull?"
+    pieces = len(pieces_of([LONG_FIRST])[0])
+    assert pieces > 1
+    assert page.state.controls.opened == (4 + pieces - 1,)
+    assert page.address["sentences"] in (str(6 + pieces), [str(6 + pieces)])
+    assert page.state.problems == {}
+    assert opened(text=LONG_FIRST, opened="0", unit="sentence").settle().state.controls.opened == tuple(range(pieces))
+
+
+def test_an_address_that_says_how_the_text_was_cut_is_taken_by_its_word(opened: Opened) -> None:
+    count = sum(map(len, pieces_of([LONG_FIRST])))
+    page = opened(text=LONG_FIRST, opened="4", unit="sentence", sentences=str(count)).settle()
+    assert page.state.controls.opened == (4,)
+    page = opened(text=LONG_FIRST, opened="4", unit="sentence", sentences=str(count + 3)).settle()
+    assert page.state.controls.opened == ()
+    assert f"cut into {count + 3} sentences; today there are {count}." in page.state.problems["opened"]
+    assert page.state.problems["opened"] in page.plain("warning")
+
+
+def test_removed_units_beside_opened_sentences_that_were_cut_otherwise_are_not_guessed(opened: Opened) -> None:
+    page = opened(text=LONG_FIRST, opened="4", removed="1", unit="sentence").settle()
+    assert (page.state.controls.opened, page.state.controls.removed) == ((), ())
+    assert "Choose them again" in page.state.problems["opened"]
+    page = opened(text=LONG_FIRST, removed="1", unit="sentence").settle()
+    assert page.state.controls.removed == (len(pieces_of([LONG_FIRST])[0]),)

@@ -9,6 +9,7 @@ after the last comma or other mark in them, or without one at the last space.
 """
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 import regex
 
@@ -30,6 +31,11 @@ Span = tuple[int, int]
 
 def sentence_spans(text: str) -> tuple[Span, ...]:
     """Return the characters of the sentences in order, without the spaces around them; together all but spaces."""
+    return tuple(piece for span in _undivided(text) for piece in _pieces(text, *span))
+
+
+def _undivided(text: str) -> list[Span]:
+    """Sentences before the long ones are cut into pieces."""
     spans: list[Span] = []
     begin = 0
     for match in END.finditer(text):
@@ -39,7 +45,7 @@ def sentence_spans(text: str) -> tuple[Span, ...]:
         begin = match.end()
     spans.append((begin, len(text)))
     stripped = (_stripped(text, *span) for span in spans)
-    return tuple(piece for span in stripped if span[0] < span[1] for piece in _pieces(text, *span))
+    return [span for span in stripped if span[0] < span[1]]
 
 
 def _pieces(text: str, begin: int, end: int) -> list[Span]:
@@ -71,3 +77,10 @@ def _stripped(text: str, begin: int, end: int) -> Span:
 def sentences_of(texts: Sequence[str]) -> tuple[tuple[int, Span], ...]:
     """Return all sentences of an input, each with the number of its text: the place here is the sentence's number."""
     return tuple((segment, span) for segment, text in enumerate(texts) for span in sentence_spans(text))
+
+
+def pieces_of(texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Return, for every sentence before the long ones are cut into pieces, the numbers of its pieces in
+    `sentences_of`."""
+    counts = [len(_pieces(text, *span)) for text in texts for span in _undivided(text)]
+    return tuple(tuple(range(begin, end)) for begin, end in pairwise(accumulate(counts, initial=0)))

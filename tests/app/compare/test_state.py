@@ -284,6 +284,7 @@ def test_what_an_address_says_of_a_long_text_waits_until_the_text_is_pasted(page
     state.change(text=VERY_LONG)
     state.text_changed()
     assert (state.controls.removed, state.controls.opened) == ((2, 3), (1,))
+    assert {"removed", "opened"} <= state.unchecked  # how the text is cut today is not known yet
     state.text_changed()
     assert (state.controls.removed, state.controls.opened) == ((), ())  # once
 
