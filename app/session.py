@@ -113,6 +113,27 @@ class PageState(Generic[Controls]):
             elsewhere = visit().model if came_from_another_page() else ""
             self.change(model=elsewhere or model or first_model())
 
+    def restore(self, view: Mapping[str, Any]) -> None:
+        """Takes the controls that a download names, as `described` wrote them; what it does not name has its default,
+        and what is not available here is named, as it is for an address."""
+        for name, spec in controls_of(type(self.controls)).items():
+            if spec.download:
+                default = default_of(self.controls, name)
+                self.change(**{name: self._restored(name, spec, view.get(key_of(name), default), default)})
+
+    def _restored(self, name: str, spec: Control, value: Any, default: Any) -> Any:
+        value = tuple(value) if isinstance(value, list) else value
+        if value == default and type(value) is type(default):
+            return value
+        try:
+            texts = spec.codec.encode(value)
+            if not all(isinstance(text, str) for text in texts):
+                raise ValueError(value)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            self.note_unavailable(spec, [str(value)])
+            return default
+        return self._decoded(name, spec, texts)
+
     def _decoded(self, name: str, spec: Control, texts: list[str]) -> Any:
         try:
             value = spec.codec.decode(texts)

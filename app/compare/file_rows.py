@@ -7,6 +7,7 @@ another page is shown, until it is replaced or removed.
 import streamlit as st
 
 from app import plain_text
+from app.compare.exported_view import open_view, view_of
 from app.compare.state import CompareState, FileRows, RowFile, compare_state
 from app.session import value_of
 from explainers.annotations.formats.archives import is_archive, read_archive
@@ -18,10 +19,11 @@ from explainers.methods.spec import MethodSpec
 
 TYPES = ["jsonl", "json", "csv", "tsv", "parquet", "zip", "gz", "tgz"]
 PREFERRED_PART, NAME_LENGTH, LISTED = "test", 60, 3
-LABEL = "Scores or marks"
+LABEL = "Scores, marks, or a JSON export"
 HELP = (
     "Scores that another program made (JSON lines, or ERASER's results with their documents), or texts with people's "
-    "marks (ERASER, doccano, Label Studio, tables). They become rows where the input is one of the file's."
+    "marks (ERASER, doccano, Label Studio, tables). They become rows where the input is one of the file's. The JSON "
+    "export of this page opens the page that it is of."
 )
 NONE_HERE = "The input above is not in the file. Choose one of its inputs."
 NOTHING = "The file has no scores, and no texts with marks."
@@ -118,6 +120,12 @@ def _input(state: CompareState) -> str:
 def _uploaded() -> None:
     state = compare_state()
     file = value_of(_uploader(state))
+    is_json = file is not None and file.name.lower().endswith(".json")
+    view = view_of(file.getvalue().decode("utf-8", "replace")) if is_json else None
+    if view is not None:
+        open_view(state, view)
+        state.row_files_removed += 1  # the box is empty again
+        return
     state.row_file = opened(file.name, file.getvalue()) if file is not None else None
     state.row_files += 1
 

@@ -21,12 +21,12 @@ from app.compare import (
 )
 from app.compare.drawing_options import DrawingOptions
 from app.compare.engine import Engine
+from app.compare.exported_view import json_with_view
 from app.compare.follow_ups import ModalityCurves
 from app.compare.runs import FollowUp, Run
 from app.compare.state import BOTH_KINDS, compare_state
 from app.session import described
 from explainers.metrics.erasure import Kind
-from explainers.results.manifest import strict_json
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 HEAT_MAPS = ("Heat maps, PNG", "image_grids.heatmaps_png", "crosslight-heat-maps.png", "image/png")
 LINK = {
     "": "The address holds the settings and the input. Whoever opens it sees this page.",
-    "text": "The address holds the settings, but the text is too long for it. Send the JSON or the HTML file with it.",
+    "text": "The address holds the settings, but the text is too long for it. Send the JSON file: its content, pasted "
+    "as the text, opens this page.",
     "picture": "The address holds the settings and the text, but not your own image. Send the image or the HTML file "
     "with it.",
     "text and picture": "The address holds the settings, but neither your own image nor the text, which is too long. "
@@ -79,11 +80,6 @@ def show_downloads(comparison: "Comparison", *, disabled: bool) -> None:
             page = urlsplit(st.context.url or "")._replace(query=urlencode(parameters, doseq=True))
             st.code((page if page.path else page._replace(path="/")).geturl(), language=None)
             st.caption(LINK[compare_state().left_out])
-
-
-def json_with_view(comparison: "Comparison", view: dict[str, Any]) -> str:
-    """Return the comparison as JSON, with the controls of the page as `view`."""
-    return strict_json({**comparison.as_dict(), "view": view})
 
 
 def file_content(maker: str, comparison: "Comparison") -> str | bytes:

@@ -6,12 +6,14 @@ The image is that of an example, a generated one, or a person's own, which is up
 import base64
 import binascii
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import streamlit as st
 
 from app import model_info as models
 from app import plain_text
+from app.compare import exported_view
 from app.compare.state import NO_OTHER, OWN_IMAGE, PREDICTED, TEXTS, CompareState, compare_state
 from app.compare.stored_results import generator_nouns, named, titles
 from app.components import component
@@ -116,7 +118,8 @@ def _texts(input_names: tuple[str, ...], state: CompareState) -> Example:
 
 
 def _text(name: str, field: str, state: CompareState, column: Container | None = None) -> str:
-    return (column or st).text_area(name, height=72, **state.widget(field, then=state.text_changed)) or ""
+    typed = partial(exported_view.text_changed, state)
+    return (column or st).text_area(name, height=72, **state.widget(field, then=typed)) or ""
 
 
 def _image(state: CompareState) -> InputImage | None:

@@ -44,7 +44,7 @@ from explainers.results.settings import UNTIL_SETTLED
 PREDICTED, NO_OTHER = "the predicted one", "nothing"  # the class to explain, and the one that it is compared with
 OWN_IMAGE = "your own picture"  # the name of an uploaded one
 LONGEST_IN_ADDRESS = 400  # characters
-NOT_HERE = "The text of this address was too long for it. Paste the text; a JSON export has it in “view”."
+NOT_HERE = "The text of this address was too long for it. Paste the text, or the content of its JSON export."
 STEPS_KEPT, IMAGES_KEPT = 100, 40 * 2**20  # steps of Undo, and bytes of their images
 NUMBER = re.compile(r"[0-9]{1,6}")  # of a unit; the address can hold anything
 BOTH_KINDS, AUTO = "Both", "auto"

@@ -49,3 +49,16 @@ def test_marks_are_a_row_with_the_agreement_of_every_method(opened: Callable[...
 def test_a_broken_file_is_a_sentence(opened: Callable[..., Any]) -> None:
     page = given(opened(text=TEXT).settle(), {"nothing": 1})
     assert any("The file has no scores, and no texts with marks." in sentence for sentence in page.sentences)
+
+
+def test_the_json_export_opens_the_page_that_it_is_of(opened: Callable[..., Any]) -> None:
+    view = {"text": "the plot was very dull", "seed": 3, "budget": 0, "samples": 50, "removed": [1]}
+    page = opened(text=TEXT).settle()
+    page.at.file_uploader(key="row file 0").set_value(
+        ("crosslight.json", json.dumps({"view": view}).encode(), "application/json")
+    )
+    page.settle()
+    assert page.text == "the plot was very dull"
+    assert (page.address["seed"], page.address["removed"]) in (("3", "1"), (["3"], ["1"]))
+    assert page.state.run.request.removed == (1,)
+    assert page.sentences == []

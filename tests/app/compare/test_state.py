@@ -271,7 +271,7 @@ VERY_LONG = "A film without an end. " * 30
 def test_the_address_of_a_long_text_says_in_another_session_that_it_has_none(page: Any) -> None:
     state = opened(page, own="0123abcd")
     assert state.controls.text == FIRST.text
-    sentence = "The text of this address was too long for it. Paste the text; a JSON export has it in “view”."
+    sentence = "The text of this address was too long for it. Paste the text, or the content of its JSON export."
     assert list(state.problems.values()) == [sentence]
 
 
