@@ -12,5 +12,5 @@ class CountedBudget(Budget):
     def spent(self) -> float:
         return self.per_pass * self.meter.calls
 
-    def takes(self, passes: float) -> float:
+    def takes(self, passes: float, *, fewest: int = 1) -> float:
         return self.per_pass * passes if self.meter.calls else 0.0

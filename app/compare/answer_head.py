@@ -114,12 +114,13 @@ def shown_answer(run: Run) -> tuple[Run, Answer]:
 def markup(run: Run, shown: Run, answer: Answer) -> str:
     """Return HTML; every text is escaped."""
     known = answer.status != "pending" and shown.decision is not None and bool(run.columns)
-    marked = answer.words if known and answer.status == "supported" else ()
+    marked = answer.marked if known else ()
     old = shown is not run and known
     kind = f"{answer.status if known else 'pending'}{' old' if old else ''}{' computed' if run.stored is None else ''}"
     about = _heading(shown, answer) if known else _waiting(run)
     badge = f'<span class="answer-old">{escape(_old(run, shown))}</span>' if old else ""
-    provisional = known and answer.provisional and not old and (run.active or not answer.undecided)
+    told = run.active or answer.leading or not answer.undecided
+    provisional = known and answer.provisional and not old and told
     more = f'<span class="answer-more">{TO_COME if run.active else MISSING}</span>' if provisional else ""
     return (
         f'<section class="answer {kind}" aria-label="Answer" role="status">'
@@ -131,7 +132,7 @@ def markup(run: Run, shown: Run, answer: Answer) -> str:
 
 def _heading(shown: Run, answer: Answer) -> str:
     """An answer that more methods may turn is not told as if it were one."""
-    if shown.is_short and answer.undecided:
+    if shown.is_short and answer.undecided and not answer.leading:
         return NOT_YET.format(shown.short_of)
     return wording.heading(answer, shown.comparison(), brief=True)
 
@@ -206,7 +207,7 @@ def _bars(shown: Run, answer: Answer | None) -> str:
         bars = [_bar("", f"{label}, {whole}", full, f"p({label}) of the input")]
         if answer is None or answer.status == "pending":
             bars += [_bar("", f"without the decisive {units}", None, ""), _bar("", f"without random {units}", None, "")]
-        elif answer.status == "supported" and answer.effect is not None:
+        elif answer.marked and answer.effect is not None:
             bars += _effect_bars(comparison, answer, answer.effect)
     return f'<div class="answer-bars">{"".join(bars)}</div>'
 

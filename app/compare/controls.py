@@ -179,8 +179,8 @@ def _budget(state: CompareState) -> int | None:
         BUDGETS,
         required=True,
         format_func=BUDGETS.__getitem__,
-        help="For one comparison. What comes first tells most: methods of one pass, the test against random orders, "
-        "then methods that sample, and the other erasure operators. What did not fit is named, and can be added.",
+        help="For one comparison. What comes first tells most: a first consensus and its test against random orders, "
+        "then the other methods and erasure operators. What did not fit is named, and can be added.",
         **state.widget("budget", options=BUDGETS, initial="default"),
     )
     return seconds or None

@@ -93,7 +93,7 @@ def _applicable(method: str) -> bool:
 
 
 def _modality_curves(engine: Engine, run: Run, kind: Kind, follow_up: FollowUp[ModalityCurves]) -> None:
-    from explainers.comparison.runner import random_orders
+    from explainers.comparison.measuring import random_orders
 
     label, seed = run.comparison().decision.label, run.request.settings.seed
     answers = answers_about(engine, run, follow_up.meter)

@@ -83,7 +83,7 @@ def _row_numbers(comparison: "Comparison") -> RowNumbers:
     by_method = {
         result.attribution.method: {
             "metrics": _metrics(rows.get(result.method)),
-            "curve": curve_values(result.curves),
+            "curve": None if result.curves.only_ends else curve_values(result.curves),
             "agreement": _agreement(comparison, result.attribution.method),
         }
         for result in comparison.results
@@ -192,7 +192,11 @@ def payload(
         "percent": percent,
         "reverse": reverse,
         "random": random_values(control) if control is not None else None,
-        "lines": [_line(result, result.attribution.method in featured) for result in comparison.displayed_results],
+        "lines": [
+            _line(result, result.attribution.method in featured)
+            for result in comparison.displayed_results
+            if not result.curves.only_ends
+        ],
     }
 
 

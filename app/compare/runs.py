@@ -271,7 +271,7 @@ class Run:
         joint = (
             current.consensus.attribution.scores if current.consensus is not None else ()
         )  # changes with every method
-        known = current.random_control is not None, joint, len(current.operator_checks)
+        known = current.random_control is not None, joint, current.ended_early, len(current.operator_checks)
         return self.settled_methods, *known, *sentences
 
     def view(self, name: str, key: object, make: Callable[[], View]) -> View:

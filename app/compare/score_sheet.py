@@ -41,7 +41,7 @@ from app.model_info import info_on_card
 from explainers.comparison.consensus import FEWEST_METHODS
 from explainers.errors import without_folders
 from explainers.methods.registry import method_spec
-from explainers.methods.spec import MethodSpec
+from explainers.methods.spec import SLOW, MethodSpec
 from explainers.models.inputs.requirements import display_input_names
 from explainers.report.colours import line_of
 from explainers.report.text import decimals, one_line, share_line, target_name, visible
@@ -129,7 +129,9 @@ def note(run: Run, column: Column, status: str) -> str:
     if status == "postponed":
         return f"no time within {run.short_of} s"
     if status == "done" and column.attribution is not None and column.attribution.ended_early:
-        return f"estimate after {run.short_of} s"
+        if column.spec.kind in SLOW:
+            return f"estimate after {run.short_of} s"
+        return "" if run.active else f"measured in part in {run.short_of} s"  # its scores are what they will be
     if status == "stopped":
         return "stopped before it was done" if run.status == "stopped" else ""
     return "waiting" if status == "waiting" else ""

@@ -8,12 +8,14 @@ Methods that were optimised on the metrics, controls of one part, random orders 
 nor do methods that rank nothing, or that explain the predicted class only where something else is asked for.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from explainers.attribution.controls import RANDOM
 from explainers.comparison.confidence import compared_count, confidence
 from explainers.comparison.consensus import (
     FEWEST_METHODS,
@@ -73,10 +75,30 @@ def answer(comparison: "Comparison", *, finished: bool) -> Answer:
     joint, control = comparison.consensus, comparison.random_control
     members = {member.attribution.method: member for member in consensus_members(comparison)}
     controls_only = all(spec_of(member).is_control for member in members.values())
-    if joint is None or control is None or len(members) < FEWEST_METHODS or controls_only:
+    untested = control is None and RANDOM.id not in comparison.postponed
+    if joint is None or untested or len(members) < FEWEST_METHODS or controls_only:
         refusal = _nothing_to_test(comparison, members) if finished else ""
         return replace(pending, status="open", refusal=refusal) if refusal else pending
-    return _tested(pending, comparison, joint, members, control)
+    return _tested(pending, comparison, joint, members, control) if control else _led(pending, joint, members)
+
+
+def _led(pending: Answer, joint: "MethodResult", members: Mapping[str, "MethodResult"]) -> Answer:
+    """Return the answer where no random order had time: which units come first, and nothing about how sure that is."""
+    cut = top_count(len(joint.attribution.scores), FIRST)
+    return replace(pending, status="open", **_described(joint, members, cut))
+
+
+def _described(joint: "MethodResult", members: Mapping[str, "MethodResult"], cut: int) -> dict[str, Any]:
+    """Return the decisive units, and how far the methods agree on them."""
+    words = _first(joint.attribution.scores, _decisive_count(joint, cut))
+    rows = [member.attribution.scores for member in members.values()]
+    return {
+        "words": words,
+        "agreement": agreement(rows, cut),
+        "compared": len(rows),
+        "cut": cut,
+        "naming": sum(set(words) <= top_units(scores, cut) for scores in rows),
+    }
 
 
 def _tested(
@@ -88,25 +110,19 @@ def _tested(
 ) -> Answer:
     null, cut = control.exact or sampled_null(control.scores), top_count(len(joint.attribution.scores), FIRST)
     rows = {method: member.attribution.scores for method, member in members.items()}
-    count = _decisive_count(joint, cut)
-    words = _first(joint.attribution.scores, count)
     described = replace(
         pending,
-        words=words,
-        effect=_effect(joint, control, count),
+        effect=_effect(joint, control, _decisive_count(joint, cut)),
         p=null.p(evidence(joint.metrics)),
         orders=len(null.values),
         exact=null.exact,
-        agreement=agreement(list(rows.values()), cut),
-        compared=len(rows),
-        cut=cut,
-        naming=sum(set(words) <= top_units(scores, cut) for scores in rows.values()),
+        **_described(joint, members, cut),
     )
     refusal = _unmoved(comparison, [joint, *members.values()])
     if refusal:
         return replace(described, status="open", refusal=refusal)
     described = replace(described, **_confidence(comparison, rows))
-    order = by_agreement(rows, cut)
+    order = tuple(method for method in by_agreement(rows, cut) if not math.isnan(evidence(members[method].metrics)))
     if not null.beaten_by(evidence(joint.metrics)):
         return replace(described, status="open", random=order)
     passing = fixed_sequence(order, lambda method: null.beaten_by(evidence(members[method].metrics)))

@@ -14,7 +14,7 @@ from explainers.attribution.controls import RANDOM
 from explainers.attribution.mask_samples import batch_ends
 from explainers.comparison.price import FEWEST, masks_of, measuring, seconds_left
 from explainers.methods.spec import SLOW, MethodSpec
-from explainers.metrics.faithfulness import METRICS, SEARCHED_ORDERS
+from explainers.metrics.faithfulness import DRAWS, METRICS, SEARCHED_ORDERS
 from explainers.models.meter import Meter
 from explainers.results.attribution import curve_counts, first_counts
 from explainers.results.settings import RANDOM_ORDERS, SETTLED_BY, Settings
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 WITH_GRADIENTS = 3  # passes forward that one with its gradients costs
 ASK_MASKS = ("sampled", "one by one")  # kinds of methods that ask about masks, as the metrics do
+FEWEST_ORDERS, ORDERS_AT_ONCE = 4, 5  # random orders that say something, and those between two looks at the time
 OVERHEAD = 1.2  # the time of the passes with that of what lies between them
 
 
@@ -44,10 +45,10 @@ class Budget:
     def left(self) -> float:
         return self.seconds - self.spent
 
-    def takes(self, passes: float) -> float:
-        """Return about how many seconds so many passes take; 0 as long as the pace is not known."""
+    def takes(self, passes: float, *, fewest: int = FEWEST) -> float:
+        """Return about how many seconds so many passes take; 0 as long as the pace is not known from the `fewest`."""
         meter = self.meter
-        if meter.calls < FEWEST:
+        if meter.calls < fewest:
             return 0.0
         return OVERHEAD * passes * meter.passes_per_answer * meter.seconds / meter.calls
 
@@ -66,10 +67,27 @@ class Budget:
         end = self.spent + seconds
         return lambda: self.spent >= min(end, self.seconds)
 
-    def allows_control(self, orders: int, units: int) -> bool:
-        """Return whether so many random orders are measured: there is no answer without them, so they may take half as
-        long as the budget beyond it."""
-        return self.takes(measuring(orders, units)) <= self.left + self.seconds / 2
+    def allows_answer(self, passes: float, *, fewest: int = FEWEST) -> bool:
+        """Return whether so many passes are made without which there is no answer: they may take half as long as the
+        budget beyond it."""
+        return self.takes(passes, fewest=fewest) <= self.left + self.seconds / 2
+
+    def next_orders(self, done: int, orders: int, units: int) -> int:
+        """Return how many random orders are measured before the next look at the time, after so many of them: of all,
+        where the answer may take that long, else of those that fit into what is left, and in any case of a few."""
+        missing = orders - done
+        if self.allows_answer(measuring(missing, units)):
+            quick = self.takes(measuring(ORDERS_AT_ONCE, units)) <= self.seconds / 10
+            return min(ORDERS_AT_ONCE if quick else 1, missing)
+        one = measuring(1, units)
+        return int(self.allows(one) or (done < FEWEST_ORDERS and self.allows_answer(one)))
+
+    def for_slow(self, slow: int, methods: int, units: int, operators: int, unasked: int) -> float:
+        """Return the seconds for one of so many slow methods that are left: an equal share of what the other operators
+        do not need, or of everything where they need more than half of it. So many `methods` are measured in all."""
+        reserved = self.takes(measuring(methods + RANDOM_ORDERS + 1, units) * operators)
+        left = self.left - (reserved if 2 * reserved <= self.left else 0)
+        return left / slow - self.takes(min(curve_passes(units, unasked) + measuring(DRAWS, units), unasked))
 
 
 UNLIMITED = Budget(math.inf, Meter())
@@ -80,7 +98,9 @@ def postponed_passes(comparison: "Comparison", specs: Sequence[MethodSpec]) -> i
     units, settings = len(comparison.decision.encoding.units), comparison.decision.settings
     operators = len(set(comparison.decision.card.erasures).intersection(comparison.postponed))
     missing = operators * measuring(len(specs) + RANDOM_ORDERS, units)
-    missing += measuring(RANDOM_ORDERS, units) if RANDOM.id in comparison.postponed else 0
+    control = comparison.random_control
+    orders = RANDOM_ORDERS - (len(control.curves) if control is not None else 0)
+    missing += measuring(orders, units) if RANDOM.id in comparison.postponed else 0
     if any(metric in METRICS.ids for metric in comparison.postponed):
         missing += SEARCHED_ORDERS * len(curve_counts(units))
     for spec in specs:
@@ -88,7 +108,7 @@ def postponed_passes(comparison: "Comparison", specs: Sequence[MethodSpec]) -> i
         whole = spec.passes(units, settings.samples or SETTLED_BY, settings.steps)
         whole = min(whole, masks_of(units)) if spec.kind in ASK_MASKS else whole
         if result is not None and result.attribution.ended_early:
-            missing += max(whole - result.attribution.model_calls, 0)
+            missing += max(whole - result.attribution.model_calls, 0) + curve_passes(units, masks_of(units))
         elif spec.id in comparison.postponed:
             missing += whole + measuring(1, units)
     return missing

@@ -1,6 +1,7 @@
 """All methods on one decision, the quick ones first; each is measured as soon as it is done.
 
-Within a budget the test against random orders comes before what takes long, each method that samples gets an equal
+Within a budget a first answer comes before everything else: the consensus of two methods that take little, and as many
+random orders as fit. What takes long comes after all of these, each method that samples gets an equal
 share of the time, and what does not fit is postponed.
 
 An explanation is made with the erasure operator of the settings. Whether its lead depends on that operator shows only
@@ -11,41 +12,39 @@ last.
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from explainers.attribution.controls import RANDOM, control_orders
+from explainers.attribution.controls import RANDOM
 from explainers.comparison.budget import UNLIMITED, Budget, curve_passes, first_passes
 from explainers.comparison.consensus import FEWEST_METHODS, consensus_scores, takes_part
 from explainers.comparison.decision import ablated_inputs
+from explainers.comparison.measuring import (
+    check_operator,
+    first_measure,
+    is_whole,
+    measure,
+    random_orders,
+    run_random_control,
+    unmeasured,
+)
 from explainers.comparison.price import measuring
 from explainers.comparison.windows import attributions
 from explainers.datasets.example import Example
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import applicable, method_spec
 from explainers.methods.spec import IMMEDIATE, KINDS, SLOW, MethodSpec
-from explainers.metrics.chance import EXACT_UP_TO, exact_null
-from explainers.metrics.erasure import MaskedPredictor, erasure_curves
-from explainers.metrics.faithfulness import (
-    DRAWS,
-    SEARCHED_ORDERS,
-    curves_and_metrics,
-    measured,
-    metrics_at_percents,
-    postponed_metrics,
-    prefetch,
-    random_control,
-    sampling_noise,
-)
+from explainers.metrics.erasure import MaskedPredictor
+from explainers.metrics.faithfulness import postponed_metrics
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.encoding import Encoding, Erasure, needs_one_window
 from explainers.models.meter import Meter
 from explainers.models.prediction_cache import PredictionCache
 from explainers.models.target import Target
 from explainers.results.answer import CONSENSUS
-from explainers.results.attribution import Attribution, curve_counts, metric_counts
+from explainers.results.attribution import Attribution
 from explainers.results.decision import Decision
 from explainers.results.events import (
     Event,
@@ -57,13 +56,11 @@ from explainers.results.events import (
     RandomControl,
 )
 from explainers.results.narrative import Narrative, NarrativeCheck
-from explainers.results.settings import RANDOM_ORDERS
 from explainers.training.artifacts import runnable_narrators
 
 log = logging.getLogger(__name__)
 
 WORDS_ONLY = "Its sentence points to words. Choose words as the unit."
-ORDERS_AT_ONCE = 5  # random orders between two looks at the time
 Scores = tuple[float, ...]
 Values = dict[str, float]  # by metric id
 
@@ -102,45 +99,40 @@ def run(
     if unable and not specs and not known:
         yield from run_narrators(model, decision, narrators, budget)
         return
-    slow = [spec for spec in specs if spec.kind in SLOW]
+    begun: dict[str, Attribution] = {}
 
     def methods(chosen: Iterable[MethodSpec], seconds: float = math.inf) -> Iterator[Event]:
         for spec in chosen:
-            if spec.is_random or budget.allows(first_passes(spec, decision.settings, units, answers.unasked)):
-                part = run_method(spec, model, decision, meter, answers, budget.until(seconds))
+            if spec.id in begun:
+                yield from noting(explained, measured_again(spec, model, decision, meter, answers, begun, budget))
+            elif spec.is_random or budget.allows(first_passes(spec, decision.settings, units, answers.unasked)):
+                way = measure if budget.allows(curve_passes(units, answers.unasked)) else first_measure
+                part = run_method(spec, model, decision, meter, answers, budget.until(seconds), measured_by=way)
                 yield from noting(explained, part)
             else:
                 yield Postponed(spec.id)
 
     yield from filter(None, [ablated_inputs(model, decision, meter)])
+    hurried = not control_known and budget.seconds < math.inf
+    if hurried:
+        yield from first_results(specs, model, decision, meter, answers, explained, begun, budget)
+        control_known = yield from control_events(answers, decision, budget)
+    slow = [spec for spec in specs if spec.kind in SLOW]
     yield from methods(spec for spec in specs if spec.kind in IMMEDIATE)
     sentences: list[Narrative] = []
-    for event in run_narrators(model, decision, narrators, budget):
-        yield event
-        sentences += [event] if isinstance(event, Narrative) else []
+    yield from keeping(sentences, run_narrators(model, decision, narrators, budget))
+    if not control_known and not hurried:
+        control_known = yield from control_events(answers, decision, budget)
     quick = [spec for spec in specs if spec.kind not in (*IMMEDIATE, *SLOW)]
-    control = None if control_known else run_random_control(answers, target.label, decision.settings.seed, budget)
-    if not control_known:
-        yield Postponed(RANDOM.id) if control is None else control
-        yield from map(Postponed, () if control is None else postponed_metrics(control))
-    yield from methods(spec for spec in quick if control_known or control is not None or not spec.is_random)
-    yield from run_consensus(answers, explained, target)
+    yield from methods(spec for spec in quick if control_known or not spec.is_random)
+    yield from run_consensus(answers, explained, target, budget)
     for sentence in sentences:
         yield check(sentence, whole, decision.settings.seed)
     for number, spec in enumerate(slow):
-        yield from methods([spec], time_of_slow(budget, decision, len(specs), len(slow) - number, answers.unasked))
-    yield from noting(explained, run_consensus(answers, explained, target))
+        operators = len(other_operators(decision))
+        yield from methods([spec], budget.for_slow(len(slow) - number, len(specs), units, operators, answers.unasked))
+    yield from noting(explained, run_consensus(answers, explained, target, budget))
     yield from run_operator_checks(model, decision, explained, meter, known_checks, budget)
-
-
-def time_of_slow(budget: Budget, decision: Decision, methods: int, slow: int, unasked: int) -> float:
-    """Return the seconds for one of so many slow methods that are left: an equal share of what the other operators do
-    not need, or of everything where they need more than half of it."""
-    units = len(decision.encoding.units)
-    per_operator = measuring(methods + RANDOM_ORDERS + 1, units)
-    reserved = budget.takes(per_operator * len(other_operators(decision)))
-    left = budget.left - (reserved if 2 * reserved <= budget.left else 0)
-    return left / slow - budget.takes(min(curve_passes(units, unasked) + measuring(DRAWS, units), unasked))
 
 
 def with_pool(model: FrozenModel) -> FrozenModel:
@@ -149,51 +141,26 @@ def with_pool(model: FrozenModel) -> FrozenModel:
 
 
 def noting(explained: list[Attribution], events: Iterator[Event]) -> Iterator[Event]:
-    """The events; the attributions that were measured are added to `explained`."""
+    """The events; the attributions that were measured are added to `explained`, in place of earlier ones."""
     for event in events:
         if isinstance(event, MethodResult):
-            explained.append(event.attribution)
+            explained[:] = [*(one for one in explained if one.method != event.method), event.attribution]
+        yield event
+
+
+def keeping(
+    sentences: list[Narrative], events: Iterator[Narrative | Failure | Postponed]
+) -> Iterator[Narrative | Failure | Postponed]:
+    """The events; the narratives among them are added to `sentences`."""
+    for event in events:
+        if isinstance(event, Narrative):
+            sentences.append(event)
         yield event
 
 
 def other_operators(decision: Decision) -> tuple[Erasure, ...]:
     """The model's erasure operators without the one of the settings."""
     return tuple(erasure for erasure in decision.card.erasures if erasure != decision.settings.erasure)
-
-
-def check_operator(
-    model: FrozenModel,
-    decision: Decision,
-    erasure: Erasure,
-    attributions: Sequence[Attribution],
-    orders: Sequence[Scores],
-    meter: Meter,
-    known: OperatorCheck | None = None,
-) -> OperatorCheck:
-    """The metrics of `attributions` and of the random `orders` under `erasure`; what is `known` is not asked again.
-
-    `meter.cancel` stops it within one batch by raising `Cancelled`.
-    """
-    known = known or OperatorCheck(erasure)
-    answers = MaskedPredictor(model.metered(meter).aimed(decision.target), decision.encoding, erasure)
-    missing = {
-        attribution.method: attribution.scores
-        for attribution in attributions
-        if attribution.method not in known.metrics
-    }
-    new_orders = () if known.random else orders
-    prefetch(answers, [*missing.values(), *new_orders])
-    metrics = {
-        method: measured(answers, scores, decision.label, metrics_at_percents()) for method, scores in missing.items()
-    }
-    by_order = [measured(answers, order, decision.label, metrics_at_percents()) for order in new_orders]
-    random = {metric: tuple(values[metric] for values in by_order) for metric in (by_order[0] if by_order else ())}
-    either = {**known.metrics, **metrics}
-    return OperatorCheck(
-        erasure,
-        {attribution.method: either[attribution.method] for attribution in attributions},
-        known.random or random,
-    )
 
 
 def run_operator_checks(
@@ -241,13 +208,15 @@ def run_method(
     meter: Meter,
     answers: MaskedPredictor,
     is_late: Callable[[], bool] = lambda: False,
+    begun: Attribution | None = None,
+    measured_by: Callable[[MaskedPredictor, Attribution], MethodResult] = measure,
 ) -> Iterator[Event]:
     """One method from its start to its metrics, or to the reason why it failed. Once it `is_late` an estimate is its
-    result."""
+    result. What it has `begun` is only measured."""
     yield MethodStarted(spec.id)
-    attribution = None
+    attribution = begun
     try:
-        for attribution in estimates(spec, model, decision, meter):
+        for attribution in () if begun is not None else estimates(spec, model, decision, meter):
             late = attribution.stage == "estimate" and is_late()
             attribution = attribution.ended() if late else attribution
             yield attribution
@@ -255,7 +224,7 @@ def run_method(
                 break
         meter.check()  # the answers may all be known, so that nothing else looks
         if attribution is not None:
-            yield measure(answers, attribution)
+            yield measured_by(answers, attribution)
     except Cancelled:
         raise
     except Exception as error:  # one method must not end the others
@@ -339,61 +308,92 @@ def estimates(spec: MethodSpec, model: FrozenModel, decision: Decision, meter: M
         started, waited = time.perf_counter(), meter.waited  # the consumer's time is not the method's
 
 
-def measure(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:
-    (curves,), (metrics,) = curves_and_metrics(answers, [attribution.scores], attribution.label)
-    noise = sampling_noise(answers, attribution.draws, attribution.label)
-    return MethodResult(attribution, curves, metrics, noise)
+def first_results(
+    specs: list[MethodSpec],
+    model: FrozenModel,
+    decision: Decision,
+    meter: Meter,
+    answers: MaskedPredictor,
+    explained: list[Attribution],
+    begun: dict[str, Attribution],
+    budget: Budget,
+) -> Iterator[Event]:
+    """Yield the scores of two methods for a first consensus, beside those `explained`, and the measured consensus. They
+    are a method of one pass and, where there is time, one that erases unit by unit.
+
+    Their attributions are kept as `begun`, by method; those that fail are taken out of `specs`."""
+    units, settings = len(answers.encoding.units), decision.settings
+    quick = [spec for spec in specs if spec.comparable and not spec.is_random and spec.kind in IMMEDIATE]
+    single = [spec for spec in specs if spec.comparable and spec.kind == "one by one"]
+    for spec in [*quick[:1], *single, *quick[1:]] if len(quick) + len(single) >= FEWEST_METHODS else ():
+        passes = spec.passes(units, settings.samples, settings.steps) / meter.passes_per_answer  # each of one window
+        enough = len(members(answers, explained, decision.target)) >= FEWEST_METHODS
+        if enough or (spec in single and not budget.allows_answer(passes, fewest=1)):
+            continue
+        part = run_method(spec, model, decision, meter, answers, measured_by=unmeasured)
+        for event in noting(explained, part):
+            yield event
+            if isinstance(event, Attribution):
+                begun[spec.id] = event
+            elif isinstance(event, Failure):
+                specs.remove(spec)
+    yield from run_consensus(answers, explained, decision.target, first=True)
 
 
-def run_random_control(
-    answers: MaskedPredictor, label: int, seed: int, budget: Budget = UNLIMITED
-) -> RandomControl | None:
-    """Return the random orders at the counts that the metrics read; for a short input also every order's evidence. None
-    where they do not fit into the budget.
+def measured_again(
+    spec: MethodSpec,
+    model: FrozenModel,
+    decision: Decision,
+    meter: Meter,
+    answers: MaskedPredictor,
+    begun: Mapping[str, Attribution],
+    budget: Budget,
+) -> Iterator[Event]:
+    """The result of a method of the first consensus, with as much measured about it as the budget allows."""
+    units, before = len(answers.encoding.units), begun[spec.id]
+    if budget.allows(curve_passes(units, answers.unasked)):
+        yield from run_method(spec, model, decision, meter, answers, begun=before)
+    elif budget.allows(measuring(1, units)):
+        yield from run_method(spec, model, decision, meter, answers, begun=before, measured_by=first_measure)
 
-    Metrics that need every count are measured for the first `SEARCHED_ORDERS` only: no answer depends on them, and they
-    would take more passes than all the others.
-    """
-    orders, counts = random_orders(answers.encoding, seed), metric_counts(len(answers.encoding.units))
-    for begin in range(0, len(orders), ORDERS_AT_ONCE):
-        if not budget.allows_control(len(orders) - begin, len(answers.encoding.units)):
-            return None
-        prefetch(answers, orders[begin : begin + ORDERS_AT_ONCE])
-    curves = tuple(erasure_curves(answers, order, label, counts) for order in orders)
-    longest = SEARCHED_ORDERS * len(curve_counts(len(answers.encoding.units)))
-    searched = SEARCHED_ORDERS if budget.allows(longest) else 0
-    metrics = [
-        measured(answers, order, label, None if number < searched else metrics_at_percents(), curves=known)
-        for number, (order, known) in enumerate(zip(orders, curves, strict=True))
-    ]
-    control = random_control(curves, metrics)
-    exact = len(answers.encoding.units) <= EXACT_UP_TO
-    return replace(control, exact=exact_null(answers, label)) if exact else control
+
+def control_events(
+    answers: MaskedPredictor, decision: Decision, budget: Budget
+) -> Generator[RandomControl | Postponed, None, bool]:
+    """Yield the random orders, and what of them did not fit into the budget. Returns whether there are any."""
+    control = run_random_control(answers, decision.label, decision.settings.seed, budget)
+    if control is not None:
+        yield control
+    whole = control is not None and is_whole(control, len(answers.encoding.units))
+    yield from map(Postponed, postponed_metrics(control) if control is not None and whole else (RANDOM.id,))
+    return control is not None
 
 
 def run_consensus(
-    answers: MaskedPredictor, explained: Sequence[Attribution], target: Target
+    answers: MaskedPredictor,
+    explained: Sequence[Attribution],
+    target: Target,
+    budget: Budget = UNLIMITED,
+    *,
+    first: bool = False,
 ) -> Iterator[MethodResult | Failure]:
-    """Yield the measured joint order of the attributions, or why it failed; nothing with fewer than two that take
-    part."""
+    """Yield the measured joint order of the attributions, or why it failed; nothing with fewer than two that take part.
+    Only what the answer reads is measured of the `first` one, and where the budget allows no more."""
     if len(explained) < FEWEST_METHODS:
         return
     try:
-        whole = answers.probabilities(np.ones((1, len(answers.encoding.units)), dtype=bool))
-        rows = [
-            attribution.scores
-            for attribution in explained
-            if takes_part(attribution, target, predicted=int(whole.argmax()))
-        ]
+        rows = members(answers, explained, target)
         if len(rows) >= FEWEST_METHODS:
             joint = Attribution(CONSENSUS, answers.encoding, target.label, consensus_scores(rows), signed=False)
-            yield measure(answers, joint)
+            first = first or not budget.allows(curve_passes(len(answers.encoding.units), answers.unasked))
+            yield first_measure(answers, joint) if first else measure(answers, joint)
     except Cancelled:
         raise
     except Exception as error:  # the methods stand
         yield failure(CONSENSUS, error)
 
 
-def random_orders(encoding: Encoding, seed: int) -> list[tuple[float, ...]]:
-    """The scores of the random control's orders."""
-    return control_orders(len(encoding.units), seed)
+def members(answers: MaskedPredictor, explained: Iterable[Attribution], target: Target) -> list[Scores]:
+    """Return the scores of the attributions that take part in the consensus."""
+    whole = answers.probabilities(np.ones((1, len(answers.encoding.units)), dtype=bool))
+    return [each.scores for each in explained if takes_part(each, target, predicted=int(whole.argmax()))]

@@ -21,7 +21,7 @@ from explainers.report.text import (
     quoted_unit,
     target_name,
 )
-from explainers.results.answer import CONSENSUS, Answer, ErasureEffect, Units
+from explainers.results.answer import CONSENSUS, DECIDING, Answer, ErasureEffect, Units
 
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
@@ -30,6 +30,7 @@ NAMED = 4  # words or methods at most in a list; the others are counted
 NUMBERS = {1: "a", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
 CHANCE = "No order here is better than random"
 UNDECIDED, NOT_DONE = "Not decided yet", "not all methods are done"
+UNTESTED = "No random order had time, so this is not tested yet."
 UNKNOWN = "Which {} decide cannot be told here"
 RANDOM = "not distinguishable from random"
 RANDOM_MEANING = (
@@ -58,24 +59,25 @@ def heading(answer: Answer, comparison: "Comparison", *, brief: bool = False) ->
     """
     if answer.status == "pending":
         return ""
-    if answer.undecided:
+    if answer.undecided and not answer.leading:
         return UNDECIDED
-    if answer.status == "open":
+    if answer.status == "open" and not answer.leading:
         return UNKNOWN.format(plural(name_of_units(comparison.decision))) if answer.refusal else CHANCE
     words, one = quoted(answer.words, comparison, brief=brief), len(answer.words) == 1
     carry = f"{'carries' if one else 'carry'} the decision for"
     speak = f"{'speaks' if one else 'speak'} most for"
-    verb = carry if comparison.explains_predicted else speak
+    verb = speak if answer.leading or not comparison.explains_predicted else carry
     own, _ = holding_clauses([(comparison.decision.settings.erasure, True)], comparison)
     alone = f" when {own}" if answer.holds and not any(holds for _, holds in answer.holds) else ""
-    return f"{words[:1].upper()}{words[1:]} {verb} {_label(comparison)}{alone}"
+    so_far = " so far" if answer.leading else ""
+    return f"{words[:1].upper()}{words[1:]} {verb} {_label(comparison)}{alone}{so_far}"
 
 
 def effect_line(answer: Answer, comparison: "Comparison") -> str:
     """Return such as "p(positive) 0.95 → 0.07 without them; 0.84 without two random words"; by keeping where that tells
     more."""
     effect = answer.effect
-    if effect is None or answer.status != "supported":
+    if effect is None or not answer.marked:
         return ""
     (own, chance), prefix = effect.shown, experiment(effect)
     change = f"p({_label(comparison)}) {decimals(effect.full)} → {decimals(own)} {prefix} {_them(answer)}"
@@ -120,13 +122,17 @@ def compared_sentence(answer: Answer, comparison: "Comparison") -> str:
 
 
 def chance_sentence(answer: Answer) -> str:
-    """Return how the joint order does against random ones; empty where it was not tested."""
+    """Return how the joint order does against random ones; empty where that is not tested."""
     if answer.p is None or answer.refusal:
-        return ""
+        return UNTESTED if answer.leading else ""
     if answer.status == "supported":
         if answer.exact:
             return f"Their joint order is better than {_share(1 - answer.p)} of all orders (p = {number(answer.p)})."
         return f"Their joint order beats all {answer.orders} random ones."
+    if answer.leading:
+        beaten = f"all {answer.orders} random ones" if answer.orders > 1 else "one random order"
+        tested = f"With more time it is tested against {DECIDING}."
+        return f"So far their joint order beats {beaten} (p = {number(answer.p)}). {tested}"
     as_good = round(answer.p * (answer.orders + 1)) - 1
     share = f"{_share(answer.p)} of all" if answer.exact else f"{as_good} of {answer.orders} random"
     do = "does" if as_good == 1 and not answer.exact else "do"
@@ -243,8 +249,9 @@ def answer_sentences(answer: Answer, comparison: "Comparison") -> list[str]:
     if answer.status == "pending":
         return []
     head, evidence = heading(answer, comparison), answer.refusal.removesuffix(".") or effect_line(answer, comparison)
-    evidence = NOT_DONE if answer.undecided else evidence
-    provisional = " (provisional)" if answer.provisional and not answer.undecided else ""
+    open_yet = answer.undecided and not answer.leading
+    evidence = NOT_DONE if open_yet else evidence
+    provisional = " (provisional)" if answer.provisional and not open_yet else ""
     first = f"{head}{f': {evidence}' if evidence else ''}{provisional}."
     tested = "" if answer.refusal else method_sentence(answer, comparison)
     compared = "" if answer.refusal else compared_sentence(answer, comparison)

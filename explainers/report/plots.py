@@ -96,7 +96,7 @@ def _band(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
 
 def _lines(axis: Axes, comparison: "Comparison", *, kept: bool) -> None:
     """The first lines are the widest, so that lines that coincide are visible behind each other."""
-    results = comparison.displayed_results
+    results = [result for result in comparison.displayed_results if not result.curves.only_ends]
     for width, result in zip(np.linspace(4.5, 1.4, len(results)), results, strict=True):
         method, curves = result.attribution.method, result.curves
         axis.plot(

@@ -12,6 +12,7 @@ from explainers.metrics.faithfulness import METRICS
 from explainers.report.answer import answer_sentences, heading
 from explainers.report.text import decimals, join_names, name_of_units, one_line, quoted_among, target_name
 from explainers.results.attribution import Attribution, ranking
+from explainers.results.settings import RANDOM_ORDERS
 
 if TYPE_CHECKING:
     from explainers.methods.spec import MethodSpec
@@ -43,8 +44,16 @@ def budget_sentence(comparison: "Comparison") -> str:
     erasures = comparison.decision.card.erasures
     operators = [part for part in comparison.postponed if part in erasures]
     parts = [part for part in dict.fromkeys((*comparison.postponed, *comparison.ended_early)) if part not in operators]
-    names = [part_name(part) for part in parts] + [f"erasing by {erasure}" for erasure in operators]
+    names = [_counted(comparison) if part == RANDOM.id else part_name(part) for part in parts] + [
+        f"erasing by {erasure}" for erasure in operators
+    ]
     return f"Not complete within {comparison.budget:g} s: {join_names(names)}. More time adds them."
+
+
+def _counted(comparison: "Comparison") -> str:
+    """Return the name of the random orders, and how many of them there are where some are missing."""
+    done = len(comparison.random_control.curves) if comparison.random_control is not None else 0
+    return f"{part_name(RANDOM.id)}{f' ({done} of {RANDOM_ORDERS})' if 0 < done < RANDOM_ORDERS else ''}"
 
 
 def agreement_sentence(comparison: "Comparison") -> str:

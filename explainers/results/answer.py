@@ -11,6 +11,7 @@ Group = Literal["consensus", "supported", "differs", "random", ""]  # of a metho
 Units = tuple[int, ...]  # numbers among the explained units
 CONSENSUS = "consensus"  # id of the row of the joint order
 LEVEL = 0.05
+DECIDING = round(1 / LEVEL) - 1  # random orders: the fewest that an order can beat at this level
 SAME = 1e-7  # differences in T that are rounding
 
 
@@ -120,6 +121,17 @@ class Answer:
     def undecided(self) -> bool:
         """Return whether no order is better than random so far, and methods that may change that are still to come."""
         return self.status == "open" and self.provisional and not self.refusal
+
+    @property
+    def leading(self) -> bool:
+        """Return whether no random order is as good so far, of none or too few to decide."""
+        best = self.p is None or self.p == 1 / (self.orders + 1)
+        return self.undecided and bool(self.words) and best and self.orders < DECIDING and not self.exact
+
+    @property
+    def marked(self) -> Units:
+        """Return the words that carry the decision, or lead so far; none where other orders do as well."""
+        return self.words if self.status == "supported" or self.leading else ()
 
     @property
     def robust(self) -> bool:

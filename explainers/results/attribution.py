@@ -122,6 +122,11 @@ class ErasureCurves:
         return self.counts[-1]
 
     @property
+    def only_ends(self) -> bool:
+        """Return whether nothing between its ends was measured, which are those of every order."""
+        return len(self.counts) <= min(self.units, 2)
+
+    @property
     def shares(self) -> Floats:
         """`counts` as shares of all units, 0…1."""
         return np.asarray(self.counts) / max(self.units, 1)

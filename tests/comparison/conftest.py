@@ -8,7 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from explainers.comparison.runner import measure, run_consensus, run_operator_checks, run_random_control
+from explainers.comparison.measuring import measure, run_random_control
+from explainers.comparison.runner import run_consensus, run_operator_checks
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.inputs.encoding import Encoding, Erasure, Unit
 from explainers.models.meter import Meter

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from explainers.comparison.decision import card_of
-from explainers.comparison.runner import check_operator, other_operators, random_orders, run, run_operator_checks
+from explainers.comparison.measuring import check_operator, random_orders
+from explainers.comparison.runner import other_operators, run, run_operator_checks
 from explainers.errors import Cancelled
 from explainers.methods.registry import select
 from explainers.models.frozen_model import FrozenModel

@@ -8,12 +8,12 @@ import pytest
 
 from explainers.comparison import runner
 from explainers.comparison.decision import card_of, decide
+from explainers.comparison.measuring import run_random_control
 from explainers.comparison.runner import (
     Event,
     MethodStarted,
     estimates,
     run,
-    run_random_control,
 )
 from explainers.errors import Cancelled, ExplanationError
 from explainers.methods.registry import METHODS, select

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from explainers.comparison.runner import run_random_control
+from explainers.comparison.measuring import run_random_control
 from explainers.datasets.image import InputImage
 from explainers.metrics.erasure import MaskedPredictor, erasure_curves
 from explainers.metrics.faithfulness import METRICS, all_metrics

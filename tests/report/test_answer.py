@@ -48,6 +48,7 @@ SUPPORTED = Answer(
     random=("gradient_x_input",),
 )
 OPEN = Answer("open", words=(1,), effect=EFFECT, p=0.25, orders=19, agreement=0.3, compared=4, cut=3, random=("lime",))
+LEADING = replace(OPEN, words=(1, 4), p=1 / 6, orders=5, provisional=True)
 REFUSED = Answer("open", refusal="The input has 2 words; the test against random orders needs at least 5.")
 
 RESULTS = tuple(SimpleNamespace(method=method) for method in ("consensus", *SUPPORTED.order[1:]))
@@ -262,3 +263,22 @@ def test_what_more_methods_may_change_is_undecided_in_every_sentence() -> None:
     assert not [sentence for sentence in rest if "chance" in sentence or "distinguishable" in sentence]
     exact = replace(undecided, exact=True)
     assert chance_sentence(exact) == "So far 25 % of all orders do as well as their joint order."
+
+
+def test_what_beats_the_few_random_orders_that_had_time_is_named_and_not_called_decided() -> None:
+    assert LEADING.marked == (1, 4)
+    assert heading(LEADING, comparison()) == "“charming” and “affecting” speak most for positive so far"
+    sentence = "So far their joint order beats all 5 random ones (p = 0.167). With more time it is tested against 19."
+    assert chance_sentence(LEADING) == sentence
+    assert effect_line(LEADING, comparison()).startswith("p(positive) 0.95 → 0.07 without them")
+    (effect, *_) = marks(LEADING, comparison())
+    assert effect.holds is None
+    assert answer_sentences(LEADING, comparison())[0].endswith(" (provisional).")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"p": 2 / 6}, {"orders": 19, "p": 0.05, "status": "supported"}, {"provisional": False}, {"refusal": "No."}],
+)
+def test_nothing_else_leads(other: dict[str, Any]) -> None:
+    assert not replace(LEADING, **other).leading

@@ -20,7 +20,8 @@ from explainers.attribution.controls import random_scores
 from explainers.comparison.answer import answer, answered
 from explainers.comparison.consensus import consensus_scores
 from explainers.comparison.decision import decide
-from explainers.comparison.runner import run, run_random_control
+from explainers.comparison.measuring import run_random_control
+from explainers.comparison.runner import run
 from explainers.datasets.example import Example
 from explainers.evaluation.measurement import Plan
 from explainers.evaluation.record_file import Record, appending, resume_records

@@ -1,0 +1,132 @@
+"""How a comparison measures an explanation, and the random orders beside which it is measured.
+
+Within a budget of time there may be fewer measurements at first, and fewer random orders.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from explainers.attribution.controls import control_orders
+from explainers.comparison.budget import UNLIMITED, Budget
+from explainers.metrics.chance import EXACT_UP_TO, exact_null
+from explainers.metrics.erasure import MaskedPredictor, erasure_curves
+from explainers.metrics.faithfulness import (
+    METRICS,
+    SEARCHED_ORDERS,
+    curves_and_metrics,
+    measured,
+    metrics_at_percents,
+    prefetch,
+    random_control,
+    sampling_noise,
+)
+from explainers.models.frozen_model import FrozenModel
+from explainers.models.inputs.encoding import Encoding, Erasure
+from explainers.models.meter import Meter
+from explainers.results.attribution import Attribution, curve_counts, metric_counts
+from explainers.results.decision import Decision
+from explainers.results.events import MethodResult, OperatorCheck, RandomControl
+from explainers.results.settings import RANDOM_ORDERS
+
+Scores = tuple[float, ...]
+
+
+def measure(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:
+    """Return the attribution with its curves, every metric and their noise."""
+    (curves,), (metrics,) = curves_and_metrics(answers, [attribution.scores], attribution.label)
+    noise = sampling_noise(answers, attribution.draws, attribution.label)
+    return MethodResult(attribution, curves, metrics, noise)
+
+
+def first_measure(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:
+    """Return what the answer reads: the metrics at `PERCENTS`, with a curve through these. The result has ended
+    early."""
+    scores, label = attribution.scores, attribution.label
+    curves = erasure_curves(answers, scores, label, metric_counts(len(scores)))
+    metrics = measured(answers, scores, label, metrics_at_percents(), curves=curves)
+    return MethodResult(attribution.ended(), curves, _undefined() | metrics, sampling_noise(answers, (), label))
+
+
+def unmeasured(answers: MaskedPredictor, attribution: Attribution) -> MethodResult:
+    """Return the attribution with the two ends of its curve, which all orders share. The result has ended early."""
+    scores, label = attribution.scores, attribution.label
+    curves = erasure_curves(answers, scores, label, (0, len(scores)))
+    return MethodResult(attribution.ended(), curves, _undefined(), sampling_noise(answers, (), label))
+
+
+def _undefined() -> dict[str, float]:
+    return {metric.id: math.nan for metric in METRICS}
+
+
+def run_random_control(
+    answers: MaskedPredictor, label: int, seed: int, budget: Budget = UNLIMITED
+) -> RandomControl | None:
+    """Return the random orders at the counts that the metrics read; for a short input also every order's evidence. Of a
+    budget that does not allow all of them as many as it allows; None where that is none.
+
+    Metrics that need every count are measured for the first `SEARCHED_ORDERS` only: no answer depends on them, and they
+    would take more passes than all the others. Of fewer orders than all they are not measured.
+    """
+    orders, units = random_orders(answers.encoding, seed), len(answers.encoding.units)
+    done = 0
+    while count := budget.next_orders(done, len(orders), units):
+        prefetch(answers, orders[done : done + count])
+        done += count
+    if not done:
+        return None
+    curves = tuple(erasure_curves(answers, order, label, metric_counts(units)) for order in orders[:done])
+    longest = SEARCHED_ORDERS * len(curve_counts(units))
+    searched = SEARCHED_ORDERS if done == len(orders) and budget.allows(longest) else 0
+    metrics = [
+        measured(answers, order, label, None if number < searched else metrics_at_percents(), curves=known)
+        for number, (order, known) in enumerate(zip(orders, curves, strict=False))
+    ]
+    control = random_control(curves, metrics)
+    exact = units <= EXACT_UP_TO and done == len(orders) and budget.allows_answer(answers.unasked)
+    return replace(control, exact=exact_null(answers, label)) if exact else control
+
+
+def is_whole(control: RandomControl, units: int) -> bool:
+    """Return whether more time would add neither a random order nor, of a short input, all of them."""
+    return len(control.curves) == RANDOM_ORDERS and (units > EXACT_UP_TO or control.exact is not None)
+
+
+def random_orders(encoding: Encoding, seed: int) -> Sequence[Scores]:
+    """Return the scores of the random control's orders."""
+    return control_orders(len(encoding.units), seed)
+
+
+def check_operator(
+    model: FrozenModel,
+    decision: Decision,
+    erasure: Erasure,
+    attributions: Sequence[Attribution],
+    orders: Sequence[Scores],
+    meter: Meter,
+    known: OperatorCheck | None = None,
+) -> OperatorCheck:
+    """The metrics of `attributions` and of the random `orders` under `erasure`; what is `known` is not asked again.
+
+    `meter.cancel` stops it within one batch by raising `Cancelled`.
+    """
+    known = known or OperatorCheck(erasure)
+    answers = MaskedPredictor(model.metered(meter).aimed(decision.target), decision.encoding, erasure)
+    missing = {
+        attribution.method: attribution.scores
+        for attribution in attributions
+        if attribution.method not in known.metrics
+    }
+    new_orders = () if known.random else orders
+    prefetch(answers, [*missing.values(), *new_orders])
+    metrics = {
+        method: measured(answers, scores, decision.label, metrics_at_percents()) for method, scores in missing.items()
+    }
+    by_order = [measured(answers, order, decision.label, metrics_at_percents()) for order in new_orders]
+    random = {metric: tuple(values[metric] for values in by_order) for metric in (by_order[0] if by_order else ())}
+    either = {**known.metrics, **metrics}
+    return OperatorCheck(
+        erasure,
+        {attribution.method: either[attribution.method] for attribution in attributions},
+        known.random or random,
+    )
