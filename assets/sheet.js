@@ -8,7 +8,7 @@ const TOUCH = 600; // milliseconds after a press in which the browser's own clic
 // There is one sheet on a page; what is remembered outlives a new mounting of it.
 const memory = {
   root: null, data: null, send: () => {}, time: 0, last: "", open: new Set(), more: new Set(), numbers: false, hover: null,
-  pressed: null, input: "", touched: null, handled: 0, made: new Map(),
+  pressed: null, input: "", touched: null, handled: 0, made: new Map(), placed: new Map(),
 };
 
 // The element that was made of the same things before, or a new one.
@@ -41,13 +41,26 @@ function showScores(index) {
   }
 }
 
+// A row of a long text shows its first decisive unit, a few lines below its edge, unless a person has scrolled the row.
+function place(row, { first }, scrolled) {
+  const map = row.querySelector(".map");
+  const before = memory.placed.get(row.dataset.method);
+  map.scrollTop = scrolled;
+  const unit = row.matches(".full") && first >= 0 && map.clientHeight ? map.querySelector(`.unit[data-unit="${Number(first)}"]`) : null;
+  if (!unit) return memory.placed.delete(row.dataset.method);
+  if (before?.unit === first && before.input === memory.input) return;
+  const below = unit.getBoundingClientRect().top - map.getBoundingClientRect().top + scrolled;
+  if (scrolled === 0 || scrolled === before?.top) map.scrollTop = below > map.clientHeight / 2 ? below - map.clientHeight / 4 : 0;
+  memory.placed.set(row.dataset.method, { unit: first, input: memory.input, top: map.scrollTop });
+}
+
 function draw() {
   const { data, root } = memory;
   const active = root.getRootNode().activeElement;
   const at = active && root.contains(active) ? [active.closest("[data-method]")?.dataset.method, active.dataset.unit] : null;
   const scrolled = new Map([...root.querySelectorAll("[data-method]")].map((row) => [row.dataset.method, row.querySelector(".map")?.scrollTop ?? 0]));
   (data.view === "matrix" && data.matrix ? drawMatrix : drawRows)(root, data);
-  for (const row of root.querySelectorAll(".row[data-method]")) row.querySelector(".map").scrollTop = scrolled.get(row.dataset.method) ?? 0;
+  for (const row of root.querySelectorAll(".row[data-method]")) place(row, data, scrolled.get(row.dataset.method) ?? 0);
   if (at && root.getRootNode().activeElement !== active) {
     const row = at[0] && root.querySelector(`[data-method="${CSS.escape(at[0])}"]`);
     (row || root).querySelector(at[1] === undefined ? ".open" : `.unit[data-unit="${Number(at[1])}"]`)?.focus({ preventScroll: true });

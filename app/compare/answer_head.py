@@ -4,7 +4,9 @@ It has the same parts in every state, so that nothing moves when the answer come
 none came in its time, that of the run before is shown, pale, and said to be that.
 """
 
+from collections.abc import Iterator
 from html import escape
+from itertools import groupby
 
 import streamlit as st
 
@@ -28,6 +30,7 @@ TO_COME, MISSING = "more methods to come", "not all methods had time"
 NOT_YET = "Not decided within {} s: not all methods had time. Compute the rest"
 EARLIER, OF_OTHER = "Earlier answer", "Answer for {}"
 COMES, LATE = ", until the new one is there", ": {} s were not enough for a new one. Compute the rest"
+LONG, AROUND = 600, 90  # characters: of an input that is cut to what is marked, and of what is left around that
 STYLE = """<style>
 .answer { --tone: #7b8794; border-left: 4px solid var(--tone); border-radius: 0.4rem; padding: 0.6rem 1rem 0.5rem;
   background: color-mix(in srgb, var(--tone) 8%, transparent); box-sizing: border-box; overflow-wrap: anywhere; }
@@ -40,6 +43,7 @@ STYLE = """<style>
 .answer.old > :not(.answer-head), .answer.old .answer-head > :not(.answer-old) { opacity: 0.55; }
 .answer-input { display: flex; gap: 0.9rem; align-items: safe center; margin: 0.35rem 0 0.5rem; max-height: 11rem;
   overflow-y: auto; }
+.answer-input.long { height: 11rem; align-items: start; }
 .answer-text { font-size: 1.08rem; line-height: 1.75; white-space: pre-wrap; min-width: 0; }
 .answer-text small { opacity: 0.7; margin-inline-end: 0.5rem; }
 .answer-text mark { color: inherit; background: color-mix(in srgb, #7d4fd0 34%, transparent); border-radius: 0.25rem;
@@ -76,6 +80,7 @@ STYLE = """<style>
   .answer-bars { grid-template-columns: minmax(0, 1fr); }
   .answer-bars > div { display: grid; grid-template-columns: 1fr 5.5rem; gap: 0.6rem; align-items: center; }
   .answer-input { max-height: 16rem; flex-wrap: wrap; }
+  .answer-input.long { height: 16rem; }
   .st-key-given_image { display: none; } /* the answer shows it */
 }
 </style>"""
@@ -167,14 +172,49 @@ def _waiting(run: Run) -> str:
 
 
 def _input(run: Run, words: Units) -> str:
-    """The image and the texts with the `words` marked, which are numbers among the remaining units."""
-    numbers = heat_maps.remaining(run)
+    """The image and the texts with the `words` marked, which are numbers among the remaining units. Of a long input
+    only what stands around them, so that they do not lie below the end of the card."""
+    numbers, texts = heat_maps.remaining(run), segments(run)
     marked, removed = {numbers[unit] for unit in words}, set(run.request.removed)
+    is_long = sum(len(text) for pieces in texts for text, _ in pieces) > LONG
     parts = []
-    for name, pieces in zip(labels(run), segments(run), strict=False):
+    for name, pieces in zip(labels(run), texts, strict=False):
         label = f"<small>{escaped(name)}</small>" if name else ""
-        parts.append(f'<div dir="auto">{label}{"".join(_piece(*piece, marked, removed) for piece in pieces)}</div>')
-    return f'<div class="answer-input">{_image(run, marked)}<div class="answer-text">{"".join(parts)}</div></div>'
+        shown = excerpt(pieces, marked) if is_long and marked else pieces
+        parts.append(f'<div dir="auto">{label}{"".join(_piece(*piece, marked, removed) for piece in shown)}</div>')
+    kind = "answer-input long" if is_long else "answer-input"
+    return f'<div class="{kind}">{_image(run, marked)}<div class="answer-text">{"".join(parts)}</div></div>'
+
+
+Piece = tuple[str, int]  # characters and the number of their unit
+
+
+def excerpt(pieces: list[Piece], marked: set[int]) -> list[Piece]:
+    """Return the pieces of the `marked` units with `AROUND` characters before and after each, and "…" for the rest; of
+    a text without any the beginning."""
+    runs = [(key, list(run)) for key, run in groupby(pieces, lambda piece: piece[1] in marked)]
+    result: list[Piece] = []
+    for number, (is_marked, run) in enumerate(runs):
+        whole = "".join(text for text, _ in run)
+        if is_marked or len(whole) <= 2 * AROUND:
+            result += run
+            continue
+        first, last = number == 0, number == len(runs) - 1
+        end = 0 if first and not last else whole.rfind(" ", 0, AROUND) + 1 or AROUND
+        begin = len(whole) if last else whole.find(" ", len(whole) - AROUND) + 1 or len(whole) - AROUND
+        result += [*_slice(run, 0, end), (" …" if last else "… " if first else " … ", -1)]
+        result += _slice(run, begin, len(whole))
+    return result
+
+
+def _slice(pieces: list[Piece], begin: int, end: int) -> Iterator[Piece]:
+    """The characters from `begin` to `end` of the pieces together."""
+    at = 0
+    for text, unit in pieces:
+        part = text[max(begin - at, 0) : max(end - at, 0)]
+        at += len(text)
+        if part:
+            yield part, unit
 
 
 def _piece(text: str, unit: int, marked: set[int], removed: set[int]) -> str:

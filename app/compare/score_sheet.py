@@ -7,6 +7,7 @@
     evidence  boxes and words from which the correct answer follows, where this is known and switched on
     opacity   of the colours over the image, 0…1
     removed   numbers of the units that are struck through
+    first     number of the first unit that is decisive, which the rows of a long text show; -1 without an answer
     narrow    the last width that the component reported; it reports again when that changes
     view      "rows" or "matrix"; matrix: whether the text is short enough for it
     metrics   per metric with a column: id, name, meaning, low and high (ends of its bars), band of the random orders
@@ -34,7 +35,7 @@ from app.compare.heat_maps import (
     legend,
     score_range,
 )
-from app.compare.runs import Column, Run
+from app.compare.runs import Column, Run, answer_of
 from app.compare.state import RowOrder
 from app.components import component, newest
 from app.model_info import info_on_card
@@ -258,6 +259,7 @@ def _payload(run: Run, options: DrawingOptions, texts: dict[str, RowTexts], orde
         "evidence": heat_maps.evidence_data(run, options.evidence),
         "opacity": options.opacity / 100,
         "removed": list(run.request.removed),
+        "first": first_decisive(run),
         "matrix": run.whole is not None and len(run.whole.encoding.units) <= MOST_IN_MATRIX,
         "metrics": numbers.metrics,
         "random": numbers.random,
@@ -268,6 +270,12 @@ def _payload(run: Run, options: DrawingOptions, texts: dict[str, RowTexts], orde
             for name in columns
         ],
     }
+
+
+def first_decisive(run: Run) -> int:
+    """Return the number in the whole input of the first unit that is decisive; -1 without an answer."""
+    answer, numbers = answer_of(run), heat_maps.remaining(run)
+    return min((numbers[unit] for unit in answer.marked), default=-1)
 
 
 def _row(
