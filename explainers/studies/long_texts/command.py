@@ -1,6 +1,7 @@
 """`python -m explainers study long-texts`: long texts by word and by sentence, with and without a budget of time.
 
-A row per text and way in long_texts.jsonl: seconds, units, what was complete, and the decisive characters.
+A row per text and way in long_texts.jsonl: seconds, units, what was complete, and the decisive characters. With
+`--early` only what small budgets give.
 """
 
 import json
@@ -17,6 +18,7 @@ from explainers.commands.options import ModelName, Yes, downloads, show_progress
 from explainers.evaluation.record_file import Record, appending, read_records, resume_records
 from explainers.installation import ASSETS
 from explainers.report.tables import command_block
+from explainers.results.answer import DECIDING
 
 if TYPE_CHECKING:
     from explainers.models.frozen_model import FrozenModel
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 DOCUMENT, STORED = ASSETS / "docs" / "long_texts.md", ASSETS / "studies" / "long_texts"
 FILE = "long_texts.jsonl"
+EARLY, LONGER = "-early", 300  # in the name of a stored file, and words above which a text is in the second group
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Way:
 
 
 WAYS = (Way("word", None), Way("word", 20.0), Way("sentence", None), Way("sentence", 20.0))
+EARLY_WAYS = (Way("sentence", 5.0), Way("sentence", 20.0))
 
 
 def long_texts_command(
@@ -47,6 +51,7 @@ def long_texts_command(
     out: Annotated[Path, typer.Option(help="Folder of the rows; an interrupted run goes on.")] = Path(
         "runs/long_texts"
     ),
+    early: Annotated[bool, typer.Option("--early", help="Only by sentence, within 5 and 20 seconds.")] = False,
     yes: Yes = False,
 ) -> None:
     """Explain long texts by word and by sentence, until all is done and within 20 seconds."""
@@ -60,14 +65,15 @@ def long_texts_command(
         done = {(row["text"], row["way"]) for row in resume_records(out / FILE, signature)}
         with appending(out / FILE) as append:
             for number, text in enumerate(texts):
-                for way in WAYS:
+                for way in EARLY_WAYS if early else WAYS:
                     if (number, way.name) not in done:
                         append({"text": number, "way": way.name, **row_of(frozen, text, way)})
                 show_progress(f"{number + 1} of {len(texts)} texts")
-        words = f".venv/bin/python -m explainers study long-texts --model {model} --data FILE"
+        option = " --early" if early else ""
+        words = f".venv/bin/python -m explainers study long-texts --model {model} --data FILE{option}"
         STORED.mkdir(parents=True, exist_ok=True)
         stored = {"command": words, "rows": list(read_records(out / FILE))}
-        (STORED / f"{model}.json").write_text(json.dumps(stored) + "\n", encoding="utf-8")
+        (STORED / f"{model}{EARLY if early else ''}.json").write_text(json.dumps(stored) + "\n", encoding="utf-8")
         DOCUMENT.write_text(document(), encoding="utf-8")
 
 
@@ -81,6 +87,9 @@ def row_of(model: "FrozenModel", text: str, way: Way) -> Record:
     return {
         "seconds": round(time.perf_counter() - started, 1),
         "units": len(comparison.decision.encoding.units),
+        "words": len(text.split()),
+        "orders": answer.orders if answer is not None else 0,
+        "leading": answer is not None and answer.leading,
         "complete": comparison.is_complete,
         "status": answer.status if answer is not None else "pending",
         "operators": len(comparison.operator_checks),
@@ -99,9 +108,13 @@ def decisive(comparison: "Comparison") -> list[list[int]]:
 def document() -> str:
     """Return the document of all stored rows."""
     parts = ["# Long texts by word, by sentence, and in 20 seconds", INTRODUCTION]
-    for path in sorted(STORED.glob("*.json")):
+    for path in sorted(STORED.glob("*.json"), key=lambda path: path.stem):
         stored = json.loads(path.read_text(encoding="utf-8"))
-        parts += [f"## `{path.stem}`", command_block(stored["command"]), table(stored["rows"])]
+        if path.stem.endswith(EARLY):
+            name, text = path.stem.removesuffix(EARLY), early_table(stored["rows"])
+            parts += [f"## `{name}`, small budgets", EARLY_INTRODUCTION, command_block(stored["command"]), text]
+        else:
+            parts += [f"## `{path.stem}`", command_block(stored["command"]), table(stored["rows"])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -130,6 +143,33 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
             f"{sum(row['complete'] for row in own)} of {len(own)} | "
             f"{sum(row['status'] == 'supported' for row in own)} of {len(own)} | {sum(same)} of {len(same)} |"
         )
+    return "\n".join(lines)
+
+
+EARLY_INTRODUCTION = """\
+By sentence, one thread, on two cores of which other work took one or both. “Tested”: all 19 random orders had time.
+“So far”: sentences are named that no order of fewer has beaten. Medians over the texts."""
+
+
+def early_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a row per budget and length of the texts, with counts of answers and medians."""
+    lines = [
+        "| words | budget | sentences | seconds (most) | orders | tested | so far | neither |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for longer in (False, True):
+        for way in EARLY_WAYS:
+            own = [row for row in rows if row["way"] == way.name and (row["words"] > LONGER) == longer]
+            if not own:
+                continue
+            words, seconds = [row["words"] for row in own], [row["seconds"] for row in own]
+            tested = sum(row["orders"] >= DECIDING for row in own)
+            leading = sum(row["leading"] for row in own)
+            lines.append(
+                f"| {min(words)}–{max(words)} | {way.budget:g} s | {np.median([row['units'] for row in own]):.0f} | "
+                f"{np.median(seconds):.0f} ({max(seconds):.0f}) | {np.median([row['orders'] for row in own]):.0f} | "
+                f"{tested} of {len(own)} | {leading} of {len(own)} | {len(own) - tested - leading} of {len(own)} |"
+            )
     return "\n".join(lines)
 
 
