@@ -59,7 +59,8 @@ def test_every_group_of_methods_has_a_control() -> None:
 
 SAMPLES: dict[str, Any] = {
     "removed": (1, 2), "opened": (0, 3), "variants": ("AML (comp)",), "colours": "captum", "samples": 60, "steps": 10,
-    "budget": 5, "seed": 7, "top": 40, "opacity": 30, "view": "matrix", "duel": "lime.aml", "own_image": None,
+    "budget": 5, "seed": 7, "sentences": 28,
+    "top": 40, "opacity": 30, "view": "matrix", "duel": "lime.aml", "own_image": None,
 }  # fmt: skip
 
 
