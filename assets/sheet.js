@@ -42,16 +42,18 @@ function showScores(index) {
 }
 
 // A row of a long text shows its first decisive unit, a few lines below its edge, unless a person has scrolled the row.
+// `scrolled` is undefined for a row that was not there before.
 function place(row, { first }, scrolled) {
   const map = row.querySelector(".map");
   const before = memory.placed.get(row.dataset.method);
-  map.scrollTop = scrolled;
+  map.scrollTop = scrolled ?? 0;
   const unit = row.matches(".full") && first >= 0 && map.clientHeight ? map.querySelector(`.unit[data-unit="${Number(first)}"]`) : null;
   if (!unit) return memory.placed.delete(row.dataset.method);
-  if (before?.unit === first && before.input === memory.input) return;
-  const below = unit.getBoundingClientRect().top - map.getBoundingClientRect().top + scrolled;
-  if (scrolled === 0 || scrolled === before?.top) map.scrollTop = below > map.clientHeight / 2 ? below - map.clientHeight / 4 : 0;
-  memory.placed.set(row.dataset.method, { unit: first, input: memory.input, top: map.scrollTop });
+  if (scrolled !== undefined && before?.unit === first && before.input === memory.input) return;
+  if (scrolled && scrolled !== before?.top) return;
+  const below = unit.getBoundingClientRect().top - map.getBoundingClientRect().top + map.scrollTop;
+  map.scrollTop = below > map.clientHeight / 2 ? below - map.clientHeight / 4 : 0;
+  if (below <= map.clientHeight / 2 || map.scrollTop) memory.placed.set(row.dataset.method, { unit: first, input: memory.input, top: map.scrollTop });
 }
 
 function draw() {
@@ -60,7 +62,7 @@ function draw() {
   const at = active && root.contains(active) ? [active.closest("[data-method]")?.dataset.method, active.dataset.unit] : null;
   const scrolled = new Map([...root.querySelectorAll("[data-method]")].map((row) => [row.dataset.method, row.querySelector(".map")?.scrollTop ?? 0]));
   (data.view === "matrix" && data.matrix ? drawMatrix : drawRows)(root, data);
-  for (const row of root.querySelectorAll(".row[data-method]")) place(row, data, scrolled.get(row.dataset.method) ?? 0);
+  for (const row of root.querySelectorAll(".row[data-method]")) place(row, data, scrolled.get(row.dataset.method));
   if (at && root.getRootNode().activeElement !== active) {
     const row = at[0] && root.querySelector(`[data-method="${CSS.escape(at[0])}"]`);
     (row || root).querySelector(at[1] === undefined ? ".open" : `.unit[data-unit="${Number(at[1])}"]`)?.focus({ preventScroll: true });
