@@ -6,13 +6,13 @@ Comprehensiveness and sufficiency are read from the first k words of an order, s
     Σ_k p(label | S_k alone) - p(label | x without S_k),   S_1 ⊂ S_2 ⊂ … ⊂ S
 
 and the best sets of each size are carried on, each with its best order. The order's k-th word scores n + 1 - k, less
-one number for all: that for which most signs are those of erasing a word alone (their Section 4.3).
+one number for all, that for which most signs are those of erasing a word alone (their Section 4.3), divided by n.
 
-The order says how good the metric can be on an input, which no other row says: it is optimised on what judges the
-methods, so that it is listed and never leads.
+The order says how good the metric can be on an input. It is optimised on what judges the methods, so that it is listed
+and never leads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import comb
 from typing import TYPE_CHECKING
@@ -53,8 +53,8 @@ SOLVEX = MethodSpec(
     signed=True,
     idea="Searches for the order of words whose comprehensiveness and sufficiency are best: how good these metrics can "
     "be on this input.",
-    caution="Do not compare it with the others: it was sought for the numbers that judge them, and may use words that "
-    "the model meets only in cut texts.",
+    caution="Do not compare it with the others: it was sought for the numbers that judge them, and may exploit "
+    "how the model reacts to incomplete texts.",
     formula=r"\arg\max_{\pi}\sum_k p(y\mid x_{\pi_{1..k}})-p(y\mid x_{\setminus\pi_{1..k}})",
     source="Zhou and Shah, Findings of EACL 2023",
     implementation=f"{__name__}:SolveX",
@@ -80,6 +80,11 @@ class SolveX:
     erasure: "Erasure" = "mask"
 
     def attribute(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Attribution:
+        *_, last = self.refine(model, encoding, label)
+        return last
+
+    def refine(self, model: "FrozenModel", encoding: "Encoding", label: int) -> Iterator[Attribution]:
+        """An estimate after each size, in which the words that are not placed yet follow by their effect alone."""
         units = len(encoding.units)
         if units > MOST_UNITS:
             raise ExplanationError(f"SolveX orders at most {MOST_UNITS} units, and this input has {units}.")
@@ -89,13 +94,22 @@ class SolveX:
             return asked[: len(sets)], asked[len(sets) :]
 
         (nothing,), (everything,) = values(np.zeros((1, units), dtype=bool))
-        order = best_order(values, units, beam_of(units))
         alone = everything - values(np.eye(units, dtype=bool))[1] if units > 1 else np.array([everything - nothing])
-        return Attribution(SOLVEX.id, encoding, label, floats(signed(order, alone)), signed=SOLVEX.signed)
+        for order in best_orders(values, units, beam_of(units)):
+            placed = (*order, *(unit for unit in np.argsort(-alone, kind="stable").tolist() if unit not in order))
+            yield Attribution(
+                SOLVEX.id,
+                encoding,
+                label,
+                floats(signed(placed, alone)),
+                signed=SOLVEX.signed,
+                stage="final" if len(order) == units else "estimate",
+            )
 
 
-def best_order(values: Values, units: int, beam: int) -> tuple[int, ...]:
-    """Return the units in the best order that is found when `beam` sets of each size are carried on.
+def best_orders(values: Values, units: int, beam: int) -> Iterator[tuple[int, ...]]:
+    """Yield the best beginnings of an order that are found when `beam` sets of each size are carried on, each longer by
+    one unit, and at last the whole order.
 
     It is the best of all orders where `beam` is at least the number of sets of any size.
     """
@@ -110,8 +124,11 @@ def best_order(values: Values, units: int, beam: int) -> tuple[int, ...]:
         alone, without = values(sets)
         found = [(worth + gain, order) for (worth, order), gain in zip(longer.values(), alone - without, strict=True)]
         kept = {order: worth for worth, order in sorted(found, key=lambda pair: (-pair[0], pair[1]))[:beam]}
+        best = next(iter(kept))
+        if len(best) + 1 < units:  # else one place is left for one unit
+            yield best
     best = next(iter(kept))
-    return (*best, *set(range(units)).difference(best))
+    yield (*best, *set(range(units)).difference(best))
 
 
 def signed(order: tuple[int, ...], alone: Floats) -> Floats:

@@ -65,7 +65,7 @@ def parse_shard(text: str) -> Shard:
 class SetPreset:
     """How thorough an evaluation is: at most `n` inputs, 0 for all; `samples` of LIME and KernelSHAP; sanity checks on
     `sanity` inputs. A `quick` one omits methods that need hundreds of passes, except LIME, and those that no page
-    chooses by itself."""
+    chooses by itself; none has the search for the best order."""
 
     id: str
     meaning: str
@@ -77,7 +77,8 @@ class SetPreset:
     def methods(self, specs: Sequence[MethodSpec]) -> tuple[str, ...]:
         """Return the ids of those of the methods that it runs."""
         quick = (spec for spec in specs if spec.default and (spec.kind not in SLOW or spec.id == "lime"))
-        return tuple(spec.id for spec in (quick if self.quick else specs))
+        full = (spec for spec in specs if spec.default or not spec.optimised)
+        return tuple(spec.id for spec in (quick if self.quick else full))
 
 
 def offered_methods(

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from explainers.attribution.solvex import MOST_PASSES, MOST_UNITS, SOLVEX, SolveX, beam_of, best_order, signed
+from explainers.attribution.solvex import MOST_PASSES, MOST_UNITS, SOLVEX, SolveX, beam_of, best_orders, signed
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
 from explainers.models.frozen_model import FrozenModel
@@ -21,6 +21,11 @@ def table(units: int, seed: int) -> Callable[[np.ndarray], tuple[np.ndarray, np.
     answers = np.random.default_rng(seed).random(2**units)
     places = 2 ** np.arange(units)
     return lambda sets: (answers[sets @ places], answers[~sets @ places])
+
+
+def best_order(values: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], units: int, beam: int) -> tuple[int, ...]:
+    *_, last = best_orders(values, units, beam)
+    return last
 
 
 def worth(values: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], order: tuple[int, ...]) -> float:
@@ -98,3 +103,20 @@ def test_beams_narrow_and_too_many_units_are_a_sentence(bert: FrozenModel) -> No
 def test_it_is_listed_apart_and_only_on_request() -> None:
     spec = METHODS.get("solvex")
     assert (spec.comparable, spec.default, spec.display_name) == (False, False, "SolveX †")
+
+
+def test_it_can_be_ended_after_every_size(bert: FrozenModel) -> None:
+    encoding = bert.encode("the film was not unwatchable but dull")
+    *estimates, final = SolveX().refine(bert, encoding, 0)
+    assert [estimate.stage for estimate in estimates] == ["estimate"] * 5
+    assert final.stage == "final"
+    assert final.scores == SolveX().attribute(bert, encoding, 0).scores
+    for estimate in (*estimates, final):
+        assert sorted(ranking(estimate.scores)) == list(range(7))
+        assert len(set(estimate.scores)) == 7
+
+
+def test_the_first_estimate_costs_two_passes_a_unit_and_few_more(bert: FrozenModel) -> None:
+    encoding, meter = bert.encode("film dull " * 10), Meter()
+    next(iter(SolveX().refine(bert.metered(meter), encoding, 0)))
+    assert meter.calls <= 2 + 2 * 2 * 20  # the words alone are asked twice where no answers are pooled
