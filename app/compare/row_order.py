@@ -16,6 +16,11 @@ from explainers.report.answer import group_meaning, group_title
 from explainers.results.answer import CONSENSUS
 
 FEATURED = 3  # rows in full besides those of a person and of the random order
+OPTIMISED = {
+    "group": "",
+    "title": "optimised on these metrics, so not compared",
+    "meaning": "What was sought for the numbers that judge the methods takes no part in the answer.",
+}
 
 
 def row_order(run: Run, sort: str) -> RowOrder:
@@ -51,7 +56,7 @@ def current_order(run: Run, sort: str) -> RowOrder:
     if sort in METRICS.ids and not run.active:
         methods = tuple(sorted(methods, key=lambda name: _by_metric(run, name, sort)))
     elif sort == EVIDENCE and run.status == "done":
-        methods = tuple(sorted(methods, key=lambda name: _position(name, answer.order)))
+        methods = tuple(sorted(methods, key=lambda name: _position(run, name, answer.order)))
     first = [*answer.supported[:1], *(method for method, _ in answer.differs[:1])] if run.status == "done" else []
     return RowOrder((CONSENSUS, *methods), featured(run, first, methods) | {CONSENSUS}, groups(run))
 
@@ -62,7 +67,7 @@ def groups(run: Run) -> Mapping[str, Mapping[str, str]]:
     if run.status != "done" or answer.status == "pending":
         return {}
     comparison = run.comparison()
-    return {
+    tested = {
         method: {
             "group": answer.group(method),
             "title": group_title(answer, comparison, method),
@@ -70,6 +75,7 @@ def groups(run: Run) -> Mapping[str, Mapping[str, str]]:
         }
         for method in answer.order
     }
+    return tested | {method: OPTIMISED for method, column in run.columns.items() if column.spec.optimised}
 
 
 def featured(run: Run, first: list[str], methods: tuple[str, ...]) -> frozenset[str]:
@@ -104,8 +110,8 @@ def is_sorted(run: Run, sort: str) -> bool:
     return (fixed.methods, fixed.groups) == (current.methods, current.groups)
 
 
-def _position(name: str, order: tuple[str, ...]) -> tuple[int, int]:
-    return (0, order.index(name)) if name in order else (1, 0)
+def _position(run: Run, name: str, order: tuple[str, ...]) -> tuple[int, int]:
+    return (0, order.index(name)) if name in order else (1 + run.columns[name].spec.optimised, 0)
 
 
 def _by_metric(run: Run, method: str, metric: str) -> tuple[bool, float]:

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
 from explainers.evaluation.record_file import Record
 from explainers.methods.registry import method_spec
-from explainers.metrics.bootstrap import Interval, mean_interval
+from explainers.metrics.bootstrap import Interval, mean_interval, share_interval
 
 FEWEST_CHECKED = 5  # inputs
 COLUMNS = ("id", "check", "step", "method", "value", "reason")
@@ -172,15 +171,7 @@ def _outcome(frame: pd.DataFrame, method: str, check: SanityCheck) -> SanityOutc
             method, check, None, str(reasons.iloc[0]) if len(reasons) else "No input could be checked."
         )
     numbers = values["value"].to_numpy(float)
-    return SanityOutcome(method, check, _share(numbers) if check.is_share else mean_interval(numbers))
-
-
-def _share(values: "np.ndarray[Any, np.dtype[np.float64]]") -> Interval:
-    """Return a share with Wilson's interval, which does not vanish at 0 and 1."""
-    from scipy.stats import binomtest
-
-    bounds = binomtest(int(values.sum()), len(values)).proportion_ci(method="wilson")
-    return Interval(float(values.mean()), float(bounds.low), float(bounds.high), len(values))
+    return SanityOutcome(method, check, share_interval(numbers) if check.is_share else mean_interval(numbers))
 
 
 def _listed(names: Sequence[str]) -> str:

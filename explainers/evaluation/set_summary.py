@@ -15,7 +15,7 @@ import pandas as pd
 from explainers.evaluation.names import CONTROLS, FEWEST, RANDOM
 from explainers.evaluation.set_frames import EVIDENCE, metric_column
 from explainers.methods.registry import method_spec
-from explainers.metrics.bootstrap import Floats, Interval, interval_of_rows, item_weights
+from explainers.metrics.bootstrap import Floats, Interval, interval_of_rows, item_weights, share_interval
 from explainers.results.attribution import ranking, top_count
 
 MOST_ITEMS = 1_000  # that are drawn one by one; of more, groups of them
@@ -167,8 +167,8 @@ def status_shares(rows: pd.DataFrame, by: By) -> list[StatusShare]:
     shares = []
     for group, members in rows.groupby(_groups(rows, by), sort=False):
         explained = members[members["status"] != "failed"]
-        supported = mean_over_inputs((explained["status"] == "supported").to_numpy(dtype=float))
-        if supported is not None:
+        if len(explained):
+            supported = share_interval((explained["status"] == "supported").to_numpy(dtype=float))
             agreement = mean_over_inputs(explained["agreement"].to_numpy(dtype=float))
             shares.append(StatusShare(str(group), len(explained), supported, agreement, len(members) - len(explained)))
     return sorted(shares, key=lambda share: _order(share.group, by))

@@ -49,6 +49,14 @@ def mean_interval(values: Floats, *, seed: int = 0) -> Interval:
     return interval_of_rows(item_weights(len(values), seed=seed) @ values / len(values), len(values))
 
 
+def share_interval(values: Floats) -> Interval:
+    """The share of ones among `values`, others being 0, with Wilson's interval, which does not vanish at 0 and 1."""
+    from scipy.stats import binomtest
+
+    bounds = binomtest(int(values.sum()), len(values)).proportion_ci(method="wilson")
+    return Interval(float(values.mean()), float(bounds.low), float(bounds.high), len(values))
+
+
 def difference_interval(values: Floats, others: Floats, *, seed: int = 0) -> Interval:
     """The mean of `values` minus that of `others`, paired by item, with its interval."""
     return mean_interval(values - others, seed=seed)

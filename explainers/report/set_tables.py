@@ -21,6 +21,7 @@ from explainers.evaluation.set_summary import (
     words_over_set,
 )
 from explainers.methods.registry import method_spec
+from explainers.metrics.bootstrap import Interval
 from explainers.metrics.faithfulness import decisive_metrics
 from explainers.metrics.plausibility import PLAUSIBILITY, PlausibilityMetric
 from explainers.metrics.spec import MetricSpec
@@ -60,7 +61,7 @@ def method_columns(operators: Sequence[str]) -> Table[MethodSummary]:
                 align="right",
                 meaning=EVIDENCE_MEANING,
             ),
-            TableColumn("behind", lambda row: row.behind, bounds(), align="right", undefined=""),
+            TableColumn("behind", lambda row: row.behind, distance_cell, align="right", undefined=""),
             *metrics,
             *(_people_column(metric) for metric in PLAUSIBILITY if metric.id in BY_PEOPLE),
             TableColumn("seconds", lambda row: row.seconds, decimals, align="right", undefined=""),
@@ -68,6 +69,12 @@ def method_columns(operators: Sequence[str]) -> Table[MethodSummary]:
             TableColumn("failed", lambda row: row.failed or None, ",", align="right", optional=True, undefined=""),
         )
     )
+
+
+def distance_cell(value: Interval) -> str:
+    """As `interval_cell`, with as many decimals as tell whether the interval holds 0."""
+    places = next((places for places in range(3, 7) if round(value.low, places)), 3)
+    return interval_cell(value, places=places)
 
 
 STATUSES: Table[StatusShare] = Table(

@@ -49,8 +49,9 @@ def prediction_line(comparison: "Comparison", *, finished: bool = True) -> str:
     """Return what the model predicts, and the answer to its comparison where that is `finished`."""
     label = comparison.decision.card.labels[comparison.predicted]
     p = decimals(comparison.probabilities[comparison.predicted])
-    answer = heading(comparison.answer, comparison, brief=True) if finished and comparison.answer else ""
-    return f"predicts {one_line(label)} ({p}). {answer}".strip()
+    answer = comparison.answer if finished else None
+    told = "" if answer is None else ". ".join(filter(None, [heading(answer, comparison, brief=True), answer.refusal]))
+    return f"predicts {one_line(label)} ({p}). {told}".strip()
 
 
 def difference(pair: ModelPair, method: MethodPair) -> str:

@@ -23,8 +23,9 @@ from explainers.evaluation.set_summary import (
     words_over_set,
     worth_a_look,
 )
+from explainers.metrics.bootstrap import Interval
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.set_tables import WORDS
+from explainers.report.set_tables import WORDS, distance_cell
 from explainers.results.settings import Settings
 
 LABELS = ("negative", "positive")
@@ -265,3 +266,17 @@ def test_lists_worth_a_look_begin_with_the_most_agreement() -> None:
     assert list(wrong["id"]) == ["1", "0"]
     assert list(no_order["id"]) == ["2"]
     assert list(one["id"]) == ["0"]
+
+
+@pytest.mark.parametrize("inputs", [2, 12])
+def test_a_share_of_few_inputs_is_never_certain(inputs: int) -> None:
+    rows = pd.DataFrame({"status": ["supported"] * inputs, "agreement": [0.5] * inputs})
+    (share,) = status_shares(rows, "all")
+    assert share.supported.mean == share.supported.high == 1.0
+    assert share.supported.low == pytest.approx(inputs / (inputs + 1.959964**2), abs=1e-6)  # Wilson's, at 1
+
+
+def test_a_distance_shows_whether_its_interval_holds_nought() -> None:
+    assert distance_cell(Interval(0.017, 0.0004, 0.035, 12)) == "0.0170 [0.0004, 0.0350]"
+    assert distance_cell(Interval(0.017, -0.002, 0.035, 12)) == "0.017 [-0.002, 0.035]"
+    assert distance_cell(Interval(0.0, 0.0, 0.0, 12)) == "0.000 [0.000, 0.000]"

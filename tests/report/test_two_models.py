@@ -43,6 +43,15 @@ def test_rows_stand_below_their_units(models: tuple[FrozenModel, FrozenModel]) -
     assert (first.split()[2], first.split()[3]) == (second.split()[3], second.split()[2])
 
 
+def test_why_nothing_can_be_told_is_said(models: tuple[FrozenModel, FrozenModel]) -> None:
+    lines = list(pair_lines(explain_beside(*models, "good film", methods=["occlusion", "lime"])))
+    for line in lines[:2]:
+        assert line.endswith(
+            "Which words decide cannot be told here. The input has 2 words; the test against random "
+            "orders needs at least 5."
+        )
+
+
 def test_a_notebook_draws_both_rows_and_escapes_names(models: tuple[FrozenModel, FrozenModel]) -> None:
     first, second = models
     pair = explain_beside(first, replace(second, name="<b>other"), TEXT, methods=["occlusion"])

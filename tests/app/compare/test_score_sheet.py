@@ -227,6 +227,13 @@ def test_cards_stand_in_the_order_of_the_answer_and_below_its_titles(ran: Ran) -
     assert [card["id"] for card in usual] == [CONSENSUS, *MANY]
 
 
+def test_what_was_optimised_on_the_metrics_stands_last_below_a_title(ran: Ran) -> None:
+    rows = payload(ran(TEN, methods=("occlusion", "solvex", "lime", "first_only")), DrawingOptions())["rows"]
+    assert [card["id"] for card in rows] == [CONSENSUS, "lime", "occlusion", "first_only", "solvex"]
+    assert rows[-1]["title"] == "optimised on these metrics, so not compared"
+    assert [card["title"] for card in rows[:-1]].count(rows[-1]["title"]) == 0
+
+
 @pytest.mark.parametrize("metric", METRICS, ids=[metric.id for metric in METRICS])
 def test_sorting_puts_the_best_first(ran: Ran, metric: Any) -> None:
     run = ran(methods=MANY)
