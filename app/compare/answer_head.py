@@ -111,8 +111,9 @@ def shown_answer(run: Run) -> tuple[Run, Answer]:
     if answer.status != "pending" or run.earlier is None:
         return run, answer
     earlier = answer_of(run.earlier)
-    tells = earlier.status == "supported" or not earlier.provisional
-    stays = run.active or (_had_no_time(run) and _question(run) == _question(run.earlier))
+    same = _question(run) == _question(run.earlier)
+    tells = earlier.status == "supported" or not earlier.provisional or (earlier.leading and same)
+    stays = run.active or (_had_no_time(run) and same)
     return (run.earlier, earlier) if tells and stays else (run, answer)
 
 

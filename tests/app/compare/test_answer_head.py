@@ -70,3 +70,18 @@ def test_the_sheet_is_told_of_the_first_decisive_unit(ran: Callable[..., Run]) -
     assert score_sheet.first_decisive(run) == 3
     run.current = replace(run.current, answer=replace(answer, status="open"))
     assert score_sheet.first_decisive(run) == -1
+
+
+def test_what_leads_so_far_stays_while_the_rest_is_computed(ran: Callable[..., Run]) -> None:
+    earlier, again = (
+        ran("a good film but dull and very bad plot not"),
+        ran("a good film but dull and very bad plot not"),
+    )
+    assert earlier.current is not None
+    leads = replace(answer_of(earlier), status="open", words=(5, 3), provisional=True, p=None, orders=0, exact=False)
+    assert leads.leading
+    earlier.current = replace(earlier.current, answer=leads)
+    again.current, again.earlier, again.status = None, earlier, "running"
+    assert answer_head.shown_answer(again) == (earlier, leads)
+    again.request = replace(again.request, label="negative")
+    assert answer_head.shown_answer(again)[0] is again
