@@ -333,8 +333,10 @@ def merged(out: Path, *, as_json: bool) -> str:
 
 
 def set_tables(out: Path) -> str:
-    """Return what a finished set says, as Markdown."""
+    """Return what a finished set says, as Markdown, and say in which files it lies."""
     from explainers.evaluation.set_job import read_sanity, read_set
     from explainers.report.set_tables import set_markdown
 
-    return set_markdown(*read_set(out), read_sanity(out))
+    manifest, rows, methods = read_set(out)
+    show_progress(f"Results: {', '.join(str(out / name) for name in manifest['files'])}")
+    return set_markdown(manifest, rows, methods, read_sanity(out))

@@ -70,6 +70,8 @@ def test_a_table_is_explained_and_read_back(arguments: tuple[str, ...], tmp_path
     assert "| Occlusion | 4 |" in result.stdout
     assert "2 rows are left out: Line 6 has no text. The row is left out. Line 7 has the label 'best'" in result.stdout
     assert "4 of 4 inputs" in result.stderr
+    files = (tmp_path / "out" / name for name in ("inputs.parquet", "methods.parquet"))
+    assert f"Results: {', '.join(map(str, files))}" in result.stderr
     manifest, rows, methods = read_set(tmp_path / "out")
     assert rows["id"].tolist() == ["0", "1", "2", "3"]
     assert rows["label"].tolist() == ["positive"] * 4
