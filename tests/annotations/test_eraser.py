@@ -2,7 +2,9 @@ import io
 import json
 import tarfile
 import time
+import tracemalloc
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -179,15 +181,31 @@ def test_headers_count_towards_what_an_archive_unpacks_to(monkeypatch: pytest.Mo
         read_archive(tar_of(*(member_of(tarfile.DIRTYPE) for _ in range(20))), "set.tgz")
 
 
-def test_a_damaged_lzma_entry_is_one_sentence() -> None:
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_compression_that_unpacks_all_at_once_is_refused(compression: int) -> None:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr("a.jsonl", row() * 50)
-    content = bytearray(file.getvalue())
-    start = 30 + len("a.jsonl")
-    content[start + 4] = 255  # of the filter's properties
-    with pytest.raises(DataUnavailable, match="not a readable archive"):
-        read_archive(bytes(content), "set.zip")
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        archive.writestr("docs/r1", DOCUMENT)
+        archive.writestr("a.jsonl", row(docids=["r1"]))
+    with pytest.raises(DataUnavailable, match=r"^r1 is compressed in a way that is not read\. Pack it as"):
+        read_archive(file.getvalue(), "set.zip")
+
+
+def test_no_more_is_unpacked_than_an_entry_declares() -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.jsonl", row(docids=["r1"]))
+        archive.writestr("docs/r1", b"0" * 20_000_000)
+        bomb = archive.getinfo("docs/r1")
+        bomb.file_size, bomb.CRC = 100, zlib.crc32(b"0" * 100)  # as the directory at the end declares it
+    tracemalloc.start()
+    try:
+        documents = read_archive(file.getvalue(), "set.zip").documents
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert documents == {"r1": "0" * 100}
+    assert peak < 2_000_000
 
 
 def test_a_folder_without_the_split_is_one_sentence(tmp_path: Path) -> None:

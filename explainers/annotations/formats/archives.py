@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import lzma
 import tarfile
 import zipfile
 import zlib
@@ -12,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Self
 
 from explainers.annotations.formats.eraser import parse_documents
+from explainers.datasets.images.named import check_compression
 from explainers.errors import DataUnavailable
 
 LARGEST, MOST_FILES = 200_000_000, 50_000  # bytes once unpacked, and entries, directories and links included
@@ -57,10 +57,9 @@ def read_archive(content: bytes, name: str) -> EraserArchive:
         tarfile.TarError,
         zipfile.BadZipFile,
         zlib.error,
-        lzma.LZMAError,
         EOFError,
         OSError,
-        NotImplementedError,  # zipfile: a compression that it does not know
+        NotImplementedError,  # zipfile: an encryption that it does not know
         RuntimeError,
         ValueError,
     ) as error:
@@ -73,8 +72,8 @@ def read_archive(content: bytes, name: str) -> EraserArchive:
 def _files(content: bytes) -> Iterator[tuple[PurePosixPath, bytes]]:
     """Regular files, until the entries are too many or too large together."""
     left = LARGEST
-    for number, (path, file) in enumerate(_opened(content)):
-        text = file.read(left + 1) if file is not None else b""
+    for number, (path, size, file) in enumerate(_opened(content)):
+        text = file.read(min(size, left + 1)) if file is not None else b""
         left -= len(text)
         if left < 0 or number >= MOST_FILES:
             raise _too_large()
@@ -82,21 +81,23 @@ def _files(content: bytes) -> Iterator[tuple[PurePosixPath, bytes]]:
             yield path, text
 
 
-def _opened(content: bytes) -> Iterator[tuple[PurePosixPath, io.BufferedIOBase | None]]:
-    """Every entry; those that are no regular files, such as directories and links, without a file."""
+def _opened(content: bytes) -> Iterator[tuple[PurePosixPath, int, io.BufferedIOBase | None]]:
+    """Every entry with the size that it declares, in bytes; those that are no regular files, such as directories and
+    links, without a file."""
     if zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for entry in archive.infolist():
                 if entry.is_dir():
-                    yield PurePosixPath(entry.filename), None
+                    yield PurePosixPath(entry.filename), 0, None
                     continue
+                check_compression(entry)
                 with archive.open(entry) as file:
-                    yield PurePosixPath(entry.filename), file  # type: ignore[misc]
+                    yield PurePosixPath(entry.filename), entry.file_size, file  # type: ignore[misc]
         return
     with tarfile.open(fileobj=io.BytesIO(_unpacked(content)), mode="r:", tarinfo=_bounded_headers()) as tar:
         while (member := tar.next()) is not None:
             opened = tar.extractfile(member) if member.isfile() else None
-            yield PurePosixPath(member.name), opened  # type: ignore[misc]
+            yield PurePosixPath(member.name), member.size, opened  # type: ignore[misc]
             if len(tar.pax_headers) > MOST_SHARED:
                 raise _too_large()
             tar.members = []  # type: ignore[attr-defined]  # otherwise all of them stay in memory

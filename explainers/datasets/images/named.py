@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Protocol
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from explainers.datasets.image import LARGEST_FILE, InputImage
 from explainers.datasets.images.annotation import checked_name
@@ -110,13 +110,23 @@ def _path(entry: ZipInfo, archive: str) -> PurePosixPath:
         ) from error
 
 
+def check_compression(entry: ZipInfo) -> None:
+    """Raises `DataUnavailable` for an entry of which Python cannot unpack a part alone, as of bzip2 and LZMA."""
+    if entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        raise DataUnavailable(
+            f"{PurePosixPath(entry.filename).name} is compressed in a way that is not read. Pack it as an ordinary ZIP "
+            "file (deflate)."
+        )
+
+
 def _unpacked(archive: ZipFile, entry: ZipInfo, most: int) -> bytes:
-    """Return a file of an archive, never more than it declares."""
+    """Return a file of an archive; no more than it declares is unpacked."""
+    check_compression(entry)
     if entry.file_size > most:
         raise DataUnavailable(f"{PurePosixPath(entry.filename).name} has more than {most // 10**6} MB.")
     try:
         with archive.open(entry) as file:
-            return file.read()
+            return file.read(entry.file_size)
     except DAMAGED as error:
         raise DataUnavailable(f"{PurePosixPath(entry.filename).name} cannot be unpacked. Pack it again.") from error
 

@@ -1,6 +1,7 @@
 """The images that a table names, in its folder and in a ZIP file: what is refused, and how."""
 
 import io
+import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -132,6 +133,31 @@ def test_what_is_no_archive_or_damaged_is_a_sentence() -> None:
     archive = zipped_table(bytes(content), "mine.zip", SUFFIXES)
     with pytest.raises(DataUnavailable, match=r"a\.png cannot be unpacked\. Pack it again\."):
         archive.image("a.png")
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_compression_that_unpacks_all_at_once_is_refused(compression: int) -> None:
+    sentence = r"^mine\.csv is compressed in a way that is not read\. Pack it as an ordinary ZIP file \(deflate\)\.$"
+    with pytest.raises(DataUnavailable, match=sentence):
+        zipped_table(zipped({"mine.csv": TABLE}, compression), "mine.zip", SUFFIXES)
+
+
+def test_no_more_is_unpacked_than_an_entry_declares() -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("mine.csv", TABLE)
+        packed.writestr("a.png", png() + b"0" * 20_000_000)
+        bomb = packed.getinfo("a.png")
+        bomb.file_size, bomb.CRC = len(png()), zlib.crc32(png())  # as the directory at the end declares it
+    archive = zipped_table(file.getvalue(), "mine.zip", SUFFIXES)
+    tracemalloc.start()
+    try:
+        image = archive.image("a.png")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert image.content == png()
+    assert peak < 2_000_000
 
 
 def test_rows_without_images_keep_their_ids() -> None:
