@@ -35,9 +35,13 @@ class ImageFolder:
 
     def image(self, name: str) -> InputImage:
         path = self.folder / _inside(name)
-        if not path.resolve().is_relative_to(self.folder.resolve()):  # by a link
+        try:
+            inside, present = path.resolve().is_relative_to(self.folder.resolve()), path.is_file()
+        except (OSError, RuntimeError) as error:  # such as a name that is too long, or links in a circle
+            raise DataUnavailable("It is missing in the folder of the table.") from error
+        if not inside:  # by a link
             raise DataUnavailable("It leads out of the folder of the table.")
-        if not path.is_file():
+        if not present:
             raise DataUnavailable("It is missing in the folder of the table.")
         return _usable(InputImage(path=path))
 

@@ -96,6 +96,16 @@ def test_a_link_does_not_lead_out_of_the_folder(table: Path) -> None:
         ImageFolder(table.parent).image("link.png")
 
 
+def test_a_row_whose_image_no_system_can_find_is_left_out(table: Path) -> None:
+    (table.parent / "circle.png").symlink_to("circle.png")
+    table.write_text(f"text,image,label\nred,{'я' * 140},0\nred,circle.png,0\nred,a.png,0\n")  # 280 bytes
+    read = read_file(table, COLUMNS, LABELS)
+    assert [row.line for row in read.rows] == [4]
+    assert [problem.split(": ")[1] for problem in read.problems] == [
+        "It is missing in the folder of the table. The row is left out."
+    ] * 2
+
+
 def test_an_unpacked_archive_is_a_table_with_its_images(tmp_path: Path) -> None:
     archive = zipped_table(zipped({"mine.jsonl": b'{"text": "red", "image": "a.png"}', "a.png": png()}), "z", SUFFIXES)
     path = archive.unpack(tmp_path / "data", ["a.png"])
