@@ -151,7 +151,7 @@ def _from_eraser(content: bytes, name: str, info: ModelInfo) -> SubmittedData:
         if len(part.parts) > 1:
             chosen = st.selectbox("Part", part.parts, index=part.parts.index(part.split), key="eraser part")
             part = _part(content, name, chosen or part.split)
-        unknown = part.unknown_labels(info.labels) if info.labels else ()
+        unknown = part.unknown_labels(info.labels, info.input_names) if info.labels else ()
         columns = Columns(label="label", rationale="rationale", classes=_boxes(unknown, name, info.labels))
         read = _eraser_rows(content, name, part.split, columns.classes, info.labels, info.input_names)
     except DataUnavailable as error:

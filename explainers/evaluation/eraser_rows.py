@@ -60,9 +60,9 @@ class EraserPart:
         records = partial(self._records, labels, pairs=pairs)
         return rows_of(records, self.name, self.sha256, columns, labels, input_names, most, seed)
 
-    def unknown_labels(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """Return the labels of the items that name no class."""
-        return unknown_labels_of(self._records(labels, pairs=False), "label", labels)
+    def unknown_labels(self, labels: Sequence[str], input_names: Sequence[str]) -> tuple[str, ...]:
+        """Return the labels that name no class, of the items that a model with these inputs reads."""
+        return unknown_labels_of(self._records(labels, pairs=len(input_names) == 2), "label", labels)
 
     def _records(self, labels: Sequence[str], *, pairs: bool) -> Iterator[Record]:
         items: dict[str, _Found] = {}

@@ -64,7 +64,7 @@ def test_wrong_items_are_named_by_their_line_and_the_others_are_kept(folder: Pat
             "Line 5: There is no document 'd.txt'. The row is left out.",
             "Line 7 has the id 'a.txt' of line 1. The row is left out.",
         )
-        assert part.unknown_labels(LABELS) == ("MIXED",)
+        assert part.unknown_labels(LABELS, TEXTS) == ("MIXED",)
         assert len(part.rows(LABELS, TEXTS, (("MIXED", "negative"),)).rows) == 3
     (one,) = part.rows(LABELS, TEXTS, most=1).rows
     assert one in read.rows
@@ -79,6 +79,14 @@ def test_the_query_is_the_second_text_for_a_model_of_pairs() -> None:
     single = part.rows(LABELS, TEXTS)
     assert [row.pair for row in single.rows] == [None]
     assert single.problems == ("Line 2 has two documents, and the model reads single texts. The row is left out.",)
+
+
+def test_labels_of_items_with_two_documents_get_a_class_too() -> None:
+    documents, inputs = {"a.txt": "good film", "b.txt": "bad film"}, ("premise", "hypothesis")
+    lines = item("1", "contradicted", docids=["a.txt", "b.txt"])
+    part = eraser_rows.EraserPart("e-snli.zip", "test", ("test",), lines, documents, "")
+    assert part.unknown_labels(("entailment", "contradiction"), inputs) == ("contradicted",)
+    assert part.unknown_labels(("entailment", "contradiction"), TEXTS) == ()  # no item can be read
 
 
 def test_the_marks_of_annotators_are_their_rationales() -> None:
