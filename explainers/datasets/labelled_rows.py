@@ -15,14 +15,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
 from explainers.datasets import tables
 from explainers.datasets.class_labels import label_number, listed_classes, unsure_labels
-from explainers.datasets.images.named import ImageFolder, NamedImages
+from explainers.datasets.images.named import MOST_FILES, ImageFolder, NamedImages
 from explainers.datasets.json_lines import JSON_LINES, is_json_lines, json_lines
 from explainers.datasets.rationales import Rationale, parsed_rationale
 from explainers.datasets.tables import Record, Source
@@ -261,6 +261,9 @@ class _RowReader:
     lines: dict[str, int] = field(default_factory=dict)  # by id
     copies: Counter[str] = field(default_factory=Counter)
 
+    def __post_init__(self) -> None:
+        self._problem_of = lru_cache(MOST_FILES)(partial(_image_problem, self.images))  # rows may share an image
+
     def row(self, line: int, cells: dict[str, str] | DataUnavailable) -> InputRow:
         """Raises `DataUnavailable` with the line."""
         if isinstance(cells, DataUnavailable):
@@ -287,12 +290,10 @@ class _RowReader:
 
     def _image_of(self, cells: Mapping[str, str], line: int) -> str:
         name = cells[self.columns.image].strip()
-        if not name or self.images is None:
+        if not name:
             raise DataUnavailable(f"Line {line:,} has no image.")
-        try:
-            self.images.image(name)
-        except DataUnavailable as error:
-            raise DataUnavailable(f"Line {line:,}, image {name[:60]!r}: {error}") from error
+        if problem := self._problem_of(name):
+            raise DataUnavailable(f"Line {line:,}, image {name[:60]!r}: {problem}")
         return name
 
     def _label_of(self, cells: Mapping[str, str], line: int) -> int | None:
@@ -315,6 +316,17 @@ class _RowReader:
             raise DataUnavailable(f"Line {line:,} has the id {id!r} of line {self.lines[id]:,}.")
         self.lines[id] = line
         return id
+
+
+def _image_problem(images: NamedImages | None, name: str) -> str:
+    """Return why an image cannot be used; empty where it can."""
+    if images is None:
+        return "There are no images."
+    try:
+        images.image(name)
+    except DataUnavailable as error:
+        return str(error)
+    return ""
 
 
 def unknown_labels(content: bytes, name: str, column: str, labels: Sequence[str]) -> tuple[str, ...]:

@@ -90,6 +90,15 @@ def test_a_row_without_a_usable_image_is_named_and_the_others_are_kept(table: Pa
         assert none == "Line 9 has no image. The row is left out."
 
 
+def test_an_image_that_many_rows_name_is_unpacked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = "text,image\n" + "".join(f"film {n},a.png\nplot {n},text.png\n" for n in range(5))
+    archive = zipped_table(zipped({"mine.csv": table.encode(), **FILES}), "mine.zip", SUFFIXES)
+    unpacked: list[str] = []
+    monkeypatch.setattr(named, "_unpacked", lambda *given: unpacked.append(given[1].filename) or FILES[unpacked[-1]])
+    read = read_rows(archive.content, archive.name, Columns(image="image"), LABELS, images=archive)
+    assert (len(read.rows), read.left_out, unpacked) == (5, 5, ["a.png", "text.png"])
+
+
 def test_a_link_does_not_lead_out_of_the_folder(table: Path) -> None:
     (table.parent / "link.png").symlink_to(table.parent.parent / "out.png")
     with pytest.raises(DataUnavailable, match="leads out of the folder"):
