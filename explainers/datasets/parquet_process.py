@@ -25,7 +25,7 @@ from pyarrow import parquet
 
 from explainers.errors import DataUnavailable
 
-LONGEST = 120  # seconds after which the process ends by itself; of a table in batches, for each of them
+LONGEST = 120  # seconds of work before an answer, after which the process ends by itself
 BATCH, LONGEST_CELL = 1_000, 131_072  # rows, and characters: no reader uses such a cell
 BUFFER = 2**20  # bytes of a column that are read at once
 MOST_MEMORY = 4 * 2**30  # bytes of addresses
@@ -33,7 +33,8 @@ TEXT = ("string", "large_string", "string_view", "null")  # types of columns
 
 
 def main() -> None:
-    limit_resources()
+    limit_memory()
+    limit_time(LONGEST)
     path, content = next(iter(sys.argv[1:]), ""), b""
     if not path:
         content = sys.stdin.buffer.read(int.from_bytes(sys.stdin.buffer.read(8), "big"))
@@ -43,7 +44,6 @@ def main() -> None:
         try:
             if request.pop("batches", False):
                 for batch in batches(file, request["columns"]):
-                    limit_resources()
                     answer({"batch": batch})
                 answer({"batch": []})
             else:
@@ -65,19 +65,28 @@ def batches(file: parquet.ParquetFile, columns: Sequence[str]) -> Iterator[list[
             yield [["" if cell is None else cell[:LONGEST_CELL] for cell in one.to_pylist()] for one in texts]
 
 
-def limit_resources() -> None:
+def limit_memory() -> None:
     """Where the system can."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.alarm(LONGEST)
+
+
+def limit_time(seconds: int) -> None:
+    """Where the system can; 0 for no limit."""
+    with suppress(AttributeError):
+        signal.alarm(seconds)
 
 
 def answer(content: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(content) + "\n")
+    """Whoever reads the answer may take any time."""
+    line = json.dumps(content) + "\n"
+    limit_time(0)
+    sys.stdout.write(line)
     sys.stdout.flush()
+    limit_time(LONGEST)
 
 
 def cells(

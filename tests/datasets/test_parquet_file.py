@@ -4,10 +4,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from explainers.datasets import tables
+from explainers.datasets import parquet_process, tables
 from explainers.datasets.user_texts import parse_texts
 from explainers.errors import DataUnavailable
 from explainers.installation import IMPORTED_FROM
@@ -37,6 +38,15 @@ def test_a_reader_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "PATIENCE", 0.2)
     with pytest.raises(DataUnavailable, match="not a readable Parquet file"):
         parse_texts(ABORTS, "texts.parquet")
+
+
+def test_a_reader_waits_for_whoever_takes_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[object] = []
+    output = SimpleNamespace(write=steps.append, flush=lambda: steps.append("taken"))
+    monkeypatch.setattr(parquet_process.signal, "alarm", steps.append)
+    monkeypatch.setattr(parquet_process.sys, "stdout", output)
+    parquet_process.answer({"names": []})
+    assert steps == [0, '{"names": []}\n', "taken", parquet_process.LONGEST]
 
 
 def test_the_reader_knows_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
