@@ -79,13 +79,14 @@ class Columns:
 @dataclass(frozen=True)
 class ReadRows:
     """The rows that are kept, of `usable` ones, and a sentence for each of the first `NAMED` of those that cannot be
-    used, `left_out` in number; `sha256` is that of the file."""
+    used, `left_out` in number; `sha256` is that of the file, `split` the part of a data set that has parts."""
 
     rows: tuple[InputRow, ...]
     problems: tuple[str, ...]
     sha256: str
     usable: int
     left_out: int
+    split: str = ""
 
 
 @dataclass

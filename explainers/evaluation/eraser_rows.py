@@ -6,7 +6,7 @@ Also what Annotate exports in this format: then the marks are those of its annot
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -58,7 +58,8 @@ class EraserPart:
         pairs = len(input_names) == 2
         columns = Columns("text", "pair" if pairs else "", "label" if labels else "", "id", classes, "rationale")
         records = partial(self._records, labels, pairs=pairs)
-        return rows_of(records, self.name, self.sha256, columns, labels, input_names, most, seed)
+        read = rows_of(records, self.name, self.sha256, columns, labels, input_names, most, seed)
+        return replace(read, split=self.split)
 
     def unknown_labels(self, labels: Sequence[str], input_names: Sequence[str]) -> tuple[str, ...]:
         """Return the labels that name no class, of the items that a model with these inputs reads."""

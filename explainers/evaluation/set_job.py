@@ -72,6 +72,10 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
 def read_data(spec: SetSpec, model: FrozenModel) -> ReadRows:
     """Return the rows to explain. Raises `DataUnavailable` if the data cannot be used."""
     path = Path(spec.data)
+    if model.multimodal and spec.format == ERASER:
+        raise DataUnavailable(
+            f"{model.name} reads images with texts, and ERASER data sets have none. Choose a model that reads texts."
+        )
     if model.multimodal and not spec.columns.image:
         raise DataUnavailable(
             f"{model.name} reads images with texts. Name the column of the images in a table with --image-column."
@@ -203,12 +207,21 @@ def _about(spec: SetSpec, read: ReadRows, plan: SetPlan) -> dict[str, Any]:
     data = {
         "name": spec.name or Path(spec.data).name,
         "sha256": read.sha256,
-        "columns": {name: column for name, column in asdict(spec.columns).items() if column},
+        **_form(spec, read),
         "left_out": read.left_out,
         "problems": list(read.problems[:NAMED]),
         **({"images": images_checksum(plan.images, read.rows)} if plan.images else {}),
     }
     return {"command": spec.shell_command(), "data": data}
+
+
+def _form(spec: SetSpec, read: ReadRows) -> dict[str, Any]:
+    """Return which columns of a table were read, or which part of an ERASER data set."""
+    columns = {name: column for name, column in asdict(spec.columns).items() if column}
+    if spec.format != ERASER:
+        return {"columns": columns}
+    classes = {"classes": columns["classes"]} if spec.columns.classes else {}
+    return {"format": spec.format, "split": read.split, **classes}
 
 
 def images_checksum(folder: str, rows: Sequence[InputRow]) -> str:

@@ -170,13 +170,19 @@ def test_people_s_marks_give_the_agreement_with_them(hub_folder: Path, tmp_path:
     (data / "val.jsonl").write_text(f"[]\n{json.dumps(line)}\n")
     model = ("--model", str(hub_folder), *OPTIONS)
     frames = []
-    for name, options, wrong in (
+    for name, options, wrong, form in (
         (
             "csv",
             ("--data", str(table), "--rationale-column", "marks"),
             "Line 3: The span 0 to 99 is not within the text",
+            {"columns": {"text": "text", "rationale": "marks"}, "format": None, "split": None},
         ),
-        ("eraser", ("--data", str(data), "--format", "eraser", "--split", "val"), "Line 1: It is not an object"),
+        (
+            "eraser",
+            ("--data", str(data), "--format", "eraser"),
+            "Line 1: It is not an object",
+            {"columns": None, "format": "eraser", "split": "val"},
+        ),
     ):
         result = ran(*model, *options, "--out", str(tmp_path / name))
         assert result.exit_code == 0, result.stderr
@@ -184,6 +190,7 @@ def test_people_s_marks_give_the_agreement_with_them(hub_folder: Path, tmp_path:
         assert f"1 rows are left out: {wrong}" in result.stdout
         manifest, _, methods = read_set(tmp_path / name)
         assert " ".join(options[2:]) in manifest["command"]
+        assert {key: manifest["data"].get(key) for key in form} == form
         frames.append(methods[methods["plausibility_f1"].notna()].set_index("method")["plausibility_f1"])
     assert "Marks of people count in 1 of 1 inputs." in result.stdout
     assert frames[0].to_dict() == frames[1].to_dict()
@@ -220,6 +227,9 @@ def test_images_are_read_beside_their_table(
     assert ran(*options, *images).stdout == result.stdout  # goes on, with nothing left to do
     without = ran(*options, "--out", str(tmp_path / "none"))
     assert "reads images with texts. Name the column of the images" in " ".join(without.stderr.split())
+    eraser = ran(*options, "--format", "eraser", "--out", str(tmp_path / "none"))
+    sentence = "reads images with texts, and ERASER data sets have none. Choose a model that reads texts."
+    assert sentence in " ".join(eraser.stderr.split())
     monkeypatch.undo()
     text = ran(*arguments, "--image-column", "stars", "--out", str(tmp_path / "texts"))
     assert "reads no images. Omit their column or choose a multimodal model." in " ".join(text.stderr.split())
