@@ -29,7 +29,7 @@ from explainers.datasets.labelled_rows import (
 from explainers.errors import DataUnavailable
 from explainers.evaluation.eraser_rows import EraserPart, eraser_part
 from explainers.evaluation.set_spec import ERASER, TABLE
-from explainers.report.text import one_line
+from explainers.report.text import counted, one_line
 
 IMAGE_MEGABYTES = 100
 MEGABYTES = 10  # larger tables on the command line
@@ -229,7 +229,8 @@ def _parsed(name: str, content: bytes, columns: Columns, info: ModelInfo) -> Sub
 def _left_out(read: ReadRows) -> None:
     if read.problems:
         more = read.left_out - LISTED
-        rest = f" {more:,} more rows are left out." if more > 0 else ""
+        are = f"{counted(more, 'more row')} {'is' if more == 1 else 'are'}"
+        rest = f" {are} left out." if more > 0 else ""
         plain_text.warning("\n".join(read.problems[:LISTED]) + rest)
 
 
@@ -242,7 +243,8 @@ def _preview(data: SubmittedData, labels: Sequence[str]) -> None:
     marked = sum(any(map(any, row.rationale)) for row in data.rows)
     marks = f", {marked:,} with marks of people" if data.columns.rationale else ""
     st.caption(
-        f"**{len(data.rows):,} rows**, {labelled:,} with a label{marks}. The first {min(PREVIEW, len(data.rows))}:"
+        f"**{counted(len(data.rows), 'row')}**, {labelled:,} with a label{marks}. "
+        f"The first {min(PREVIEW, len(data.rows))}:"
     )
     columns = ["id", "text", *(name for name in ("pair", "image", "label") if getattr(data.columns, name))]
     shown = [{**vars(row), "label": None if row.label is None else labels[row.label]} for row in data.rows[:PREVIEW]]

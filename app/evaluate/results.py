@@ -261,7 +261,7 @@ def _inapplicable(result: SetResult) -> None:
 def _left_out(result: SetResult) -> None:
     data, failed = result.manifest["data"], result.rows[result.rows["status"] == "failed"]
     if data["left_out"] or len(failed):
-        with st.expander(f"{data['left_out']:,} rows left out, {len(failed):,} not explained"):
+        with st.expander(f"{counted(data['left_out'], 'row')} left out, {len(failed):,} not explained"):
             plain_text.bullets([*data["problems"], *(f"{row['id']}: {row['failed']}" for _, row in failed.iterrows())])
 
 

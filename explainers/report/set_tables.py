@@ -27,7 +27,7 @@ from explainers.metrics.plausibility import PLAUSIBILITY, PlausibilityMetric
 from explainers.metrics.spec import MetricSpec
 from explainers.report.document import FRAGMENT_STYLE, standalone_page
 from explainers.report.tables import Table, TableColumn, as_percent, bounds, interval_cell
-from explainers.report.text import decimals, escaped
+from explainers.report.text import counted, decimals, escaped
 from explainers.results.manifest import strict_json
 
 WORDS_SHOWN = 15  # per class
@@ -176,7 +176,8 @@ def set_markdown(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
         "\n".join([*(sentence(method, results) for method, results in checked.items()), *notes(sanity)]),
     ]
     left_out = manifest["data"]["left_out"]
-    sections += [f"{left_out:,} rows are left out: {' '.join(manifest['data']['problems'][:5])}"] if left_out else []
+    are = f"{counted(left_out, 'row')} {'is' if left_out == 1 else 'are'}"
+    sections += [f"{are} left out: {' '.join(manifest['data']['problems'][:5])}"] if left_out else []
     return "\n\n".join(filter(None, sections))
 
 

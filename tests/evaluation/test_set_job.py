@@ -187,7 +187,7 @@ def test_people_s_marks_give_the_agreement_with_them(hub_folder: Path, tmp_path:
         result = ran(*model, *options, "--out", str(tmp_path / name))
         assert result.exit_code == 0, result.stderr
         assert "| AUPRC ↑ people | F1 ↑ people |" in result.stdout
-        assert f"1 rows are left out: {wrong}" in result.stdout
+        assert f"1 row is left out: {wrong}" in result.stdout
         manifest, _, methods = read_set(tmp_path / name)
         assert " ".join(options[2:]) in manifest["command"]
         assert {key: manifest["data"].get(key) for key in form} == form

@@ -165,7 +165,7 @@ def test_an_eraser_data_set_brings_what_people_marked(evaluate: Evaluate) -> Non
             archive.writestr(f"{part}.jsonl", "\n".join(map(json.dumps, lines)))
     evaluate.give(file.getvalue(), "movies.zip")
     assert evaluate.at.selectbox(key="eraser part").value == "test"
-    assert "**1 rows**, 1 with a label, 1 with marks of people." in evaluate.texts
+    assert "**1 row**, 1 with a label, 1 with marks of people." in evaluate.texts
     assert "Line 2 has the label '<b>odd</b>'" in evaluate.texts
     evaluate.at.selectbox(key="class movies.zip <b>odd</b>").set_value("negative")
     evaluate.at.selectbox(key="eraser part").set_value("val")
@@ -195,7 +195,7 @@ def test_images_come_with_their_table_in_one_file(
         archive.writestr("a.png", image.getvalue())
     page.give(file.getvalue(), "mine.zip", key="evaluate images")
     assert "Line 3, image '<b>gone</b>.png': It is missing in the ZIP file. The row is left out." in page.texts
-    assert "**1 rows**, 1 with a label." in page.texts
+    assert "**1 row**, 1 with a label." in page.texts
     assert page.at.selectbox(key="image column").value == "image"
     assert "--data mine.csv --column text --label-column label --image-column image" in page.texts
     page.press("start evaluation")
