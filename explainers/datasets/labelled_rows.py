@@ -5,7 +5,7 @@ in which line it stands and why; the others are kept. Without a column of ids a 
 that it does not depend on where the row stands.
 
 A file is read twice, row by row, the first time to see which ids repeat and which labels there are. Only the rows that
-are kept stay in memory, besides 8 bytes for each of the others.
+are kept stay in memory, besides 8 bytes for each of the others, and about 100 for each whose id repeats.
 """
 
 import hashlib
@@ -34,6 +34,7 @@ SHOWN = 12  # columns that a sentence lists at most
 MOST_ROWS = 20_000_000  # of a file
 MOST_LABELS = 2_000  # different ones in a file
 MOST_KEPT = 200_000_000  # characters of the rows that are kept
+SPAN = 100  # characters, as which a span that people marked counts, and each person: either takes as many bytes
 NAMED = 1_000  # rows that are left out and named
 
 
@@ -105,21 +106,26 @@ class SampledRows:
         digest = hashlib.sha256(f"take {self.seed}:{row.id}".encode()).digest() if self.most else b""
         entry = -int.from_bytes(digest), self.added, row
         self.added += 1
-        self.characters += len(row.text) + len(row.pair or "")
+        self.characters += _characters(row)
         if self.most and len(self.heap) == self.most:
             _, _, left = heapq.heappushpop(self.heap, entry)
-            self.characters -= len(left.text) + len(left.pair or "")
+            self.characters -= _characters(left)
         else:
             heapq.heappush(self.heap, entry)
         if self.characters > MOST_KEPT:
             raise DataUnavailable(
-                f"More than {MOST_KEPT // 10**6} MB of texts of {self.name} would be explained. Choose fewer inputs "
-                "(--n), which are taken at random."
+                f"More than {MOST_KEPT // 10**6} MB of texts and marks of {self.name} would be explained. Choose fewer "
+                "inputs (--n), which are taken at random."
             )
 
     def in_order(self) -> tuple[InputRow, ...]:
         """Return the rows in the order of the file."""
         return tuple(row for _, _, row in sorted(self.heap, key=lambda entry: entry[1]))
+
+
+def _characters(row: InputRow) -> int:
+    spans = sum(1 + len(of_text) + len(of_pair) for of_text, of_pair in row.rationale)
+    return len(row.id) + len(row.text) + len(row.pair or "") + len(row.image) + SPAN * spans
 
 
 def column_names(content: bytes, name: str) -> tuple[str, ...]:

@@ -270,7 +270,12 @@ def test_a_parquet_file_comes_in_batches(tmp_path: Path) -> None:
     [
         (labelled_rows, "MOST_ROWS", 2, r"mine\.csv has more than 2 rows\. Split it\."),
         (labelled_rows, "MOST_LABELS", 1, r"The column label has more than 1 different labels\. Choose another\."),
-        (labelled_rows, "MOST_KEPT", 10, r"texts of mine\.csv would be explained\. Choose fewer inputs \(--n\)"),
+        (
+            labelled_rows,
+            "MOST_KEPT",
+            10,
+            r"texts and marks of mine\.csv would be .* Choose fewer inputs \(--n\)",
+        ),
         (tables, "LONGEST_LINE", 5, r"Line 1 of mine\.csv has more than 5 characters\. Split it\."),
     ],
 )
@@ -280,6 +285,15 @@ def test_what_is_above_a_limit_is_a_sentence(
     monkeypatch.setattr(module, limit, most)
     with pytest.raises(DataUnavailable, match=sentence):
         read_rows(NAMED, "mine.csv", Columns("text", label="label"), LABELS)
+
+
+def test_what_people_marked_counts_towards_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = json.dumps({"text": "good film", "marks": [[0, 4]] * 50}).encode()
+    monkeypatch.setattr(labelled_rows, "MOST_KEPT", 5_200)  # a person and 50 spans at 100, id 12, text 9
+    assert len(read_rows(content, "mine.jsonl", Columns(rationale="marks"), LABELS).rows) == 1
+    monkeypatch.setattr(labelled_rows, "MOST_KEPT", 5_120)
+    with pytest.raises(DataUnavailable, match="of texts and marks of mine"):
+        read_rows(content, "mine.jsonl", Columns(rationale="marks"), LABELS)
 
 
 def test_rows_that_are_left_out_are_counted_and_the_first_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
