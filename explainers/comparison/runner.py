@@ -1,8 +1,8 @@
 """All methods on one decision, the quick ones first; each is measured as soon as it is done.
 
 Within a budget a first answer comes before everything else: the consensus of two methods that take little, and as many
-random orders as fit. What takes long comes after all of these, each method that samples gets an equal
-share of the time, and what does not fit is postponed.
+random orders as fit; without two such methods the orders come last. What takes long comes late, each method that
+samples gets an equal share of the time, and what does not fit is postponed.
 
 An explanation is made with the erasure operator of the settings. Whether its lead depends on that operator shows only
 when its units are erased in another way, so the metrics of all methods are computed under the model's other operators
@@ -62,7 +62,6 @@ log = logging.getLogger(__name__)
 
 WORDS_ONLY = "Its sentence points to words. Choose words as the unit."
 Scores = tuple[float, ...]
-Values = dict[str, float]  # by metric id
 
 
 def run(
@@ -114,9 +113,8 @@ def run(
 
     yield from filter(None, [ablated_inputs(model, decision, meter)])
     hurried = not control_known and budget.seconds < math.inf
-    if hurried:
-        yield from first_results(specs, model, decision, meter, answers, explained, begun, budget)
-        control_known = yield from control_events(answers, decision, budget)
+    late = hurried and not (yield from first_results(specs, model, decision, meter, answers, explained, begun, budget))
+    control_known = (yield from control_events(answers, decision, budget)) if hurried and not late else control_known
     slow = [spec for spec in specs if spec.kind in SLOW]
     yield from methods(spec for spec in specs if spec.kind in IMMEDIATE)
     sentences: list[Narrative] = []
@@ -129,9 +127,11 @@ def run(
     for sentence in sentences:
         yield check(sentence, whole, decision.settings.seed)
     for number, spec in enumerate(slow):
-        operators = len(other_operators(decision))
+        operators = len(other_operators(decision)) + late
         yield from methods([spec], budget.for_slow(len(slow) - number, len(specs), units, operators, answers.unasked))
     yield from noting(explained, run_consensus(answers, explained, target, budget))
+    if late and (yield from control_events(answers, decision, budget)):
+        yield from methods(spec for spec in quick if spec.is_random)
     yield from run_operator_checks(model, decision, explained, meter, known_checks, budget)
 
 
@@ -317,9 +317,9 @@ def first_results(
     explained: list[Attribution],
     begun: dict[str, Attribution],
     budget: Budget,
-) -> Iterator[Event]:
+) -> Generator[Event, None, bool]:
     """Yield the scores of two methods for a first consensus, beside those `explained`, and the measured consensus. They
-    are a method of one pass and, where there is time, one that erases unit by unit.
+    are a method of one pass and, where there is time, one that erases unit by unit. Returns whether there is one.
 
     Their attributions are kept as `begun`, by method; those that fail are taken out of `specs`."""
     units, settings = len(answers.encoding.units), decision.settings
@@ -330,14 +330,14 @@ def first_results(
         enough = len(members(answers, explained, decision.target)) >= FEWEST_METHODS
         if enough or (spec in single and not budget.allows_answer(passes, fewest=1)):
             continue
-        part = run_method(spec, model, decision, meter, answers, measured_by=unmeasured)
-        for event in noting(explained, part):
+        for event in noting(explained, run_method(spec, model, decision, meter, answers, measured_by=unmeasured)):
             yield event
             if isinstance(event, Attribution):
                 begun[spec.id] = event
             elif isinstance(event, Failure):
                 specs.remove(spec)
     yield from run_consensus(answers, explained, decision.target, first=True)
+    return len(members(answers, explained, decision.target)) >= FEWEST_METHODS
 
 
 def measured_again(

@@ -29,13 +29,17 @@ LIMITS = (0.05, 0.5, 1.5, 4.0, 12.0)  # seconds: from next to nothing to nearly 
 
 
 def compared(
-    model: FrozenModel, seconds: float | None, text: str = TEXT, unit: UnitKind = "word"
+    model: FrozenModel,
+    seconds: float | None,
+    text: str = TEXT,
+    unit: UnitKind = "word",
+    methods: tuple[str, ...] = METHODS,
 ) -> tuple[Comparison, Meter]:
     model, meter = with_pool(model), Meter()
     decision, probabilities = decide(model, text, settings=Settings(unit, steps=5))
-    comparison = Comparison(decision, probabilities, order=METHODS, budget=seconds)
+    comparison = Comparison(decision, probabilities, order=methods, budget=seconds)
     budget = UNLIMITED if seconds is None else CountedBudget(seconds, meter)
-    for event in run(model, decision, select(METHODS), meter, narrators=(), budget=budget):
+    for event in run(model, decision, select(methods), meter, narrators=(), budget=budget):
         comparison = comparison.with_event(event)
     return answered(comparison, finished=True), meter
 
@@ -107,6 +111,21 @@ def test_sentences_are_answered_before_anything_else_is_computed(windows: Frozen
     assert all(result.attribution.ended_early for result in results)  # so that nobody keeps them as they are
     last = {event.method: event for event in events if isinstance(event, MethodResult)}
     assert not any(result.attribution.ended_early for result in last.values())
+
+
+@pytest.mark.parametrize("methods", [("gradient_x_input", "lime"), ("gradient_x_input", "random"), ("lime",)])
+def test_without_two_quick_methods_the_random_orders_come_after_the_methods(
+    bert: FrozenModel, methods: tuple[str, ...]
+) -> None:
+    comparison, meter = compared(bert, CountedBudget.per_pass * 190, methods=methods)
+    assert {"gradient_x_input", "lime"} & {result.method for result in comparison.results} == {*methods} - {"random"}
+    assert meter.calls <= 1.5 * 190 + 50
+    answer = comparison.answer
+    assert answer is not None
+    assert bool(answer.words) is (methods == ("gradient_x_input", "lime"))
+    enough, whole = (compared(bert, seconds, methods=methods)[0] for seconds in (1000.0, None))
+    assert enough.is_complete
+    check_equal(enough, whole)
 
 
 def test_what_was_answered_within_a_small_budget_goes_on_and_asks_nothing_twice(windows: FrozenModel) -> None:
