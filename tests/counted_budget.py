@@ -1,6 +1,7 @@
 """A budget whose clock are the passes, so that a test does not depend on how quick the machine is."""
 
 from explainers.comparison.budget import Budget
+from explainers.comparison.price import FEWEST
 
 
 class CountedBudget(Budget):
@@ -12,5 +13,5 @@ class CountedBudget(Budget):
     def spent(self) -> float:
         return self.per_pass * self.meter.calls
 
-    def takes(self, passes: float, *, fewest: int = 1) -> float:
-        return self.per_pass * passes if self.meter.calls else 0.0
+    def takes(self, passes: float, *, fewest: int = FEWEST) -> float:
+        return self.per_pass * passes if self.meter.calls >= fewest else 0.0

@@ -52,9 +52,9 @@ class Budget:
             return 0.0
         return OVERHEAD * passes * meter.passes_per_answer * meter.seconds / meter.calls
 
-    def allows(self, passes: float) -> bool:
+    def allows(self, passes: float, *, fewest: int = FEWEST) -> bool:
         """Return whether so many passes fit into what is left."""
-        return self.takes(passes) <= self.left
+        return self.takes(passes, fewest=fewest) <= self.left
 
     def seconds_left(self, expected: int) -> float | None:
         """Return about how many seconds the run takes from here on, where it needs so many passes in all and has the
@@ -74,13 +74,15 @@ class Budget:
 
     def next_orders(self, done: int, orders: int, units: int) -> int:
         """Return how many random orders are measured before the next look at the time, after so many of them: of all,
-        where the answer may take that long, else of those that fit into what is left, and in any case of a few."""
+        where the answer may take that long, else of those that fit into what is left, and in any case of a few. The
+        pace is that of any passes so far: a few at an unknown pace may take longer than the budget."""
         missing = orders - done
-        if self.allows_answer(measuring(missing, units)):
-            quick = self.takes(measuring(ORDERS_AT_ONCE, units)) <= self.seconds / 10
+        if self.allows_answer(measuring(missing, units), fewest=1):
+            quick = self.takes(measuring(ORDERS_AT_ONCE, units), fewest=1) <= self.seconds / 10
             return min(ORDERS_AT_ONCE if quick else 1, missing)
         one = measuring(1, units)
-        return int(self.allows(one) or (done < FEWEST_ORDERS and self.allows_answer(one)))
+        allowed = self.allows(one, fewest=1) or (done < FEWEST_ORDERS and self.allows_answer(one, fewest=1))
+        return int(allowed)
 
     def for_slow(self, slow: int, methods: int, units: int, operators: int, unasked: int) -> float:
         """Return the seconds for one of so many slow methods that are left: an equal share of what the other operators

@@ -1,4 +1,5 @@
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -246,6 +247,17 @@ def test_the_pace_is_that_of_the_passes_and_waiting_does_not_count() -> None:
     waited = Budget(20.0, Meter(waited=7.0), began=budget.began - 10.0)
     assert waited.spent == pytest.approx(3.0, abs=0.5)
     assert Budget(20.0, Meter(calls=3, seconds=30.0)).takes(1000) == 0.0
+
+
+def test_a_few_passes_tell_the_pace_of_the_random_orders() -> None:
+    meter = Meter(calls=12, seconds=4.8)
+    budget = CountedBudget(5.0, meter)
+    budget.per_pass = 0.4
+    # 0.2 s are left, and 2.5 s more for an answer; one order of 28 words takes 10 passes, 4 s
+    assert (measuring(1, 28), budget.next_orders(0, RANDOM_ORDERS, 28)) == (10, 0)
+    slow = Budget(5.0, meter, began=time.perf_counter() - 4.8)
+    assert slow.next_orders(0, RANDOM_ORDERS, 28) == 0
+    assert slow.takes(10) == 0.0  # what no answer needs is not postponed at a pace of so few
 
 
 def test_what_is_known_of_an_operator_is_not_postponed(bert: FrozenModel) -> None:
