@@ -79,13 +79,18 @@ def answer(comparison: "Comparison", *, finished: bool) -> Answer:
     if joint is None or untested or len(members) < FEWEST_METHODS or controls_only:
         refusal = _nothing_to_test(comparison, members) if finished else ""
         return replace(pending, status="open", refusal=refusal) if refusal else pending
-    return _tested(pending, comparison, joint, members, control) if control else _led(pending, joint, members)
+    if control is None:
+        return _led(pending, comparison, joint, members)
+    return _tested(pending, comparison, joint, members, control)
 
 
-def _led(pending: Answer, joint: "MethodResult", members: Mapping[str, "MethodResult"]) -> Answer:
+def _led(
+    pending: Answer, comparison: "Comparison", joint: "MethodResult", members: Mapping[str, "MethodResult"]
+) -> Answer:
     """Return the answer where no random order had time: which units come first, and nothing about how sure that is."""
+    refusal = _unmoved(comparison, [joint, *members.values()])
     cut = top_count(len(joint.attribution.scores), FIRST)
-    return replace(pending, status="open", **_described(joint, members, cut))
+    return replace(pending, status="open", refusal=refusal, **_described(joint, members, cut))
 
 
 def _described(joint: "MethodResult", members: Mapping[str, "MethodResult"], cut: int) -> dict[str, Any]:
@@ -96,6 +101,7 @@ def _described(joint: "MethodResult", members: Mapping[str, "MethodResult"], cut
         "words": words,
         "agreement": agreement(rows, cut),
         "compared": len(rows),
+        "members": tuple(members),
         "cut": cut,
         "naming": sum(set(words) <= top_units(scores, cut) for scores in rows),
     }

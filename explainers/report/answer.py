@@ -115,7 +115,7 @@ def method_sentence(answer: Answer, comparison: "Comparison", *, brief: bool = F
 def compared_sentence(answer: Answer, comparison: "Comparison") -> str:
     """Return such as "10 of 12 methods can be compared, all but fAML and Random."; empty where all can be."""
     methods = [result.method for result in comparison.results if result.method != CONSENSUS]
-    others = [method for method in methods if not answer.group(method)]
+    others = [method for method in methods if method not in answer.members]
     if not answer.compared or not others:
         return ""
     return f"{answer.compared} of {len(methods)} methods can be compared, all but {join_names(_names(others))}."
@@ -264,7 +264,7 @@ def advice(answer: Answer, comparison: "Comparison") -> str:
     """Return what can be tried where nothing can be told; empty where there is an answer, or one is to come."""
     if answer.status != "open" or answer.undecided:
         return ""
-    if answer.refusal and answer.p is None:
+    if answer.refusal and not answer.words:
         return "A longer input, another class or other methods may be judged." if comparison.results else ""
     return "Another operator, a longer text, or units that act together may show more."
 

@@ -89,11 +89,12 @@ class Answer:
     with the reason in `refusal`. `p` is how often a random order is as good as the consensus, `orders` the number of
     random orders, or with `exact` of all orders. `agreement` is the mean share of their first units that two methods
     have in common (`compared` methods, `cut` units each), `naming` the number of methods that have all of `words` among
-    those. `holds` tells for every other erasure operator that was tried whether the consensus is better than chance
-    there too. `supported` methods are better than chance and share most of the consensus' first units; `differs` are
-    better than chance and have other ones, listed by method; `random` are not distinguishable from random orders.
-    `single` is the one method that is ahead of all others, if there is one. `abstaining` methods did not answer for the
-    asked class. `provisional` while methods are still to come.
+    those; `members` are the methods of the consensus, which are compared. `holds` tells for every other erasure
+    operator that was tried whether the consensus is better than chance there too. `supported` methods are better than
+    chance and share most of the consensus' first units; `differs` are better than chance and have other ones, listed by
+    method; `random` are not distinguishable from random orders. `single` is the one method that is ahead of all others,
+    if there is one. `abstaining` methods did not answer for the asked class. `provisional` while methods are still to
+    come.
     """
 
     status: Status
@@ -104,6 +105,7 @@ class Answer:
     exact: bool = False
     agreement: float | None = None
     compared: int = 0
+    members: tuple[str, ...] = ()
     cut: int = 0
     naming: int = 0
     holds: tuple[tuple[Erasure, bool], ...] = ()

@@ -10,6 +10,7 @@ import pytest
 
 from explainers.comparison.answer import NO_METHOD, NOTHING, ONE_METHOD, PREDICTED_ONLY, answer, answered
 from explainers.metrics.chance import evidence, sampled_null
+from explainers.report.answer import advice, compared_sentence, heading
 from explainers.results.answer import CONSENSUS
 from explainers.results.comparison import Comparison
 from explainers.results.events import Failure
@@ -98,7 +99,7 @@ def test_it_holds_under_an_operator_where_the_consensus_is_better_than_chance_to
 def test_who_takes_no_part_is_in_no_group(compared: Compared) -> None:
     methods = {"faml": TEN, "guess": TEN, "cimi": TEN, "random": WRONG, IG: TEN, LIME: LIKE, OCCLUSION: FLAT}
     result = answer(compared(additive(high=0.45), methods), finished=True)
-    assert (result.compared, result.abstaining) == (2, ("cimi",))
+    assert (result.compared, result.members, result.abstaining) == (2, (IG, LIME), ("cimi",))
     assert set(result.order) == {CONSENSUS, IG, LIME}
 
 
@@ -140,6 +141,35 @@ def test_metrics_that_are_not_defined_never_beat_chance(compared: Compared) -> N
     comparison = compared(additive(), {IG: TEN, LIME: LIKE})
     results = tuple(replace(result, metrics=dict.fromkeys(result.metrics, math.nan)) for result in comparison.results)
     assert answer(replace(comparison, results=results), finished=True).status == "open"
+
+
+def test_an_unmeasured_method_is_compared_and_not_tested(compared: Compared) -> None:
+    comparison = compared(additive(), {IG: TEN, LIME: LIKE, SHAP: TEN, "faml": TEN})
+    results = tuple(
+        replace(result, metrics=dict.fromkeys(result.metrics, math.nan)) if result.method == SHAP else result
+        for result in comparison.results
+    )
+    comparison = replace(comparison, results=results)
+    result = answer(comparison, finished=True)
+    assert result.group(SHAP) == ""
+    assert compared_sentence(result, comparison) == "3 of 4 methods can be compared, all but fAML."
+
+
+def test_without_a_random_order_the_methods_are_compared_all_the_same(compared: Compared) -> None:
+    comparison = compared(additive(), {IG: TEN, LIME: LIKE, "faml": TEN}, control=False)
+    result = answer(replace(comparison, postponed=("random",)), finished=False)
+    assert (result.leading, result.p, result.members) == (True, None, (IG, LIME))
+    assert compared_sentence(result, comparison) == "2 of 3 methods can be compared, all but fAML."
+
+
+def test_where_p_hardly_moves_no_units_lead_without_a_random_order_either(compared: Compared) -> None:
+    p, methods, _ = SATURATED
+    comparison = replace(compared(p, methods, control=False), postponed=("random",))
+    result = answer(comparison, finished=True)
+    assert (result.status, result.leading, result.marked) == ("open", False, ())
+    assert "The probability stays between 1.00 and 1.00" in result.refusal
+    assert heading(result, comparison) == "Which words decide cannot be told here"
+    assert "Another operator" in advice(result, comparison)
 
 
 def test_one_method_is_named_where_it_is_ahead_of_all_others(compared: Compared) -> None:

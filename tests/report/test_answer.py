@@ -40,6 +40,7 @@ SUPPORTED = Answer(
     orders=19,
     agreement=0.71,
     compared=10,
+    members=("lime", "occlusion", "ivra", "aml", "cimi", "gradient_x_input"),
     cut=3,
     naming=9,
     holds=(("delete", True), ("zero", False)),
@@ -139,6 +140,15 @@ def test_which_methods_are_not_compared_is_said_once() -> None:
     assert answer_sentences(six, more)[2] == compared_sentence(six, more)
     assert compared_sentence(six, more) in marks(six, more)[1].meaning
     assert compared_sentence(REFUSED, more) == ""
+
+
+def test_compared_methods_are_not_among_the_others_before_they_are_tested_or_where_they_cannot_be() -> None:
+    faml = SimpleNamespace(method="faml")
+    more = SimpleNamespace(**vars(COMPARISON) | {"results": (*RESULTS, faml)})
+    untested = replace(LEADING, p=None, orders=0, compared=6, members=SUPPORTED.members, random=())
+    assert compared_sentence(untested, more) == "6 of 7 methods can be compared, all but fAML."
+    unmeasured = replace(SUPPORTED, compared=6, random=())
+    assert compared_sentence(unmeasured, more) == "6 of 7 methods can be compared, all but fAML."
 
 
 def test_the_joint_order_is_compared_with_random_ones() -> None:
