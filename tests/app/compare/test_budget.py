@@ -17,6 +17,7 @@ from tests.counted_budget import CountedBudget
 Ask = Callable[..., Request]
 Over = Callable[[Run], Run]
 TEN = "a good film but dull and very bad plot not"
+FORTY = " ".join(4 * [TEN])
 METHODS = ("attention_mean", "occlusion", "lime", "kernel_shap")
 
 
@@ -28,7 +29,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def short(engine: Engine, request_for: Ask, over: Over) -> Run:
     """A run that had no time for LIME and KernelSHAP."""
-    run = over(engine.submit(replace(request_for(TEN, methods=("occlusion", "lime", "kernel_shap")), budget=2)))
+    run = over(engine.submit(replace(request_for(FORTY, methods=("occlusion", "lime", "kernel_shap")), budget=2)))
     assert {"lime", "kernel_shap"} & set(run.comparison().postponed)
     return run
 
@@ -46,7 +47,7 @@ def test_what_did_not_fit_is_told_and_the_answer_is_provisional(short: Run) -> N
 
 
 def test_a_provisional_answer_without_words_is_not_told_as_a_finding(short: Run) -> None:
-    provisional = replace(answer_of(short), status="open", refusal="", provisional=True)
+    provisional = replace(answer_of(short), status="open", refusal="", provisional=True, words=())
     assert answer_head._heading(short, provisional).startswith("Not decided within 2 s: not all methods had time")
     refused = replace(provisional, refusal="The input has 3 words.")
     assert not answer_head._heading(short, refused).startswith("Not decided")
@@ -59,7 +60,7 @@ def test_a_row_without_time_shows_nothing_of_the_run_before(
     engine: Engine, request_for: Ask, over: Over, short: Run
 ) -> None:
     late = next(part for part in short.comparison().postponed if part in short.columns)
-    short.previous = over(engine.submit(request_for(TEN, methods=("occlusion", "lime", "kernel_shap")), fresh=True))
+    short.previous = over(engine.submit(request_for(FORTY, methods=("occlusion", "lime", "kernel_shap")), fresh=True))
     assert score_sheet.displayed(short, short.columns[late])[0] is short
 
 
