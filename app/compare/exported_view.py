@@ -3,12 +3,13 @@
 The content of the file may be pasted as the text, or the file given where rows from a file are.
 """
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from app.compare.state import OWN_IMAGE, CompareState
 from app.compare.stored_results import OWN_TEXT, is_image_name, named
+from explainers.datasets.tables import parsed_json
+from explainers.errors import DataUnavailable
 from explainers.results.manifest import strict_json
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ def view_of(content: str) -> Mapping[str, Any] | None:
     if not content.lstrip().startswith("{") or '"view"' not in content:
         return None
     try:
-        read = json.loads(content)
-    except (ValueError, RecursionError):
+        read = parsed_json(content)
+    except DataUnavailable:
         return None
     view = read.get("view")
     return view if isinstance(view, dict) and isinstance(view.get("text"), str) else None

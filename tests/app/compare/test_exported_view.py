@@ -89,6 +89,8 @@ def test_an_image_of_ones_own_is_not_in_the_export(page: Any) -> None:
         '["view"]',
         '{"a": "view"}',
         '{"view":' * 9999,
+        '{"view": {"text": "\\ud800 hello"}}',  # half of a character, which no message to the browser can hold
+        '{"view": {"text": "hello", "pair": "\\uDFFF"}}',
     ],
 )
 def test_everything_else_is_a_text(page: Any, text: str) -> None:
