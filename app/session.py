@@ -184,7 +184,10 @@ class PageState(Generic[Controls]):
         value = getattr(self.controls, name)
         shown = default if value is None else value
         shown = list(shown) if isinstance(shown, tuple) else shown
-        if (before := value_of(key_of(name))) not in (None, shown):
+        before = value_of(key_of(name))
+        if before == shown:
+            self.replaced.pop(name, None)  # the browser has heard of the value
+        elif before is not None:
             self.replaced[name] = before
         self.drawn[name] = shown
         put(key_of(name), shown)

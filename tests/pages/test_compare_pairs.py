@@ -141,7 +141,7 @@ def test_of_an_unknown_model_a_second_text_may_be_asked(
 def test_a_premise_stays_where_the_hypothesis_is_sent_before_the_browser_has_heard_of_it(opened: Opened) -> None:
     page = opened(model="nli").settle()
     page.at.text_area(key="text").set_value("A man sleeps.")
-    page.settle()
+    page.run()
     page.at.selectbox(key="example").set_value(PAIR.title)  # which the browser shows until the page has answered
     page.at.text_area(key="pair").set_value("A man is awake.")
     page.settle()

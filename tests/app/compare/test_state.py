@@ -350,6 +350,19 @@ def test_an_image_is_not_in_the_address_of_a_text_model(page: Any) -> None:
     assert page.query_params.get("picture", "") == ""
 
 
+@pytest.mark.parametrize("heard", [True, False])
+def test_a_value_that_was_undone_may_be_chosen_again_once_the_browser_has_heard_of_it(page: Any, heard: bool) -> None:
+    state = opened(page, top="10")
+    drawn = state.widget("top"), state.widget("text")
+    state.change(top=20)  # by Undo
+    for _ in range(2 if heard else 1):  # a browser that has heard sends 20 with what it asks for next
+        drawn = state.widget("top"), state.widget("text")
+    page.session_state.update({"top": 10, "text": "mine"})  # in one message
+    for arguments in drawn:
+        arguments["on_change"](*arguments["args"])
+    assert (state.controls.top, state.controls.text) == (10 if heard else 20, "mine")
+
+
 @pytest.mark.parametrize(("given", "taken"), [("0", 0), ("50", 50), ("5000", 5000)])
 def test_numbers_of_samples_in_an_address(page: Any, given: str, taken: int) -> None:
     state = opened(page, samples=given)
