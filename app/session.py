@@ -41,7 +41,7 @@ class Codec(NamedTuple):
 class Control:
     """How a control is carried: its parameter in the address (empty: in none), and whether Undo and downloads hold it.
 
-    `noun` says what the address names, in a sentence about a value that does not exist.
+    `noun` says what the address or an export names, in a sentence about a value that does not exist.
     """
 
     codec: Codec
@@ -65,11 +65,13 @@ class Visit:
 
 @dataclass
 class PageState(Generic[Controls]):
-    """What a session holds of one page. `problems` are sentences by parameter: what the address asks for in vain."""
+    """What a session holds of one page. `problems` are sentences by parameter: what the address or an export asks for
+    in vain."""
 
     controls: Controls
     begun: bool = False
-    unchecked: set[str] = field(default_factory=set)  # from the address, not yet compared with what is offered
+    unchecked: set[str] = field(default_factory=set)  # from the source, not yet compared with what is offered
+    source: Literal["address", "export"] = "address"  # what named controls last
     problems: dict[str, str] = field(default_factory=dict)
     earlier_problems: frozenset[str] = frozenset()  # parameters of those that an earlier run of the page noted
     drawn: dict[str, Any] = field(default_factory=dict)  # what the widgets were last drawn with, by control
@@ -104,6 +106,7 @@ class PageState(Generic[Controls]):
 
     def read_address(self, parameters: set[str]) -> None:
         """Takes these parameters from the address; one that is absent means the default."""
+        self.source = "address" if parameters else self.source
         for name, spec in controls_of(type(self.controls)).items():
             if spec.address and spec.address in parameters:
                 texts = st.query_params.get_all(spec.address)
@@ -116,6 +119,7 @@ class PageState(Generic[Controls]):
     def restore(self, view: Mapping[str, Any]) -> None:
         """Takes the controls that a download names, as `described` wrote them; what it does not name has its default,
         and what is not available here is named, as it is for an address."""
+        self.source = "export"
         for name, spec in controls_of(type(self.controls)).items():
             if spec.download:
                 default = default_of(self.controls, name)
@@ -146,8 +150,8 @@ class PageState(Generic[Controls]):
     def note_unavailable(self, spec: Control, texts: Iterable[str]) -> None:
         names = ", ".join(f"“{one_line(text, LONGEST_NAMED)}”" for text in list(filter(None, texts))[:3])
         if names:
-            problem = f"The address names the {spec.noun} {names}, which is not available here. Choose another one."
-            self.note(spec.address, problem)
+            what = f"The {self.source} names the {spec.noun} {names}"
+            self.note(spec.address, f"{what}, which is not available here. Choose another one.")
 
     def note(self, parameter: str, problem: str) -> None:
         """Keeps a sentence until more of the question changes than what is removed."""
@@ -170,9 +174,9 @@ class PageState(Generic[Controls]):
     ) -> dict[str, Any]:
         """Return the arguments for the widget of a control, after it was given the control's value.
 
-        A value that is not among `options` gives way to the default, with a sentence where the address named it.
-        `default` is what the value None stands for, a list where several may be chosen. `then` is called after a
-        person's change.
+        A value that is not among `options` gives way to the default, with a sentence where an address or an export
+        named it. `default` is what the value None stands for, a list where several may be chosen. `then` is called
+        after a person's change.
 
         The widget gets the value a second time as what it shows at first, by its argument `initial`, or by its index
         among what is `listed`: where a run is replaced by the next one before the browser has drawn it, the browser

@@ -69,6 +69,20 @@ def test_what_a_changed_export_asks_for_in_vain_is_named(page: Any) -> None:
     assert (controls.seed, controls.steps, controls.unit, controls.removed) == (0, 50, "auto", ())
     assert controls.model
     assert {"seed", "steps", "unit", "removed", "large"} <= state.problems.keys()
+    assert all(problem.startswith("The export names the ") for problem in state.problems.values())
+    session.visit().page = session.visit().page_before = "here"
+    state.begin()
+    state.change(variants=("no such",))
+    state.unchecked.add("variants")
+    state.widget("variants", options=("a", "b"))
+    assert state.problems["variants"].startswith("The export names the method “no such”")
+
+
+def test_what_an_address_asks_for_in_vain_after_an_export_is_said_of_the_address(page: Any) -> None:
+    state = pasted(page, json.dumps({"view": {"text": LONG, "seed": "many"}}))
+    page.query_params.update({"seed": "more"})
+    state.read_address({"seed"})
+    assert state.problems["seed"].startswith("The address names the seed “more”")
 
 
 def test_an_image_of_ones_own_is_not_in_the_export(page: Any) -> None:
