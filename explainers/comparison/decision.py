@@ -75,9 +75,9 @@ def decide(
     """Return the decision to explain: for the predicted class, or the one named by `label`, with `versus` rather than
     that other class.
 
-    `removed` are units that are erased beforehand; of the `budget`, seconds of the whole comparison, a check of the
-    precision takes a part at most. Raises `ExplanationError` for an unknown class and for an input that the model
-    cannot read.
+    `removed` are units that are erased beforehand; of the `budget`, seconds of the whole comparison, the checks of the
+    precision with this meter take a part at most. Raises `ExplanationError` for an unknown class and for an input
+    that the model cannot read.
     """
     settings, meter = settings or Settings(), meter or Meter()
     metered = model.metered(meter)

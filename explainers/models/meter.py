@@ -87,8 +87,8 @@ class Meter:
 
     @contextmanager
     def checking(self, seconds: float) -> Iterator[None]:
-        """Around a check that may take so many seconds of the model; after them no further batch begins."""
-        self.check_until = self.seconds + seconds
+        """Around a check: once so many seconds of the model are over in all, no further batch of it begins."""
+        self.check_until = seconds
         try:
             yield
         finally:

@@ -9,12 +9,14 @@ import pytest
 import torch
 
 from explainers.api import explain
+from explainers.comparison.decision import decide
 from explainers.errors import ExplanationError
 from explainers.models import precision as module
 from explainers.models.catalog import load
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.in_memory import wrap
 from explainers.models.inputs.encoding import Erasure
+from explainers.models.meter import Meter
 from explainers.models.precision import Precision, check_bfloat16, checked_precision, leading_units
 from explainers.models.prediction_cache import PredictionCache
 from explainers.report.terminal import comparison_lines
@@ -145,6 +147,21 @@ def test_a_check_for_which_there_is_no_time_is_broken_off_and_not_remembered(
     assert len(began) == 1  # nothing else that is computed checks it again
     whole = explain(bert, TEXT, methods=["occlusion"], precision="bfloat16")
     assert (whole.manifest()["model"]["precision"], len(began)) == ("bfloat16", 2)
+
+
+@pytest.mark.parametrize(("budget", "precision"), [(40.0, "float32"), (4000.0, "bfloat16")])
+def test_the_checks_of_the_whole_input_and_of_what_is_left_of_it_share_their_time(
+    bert: FrozenModel, monkeypatch: pytest.MonkeyPatch, budget: float, precision: str
+) -> None:
+    def check(answers: module.Answers, units: int, erasures: Sequence[Erasure]) -> module.UsedPrecision:
+        check_bfloat16(answers, units, erasures)
+        return module.UsedPrecision("bfloat16")
+
+    monkeypatch.setattr("explainers.models.frozen_model.check_bfloat16", check)
+    meter = Meter(seconds=10.0)  # which the first check has taken: a quarter of 40
+    left = decide(bert.in_precision("bfloat16"), TEXT, removed=[0], meter=meter, budget=budget).decision
+    assert left.card.precision == precision
+    assert (module.NO_TIME.note in left.encoding.warning) == (precision == "float32")
 
 
 def test_a_swapped_pair_is_one_mask_and_not_checked(pairs: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
