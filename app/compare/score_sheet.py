@@ -132,7 +132,9 @@ def note(run: Run, column: Column, status: str) -> str:
     if status == "done" and column.attribution is not None and column.attribution.ended_early:
         if column.spec.kind in SLOW:
             return f"estimate after {run.short_of} s"
-        return "" if run.active else f"measured in part in {run.short_of} s"  # its scores are what they will be
+        if run.active:
+            return ""  # its scores are what they will be
+        return f"measured in part {'before it was stopped' if run.status == 'stopped' else f'in {run.short_of} s'}"
     if status == "stopped":
         return "stopped before it was done" if run.status == "stopped" else ""
     return "waiting" if status == "waiting" else ""

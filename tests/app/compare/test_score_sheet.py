@@ -11,7 +11,7 @@ from app.compare.drawing_options import USUAL, DrawingOptions
 from app.compare.engine import Engine
 from app.compare.heat_maps import score_text
 from app.compare.runs import Column, Request, Run, answer_of
-from app.compare.score_sheet import age, payload
+from app.compare.score_sheet import age, payload, row_texts
 from app.components import ASSETS
 from explainers.datasets.example import Example
 from explainers.methods.registry import METHODS, method_spec, select
@@ -315,6 +315,19 @@ def test_a_stopped_card_says_so_and_a_failed_run_does_not_call_its_cards_stopped
     run.status = "failed"
     notes = {card["id"]: (card["status"], card["note"]) for card in payload(run, DrawingOptions())["rows"]}
     assert notes["lime"] == ("stopped", "")
+
+
+def test_what_was_measured_in_part_says_what_ended_it(ran: Ran) -> None:
+    run = ran("good film")
+    run.request = replace(run.request, budget=20)
+    column = run.columns["occlusion"]
+    assert column.attribution is not None
+    column.attribution = column.attribution.ended()
+    notes = []
+    for status in ("running", "done", "stopped"):
+        run.status = status
+        notes.append(row_texts(run, column).note)
+    assert notes == ["", "measured in part in 20 s", "measured in part before it was stopped"]
 
 
 @pytest.mark.parametrize(
