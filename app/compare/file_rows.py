@@ -23,7 +23,7 @@ LABEL = "Scores, marks, or a JSON export"
 HELP = (
     "Scores that another program made (JSON lines, or ERASER's results with their documents), or texts with people's "
     "marks (ERASER, doccano, Label Studio, tables). They become rows where the input is one of the file's. The JSON "
-    "export of this page opens the page that it is of."
+    "export of this page opens the page that it was saved from."
 )
 NONE_HERE = "The input above is not in the file. Choose one of its inputs."
 NOTHING = "The file has no scores, and no texts with marks."

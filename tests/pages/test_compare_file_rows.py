@@ -51,7 +51,7 @@ def test_a_broken_file_is_a_sentence(opened: Callable[..., Any]) -> None:
     assert any("The file has no scores, and no texts with marks." in sentence for sentence in page.sentences)
 
 
-def test_the_json_export_opens_the_page_that_it_is_of(opened: Callable[..., Any]) -> None:
+def test_the_json_export_opens_the_page_that_it_was_saved_from(opened: Callable[..., Any]) -> None:
     view = {"text": "the plot was very dull", "seed": 3, "budget": 0, "samples": 50, "removed": [1]}
     page = opened(text=TEXT).settle()
     page.at.file_uploader(key="row file 0").set_value(
