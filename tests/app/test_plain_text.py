@@ -105,9 +105,12 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "budget_line(run)",
         "run.download",
     ),
-    "app/evaluate/data_form.py": ("sources", "min(PREVIEW, len(data.rows))"),
+    "app/evaluate/data_form.py": ("sources", "min(PREVIEW, len(data.rows))", "marks"),
     "app/evaluate/form.py": ("list(presets)", "preset.meaning[0].upper()", "preset.meaning[1:]"),
-    "app/evaluate/results.py": ("label",),
+    "app/evaluate/results.py": (
+        "label",
+        "' '.join(filter(None, (NOTE, plausibility_note(result.methods))))",
+    ),
     "app/evaluate/view.py": (
         "chosen.id",
         "*_share(job)",
