@@ -19,6 +19,7 @@ from explainers.datasets.tables import Record, Source, checksum_of, opened
 from explainers.errors import DataUnavailable
 
 PREFERRED_PART = "test"
+OTHER_NAMES = {"validation": "val", "val": "validation"}  # of one part, in different data sets
 TOO_LARGE = "{} is too large: of an ERASER data set at most {:,} MB are read."
 
 
@@ -119,6 +120,8 @@ def _folder_part(folder: Path, name: str, split: str) -> EraserPart:
 
 def _chosen(split: str, parts: tuple[str, ...], name: str) -> str:
     chosen = split or (PREFERRED_PART if PREFERRED_PART in parts else parts[0])
+    if chosen not in parts and OTHER_NAMES.get(chosen) in parts:
+        chosen = OTHER_NAMES[chosen]
     if chosen not in parts:
         raise DataUnavailable(f"{name} has no part {chosen[:60]!r}. Choose one of: {', '.join(parts)[:200]}.")
     return chosen

@@ -51,6 +51,8 @@ def run_set(spec: SetSpec, progress: Callable[[str], None]) -> dict[str, Any]:
         check_processes(spec.processes, model.device)
     read = read_data(spec, model)
     rows = read.rows
+    if read.split:
+        progress(f"Part {read.split} of {spec.name or Path(spec.data).name}, inputs: {len(rows):,}")
     plan = plan_of(spec, model, rows)
     out = Path(spec.out)
     if model.device.type == "cpu":

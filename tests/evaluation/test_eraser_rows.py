@@ -105,6 +105,10 @@ def test_the_marks_of_annotators_are_their_rationales() -> None:
     assert row.label == 1
 
 
+def test_one_part_has_two_names(folder: Path) -> None:
+    assert [eraser_part(folder, "movies", split).split for split in ("", "val", "validation")] == ["val"] * 3
+
+
 @pytest.mark.parametrize(
     ("name", "split", "sentence"),
     [

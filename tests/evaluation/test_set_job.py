@@ -193,6 +193,7 @@ def test_people_s_marks_give_the_agreement_with_them(hub_folder: Path, tmp_path:
         assert {key: manifest["data"].get(key) for key in form} == form
         frames.append(methods[methods["plausibility_f1"].notna()].set_index("method")["plausibility_f1"])
     assert "Marks of people count in 1 of 1 inputs." in result.stdout
+    assert "Part val of movies, inputs: 1" in result.stderr
     assert frames[0].to_dict() == frames[1].to_dict()
     assert frames[0]["random"] == pytest.approx(1 / 6)
     wrong = ran(*model, *options, "--column", "text", "--out", str(tmp_path / "other"))
