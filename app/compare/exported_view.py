@@ -3,6 +3,7 @@
 The content of the file may be pasted as the text, or the file given where rows from a file are.
 """
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from explainers.results.manifest import strict_json
 if TYPE_CHECKING:
     from explainers.results.comparison import Comparison
 
+JSON = re.compile(r'\s*[\[{]\s*(["\[{]|-?\d[\d.]*\s*(,|\]\s*$))')  # how lists and objects begin
+JSON_AS_TEXT = "The text is JSON and is explained as it stands. A JSON export opens its page only where it is whole."
 NO_IMAGE = "The JSON export does not hold your own image. Give the image again."
 
 
@@ -53,7 +56,9 @@ def open_view(state: CompareState, view: Mapping[str, Any]) -> None:
 def text_changed(state: CompareState) -> None:
     """Takes what a person wrote: a text, or the content of a JSON export."""
     view = next(filter(None, map(view_of, state.controls.texts)), None)
-    if view is None:
-        state.text_changed()
-    else:
+    if view is not None:
         open_view(state, view)
+        return
+    state.text_changed()
+    if any(map(JSON.match, state.controls.texts)):
+        state.note("text", JSON_AS_TEXT)

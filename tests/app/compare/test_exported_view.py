@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app import session
-from app.compare.exported_view import NO_IMAGE, json_with_view, text_changed, view_of
+from app.compare.exported_view import JSON_AS_TEXT, NO_IMAGE, json_with_view, text_changed, view_of
 from app.compare.runs import Run
 from app.compare.state import OWN_IMAGE, CompareState
 from app.compare.stored_results import OWN_TEXT, curated_examples
@@ -110,3 +110,22 @@ def test_an_image_of_ones_own_is_not_in_the_export(page: Any) -> None:
 def test_everything_else_is_a_text(page: Any, text: str) -> None:
     assert view_of(text) is None
     assert pasted(page, text).controls.text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"model": "sst2", "answ', True),
+        ('{"view": {"txt": "a film"}}', True),
+        ("[1, 2, 3]", True),
+        (' [{"a": 1}]', True),
+        ("[sic] a dull film", False),
+        ("{dull} film", False),
+        ("[1] A note on a film.", False),
+        ("a film", False),
+    ],
+)
+def test_json_that_is_no_export_is_said_to_be_explained_as_a_text(page: Any, text: str, said: bool) -> None:
+    state = pasted(page, text)
+    assert state.controls.text == text
+    assert state.problems == ({"text": JSON_AS_TEXT} if said else {})
