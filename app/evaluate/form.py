@@ -35,6 +35,10 @@ SANITY_HELP = (
     "random, stay with another seed, differ for another class, and find a planted word? An input is explained about "
     "eight times for that."
 )
+LONG = 3600  # seconds, above which the page says what takes less
+SHORTER = (
+    " Fewer inputs or methods take less; of long texts also sentences as units, with --unit sentence in the terminal."
+)
 TICK = 2.0  # seconds between two looks at whether the model is loaded
 PATCHES = 49  # of an image, about: models cut it into 7 × 7 or some more
 TRIED = 8  # masks of which the seconds of a pass are measured; a large model takes seconds for each
@@ -126,7 +130,9 @@ def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -
         )
     except DataUnavailable as error:  # an image that is damaged behind its header
         return f"{line}. The time is unknown: {typical.image}: {error}{few}"
-    return f"{line}, about {duration((inputs * passes + again) * seconds)} on this machine.{few}"
+    takes = (inputs * passes + again) * seconds
+    shorter = SHORTER if takes > LONG else ""
+    return f"{line}, about {duration(takes)} on this machine.{shorter}{few}"
 
 
 def _words(row: InputRow) -> int:

@@ -48,6 +48,19 @@ def test_sanity_checks_cost_time(bag: Callable[..., FrozenModel], monkeypatch: p
     pool.wait()
 
 
+@pytest.mark.parametrize(("seconds", "said"), [(0.01, False), (100.0, True)])
+def test_what_takes_hours_is_said_to_have_a_shorter_way(
+    bag: Callable[..., FrozenModel], monkeypatch: pytest.MonkeyPatch, seconds: float, said: bool
+) -> None:
+    monkeypatch.setattr(form, "_seconds_per_pass", lambda *_: seconds)
+    monkeypatch.setattr(catalog, "load", lambda name, *, device, roots: bag({"a": 0.0, "good": 2.0, "film": 0.25}))
+    pool = ModelPool()
+    pool.model("bag")
+    line = cost(pool, SetSpec("bag", "", methods=("occlusion",)), rows(12), INFO)
+    assert ("--unit sentence in the terminal." in line) is said
+    pool.wait()
+
+
 def test_a_text_in_windows_is_timed_whole(bert: FrozenModel) -> None:
     bert.tokenizer.enable_truncation(6)
     read: list[int] = []
