@@ -105,10 +105,16 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
         "budget_line(run)",
         "run.download",
     ),
-    "app/evaluate/data_form.py": ("sources", "min(PREVIEW, len(data.rows))", "marks"),
+    "app/evaluate/data_form.py": (
+        "sources",
+        "min(PREVIEW, len(data.rows))",
+        "marks",
+        "counted(len(data.rows), 'row')",
+    ),
     "app/evaluate/form.py": ("list(presets)", "preset.meaning[0].upper()", "preset.meaning[1:]"),
     "app/evaluate/results.py": (
         "label",
+        "counted(data['left_out'], 'row')",
         "' '.join(filter(None, (NOTE, plausibility_note(result.methods))))",
     ),
     "app/evaluate/view.py": (
