@@ -144,6 +144,7 @@ SUFFIXES = (*DELIMITERS, PARQUET)  # of users' tables
 MOST_ROWS = 1_000_000  # of a Parquet file, in which repeated rows take no space
 LARGEST = 200_000_000  # bytes of a Parquet file once unpacked: 20,000 texts of 10,000 characters
 LONGEST_LINE = 10_000_000  # characters
+Records = Iterator[tuple[int, list[str] | DataUnavailable]]  # the line in which each begins, and its cells
 Choice = Callable[[Sequence[str]], Sequence[str]]  # from a table's columns to those to read
 BinaryFile = io.BytesIO | io.BufferedReader
 Source = bytes | Path  # the content of a file, or where it is
@@ -242,12 +243,7 @@ def table_records(source: Source, name: str, choose: Choice) -> Iterator[Record]
         lines = text_lines(file, name)
         first = next(lines, "")
         records = _records(chain([first], lines), delimiter_of(first, DELIMITERS[suffix]))
-        _, header = next(records, (1, []))
-        if isinstance(header, DataUnavailable):
-            raise header
-        columns = tuple(choose(header))
-        place_of = {column: place for place, column in enumerate(header)}
-        places = [place_of[column] for column in columns]
+        columns, places = _header(records, choose)
         for line, record in records:
             if isinstance(record, DataUnavailable):
                 yield line, record
@@ -288,12 +284,7 @@ def text_lines(file: BinaryFile, name: str, newline: Literal["", "\n"] = "") -> 
 
 def _read_delimited(content: str, delimiter: str, choose: Choice) -> UserTable:
     records = _records(io.StringIO(content, newline=""), delimiter)
-    _, header = next(records, (1, []))
-    if isinstance(header, DataUnavailable):
-        raise header
-    columns = tuple(choose(header))
-    place_of = {column: place for place, column in enumerate(header)}
-    places = [place_of[column] for column in columns]
+    columns, places = _header(records, choose)
     rows: list[TableRow] = []
     lines: list[int] = []
     for line, record in records:
@@ -305,7 +296,17 @@ def _read_delimited(content: str, delimiter: str, choose: Choice) -> UserTable:
     return UserTable(columns, rows, lines)
 
 
-def _records(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str] | DataUnavailable]]:
+def _header(records: Records, choose: Choice) -> tuple[tuple[str, ...], list[int]]:
+    """The columns to read, and their places, from the first of the records."""
+    _, header = next(records, (1, []))
+    if isinstance(header, DataUnavailable):
+        raise header
+    columns = tuple(choose(header))
+    place_of = {column: place for place, column in enumerate(header)}
+    return columns, [place_of[column] for column in columns]
+
+
+def _records(lines: Iterable[str], delimiter: str) -> Records:
     """The line in which every record that is not empty begins, and its cells, or what is wrong with the line.
 
     A cell in quotes may hold line breaks, so a quote that is not closed takes the lines after it, up to the next quote.
