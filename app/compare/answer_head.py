@@ -30,7 +30,7 @@ TO_COME, MISSING = "more methods to come", "not all methods had time"
 NOT_YET = "Not decided within {} s: not all methods had time. Compute the rest"
 EARLIER, OF_OTHER = "Earlier answer", "Answer for {}"
 COMES, LATE = ", until the new one is there", ": {} s were not enough for a new one. Compute the rest"
-LONG, AROUND = 600, 90  # characters: of an input that is cut to what is marked, and of what is left around that
+LONG, AROUND = 400, 90  # characters: of an input that is cut to what is marked, and of what is left around that
 STYLE = """<style>
 .answer { --tone: #7b8794; border-left: 4px solid var(--tone); border-radius: 0.4rem; padding: 0.6rem 1rem 0.5rem;
   background: color-mix(in srgb, var(--tone) 8%, transparent); box-sizing: border-box; overflow-wrap: anywhere; }
