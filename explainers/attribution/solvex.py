@@ -93,8 +93,8 @@ class SolveX:
             asked = model.probabilities(encoding, np.concatenate([sets, ~sets]), self.erasure)[:, label]
             return asked[: len(sets)], asked[len(sets) :]
 
-        (nothing,), (everything,) = values(np.zeros((1, units), dtype=bool))
-        alone = everything - values(np.eye(units, dtype=bool))[1] if units > 1 else np.array([everything - nothing])
+        (everything,), _ = values(np.ones((1, units), dtype=bool))
+        alone = everything - values(np.eye(units, dtype=bool))[1]
         for order in best_orders(values, units, beam_of(units)):
             placed = (*order, *(unit for unit in np.argsort(-alone, kind="stable").tolist() if unit not in order))
             yield Attribution(

@@ -4,14 +4,13 @@ import gzip
 import io
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Self
 
 from explainers.annotations.formats.eraser import parse_documents
-from explainers.datasets.images.named import check_compression
+from explainers.datasets.images.named import DAMAGED, check_compression
 from explainers.errors import DataUnavailable
 
 LARGEST, MOST_FILES = 200_000_000, 50_000  # bytes once unpacked, and entries, directories and links included
@@ -53,16 +52,7 @@ def read_archive(content: bytes, name: str) -> EraserArchive:
                 documents[path.name] = _decoded(path, text)
             elif path.suffix == ".jsonl":
                 splits[path.stem] = _decoded(path, text)
-    except (
-        tarfile.TarError,
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        OSError,
-        NotImplementedError,  # zipfile: an encryption that it does not know
-        RuntimeError,
-        ValueError,
-    ) as error:
+    except (tarfile.TarError, *DAMAGED) as error:
         raise DataUnavailable(f"{name} is not a readable archive. Pack it again.") from error
     if not splits or not documents:
         raise DataUnavailable(f"{name} has no ERASER data: it needs docs/ or docs.jsonl, and a .jsonl file per split.")

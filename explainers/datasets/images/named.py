@@ -18,6 +18,7 @@ from explainers.errors import DataUnavailable
 MOST_FILES, MOST_UNPACKED = 20_000, 500_000_000  # entries of an archive, and bytes of all together
 LARGEST_TABLE = 10_000_000  # bytes
 JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db")  # that systems add when they pack
+# What zipfile raises for damaged files; for an encryption that it does not know `NotImplementedError`.
 DAMAGED = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, ValueError)
 
 
