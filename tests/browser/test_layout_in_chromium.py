@@ -14,7 +14,7 @@ from tests.browser.conftest import Visit, settled
 
 pytestmark = pytest.mark.browser
 WIDGETS = re.compile(
-    r"/static/js/(Selectbox|TextArea|TextInput|NumberInput|Button|ButtonGroup|Checkbox|FileUploader|DownloadButton)\."
+    r"/static/js/(Selectbox|TextArea|TextInput|NumberInput|Button|ButtonGroup|Checkbox|FileUploader|DownloadButton|BidiComponent)\."
 )
 MOST_SHIFT = 0.1  # of the window times its height; https://web.dev/articles/cls calls 0.1 good
 TRIES = 2  # a visit in which something moved, as on a machine that was busy just then, is made once more
@@ -133,7 +133,7 @@ def test_nothing_moves_while_an_answer_comes_and_after_a_word_is_removed(
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("address", ["", "annotate", "reading", "train"])
+@pytest.mark.parametrize("address", ["", "annotate", "reading", STEP, "train"])
 def test_a_placeholder_is_as_tall_as_its_widget(
     visit: Callable[..., Visit], server: str, width: int, address: str
 ) -> None:
@@ -144,7 +144,7 @@ def test_a_placeholder_is_as_tall_as_its_widget(
     settled(window.page)
     after = heights(window.page.locator(".stElementContainer[class*='st-key-']"))
     farthest = {key: LEGEND if key == "st-key-curves" else FARTHEST for key in before}
-    assert {key: after[key] for key in before if abs(after[key] - before[key]) > farthest[key]} == {}
+    assert {key: after.get(key, 0) for key in before if abs(after.get(key, 0) - before[key]) > farthest[key]} == {}
 
 
 def heights(places: Locator) -> dict[str, float]:
