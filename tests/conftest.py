@@ -45,6 +45,7 @@ from explainers.metrics.faithfulness import METRICS
 from explainers.models import batching
 from explainers.models.bundle_cards import BUNDLES
 from explainers.models.catalog import load_bundle
+from explainers.models.foreign import opened_tokenizer
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import classifier_head
 from explainers.models.meter import Meter
@@ -63,6 +64,8 @@ from explainers.training.fit_spec import FitSpec
 registry.entry_points = lambda **_: ()  # type: ignore[assignment]  # whatever else is installed, tests are about this
 METHODS.reload()
 METRICS.reload()
+
+opened_tokenizer.KEPT = 100  # a process opens each tokenizer of the tests once, which takes some two seconds
 
 # Streamlit reads the metadata of every installed package for every `AppTest`, which takes most of a second.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)

@@ -20,6 +20,7 @@ from app import model_pool
 from app.compare.engine import Engine
 from app.compare.runs import Request
 from app.model_pool import ModelPool, Placed
+from explainers import wrap
 from explainers.__main__ import app
 from explainers.commands.options import downloads
 from explainers.datasets.example import Example
@@ -38,7 +39,10 @@ from explainers.models.foreign.hub_transfer import (
 )
 from explainers.models.frozen_model import FrozenModel
 from explainers.results.settings import Settings
+from explainers.studies.architectures.measure import tokenizer_of
 from tests.models.foreign.hub_server import COMMIT, Hub, serving
+from tests.models.test_encoder_decoder import KINDS, network_of
+from tests.models.test_encoder_decoder import TEXT as ENCODER_DECODER_TEXT
 
 SECONDS = 20.0
 TOKEN = "hf_" + "s" * 34
@@ -83,6 +87,21 @@ def test_a_model_of_the_hub_is_loaded_with_its_commit(hub: Hub) -> None:
     with transferring(again):
         load("owner/model", device="cpu")
     assert again.total == 0  # all of it is there
+
+
+@pytest.mark.parametrize("kind", ["bart", "t5"])
+def test_an_encoder_decoder_of_the_hub_answers_as_in_memory(hub: Hub, tmp_path: Path, kind: str) -> None:
+    network, tokenizer = network_of(KINDS[kind]), tokenizer_of(KINDS[kind])
+    for saved in (network, tokenizer):
+        saved.save_pretrained(tmp_path / "saved")
+    hub.files = Hub(tmp_path / "saved").files
+    theirs, ours = wrap(network, tokenizer), load("owner/model", device="cpu")
+    assert (ours.version, ours.labels) == (COMMIT, ("no", "yes"))
+    encoding = ours.encode(ENCODER_DECODER_TEXT)
+    keeps = np.ones((2, len(encoding.units)))
+    keeps[1, 2] = 0
+    expected = theirs.probabilities(theirs.encode(ENCODER_DECODER_TEXT), keeps)
+    assert ours.probabilities(encoding, keeps) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_model_is_complete_when_all_that_is_read_of_it_is_there(hub: Hub) -> None:
