@@ -81,6 +81,12 @@ class PageState(Generic[Controls]):
         """Changes controls by name."""
         self.controls = replace(self.controls, **changes)
 
+    def correct(self, name: str, value: Any, corrected: Any) -> None:
+        """Changes a control from the value that a run has read, where that has to be another one. A run that was
+        replaced draws on for a moment: what it wrote back unchanged would undo what a person has changed meanwhile."""
+        if corrected != value:
+            self.change(**{name: corrected})
+
     def begin(self) -> None:
         """Called first in a run of the page: takes the controls from the address where that is new to this session.
 
@@ -114,7 +120,7 @@ class PageState(Generic[Controls]):
         model = getattr(self.controls, "model", None)
         if model is not None and not (model and "model" in parameters):
             elsewhere = visit().model if came_from_another_page() else ""
-            self.change(model=elsewhere or model or first_model())
+            self.correct("model", model, elsewhere or model or first_model())
 
     def restore(self, view: Mapping[str, Any]) -> None:
         """Takes the controls that a download names, as `described` wrote them; what it does not name has its default,
@@ -184,7 +190,8 @@ class PageState(Generic[Controls]):
         """
         if options is not None:
             self._offer(name, options)
-        self.change(**{name: _or_default(getattr(self.controls, name), default)})
+        value = getattr(self.controls, name)
+        self.correct(name, value, _or_default(value, default))
         value = getattr(self.controls, name)
         shown = default if value is None else value
         shown = list(shown) if isinstance(shown, tuple) else shown

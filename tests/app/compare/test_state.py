@@ -406,3 +406,17 @@ def test_the_sentence_about_units_that_do_not_exist_stays_for_the_run_that_follo
     assert state.controls.removed == (0,)
     assert state.problems["removed"].endswith("the input has 17.")
     assert state.steps == []
+
+
+def test_a_text_that_arrives_while_the_run_before_still_draws_the_box_stays(
+    page: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, as_it_is = opened(page), session._or_default
+
+    def meanwhile(value: Any, default: Any) -> Any:
+        state.change(text="pasted")  # in the run that replaces this one
+        return as_it_is(value, default)
+
+    monkeypatch.setattr(session, "_or_default", meanwhile)
+    state.widget("text")
+    assert state.controls.text == "pasted"
