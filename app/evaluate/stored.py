@@ -105,6 +105,18 @@ def moment(job: Job) -> float:
         return 0.0
 
 
+def has_result(job: Job) -> bool:
+    """Return whether there is a result, or a part of it that can be drawn."""
+    from explainers.evaluation.set_job import MANIFEST_FILE
+
+    try:
+        return (job.run_folder / MANIFEST_FILE).is_file() or (
+            (job.run_folder / PART).stat().st_size <= MOST_PARTIAL and done(job) > 0
+        )
+    except OSError:
+        return False
+
+
 def result(job: Job) -> SetResult | None:
     """Return the result, or what there is of it; None where there is nothing to be drawn."""
     from explainers.evaluation.set_job import MANIFEST_FILE
@@ -113,8 +125,7 @@ def result(job: Job) -> SetResult | None:
     try:
         if manifest.is_file():
             return _finished(job.run_folder, manifest.stat().st_mtime_ns)
-        size = part.stat().st_size
-        return _partial(part, size) if size <= MOST_PARTIAL and done(job) > 0 else None
+        return _partial(part, part.stat().st_size) if has_result(job) else None
     except OSError:
         return None
 

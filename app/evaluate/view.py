@@ -5,7 +5,7 @@ import streamlit as st
 from app import plain_text
 from app.evaluate import results
 from app.evaluate.state import evaluate_state
-from app.evaluate.stored import checked, checking, done, moment, result
+from app.evaluate.stored import checked, checking, done, has_result, moment, result
 from app.login.gate import Account
 from app.plain_text import Bold
 from app.store import Job
@@ -66,7 +66,8 @@ def _head(listed: JobList, job: Job, *, is_shown: bool) -> None:
     about = f" for {without_folders(job.model)}, {job.method}, {counted(job.texts, 'input')}"
     with listed.head(job, Bold(f"{job.id}. {job.variant}"), about):
         if not is_shown:
-            st.button("Show the result", key=f"show {job.id}", on_click=_show, args=(job.id,))
+            nothing = not has_result(job)
+            st.button("Show the result", key=f"show {job.id}", on_click=_show, args=(job.id,), disabled=nothing)
         listed.buttons(job, "Resume", GOES_ON, ask)
 
 
@@ -77,7 +78,7 @@ def _progress(job: Job, *, ahead: int) -> None:
     if job.error:
         plain_text.error(_unfinished(job))
     if job.status == "cancelled":
-        st.caption(f"Cancelled after {done(job):,} of {job.texts:,} inputs.")
+        st.caption(f"Cancelled after {done(job):,} of {counted(job.texts, 'input')}.")
     if job.status == "done" and job.started and job.finished:
         st.caption(f"Took {duration(job.finished - job.started)}.")
 
@@ -85,7 +86,7 @@ def _progress(job: Job, *, ahead: int) -> None:
 def _unfinished(job: Job) -> str:
     if job.exit_code == processes.REFUSED:
         return job.error
-    return f"{job.error} {done(job):,} of {job.texts:,} inputs are done."
+    return f"{job.error} {done(job):,} of {counted(job.texts, 'input')} done."
 
 
 def _share(job: Job) -> tuple[float, str]:
@@ -99,4 +100,4 @@ def _share(job: Job) -> tuple[float, str]:
     start = (first, since) if inputs > first else (0, job.started or since)
     seconds = (moment(job) - start[1]) / max(inputs - start[0], 1)
     left = f", about {duration(seconds * (job.texts - inputs))} left" if seconds > 0 else ""
-    return inputs / job.texts, f"{inputs:,} of {job.texts:,} inputs{left}"
+    return inputs / job.texts, f"{inputs:,} of {counted(job.texts, 'input')}{left}"

@@ -241,6 +241,17 @@ def test_an_evaluation_waits_runs_is_cancelled_resumed_and_read(evaluate: Evalua
     assert any("predicted" in line for line in evaluate.page.plain("caption"))
 
 
+def test_a_result_is_offered_where_there_is_one(evaluate: Evaluate, model: FrozenModel) -> None:
+    first, second, third = (evaluate.give(CSV).press("start evaluation").job() for _ in range(3))
+    for job in (first, second):
+        evaluate.press(f"cancel {job.id}")
+    evaluate.until(lambda: all(job.pid is None for job in evaluate.jobs.all() if job.id != third.id))
+    explained(first, model, inputs=2)
+    evaluate.run()
+    shows = {job.id: evaluate.at.button(key=f"show {job.id}") for job in (first, second)}
+    assert {number: show.disabled for number, show in shows.items()} == {first.id: False, second.id: True}
+
+
 def test_what_a_training_and_an_evaluation_show_is_apart(evaluate: Evaluate) -> None:
     evaluate.give(CSV).press("start evaluation")
     assert [len(evaluate.jobs.overview(kind=kind).jobs) for kind in ("fit", "evaluate")] == [0, 1]
