@@ -154,6 +154,9 @@ def explain_command(
             for one in (pair.first, pair.second):
                 if one.failures and not (one.results or one.narratives):
                     raise ExplanationError(next(failure_notes(one, one.decision.card.name)))
+            if pair.first.order and not pair.second.order:
+                name = pair.second.decision.card.name
+                raise ExplanationError(f"None of these methods is fitted to {name}. Choose others with --methods.")
             return typer.echo(strict_json(pair.as_dict()) if json_ else "\n".join(pair_lines(pair)))
         given = specs_from_file(attributions, example)
         note = show_progress if sys.stderr.isatty() else None

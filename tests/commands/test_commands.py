@@ -392,3 +392,13 @@ def test_a_pair_model_that_gets_one_text_says_so() -> None:
     result = explained("--methods", "occlusion")
     assert result.exit_code == 2
     assert result.stderr == "small needs a premise and a hypothesis; the hypothesis is missing.\n"
+
+
+def test_a_second_model_that_no_chosen_method_fits_is_a_sentence(
+    bert: FrozenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, other = catalog.load, replace(bert, name="other")
+    monkeypatch.setattr(catalog, "load", lambda name, **rest: other if name == "other" else load(name, **rest))
+    result = explained("--methods", "cimi", "--beside", "other")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "None of these methods is fitted to other. Choose others with --methods." in result.stderr
