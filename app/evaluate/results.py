@@ -13,6 +13,7 @@ from app.evaluate.charts import cascade_chart, cost_chart, curve_chart, evidence
 from app.evaluate.state import evaluate_state
 from app.evaluate.stored import SetResult
 from app.plain_text import Bold
+from explainers.evaluation.names import FEWEST
 from explainers.evaluation.sanity_summary import cascade, notes, sentence
 from explainers.evaluation.set_frames import without_lists
 from explainers.evaluation.set_summary import inputs_with, worth_a_look
@@ -51,7 +52,7 @@ Chosen = Callable[[str], None]
 
 def draw(result: SetResult, number: int) -> None:
     """Draw the result of evaluation `number`, or what there is of it."""
-    so_far = "" if result.finished else f"So far, after {len(result.rows):,} inputs: "
+    so_far = "" if result.finished else f"So far, after {counted(len(result.rows), 'input')}: "
     plain_text.paragraph(so_far, Bold(result.advice.sentence))
     _methods(result, number)
     left, right = st.columns(2)
@@ -159,7 +160,13 @@ def _words(result: SetResult, number: int) -> None:
         height=320,
         alt="Words by mean score",
     )
-    st.caption("In the order of the mean score less its uncertainty. Choose a row to see the inputs with the word.")
+    few = int((result.rows["predicted"] == (predicted or classes[0])).sum()) < FEWEST
+    order = (
+        f"the mean score; from {FEWEST} inputs on less its uncertainty"
+        if few
+        else "the mean score less its uncertainty"
+    )
+    st.caption(f"In the order of {order}. Choose a row to see the inputs with the word.")
     for place in event["selection"]["rows"][:1]:
         if place < len(rows):
             _inputs_with(result, rows[place], str(predicted or classes[0]), number)
@@ -167,7 +174,7 @@ def _words(result: SetResult, number: int) -> None:
 
 def _inputs_with(result: SetResult, word: Mapping[str, Any], predicted: str, number: int) -> None:
     named = inputs_with(result.rows, word["word"], predicted)
-    _one_of(result, named, f"{len(named):,} inputs", f"with {number} {word['word']}")
+    _one_of(result, named, counted(len(named), "input"), f"with {number} {word['word']}")
 
 
 def _one_of(result: SetResult, rows: pd.DataFrame, label: str, key: str) -> None:

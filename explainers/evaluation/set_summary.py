@@ -179,8 +179,9 @@ def words_over_set(rows: pd.DataFrame, methods: pd.DataFrame, method: str) -> pd
     one input alone), the number of `inputs`, the share of them in which it is among the `top` 20 %, and `least`.
 
     `least` is the lower bound of the 95 % interval of the mean, so that a rare word does not come first by luck; the
-    rows are in its order. Words that repeat share the spread within a word, pooled over the class; a word of one input
-    has that of all scores of the class. A word counts once per input.
+    rows are in its order, those of a class with fewer than `FEWEST` inputs in that of the mean. Words that repeat share
+    the spread within a word, pooled over the class; a word of one input has that of all scores of the class. A word
+    counts once per input.
     """
     single = _words_by_input(rows, methods[(methods["method"] == method) & methods["scores"].notna()])
     grouped = single.groupby(["class", "word"], sort=False)
@@ -194,7 +195,13 @@ def words_over_set(rows: pd.DataFrame, methods: pd.DataFrame, method: str) -> pd
     every = classes.map(single.groupby("class")["score"].agg(_spread))
     spread = classes.map(within).fillna(every).where(table["inputs"] > 1, every)
     table["least"] = table["score"] - 1.96 * spread / np.sqrt(table["inputs"])
-    return table.sort_values(["class", "least"], ascending=[True, False], ignore_index=True)
+    few = classes.map(single.groupby("class")["id"].nunique()) < FEWEST
+    order = table["score"].where(few, table["least"])
+    return (
+        table.assign(order=order)
+        .sort_values(["class", "order"], ascending=[True, False], ignore_index=True)
+        .drop(columns="order")
+    )
 
 
 def inputs_with(rows: pd.DataFrame, word: str, predicted: str) -> pd.DataFrame:

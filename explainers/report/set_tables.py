@@ -213,8 +213,9 @@ def set_document(manifest: Mapping[str, Any], rows: pd.DataFrame, methods: pd.Da
 def latex_caption(manifest: Mapping[str, Any]) -> str:
     """Return what the table of methods shows."""
     return (
-        f"{manifest['model']['name']} on {manifest['data']['name']}, {manifest['inputs']:,} inputs: means with 95 % "
-        f"bootstrap intervals. Evidence is AOPC-C − AOPC-S under {manifest['operators'][0]}."
+        f"Explanation methods for the model {manifest['model']['name']}, compared over "
+        f"{counted(manifest['inputs'], 'input')}: means with 95 % bootstrap intervals. Evidence is AOPC-C − AOPC-S "
+        f"under {manifest['operators'][0]}."
     )
 
 

@@ -25,7 +25,7 @@ from explainers.evaluation.set_summary import (
 )
 from explainers.metrics.bootstrap import Interval
 from explainers.models.frozen_model import FrozenModel
-from explainers.report.set_tables import WORDS, distance_cell
+from explainers.report.set_tables import WORDS, distance_cell, latex_caption
 from explainers.results.settings import Settings
 
 LABELS = ("negative", "positive")
@@ -192,10 +192,12 @@ def test_words_have_mean_spread_inputs_and_share_among_the_first() -> None:
 
 
 def test_a_word_of_one_input_has_no_spread_and_does_not_come_before_one_that_is_seen_again() -> None:
-    records = [record(n, "good film", methods={"lime": content(0.1, scores=[0.5, 0.0])}) for n in range(4)]
-    records.append(record(4, "odd film", methods={"lime": content(0.1, scores=[0.6, 0.0])}))
+    records = [record(n, "good film", methods={"lime": content(0.1, scores=[0.5, 0.0])}) for n in range(9)]
+    records.append(record(9, "odd film", methods={"lime": content(0.1, scores=[0.6, 0.0])}))
     words = words_over_set(*frames(records), "lime")
     assert list(words["word"])[:1] == ["good"]
+    few = words_over_set(*frames(records[1:]), "lime")  # nine inputs are too few for the uncertainty
+    assert list(few["word"]) == ["odd", "good", "film"]
     spreads = dict(zip(words["word"], words["spread"], strict=True))
     assert np.isnan(spreads["odd"])
     assert spreads["good"] == 0
@@ -280,3 +282,11 @@ def test_a_distance_shows_whether_its_interval_holds_nought() -> None:
     assert distance_cell(Interval(0.017, 0.0004, 0.035, 12)) == "0.0170 [0.0004, 0.0350]"
     assert distance_cell(Interval(0.017, -0.002, 0.035, 12)) == "0.017 [-0.002, 0.035]"
     assert distance_cell(Interval(0.0, 0.0, 0.0, 12)) == "0.000 [0.000, 0.000]"
+
+
+def test_the_caption_of_the_latex_table_says_what_it_shows_and_names_no_file() -> None:
+    manifest = {"model": {"name": "sst2"}, "data": {"name": "inner/table.csv"}, "inputs": 1200, "operators": ["mask"]}
+    assert latex_caption(manifest) == (
+        "Explanation methods for the model sst2, compared over 1,200 inputs: means with 95 % bootstrap intervals. "
+        "Evidence is AOPC-C − AOPC-S under mask."
+    )
