@@ -131,7 +131,7 @@ def note(run: Run, column: Column, status: str) -> str:
         return f"no time within {run.short_of} s"
     if status == "done" and column.attribution is not None and column.attribution.ended_early:
         if column.spec.kind in SLOW:
-            return f"estimate after {run.short_of} s"
+            return f"estimate after {column.attribution.seconds:.1f} s"
         if run.active:
             return ""  # its scores are what they will be
         return f"measured in part {'before it was stopped' if run.status == 'stopped' else f'in {run.short_of} s'}"

@@ -84,7 +84,7 @@ def test_an_estimate_is_not_remembered_as_the_result(engine: Engine, request_for
             break
     (early, *_) = run.comparison().ended_early
     texts = score_sheet.row_texts(run, run.columns[early])
-    assert texts.note == f"estimate after {seconds} s"
+    assert texts.note == f"estimate after {run.columns[early].attribution.seconds:.1f} s"  # type: ignore[union-attr]
     assert score_sheet.settled_after(run.columns[early].attribution).startswith("settled") is False  # type: ignore[arg-type]
     rest = over(engine.submit(replace(asked, budget=None)))
     before, after = run.result(early), rest.result(early)
