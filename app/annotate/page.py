@@ -27,6 +27,7 @@ from app.model_pool import ModelPool
 from app.server import hosts
 from app.store import Store
 from explainers.errors import ExplanationError
+from explainers.report.text import counted
 
 NAMES = "Names, one per line"
 NAMES_HELP = "A pseudonym for each person, such as A1. It stands in every download."
@@ -236,7 +237,7 @@ def _settings(store: Store, project: Project, visitor: AnnotateVisitor) -> None:
     plain_text.bullets(
         [
             f"Model: {spec.model}",
-            f"Data: {spec.source}, {project.items:,} items",
+            f"Data: {spec.source}, {counted(project.items, 'item')}",
             f"Tasks: {tasks}",
             f"Methods: {', '.join(map(method_name, (*spec.methods, *spec.narrators))) or 'none'}",
             *([f"Methods per item: {spec.methods_per_item}"] if set(spec.tasks) & set(ONE_BY_ONE) else []),

@@ -35,6 +35,7 @@ from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import METHODS
 from explainers.methods.spec import MethodSpec
+from explainers.report.text import counted
 from explainers.training.artifacts import check_fitted, runnable_narrators
 
 QUESTIONS: dict[Task, str] = {
@@ -212,7 +213,7 @@ def _data(model: str, info: ModelInfo) -> ReadItems:
     if chosen == data_files.GENERATED:
         count = int(st.number_input("How many", 1, data_files.MOST_GENERATED, 40, key="project generated"))
     items = _embedded(model, chosen or "", info.labels, info.generator_noun, count)
-    st.caption(f"{len(items):,} items.")
+    st.caption(f"{counted(len(items), 'item')}.")
     return ReadItems(items)
 
 
@@ -260,8 +261,8 @@ def _splits(files: Files) -> tuple[str, ...]:
 
 
 def _summary(read: ReadItems) -> None:
-    came = f", with {len(read.annotations):,} annotations" if read.annotations else ""
-    st.caption(f"{len(read.items):,} items{came}.")
+    came = f", with {counted(len(read.annotations), 'annotation')}" if read.annotations else ""
+    st.caption(f"{counted(len(read.items), 'item')}{came}.")
     if read.left_out:
         more = len(read.left_out) - SENTENCES_SHOWN
         count = len(read.left_out)

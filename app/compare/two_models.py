@@ -20,7 +20,7 @@ from app.compare.state import compare_state
 from app.model_info import ModelInfo, model_info, offered_models
 from app.streamlit_shims import connection
 from explainers.errors import ExplanationError, without_folders
-from explainers.report.text import one_line
+from explainers.report.text import counted, one_line
 from explainers.report.two_models import (
     alone_notes,
     class_note,
@@ -259,7 +259,7 @@ def _complete(engine: Engine, second: Run) -> None:
 def _progress(second: Run) -> tuple[float, str]:
     """Return how far the run is, from 0 to 1 and in words."""
     done, count = len(second.settled_methods), len(second.columns)
-    return done / max(count, 1), f"{done} of {count} methods done" if count else PREDICTS
+    return done / max(count, 1), f"{done} of {counted(count, 'method')} done" if count else PREDICTS
 
 
 def _json(pair: "ModelPair") -> str:

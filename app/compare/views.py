@@ -29,7 +29,7 @@ from app.session import undoable
 from explainers.attribution.given import PEOPLE
 from explainers.methods.registry import method_spec
 from explainers.metrics.plausibility import PLAUSIBILITY, is_defined, plausibility, plausibility_by_chance
-from explainers.report.text import class_words_warning, duration
+from explainers.report.text import class_words_warning, counted, duration
 
 TITLE = "Agreement with people's marks"
 CAPTION = (
@@ -237,7 +237,7 @@ def _status(engine: Engine, run: Run) -> None:
             progress = {
                 "waiting": f"{ahead} other comparison{'s' if ahead != 1 else ''} first" if ahead else _beginning(run),
                 "loading": _loading(engine, run),
-                "running": f"{settled} of {len(run.columns)} methods done"
+                "running": f"{settled} of {counted(len(run.columns), 'method')} done"
                 if settled < len(run.columns)
                 else "Measuring random orders and other operators",
             }
@@ -269,7 +269,7 @@ def budget_line(run: Run) -> str:
     done = sum(run.result(method) is not None and method not in late for method in run.columns)
     seconds = run.seconds_missing
     rest = f"The rest takes about {duration(max(seconds, 1.0))}." if seconds else ""
-    return f"{done} of {len(run.columns)} methods complete in {run.seconds:.0f} s. {rest}".strip()
+    return f"{done} of {counted(len(run.columns), 'method')} complete in {run.seconds:.0f} s. {rest}".strip()
 
 
 def how(run: Run) -> str:

@@ -15,6 +15,7 @@ from explainers.datasets.image import InputImage
 from explainers.datasets.images.own import image_rows
 from explainers.datasets.user_texts import FEWEST, SUFFIXES, check_texts, parse_lines, parse_texts
 from explainers.errors import DataUnavailable
+from explainers.report.text import counted
 
 MEGABYTES = 10
 LISTED = 5  # bad rows that are named one by one
@@ -103,7 +104,8 @@ def _problems(submitted: SubmittedTexts) -> None:
     """What is wrong with rows, or with all that was given."""
     if submitted.left_out:
         more = len(submitted.left_out) - LISTED
-        listed = *submitted.left_out[:LISTED], f"{more:,} more rows are left out." * (more > 0)
+        are = f"{counted(more, 'more row')} {'is' if more == 1 else 'are'}"
+        listed = *submitted.left_out[:LISTED], f"{are} left out." * (more > 0)
         plain_text.warning(" ".join(filter(None, listed)))
     if submitted.problem and submitted.typed:
         plain_text.error(submitted.problem)

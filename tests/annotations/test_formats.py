@@ -210,6 +210,7 @@ def test_good_rows_are_kept_and_bad_ones_listed_up_to_a_limit() -> None:
     assert len(imported.problems()) == 21
     assert imported.problems()[0].startswith("Row 1: ")
     assert imported.problems()[-1] == "30 more rows were not read."
+    assert imported.problems(49)[-1] == "1 more row was not read."
 
 
 @pytest.mark.slow

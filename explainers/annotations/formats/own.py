@@ -49,7 +49,8 @@ class Imported:
         """The bad rows as sentences, of which at most `most` are listed one by one."""
         sentences = [f"Row {row.row:,}: {row.reason}" for row in self.bad_rows[:most]]
         more = len(self.bad_rows) - most
-        return (*sentences, f"{more:,} more rows were not read.") if more > 0 else tuple(sentences)
+        rest = "1 more row was not read." if more == 1 else f"{more:,} more rows were not read."
+        return (*sentences, rest) if more > 0 else tuple(sentences)
 
     def sample(self, n: int, seed: int) -> tuple[Item, ...]:
         """`n` items in an order drawn by the seed, or all with 0."""
