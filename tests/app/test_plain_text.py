@@ -45,6 +45,8 @@ IN_LABELS = ("label", "text", "help", "caption", "options")
 OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/reading
     "app/annotate/project_form.py": (
         "offered",
+        "counted(len(items), 'item')",
+        "counted(len(read.items), 'item')",
         "list(titles)",
         "list(offered)",
         "came",
@@ -113,11 +115,13 @@ OWN: dict[str, tuple[str, ...]] = {  # stories come with the project, in assets/
     ),
     "app/evaluate/form.py": ("list(presets)", "preset.meaning[0].upper()", "preset.meaning[1:]"),
     "app/evaluate/results.py": (
+        "order",
         "label",
         "counted(data['left_out'], 'row')",
         "' '.join(filter(None, (NOTE, plausibility_note(result.methods))))",
     ),
     "app/evaluate/view.py": (
+        "counted(job.texts, 'input')",
         "chosen.id",
         "*_share(job)",
         "duration(job.finished - job.started)",
