@@ -160,7 +160,9 @@ function sheetHead(data) {
   }
   head.append(views);
   if (data.view === "matrix" && data.matrix) return head;
-  head.append(element("div", "map"), element("div", "curve", "removed · kept"));
+  const curve = element("div", "curve", "removed · kept");
+  curve.title = "Curves: the probability while the top units are removed, and with only them";
+  head.append(element("div", "map"), curve);
   for (const [place, metric] of data.metrics.entries()) {
     const box = element("div", `metric place-${place}`, `${metric.name} ${metric.arrow}`);
     box.title = metric.meaning;

@@ -42,7 +42,6 @@ PREDICTED = ' class="predicted"'
 UNSIGNED = "Unsigned methods: the deeper, the more important. They say nothing about for or against."
 OUTLINED = "Outlined: the units with the highest scores, as many in every row. What speaks against is never outlined."
 BAND = "Grey bands: 95 % of the random orders. They are drawn to compare; the one test is that of the answer."
-CURVES = "Curves: the probability while the top units are removed, and with only them"
 STYLE = """<style>
 .bars { display: grid; grid-template-columns: minmax(5rem, max-content) 1fr 7.5rem; gap: 0.15rem 0.75rem;
         align-items: center; max-width: 44rem; min-height: 3.2rem; align-content: center; }
@@ -133,17 +132,15 @@ def _bar(label: str, before: float | None, now: float, *, predicted: bool) -> st
 
 
 def legend(run: Run, drawing: DrawingOptions) -> None:
-    """What colours, outlines and the short heads of the sheet mean, each with a sentence where the pointer rests."""
-    key = (drawing.preset, drawing.percent, run.request.settings.erasure)
+    """What colours, outlines and bands of the sheet mean, each with a sentence where the pointer rests."""
     with st.container(key="legend"):
-        st.html(STYLE + run.view("legend", key, lambda: _legend(run, drawing)))
+        st.html(STYLE + run.view("legend", (drawing.preset, drawing.percent), lambda: _legend(drawing)))
 
 
-def _legend(run: Run, drawing: DrawingOptions) -> str:
+def _legend(drawing: DrawingOptions) -> str:
     def fill(strength: float, *, signed: bool) -> str:
         return f"background:{colour(strength, preset=drawing.preset, signed=signed)}"
 
-    erasure = run.request.settings.erasure
     keys = (
         (fill(0.8, signed=False), "important", UNSIGNED),
         (fill(0.8, signed=True), "for", "Signed methods: the unit speaks for the explained class."),
@@ -151,16 +148,12 @@ def _legend(run: Run, drawing: DrawingOptions) -> str:
         ("outline:1px solid currentColor", f"top {drawing.percent} %", OUTLINED),
         ("border-bottom:4px solid currentColor", "strength", "Underlined: the thicker, the larger the score."),
         ("background:rgba(128,128,128,0.3)", "random orders", BAND),
-        ("", "removed · kept", f"{CURVES} (erased by {erasure})."),
-        ("", "agree", "Mean Spearman's ρ with the ranks of the other methods."),
-        ("", "s", "Seconds of computing."),
     )
     return f'<div class="keys" role="note" aria-label="Legend">{"".join(_key(*key) for key in keys)}</div>'
 
 
 def _key(style: str, name: str, meaning: str) -> str:
-    swatch = f'<i style="{style}"></i>' if style else ""
-    return f'<span title="{escape(meaning)}">{swatch}{escape(name)}</span>'
+    return f'<span title="{escape(meaning)}"><i style="{style}"></i>{escape(name)}</span>'
 
 
 def changes(run: Run, sort: str) -> None:
