@@ -14,6 +14,7 @@ if __name__ == "__main__":  # a session; the server imports this module by its n
         layout="wide",
         initial_sidebar_state="collapsed" if projected else "auto",
     )
+    st.logo(ASSETS / "logo.svg")
     gate.require_login()
     st.navigation(
         [

@@ -1,5 +1,6 @@
 """What is known of a model: from its card before it is loaded, then from itself; and the box to choose one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ from explainers.models.multimodal.head_cards import TOKENIZER, encoder_parts, is
 from explainers.models.prompt import prompt_named, shipped_prompts, split_name
 from explainers.models.smollm2 import NAME as SMOLLM2
 from explainers.models.smollm2 import smollm2_folder
+from explainers.models.tasks import task_of
+from explainers.report.text import join_names, one_line
+
+LABELS_NAMED, LONGEST_LABEL = 4, 24  # classes of a foreign model in a sentence, and characters of each
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,18 @@ def model_info(pool: ModelPool, name: str) -> ModelInfo:
         on_card.generator_noun,
         model.default_erasure,
     )
+
+
+def decides_line(name: str, labels: Sequence[str]) -> str:
+    """Return what a model decides, in a sentence: of a foreign one between which classes, once they are known."""
+    task = task_of(name)
+    if task is not None and task.decides:
+        return f"{name} decides {task.decides}."
+    if not labels:
+        return "What this model decides is said here once it is loaded."
+    named = [one_line(label, LONGEST_LABEL) for label in labels[:LABELS_NAMED]]
+    others = len(labels) - len(named)
+    return f"This model decides between {join_names([*named, *([f'{others:,} more'] if others else [])])}."
 
 
 def is_fetched_first(name: str) -> bool:

@@ -77,6 +77,8 @@ def _question(pool: ModelPool, state: CompareState, line: Container) -> Question
         with fourth:
             others = tuple(other for other in info.labels if other != label)
             versus = _class_box("Rather than", NO_OTHER, others, "versus", VERSUS_HELP, state)
+    with st.container(key="decides"):  # as high before a model is loaded, so that nothing below it moves
+        plain_text.caption(models.decides_line(model, info.labels))
     example = _with_image(info, state) if info.multimodal else _texts(info.input_names, state)
     return Question(model, example, label, versus)
 

@@ -45,6 +45,7 @@ class TrainingData:
     read: Callable[[Path | None], Splits]
     input_names: tuple[str, ...] = SINGLE_TEXT
     position: int = 0  # in lists and selections
+    decides: str = ""  # what the model decides, as "whether …"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from app.model_info import is_fetched_first
+from app.model_info import decides_line, is_fetched_first
 from app.model_pool import ROOTS_VARIABLE
 
 COMMIT = "a" * 40
@@ -66,3 +66,17 @@ def test_a_model_of_the_hub_that_is_not_in_the_cache_is_fetched_first(name: str,
 def test_a_folder_is_not_fetched(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ROOTS_VARIABLE, str(cache))
     assert not is_fetched_first(str(cache))
+
+
+@pytest.mark.parametrize(
+    ("model", "labels", "line"),
+    [
+        ("sst2", (), "sst2 decides whether a sentence about a film is positive or negative."),
+        ("sst2-ivra-comp", (), "sst2-ivra-comp decides whether a sentence about a film is positive or negative."),
+        ("owner/model", (), "What this model decides is said here once it is loaded."),
+        ("owner/model", ("joy", "anger"), "This model decides between joy and anger."),
+        ("owner/model", tuple("abcdefg"), "This model decides between a, b, c, d and 3 more."),
+    ],
+)
+def test_what_a_model_decides_is_a_sentence(model: str, labels: tuple[str, ...], line: str) -> None:
+    assert decides_line(model, labels) == line

@@ -54,6 +54,7 @@ def _first_of_test() -> Example:
 TASKS = {
     "scenes": Task(
         position=3,
+        decides="whether the text follows from the image, contradicts it, or neither",
         labels=LABELS,
         data="scenes of three boxes with statements about them, drawn by a seeded generator; no files are needed",
         licence="as this project",

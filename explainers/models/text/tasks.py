@@ -29,6 +29,7 @@ def _make(name: str, options: TrainingOptions) -> dict[str, Any]:
 TASKS = {
     "sst2": Task(
         position=1,
+        decides="whether a sentence about a film is positive or negative",
         labels=("negative", "positive"),
         data="SST-2 (Socher et al., 2013), GLUE's phrases; half of the Rotten Tomatoes sentences that are not in SST "
         "(Pang and Lee, 2005); to warm up, Yelp sentences",
@@ -40,6 +41,7 @@ TASKS = {
     ),
     "nli": Task(
         position=2,
+        decides="whether the hypothesis follows from the premise, contradicts it, or neither",
         labels=LABELS,
         data="e-SNLI (Camburu et al., 2018), its dev file; SNLI pairs with counterfactual revisions (Kaushik et al., "
         "2020), their train and dev files; to learn to explain, unlabelled, e-SNLI-VE (Do et al., 2021)",
