@@ -8,6 +8,7 @@ alone.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import streamlit as st
@@ -76,14 +77,16 @@ class PageState(Generic[Controls]):
     earlier_problems: frozenset[str] = frozenset()  # parameters of those that an earlier run of the page noted
     drawn: dict[str, Any] = field(default_factory=dict)  # what the widgets were last drawn with, by control
     replaced: dict[str, Any] = field(default_factory=dict)  # what they showed before the page gave them that
+    changing: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def change(self, **changes: Any) -> None:
-        """Changes controls by name."""
-        self.controls = replace(self.controls, **changes)
+        """Changes controls by name, one at a time: the run that was replaced draws on while the next one begins."""
+        with self.changing:
+            self.controls = replace(self.controls, **changes)
 
     def correct(self, name: str, value: Any, corrected: Any) -> None:
-        """Changes a control from the value that a run has read, where that has to be another one. A run that was
-        replaced draws on for a moment: what it wrote back unchanged would undo what a person has changed meanwhile."""
+        """Changes a control from the value that a run has read, where that has to be another one: a run that was
+        replaced would write back what a person has changed meanwhile."""
         if corrected != value:
             self.change(**{name: corrected})
 

@@ -420,3 +420,15 @@ def test_a_text_that_arrives_while_the_run_before_still_draws_the_box_stays(
     monkeypatch.setattr(session, "_or_default", meanwhile)
     state.widget("text")
     assert state.controls.text == "pasted"
+
+
+def test_two_runs_of_a_session_change_controls_one_after_the_other(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    state, made, alone = opened(page), session.replace, []
+
+    def noting(controls: Any, **changes: Any) -> Any:
+        alone.append(state.changing.locked())
+        return made(controls, **changes)
+
+    monkeypatch.setattr(session, "replace", noting)
+    state.change(opened=(), sentences=0)  # as every run does
+    assert alone == [True]
