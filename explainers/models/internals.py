@@ -129,18 +129,22 @@ def forward_with_internals(
     embedding_output: Tensor | None = None,
     scale: Tensor | None = None,
     layer_output: tuple[int, Tensor] | None = None,
+    keep_replaced: bool = False,
 ) -> Internals:
     """One pass over the batch, with the gradient of the tensors given here; without any the pass has no gradient.
 
     `embeds` (B, L, d) replaces the word embeddings and `embedding_output` (B, L, d) the output after LayerNorm, which
-    `scale` (B, L) multiplies; `layer_output` = (k, states) replaces layer k's output (k = 1 is the first layer).
+    `scale` (B, L) multiplies; `layer_output` = (k, states) replaces layer k's output (k = 1 is the first layer). With
+    `keep_replaced`, `hidden[k]` is what the layer gave itself, and only the layers above read the states.
     """
     record = Record()
     with ExitStack() as stack:
         stack.enter_context(model.meter.locked_batch(model.lock, batch.rows))
         if all(state is None for state in (embeds, embedding_output, scale, layer_output)):
             stack.enter_context(torch.no_grad())
-        stack.enter_context(_hooks(model, record, embedding_output, _factor(batch, scale), layer_output))
+        stack.enter_context(
+            _hooks(model, record, embedding_output, _factor(batch, scale), layer_output, keep_replaced=keep_replaced)
+        )
         if embeds is None and bool(batch.is_patch.any()):
             embeds = input_embeddings(model, batch)[0]
         inputs = {"input_ids": batch.ids} if embeds is None else {"inputs_embeds": embeds}
@@ -173,14 +177,20 @@ def passes_in(precision: Precision) -> Iterator[None]:
 def forward_with_soft_mask(
     model: FrozenModel, batch: PaddedBatch, mask: Tensor, replacement: Tensor | None = None
 ) -> Internals:
-    """The pass in which every unit is kept by its share: m·e + (1-m)·e_[MASK] on word embeddings; mask (B, U).
+    """The pass in which every unit is kept by its share, as in `blended_embeddings`."""
+    return forward_with_internals(model, batch, embeds=blended_embeddings(model, batch, mask, replacement))
+
+
+def blended_embeddings(
+    model: FrozenModel, batch: PaddedBatch, mask: Tensor, replacement: Tensor | None = None
+) -> Tensor:
+    """m·e + (1-m)·e_[MASK], the word embeddings (B, L, d) with every unit kept by its share; mask (B, U).
 
     `replacement` (d,) or (B, L, d) is used instead of the mask token's embedding.
     """
     kept = batch.spread(mask)[:, :, None]  # (B, L, 1)
     embeddings, default = input_embeddings(model, batch)
-    blend = kept * embeddings + (1 - kept) * (default if replacement is None else replacement)
-    return forward_with_internals(model, batch, embeds=blend)
+    return kept * embeddings + (1 - kept) * (default if replacement is None else replacement)
 
 
 @singledispatch
@@ -239,6 +249,8 @@ def _hooks(
     embedding_output: Tensor | None,
     factor: Tensor | None,
     layer_output: tuple[int, Tensor] | None,
+    *,
+    keep_replaced: bool,
 ) -> Iterator[None]:
     """During the block a pass is written to `record`, with the replacements of `forward_with_internals`."""
 
@@ -260,21 +272,22 @@ def _hooks(
         layers = transformer_layers(model)
         for layer in dict.fromkeys(layers):
             numbers = [number for number, other in enumerate(layers, start=1) if other is layer]
-            hooks.callback(layer.register_forward_hook(_layer_hook(record, iter(numbers), layer_output)).remove)
+            hook = _layer_hook(record, iter(numbers), layer_output, keep_replaced=keep_replaced)
+            hooks.callback(layer.register_forward_hook(hook).remove)
             record_projections(hooks, model, record, layer)
         yield
 
 
 def _layer_hook(
-    record: Record, numbers: Iterator[int], replaced: tuple[int, Tensor] | None
+    record: Record, numbers: Iterator[int], replaced: tuple[int, Tensor] | None, *, keep_replaced: bool
 ) -> Callable[[nn.Module, object, object], object]:
     """Records a layer's output, or replaces it; `numbers` has the layer's number for each time that it is passed."""
 
     def hook(_module: nn.Module, _args: object, output: object) -> object:
-        state = cast(Tensor, output[0] if isinstance(output, tuple) else output)
+        own = state = cast(Tensor, output[0] if isinstance(output, tuple) else output)
         if replaced is not None and replaced[0] == next(numbers):
             state = replaced[1]
-        record.hidden.append(state)
+        record.hidden.append(own if keep_replaced else state)
         return (state, *output[1:]) if isinstance(output, tuple) else state
 
     return hook

@@ -16,6 +16,7 @@ from explainers.learned.fitting_loop import fit
 from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.internals import forward_with_internals, forward_with_soft_mask
+from explainers.models.meter import Meter
 
 TEXTS = ("the film was not unwatchable !", "good", "a very dull plot", "bad bad bad")
 TERMS = ["total", "ELBO", "recon", "KL", "Dis", "CE", "sigma"]
@@ -197,9 +198,24 @@ def test_without_tau_dis_is_watched_and_not_minimised(bert: FrozenModel) -> None
 def test_z_in_place_of_the_states_themselves_gives_the_models_own_answer(bert: FrozenModel) -> None:
     for layer in (1, 2):
         recipe, items = replace(SMALL, layer=layer), texts(bert, *TEXTS)
-        own = recipe._head(bert, items, items.internals_of(bert).hidden[layer]).item()
+        states = items.internals_of(bert).hidden[layer]
+        share = torch.rand(items.inputs.units.shape, generator=generator())
+        _, answer = recipe._passes(bert, items.inputs, share, states)
+        own = recipe._error(bert, items, answer).item()
         entropy = -(items.probabilities * items.probabilities.log()).sum(1).mean().item()
         assert own == pytest.approx(entropy, abs=1e-5)
+
+
+@pytest.mark.parametrize("erasure", ["zero", "mask"])
+def test_one_pass_over_both_gives_what_two_passes_give(bert: FrozenModel, erasure: str) -> None:
+    recipe, items = replace(SMALL, layer=2, erasure=erasure), texts(bert, *TEXTS)  # type: ignore[arg-type]
+    share = torch.rand(items.inputs.units.shape, generator=generator())
+    z = items.internals_of(bert).hidden[1]
+    meter = Meter()
+    masked, answer = recipe._passes(bert.metered(meter), items.inputs, share, z)
+    assert meter.calls == len(TEXTS)
+    assert torch.equal(masked, recipe._masked(bert, items.inputs, share).hidden[2])
+    assert torch.equal(answer, forward_with_internals(bert, items.inputs, layer_output=(2, z)).logits)
 
 
 def test_the_last_layer_is_layer_0_and_the_one_above_it_is_missing(bert: FrozenModel) -> None:

@@ -198,6 +198,9 @@ def test_states_below_the_replaced_layer_stay(bert: FrozenModel) -> None:
     result = forward_with_internals(bert, batch, layer_output=(2, torch.zeros_like(plain.hidden[2])))
     assert torch.equal(result.hidden[1], plain.hidden[1])
     assert not result.hidden[2].any()
+    kept = forward_with_internals(bert, batch, layer_output=(2, torch.zeros_like(plain.hidden[2])), keep_replaced=True)
+    assert torch.equal(kept.hidden[2], plain.hidden[2])
+    assert torch.equal(kept.logits, result.logits)
 
 
 @FAMILIES

@@ -38,10 +38,12 @@ from explainers.learned.recipe import (
     WeightDecay,
     Width,
 )
+from explainers.models.encoder_decoder import EncoderBase
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.inputs.padded_batch import PaddedBatch
 from explainers.models.internals import (
     Internals,
+    blended_embeddings,
     forward_with_internals,
     forward_with_soft_mask,
     hidden_size,
@@ -177,9 +179,9 @@ class Ciem:
         recon = -over_tokens(inputs, ((x - decoded) ** 2).sum(-1)) / (2 * x.shape[-1])  # log p up to a constant
         kl = over_tokens(inputs, posterior.divergence(prior).sum(-1)) / x.shape[-1]
         elbo = recon - kl
-        masked = self._masked(model, inputs, self._importance(inputs, latents)).hidden[self._k(model)]
+        masked, answer = self._passes(model, inputs, self._importance(inputs, latents), z)
         dis = over_tokens(inputs, functional.cosine_similarity(masked, a, dim=-1))
-        ce = self._head(model, batch, z)
+        ce = z.new_zeros(()) if answer is None else self._error(model, batch, answer)
         sigma = over_tokens(inputs, (posterior.log_variance[..., : 2 * self.r] / 2).exp().mean(-1))
         total = ce - self.alpha * elbo - self.tau * dis
         return {"total": total, "ELBO": elbo, "recon": recon, "KL": kl, "Dis": dis, "CE": ce, "sigma": sigma}
@@ -215,11 +217,40 @@ class Ciem:
             raise ExplanationError(f"{model.name} has no layer {self.layer}. Choose 1 to {highest}, or 0 for the last.")
         return self.layer or highest
 
+    def _passes(
+        self, model: FrozenModel, inputs: PaddedBatch, share: Tensor, z: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """f_k(S⊙X), and with cross-entropy the logits when Z stands for layer k's output: in one pass where above
+        layer k there is only a head, which reads nothing else."""
+        k = self._k(model)
+        more_read = model.multimodal or isinstance(model.base, EncoderBase)  # a decoder reads the embeddings too
+        if self.cross_entropy and k == layer_count(model) and not more_read:
+            return self._masked_below(model, inputs, share, (k, z))
+        masked = self._masked(model, inputs, share).hidden[k]
+        if not self.cross_entropy:
+            return masked, None
+        return masked, forward_with_internals(model, inputs, layer_output=(k, z)).logits
+
     def _masked(self, model: FrozenModel, inputs: PaddedBatch, share: Tensor) -> Internals:
         """The pass over S⊙X."""
         if self.erasure == "mask":
             return forward_with_soft_mask(model, inputs, share)
         return forward_with_internals(model, inputs, scale=inputs.spread(share))
+
+    def _masked_below(
+        self, model: FrozenModel, inputs: PaddedBatch, share: Tensor, layer_output: tuple[int, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        """The pass over S⊙X up to layer k, whose output it returns, and over other states above, with their logits."""
+        blended = self.erasure == "mask"
+        result = forward_with_internals(
+            model,
+            inputs,
+            embeds=blended_embeddings(model, inputs, share) if blended else None,
+            scale=None if blended else inputs.spread(share),
+            layer_output=layer_output,
+            keep_replaced=True,
+        )
+        return result.hidden[layer_output[0]], result.logits
 
     def _importance(self, inputs: PaddedBatch, latents: Tensor) -> Tensor:
         """S of every word, (B, U)."""
@@ -231,14 +262,11 @@ class Ciem:
         summed = (z_wa * inputs.attention[:, :, None]).mT @ values  # (B, r, d)
         return z_wb @ summed / inputs.lengths[:, None, None]
 
-    def _head(self, model: FrozenModel, batch: Batch, z: Tensor) -> Tensor:
-        """CE between the model's answer and the one that it gives when Z stands for layer k's output."""
-        if not self.cross_entropy:
-            return z.new_zeros(())
-        answer = forward_with_internals(model, batch.inputs, layer_output=(self._k(model), z))
+    def _error(self, model: FrozenModel, batch: Batch, logits: Tensor) -> Tensor:
+        """CE between the model's answer and the one with these logits."""
         if model.multi_label:
-            return functional.binary_cross_entropy_with_logits(answer.logits, batch.probabilities)
-        return functional.cross_entropy(answer.logits, batch.probabilities)
+            return functional.binary_cross_entropy_with_logits(logits, batch.probabilities)
+        return functional.cross_entropy(logits, batch.probabilities)
 
 
 def column_sums(inputs: PaddedBatch, latents: Tensor, r: int) -> Tensor:
