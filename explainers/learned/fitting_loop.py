@@ -19,6 +19,7 @@ from torch import Tensor
 
 from explainers.errors import ExplanationError
 from explainers.learned.batches import LearningExample, batch, in_random_order
+from explainers.learned.kept_states import KeptStates
 from explainers.learned.recipe import Memory, Recipe, trained_parameters
 from explainers.learned.validation import (
     chance_warning,
@@ -130,6 +131,7 @@ class LearnedTraining:
         optimiser = torch.optim.AdamW(weights, recipe.learning_rate, weight_decay=recipe.weight_decay)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.rate(step / max(steps, 1)))
         self.loop = TrainingLoop(folder, weights, optimiser, schedule, seed=recipe.seed, steps=steps)
+        self.states: KeptStates | None = None  # of the whole texts, from the first step on
         self.best: dict[str, Tensor] = {}
         self.best_gain, self.kept_step, self.metrics = -float("inf"), 0, dict[str, float]()
         self.warnings: tuple[str, ...] = ()
@@ -144,6 +146,9 @@ class LearnedTraining:
             self.module.train()
             some = batch(self.model, examples, self.loop.step_number / self.loop.steps)
             with passes_in(self.recipe.precision):
+                if self.states is None:
+                    self.states = KeptStates(self.model, self.texts, self.recipe.reads(self.model))
+                some = self.states.added_to(some, examples)
                 terms = self.recipe.terms(self.module, self.model, some, self.loop.generator)
             yield terms
 

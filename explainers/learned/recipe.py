@@ -13,6 +13,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from explainers.learned.batches import Batch
+from explainers.learned.kept_states import StatesRead
 from explainers.models.frozen_model import FrozenModel
 from explainers.models.precision import Precision
 from explainers.training.artifacts import Artifact, Untrained, find_artifact, load_artifact
@@ -83,6 +84,10 @@ class Recipe(Protocol):
 
     def rate(self, done: float) -> float:
         """The factor on the learning rate after this share of the steps, 0…1."""
+        ...
+
+    def reads(self, model: FrozenModel) -> StatesRead:
+        """What `terms` reads of `batch.internals_of`."""
         ...
 
     def module(self, model: FrozenModel) -> nn.Module:

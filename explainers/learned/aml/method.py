@@ -27,6 +27,7 @@ from explainers.errors import ExplanationError
 from explainers.learned.aml.spec import AML, FAML
 from explainers.learned.aml.state_reader import StateReader
 from explainers.learned.batches import Batch
+from explainers.learned.kept_states import StatesRead
 from explainers.learned.recipe import (
     BatchSize,
     Epochs,
@@ -203,6 +204,10 @@ class Aml:
 
     def rate(self, done: float) -> float:
         return 1 - done
+
+    def reads(self, model: FrozenModel) -> StatesRead:
+        """G reads no states of F; only the `StateReader` of images does."""
+        return StatesRead()
 
     def module(self, model: FrozenModel) -> Attributor:
         """Raises `ExplanationError` for a filler of embeddings where the model does not start from embeddings."""

@@ -25,6 +25,7 @@ from torch.nn import functional
 from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch
 from explainers.learned.ciem.spec import CIEM
+from explainers.learned.kept_states import StatesRead
 from explainers.learned.recipe import (
     BatchSize,
     Epochs,
@@ -160,6 +161,9 @@ class Ciem:
 
     def rate(self, done: float) -> float:
         return 1.0
+
+    def reads(self, model: FrozenModel) -> StatesRead:
+        return StatesRead(frozenset({0, self._k(model)}))
 
     def module(self, model: FrozenModel) -> Autoencoder:
         classes = len(model.labels) if self.conditional else 0

@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from explainers.learned.batches import Batch
 from explainers.learned.cimi.spec import CIMI
+from explainers.learned.kept_states import StatesRead
 from explainers.learned.recipe import (
     BatchSize,
     Epochs,
@@ -42,6 +43,7 @@ from explainers.models.internals import (
     forward_with_internals,
     forward_with_soft_mask,
     hidden_size,
+    layer_count,
 )
 from explainers.training.settings import validated
 
@@ -132,6 +134,9 @@ class Cimi:
 
     def rate(self, done: float) -> float:
         return 1 - done
+
+    def reads(self, model: FrozenModel) -> StatesRead:
+        return StatesRead(frozenset({0, layer_count(model)}))
 
     def module(self, model: FrozenModel) -> Decoder:
         return Decoder(hidden_size(model), self.hidden)

@@ -29,6 +29,7 @@ from explainers.errors import ExplanationError
 from explainers.learned.batches import Batch
 from explainers.learned.ivra.readout import HeadMix, Norm, Readout
 from explainers.learned.ivra.spec import IVRA
+from explainers.learned.kept_states import StatesRead
 from explainers.learned.recipe import (
     BatchSize,
     Epochs,
@@ -41,7 +42,7 @@ from explainers.learned.recipe import (
 )
 from explainers.learned.student import WithStudent
 from explainers.models.frozen_model import FrozenModel
-from explainers.models.internals import forward_with_soft_mask, mean_states
+from explainers.models.internals import forward_with_soft_mask, layer_count, mean_states
 from explainers.results.attribution import PERCENTS, top_count
 from explainers.training.settings import validated
 
@@ -134,6 +135,10 @@ class Ivra:
 
     def rate(self, done: float) -> float:
         return 1 - done
+
+    def reads(self, model: FrozenModel) -> StatesRead:
+        every = range(1, layer_count(model) + 1) if "cons" in self.criterion.split("+") else ()
+        return StatesRead(frozenset(every), projections=True)
 
     def module(self, model: FrozenModel) -> nn.Module:
         return HeadMix(model) if self.smat else Readout(model, self.norm, self.levels)
