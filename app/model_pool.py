@@ -173,6 +173,10 @@ class ModelPool:
                 del self.refused[name]
         return None
 
+    def is_settled(self, name: str) -> bool:
+        """Return whether no load can change what is known: the model is here, or its download was refused."""
+        return self.loaded(name) is not None or self.refusal(name) is not None
+
     def allow_download(self, name: str) -> None:
         """Let what was refused of this model be fetched from the hub; for all sessions, until it is loaded. Where a
         further part of it is large, that is refused in turn."""

@@ -19,6 +19,6 @@ jobs = view.jobs()
 spec = form.fit_spec(pool)
 texts = texts_form.submitted_texts(model_info(pool, spec.model))
 state.finish()
-form.start(jobs, spec, texts, account)
+form.start(jobs, pool, spec, texts, account)
 
 view.trainings(jobs, account)

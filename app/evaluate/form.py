@@ -68,7 +68,7 @@ def form(pool: ModelPool) -> tuple[SetSpec, SubmittedData, ModelInfo]:
 def start(jobs: Jobs, pool: ModelPool, account: Account, spec: SetSpec, data: SubmittedData, info: ModelInfo) -> bool:
     """Draw the button with the cost beside it, or why it cannot start; return whether it has started."""
     started = False
-    unknown = bool(data.rows) and not _settled(pool, spec.model)
+    unknown = bool(data.rows) and not pool.is_settled(spec.model)
     if unknown:
         pool.warm_up(spec.model)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -94,13 +94,8 @@ def _cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo, 
     """Draw the cost, again and again as long as the model loads; then the whole page knows its classes, or that it must
     be downloaded first."""
     plain_text.caption(cost(pool, spec, data, info))
-    if unknown and _settled(pool, spec.model):
+    if unknown and pool.is_settled(spec.model):
         st.rerun(scope="app")
-
-
-def _settled(pool: ModelPool, model: str) -> bool:
-    """Return whether no load can change what is known: the model is here, or its download was refused."""
-    return pool.loaded(model) is not None or pool.refusal(model) is not None
 
 
 def cost(pool: ModelPool, spec: SetSpec, data: SubmittedData, info: ModelInfo) -> str:

@@ -3,11 +3,12 @@
 The form for the hyperparameters is made from the fields of the method's recipe: label, meaning, choices and bounds.
 """
 
+import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -21,6 +22,7 @@ from app.train.log import read
 from app.train.state import train_state
 from app.train.submission import device
 from app.train.texts_form import SubmittedTexts
+from explainers.datasets.example import Example
 from explainers.datasets.images.sets import OWN
 from explainers.errors import ExplanationError
 from explainers.methods.registry import METHODS
@@ -30,12 +32,18 @@ from explainers.training.artifacts import available_artifacts, own_folder
 from explainers.training.fit_spec import VARIANT, FitSpec
 from explainers.training.settings import Setting, settings_of, typed, with_hyperparameters
 
+if TYPE_CHECKING:
+    from explainers.learned.fit_pace import FitPace
+    from explainers.models.frozen_model import FrozenModel
+
 SEED = "seed"  # which stands beside the settings
 LANGUAGE_MODEL = (
     "A language model may take hours without a GPU. Try a few texts and one epoch first: this line then says how long "
     "more of them take."
 )
 FETCHES = "Starting fetches the model, whatever its size."
+UNTIMED = ("epochs", "validations", "learning_rate", "weight_decay", "select")  # settings that change no step
+TICK = 2.0  # seconds between two looks at whether the model is loaded
 USUAL = ("epochs", "learning_rate", "batch")  # what a person changes first
 
 
@@ -156,12 +164,17 @@ def _warn_of_name(pool: ModelPool, model: str, method: str, variant: str) -> Non
             plain_text.caption(f"This replaces {weights} of {method_name(method)} under the name {variant}.")
 
 
-def start(jobs: Jobs, spec: FitSpec, submitted: SubmittedTexts, account: Account) -> None:
+def start(jobs: Jobs, pool: ModelPool, spec: FitSpec, submitted: SubmittedTexts, account: Account) -> None:
     """The button and what it starts; or why it cannot start."""
+    fetches = is_fetched_first(spec.model)
+    loading = bool(submitted.texts) and not fetches and not pool.is_settled(spec.model)
+    if loading:
+        pool.warm_up(spec.model)
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Start training", type="primary", key="start training")
-        lines = FETCHES if is_fetched_first(spec.model) else "", _expected_time(jobs, spec, len(submitted.texts))
-        st.caption(" ".join(filter(None, lines)), width="stretch")
+        with st.container():
+            draw = st.fragment(run_every=TICK if loading else None)(_cost)
+            draw(jobs, pool, spec, submitted.texts, FETCHES if fetches else "", loading=loading)
     if pressed and submitted.problem and not submitted.typed:
         plain_text.error(submitted.problem)
     elif pressed and not submitted.problem:
@@ -179,9 +192,20 @@ def start(jobs: Jobs, spec: FitSpec, submitted: SubmittedTexts, account: Account
         st.code(replace(spec, data=data, device=device()).shell_command(), None, wrap_lines=True)
 
 
-def _expected_time(jobs: Jobs, spec: FitSpec, texts: int) -> str:
-    """Judged by the last training of the same method and model. Without one, or where the store fails, a warning for a
-    language model, and nothing for others."""
+def _cost(jobs: Jobs, pool: ModelPool, spec: FitSpec, texts: Sequence[Example], first: str, *, loading: bool) -> None:
+    """Draw the time that a training takes, again and again as long as the model loads."""
+    st.caption(" ".join(filter(None, (first, _expected_time(jobs, pool, spec, texts)))), width="stretch")
+    if loading and pool.is_settled(spec.model):
+        st.rerun(scope="app")
+
+
+def _expected_time(jobs: Jobs, pool: ModelPool, spec: FitSpec, texts: Sequence[Example]) -> str:
+    """By a step on these texts where the model is loaded, else by the last training of the same method and model.
+    Without one, or where the store fails, a warning for a language model, and nothing for others."""
+    model = pool.loaded(spec.model)
+    if texts and model is not None:
+        with suppress(ExplanationError):  # the training says what is wrong
+            return f"About {duration(_measured(spec, model, texts))} on this machine, by a timed step."
     earlier = None
     with suppress(ExplanationError):  # the list of trainings says it
         earlier = next(_seconds(jobs, spec), None)
@@ -191,8 +215,35 @@ def _expected_time(jobs: Jobs, spec: FitSpec, texts: int) -> str:
         return ""
     rate, besides = earlier
     epochs = dict(spec.settings).get("epochs") or recipes()[0][spec.method].epochs
-    seconds = rate * texts * int(epochs) + besides
+    seconds = rate * len(texts) * int(epochs) + besides
     return f"About {duration(seconds)}, judging by the last training of this kind."
+
+
+def _measured(spec: FitSpec, model: "FrozenModel", texts: Sequence[Example]) -> float:
+    """Seconds of a training, measured anew where what is timed has changed."""
+    from explainers.learned.fit import held_out, recipe_for
+
+    timed = replace(spec, seed=0, settings=tuple(pair for pair in spec.settings if pair[0] not in UNTIMED))
+    digest = hashlib.sha256(repr([text.texts for text in texts]).encode()).hexdigest()
+    pace = _pace(model.version, str(model.device), timed.as_json(), digest, model, timed, texts)
+    judged = held_out(len(texts))
+    return float(pace.seconds(recipe_for(spec), len(texts) - judged, judged))
+
+
+@st.cache_data(show_spinner="Timing a step of the training", max_entries=64)
+def _pace(
+    version: str,
+    device: str,
+    timed: str,
+    digest: str,
+    _model: "FrozenModel",
+    _spec: FitSpec,
+    _texts: Sequence[Example],
+) -> "FitPace":
+    from explainers.learned.fit import recipe_for
+    from explainers.learned.fit_pace import measured_pace
+
+    return measured_pace(recipe_for(_spec), _model, _texts)
 
 
 def _seconds(jobs: Jobs, spec: FitSpec) -> Iterator[tuple[float, float]]:

@@ -14,12 +14,14 @@ from explainers.commands.options import (
     downloads,
     image_files,
     parse_settings,
+    show_progress,
     user_errors,
 )
 from explainers.errors import ExplanationError
 from explainers.methods.narrator_specs import NARRATORS
 from explainers.methods.registry import learning_methods
 from explainers.models.precision import checked_precision
+from explainers.report.text import duration
 from explainers.training.fit_spec import ALL, FitSpec, read_spec
 
 
@@ -145,6 +147,12 @@ def settings_of(spec: FitSpec) -> str:
     return settings_text(recipe_class(spec.method), values, ("seed", *(FIXED if spec.full else ())))
 
 
+def say_time(seconds: float) -> None:
+    """Say how long the fit takes that begins now."""
+    about = f"About {duration(seconds)} on this machine, by a timed step."
+    show_progress(f"{about} Ctrl-C stops the fit; --resume continues it.")
+
+
 def run_fit(spec: FitSpec) -> dict[str, Any] | list[dict[str, Any]]:
     """The card of the weights, or all cards. Wrong settings are reported before the model is loaded."""
     from explainers.models.catalog import load
@@ -166,4 +174,4 @@ def run_fit(spec: FitSpec) -> dict[str, Any] | list[dict[str, Any]]:
         from explainers.learned.ivra_full import make_full
 
         return make_full(spec, model, folder, out)
-    return learned_fit.make(spec, model, folder, out, resume=spec.resume)
+    return learned_fit.make(spec, model, folder, out, resume=spec.resume, announce=say_time)

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +14,7 @@ from explainers.datasets.images.sets import ImageFiles
 from explainers.datasets.user_texts import logged, read_texts
 from explainers.errors import DataUnavailable
 from explainers.learned.batches import encode_for_learning
+from explainers.learned.fit_pace import measured_pace
 from explainers.learned.fitting_loop import fit
 from explainers.learned.recipe import Recipe, Select
 from explainers.learned.recipes import SHIPPED, recipe_of
@@ -23,6 +24,7 @@ from explainers.models.catalog import fingerprint
 from explainers.models.frozen_model import FrozenModel
 from explainers.training.artifacts import own_folder, write_artifact
 from explainers.training.fit_spec import FitSpec
+from explainers.training.loop import CHECKPOINT
 
 FEWEST = 20
 VALIDATION = 200  # texts at most that are held out for validation
@@ -70,17 +72,34 @@ def _split(examples: Examples, seed: int) -> tuple[Examples, Examples]:
         raise DataUnavailable(f"A method learns from {FEWEST} examples or more; {len(examples)} given.")
     shuffled = list(_unlabelled(examples))
     random.Random(seed).shuffle(shuffled)
-    held_out = min(VALIDATION, max(2, len(shuffled) // 10))
-    return tuple(shuffled[held_out:]), tuple(shuffled[:held_out])
+    first = held_out(len(shuffled))
+    return tuple(shuffled[first:]), tuple(shuffled[:first])
+
+
+def held_out(count: int) -> int:
+    """How many of a person's examples are held out for validation."""
+    return min(VALIDATION, max(2, count // 10))
 
 
 def _unlabelled(examples: Iterable[Example]) -> Examples:
     return tuple(Example(example.text, example.pair, image=example.image) for example in examples)
 
 
-def make(spec: FitSpec, model: FrozenModel, folder: Path, out: Path | None, *, resume: bool) -> dict[str, Any]:
-    """Fits, writes weights and card to `out` or to the store, and returns the card."""
+def make(
+    spec: FitSpec,
+    model: FrozenModel,
+    folder: Path,
+    out: Path | None,
+    *,
+    resume: bool,
+    announce: Callable[[float], None] | None = None,
+) -> dict[str, Any]:
+    """Fits, writes weights and card to `out` or to the store, and returns the card. What starts anew is timed first, to
+    `announce` its seconds."""
     texts, validation = read_examples(spec.model, spec.data_path, spec.seed, spec.image_files)
+    if announce is not None and not (resume and any(folder.glob(f"**/{CHECKPOINT}"))):
+        recipe = recipe_for(spec)
+        announce(measured_pace(recipe, model, texts).seconds(recipe, len(texts), len(validation), spec.seeds))
     return fit_to(spec, model, texts, validation, folder, out, resume=resume)
 
 

@@ -278,6 +278,8 @@ def test_from_the_command_line_weights_are_fitted_and_then_explain(
     quick = [part for name, value in QUICK for part in ("--set", f"{name}={value}")]
     result = ran("cimi", "--model", str(hub_folder), "--data", str(texts), *quick, "--device", "cpu")
     assert result.exit_code == 0, result.stderr
+    time = "About 1 s on this machine, by a timed step. Ctrl-C stops the fit; --resume continues it."
+    assert time in result.stderr
     card = json.loads(result.stdout)
     name = f"cimi-{METHODS.get('cimi').default_variant}"
     (folder,) = (own_store / "learned").iterdir()
@@ -285,6 +287,8 @@ def test_from_the_command_line_weights_are_fitted_and_then_explain(
     assert card == json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     (run,) = (tmp_path / "runs").iterdir()
     assert (run / LOG).is_file()
+    again = ran("cimi", "--model", str(hub_folder), "--data", str(texts), *quick, "--device", "cpu", "--resume")
+    assert (again.exit_code, time in again.stderr) == (0, False)  # its log tells what is left
     arguments = ("explain", "--text", "the good film", "--model", str(hub_folder), "--methods", "cimi", "--json")
     answer = CliRunner().invoke(app, arguments)
     assert answer.exit_code == 0, answer.stderr

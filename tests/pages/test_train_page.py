@@ -1,7 +1,6 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,16 @@ import numpy as np
 import pytest
 
 from app import model_info as models
+from app.model_pool import ModelPool
 from app.train import form, processes, texts_form, view
 from explainers.datasets.example import Example
 from explainers.datasets.image import InputImage
 from explainers.installation import STORE_VARIABLE
+from explainers.learned import fit_pace
+from explainers.learned.fit_pace import FitPace
 from explainers.learned.recipes import RECIPES, SHIPPED
 from explainers.models import model_names
+from explainers.models.frozen_model import FrozenModel
 from explainers.training.artifacts import own_folder
 from explainers.training.fit_spec import FitSpec
 from explainers.training.settings import settings_of
@@ -298,7 +301,8 @@ def test_what_was_typed_is_there_after_a_look_at_another_page(train: Train) -> N
     assert train.at.text_input(key="train variant").value == "other"
 
 
-def test_an_earlier_training_tells_how_long_the_next_may_take(train: Train) -> None:
+def test_an_earlier_training_tells_how_long_the_next_may_take(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ModelPool, "loaded", lambda _pool, _name: None)
     train.start().over()
     train.at.number_input(key="set aml epochs").set_value(8)
     train.run()
@@ -316,11 +320,34 @@ def test_that_a_start_fetches_the_model_is_said_beside_the_button(
 
 
 def test_what_a_language_model_costs_is_said_before_its_first_training(train: Train) -> None:
-    expected = partial(form._expected_time, train.jobs, texts=20)
-    assert expected(FitSpec("aml", "owner/model:sst2")) == form.LANGUAGE_MODEL
-    assert expected(FitSpec("aml", "small")) == ""
+    texts = [Example(f"text {number}") for number in range(20)]
+
+    def expected(model: str) -> str:
+        return form._expected_time(train.jobs, ModelPool(), FitSpec("aml", model), texts)
+
+    assert expected("owner/model:sst2") == form.LANGUAGE_MODEL
+    assert expected("small") == ""
     train.start().over()
-    assert expected(FitSpec("aml", "small")).startswith("About ")
+    assert expected("small").startswith("About ")
+
+
+def test_a_step_on_the_loaded_model_tells_how_long_a_training_takes(
+    train: Train, bert: FrozenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pace, paces = FitPace(predicting=0.5, learning=1.0, keeping=0.0, kept=0.0, judging=2.0), []
+    monkeypatch.setattr(fit_pace, "measured_pace", lambda recipe, *_args: paces.append(recipe) or pace)
+    monkeypatch.setattr(ModelPool, "loaded", lambda _pool, _name: bert)
+    form._pace.clear()
+    train.write(TEXTS).name("mine")
+    # 22 texts learned from in 5 epochs, 2 judged in each and once more with random orders: 0.5 · 24 + 110 + 24
+    assert "About 2 min on this machine, by a timed step." in train.texts
+    train.at.number_input(key="set aml epochs").set_value(1)
+    train.run()
+    assert "About 42 s on this machine, by a timed step." in train.texts  # 12 + 22 + 8
+    assert len(paces) == 1
+    train.at.number_input(key="set aml rank").set_value(4)
+    train.run()
+    assert len(paces) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,57 @@
+"""How long a fit takes: the arithmetic, and that measuring it changes nothing."""
+
+import random
+
+import pytest
+import torch
+
+from explainers.datasets.example import Example
+from explainers.errors import DataUnavailable
+from explainers.learned import fit_pace
+from explainers.learned.fit_pace import FitPace, measured_pace
+from explainers.learned.recipes import RECIPES, recipe_of
+from explainers.models.catalog import fingerprint
+from explainers.models.frozen_model import FrozenModel
+
+TEXTS = [Example(" ".join(["good", "dull", "film"] * (1 + number % 3))) for number in range(12)]
+
+
+def test_a_fit_predicts_learns_and_judges() -> None:
+    recipe = recipe_of("aml", {"epochs": 3, "validations": 2})
+    pace = FitPace(predicting=0.1, learning=1.0, keeping=0.0, kept=0.0, judging=0.5)
+    once = 100 * 3 + 10 * (3 * 2 + 1) * 0.5  # learning, and judging all validations and random orders
+    assert pace.seconds(recipe, 100, 10) == pytest.approx(110 * 0.1 + once)
+    assert pace.seconds(recipe, 100, 10, seeds=2) == pytest.approx(110 * 0.1 + 2 * once)
+
+
+def test_states_that_find_no_room_are_computed_in_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit_pace, "ROOM", 60)
+    recipe, pace = recipe_of("cimi", {"epochs": 4}), FitPace(0.0, 0.0, keeping=1.0, kept=1.0, judging=0.0)
+    assert pace.seconds(recipe, 50, 0) == 50
+    assert pace.seconds(recipe, 100, 0) == 60 + 40 * 4
+
+
+@pytest.mark.parametrize("method", RECIPES)
+def test_measuring_changes_neither_the_model_nor_chance(bert: FrozenModel, method: str) -> None:
+    before, state, own = fingerprint(bert), torch.get_rng_state(), random.getstate()
+    recipe = recipe_of(method, {})
+    pace = measured_pace(recipe, bert, TEXTS)
+    assert min(pace.predicting, pace.learning, pace.judging) > 0
+    assert (pace.keeping > 0) == (pace.kept > 0) == (method != "aml")
+    assert fingerprint(bert) == before
+    assert torch.equal(torch.get_rng_state(), state)
+    assert random.getstate() == own
+    assert not any(weight.requires_grad and weight.grad is not None for weight in bert.module.parameters())
+
+
+def test_texts_of_about_the_mean_length_are_timed(bert: FrozenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit_pace, "TIMED", 16)
+    chosen, ratio = fit_pace._typical(bert, TEXTS, 4)
+    # 5, 8 and 11 tokens with [CLS] and [SEP], four texts each: 8 on average, as many as fit into 16
+    assert [len(bert.encode(text).ids) for text in chosen] in ([5, 8], [8, 8])
+    assert ratio == pytest.approx(1.0)
+
+
+def test_texts_without_words_cannot_be_timed(bert: FrozenModel) -> None:
+    with pytest.raises(DataUnavailable, match="two texts or more that have words"):
+        measured_pace(recipe_of("aml", {}), bert, [Example(""), Example("good")])
