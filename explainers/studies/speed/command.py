@@ -1,7 +1,8 @@
 """`python -m explainers study speed`: seconds and memory on this machine."""
 
 import json
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -12,14 +13,23 @@ def speed_command(
     model: ModelName = "sst2",
     threads: Annotated[int, typer.Option(help="Threads of torch; 0 keeps torch's default.")] = 0,
     browser: Annotated[bool, typer.Option(help="Also start the app and open it in Chromium.")] = True,
+    fits: Annotated[
+        Path | None,
+        typer.Option(help="Only what fits cost a BERT-base of random weights, on this file's texts, as for fit."),
+    ] = None,
     yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
     """Measure speed on this machine: against Captum's defaults, cold start, memory."""
     with user_errors(), downloads(yes=yes):
-        from explainers.studies.speed.measure import benchmark
+        if fits is not None:
+            from explainers.studies.speed.fits import fit_times
 
-        results = benchmark(model, threads, browser=browser)
+            results: dict[str, Any] = fit_times(fits, threads)
+        else:
+            from explainers.studies.speed.measure import benchmark
+
+            results = benchmark(model, threads, browser=browser)
         typer.echo(json.dumps(results, indent=2) if json_ else benchmark_lines(results))
 
 
