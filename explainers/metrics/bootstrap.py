@@ -57,6 +57,15 @@ def share_interval(values: Floats) -> Interval:
     return Interval(float(values.mean()), float(bounds.low), float(bounds.high), len(values))
 
 
+def wilson(yes: float, n: int) -> tuple[float, float]:
+    """The 95 % interval of a share of `n` (Wilson, 1927)."""
+    if n == 0:
+        return float("nan"), float("nan")
+    z, share = 1.96, yes / n
+    middle, half = share + z**2 / (2 * n), z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return float((middle - half) / (1 + z**2 / n)), float((middle + half) / (1 + z**2 / n))
+
+
 def difference_interval(values: Floats, others: Floats, *, seed: int = 0) -> Interval:
     """The mean of `values` minus that of `others`, paired by item, with its interval."""
     return mean_interval(values - others, seed=seed)

@@ -8,6 +8,7 @@ import pytest
 
 from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
+from explainers.metrics.bootstrap import wilson
 from explainers.studies.readings import measure as readings
 from explainers.studies.readings.measure import (
     AGREEMENT,
@@ -27,7 +28,6 @@ from explainers.studies.readings.measure import (
     read_marks,
     summary_table,
     unused,
-    wilson,
     write,
     writers,
 )

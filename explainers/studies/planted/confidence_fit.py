@@ -20,11 +20,10 @@ from sklearn.model_selection import GroupKFold
 from explainers.comparison.confidence import BASE_RATE, PREDICTORS, REGRESSION
 from explainers.comparison.consensus import agreement
 from explainers.methods.registry import METHODS
-from explainers.metrics.bootstrap import Interval, mean_interval
+from explainers.metrics.bootstrap import Interval, mean_interval, wilson
 from explainers.results.attribution import top_count
 from explainers.studies.planted.measure import Row, compared_methods
 from explainers.studies.planted.truth import Floats, consensus, precision
-from explainers.studies.readings.measure import wilson
 
 RESAMPLES = 300
 FOLDS = 5

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from explainers.methods.registry import METHODS
-from explainers.metrics.bootstrap import Floats, Interval, difference_interval, mean_interval
+from explainers.metrics.bootstrap import Floats, Interval, difference_interval, mean_interval, wilson
 from explainers.report.tables import Table, TableColumn, bounds, command_block, interval_cell, key_column
 from explainers.results.answer import CONSENSUS
 from explainers.studies.planted.confidence_fit import Bin, Checked, is_complete, unfitted
@@ -24,7 +24,6 @@ from explainers.studies.planted.truth import (
     supported,
     values,
 )
-from explainers.studies.readings.measure import wilson
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,6 +21,7 @@ import pandas as pd
 
 from explainers.errors import DataUnavailable
 from explainers.installation import ASSETS
+from explainers.metrics.bootstrap import wilson
 from explainers.narrative.sentences import reason_of
 from explainers.report.tables import Table, TableColumn, csv_text
 from explainers.training.artifacts import find_artifact
@@ -214,15 +215,6 @@ def read_marks(path: Path, ids: Iterable[str]) -> dict[str, dict[str, bool | Non
 def holds(mark: Mark) -> bool:
     """Return whether a reason holds: true of the input, and it supports the stated class."""
     return bool(mark["true"]) and bool(mark["supports"])
-
-
-def wilson(yes: float, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share of `n` (Wilson, 1927)."""
-    if n == 0:
-        return float("nan"), float("nan")
-    z, share = 1.96, yes / n
-    middle, half = share + z**2 / (2 * n), z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return float((middle - half) / (1 + z**2 / n)), float((middle + half) / (1 + z**2 / n))
 
 
 def writers(key: Mapping[str, KeyEntry]) -> list[str]:

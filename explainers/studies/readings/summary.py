@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from explainers.metrics.bootstrap import wilson
 from explainers.studies.readings.measure import (
     FOLDER,
     PEOPLE,
@@ -15,7 +16,6 @@ from explainers.studies.readings.measure import (
     holds,
     read_key,
     read_marks,
-    wilson,
     writers,
 )
 

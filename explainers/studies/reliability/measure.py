@@ -17,6 +17,7 @@ from explainers.datasets.example import Example
 from explainers.errors import DataUnavailable
 from explainers.installation import ASSETS
 from explainers.methods.narrator_specs import narrator_spec
+from explainers.metrics.bootstrap import wilson
 from explainers.metrics.erasure import MaskedPredictor
 from explainers.models.bundle_cards import BUNDLES
 from explainers.models.frozen_model import FrozenModel
@@ -25,7 +26,7 @@ from explainers.narrative.narrate import narrate
 from explainers.narrative.reliability import FILE, Reliability, features
 from explainers.narrative.sentences import reason_of
 from explainers.report.tables import Table, TableColumn
-from explainers.studies.readings.measure import FOLDER, PEOPLE, holds, plain, read_items, read_key, read_marks, wilson
+from explainers.studies.readings.measure import FOLDER, PEOPLE, holds, plain, read_items, read_key, read_marks
 from explainers.training.artifacts import find_artifact
 
 DOCUMENT = ASSETS / "docs" / "reliability.md"
